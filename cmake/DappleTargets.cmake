@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+
+# dapple_static(NAME sources...): an internal static library.
+function(dapple_static name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PRIVATE dapple_flags)
+endfunction()
+
+# dapple_no_exceptions(TARGET): compile without exceptions and RTTI.
+function(dapple_no_exceptions target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+endfunction()
+
+# dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] MAP file SOURCES ... LIBS ...)
+#
+# A library that applications load. It exports what MAP says and nothing else, binds at load, and carries the C++ runtime
+# hidden inside, because an old application may bring an older libstdc++ first in its path.
+function(dapple_shared name)
+  cmake_parse_arguments(arg "" "OUTPUT;SOVERSION;VERSION;MAP" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} SHARED ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE dapple_flags ${arg_LIBS})
+  if(NOT arg_VERSION)
+    set(arg_VERSION ${arg_SOVERSION}.0.0)
+  endif()
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME ${arg_OUTPUT} SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION}
+    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
+  target_link_options(${name} PRIVATE
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
+    -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed)
+  if(DAPPLE_SANITIZE)
+    # The sanitizer's runtime is found when the program is loaded.
+    target_link_options(${name} PRIVATE -Wl,-z,undefs)
+  else()
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT dev)
+endfunction()
+
+# dapple_unit_test(NAME SOURCES ... [LIBS ...] [LABELS ...]): a cmocka program that needs no RDMA device.
+function(dapple_unit_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  add_executable(test-${name} ${arg_SOURCES})
+  target_link_libraries(test-${name} PRIVATE dapple_flags cmocka ${arg_LIBS})
+  add_test(NAME ${name} COMMAND test-${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 120 SKIP_RETURN_CODE 77)
+endfunction()

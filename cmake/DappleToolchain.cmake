@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# Language level, warnings, hardening and sanitizers: one place for all targets.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+# Everything that runs lands beside each other, so that one LD_LIBRARY_PATH serves the build tree.
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+add_library(dapple_flags INTERFACE)
+target_compile_options(dapple_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wundef -Wformat=2
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  -fstack-protector-strong
+  $<$<BOOL:${DAPPLE_WERROR}>:-Werror>)
+# Private headers are included by their path from the root, which is what the dependency check reads.
+target_include_directories(dapple_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(dapple_flags INTERFACE _GNU_SOURCE)
+
+if(DAPPLE_SANITIZE)
+  target_compile_options(dapple_flags INTERFACE
+    -fsanitize=${DAPPLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(dapple_flags INTERFACE -fsanitize=${DAPPLE_SANITIZE})
+endif()
