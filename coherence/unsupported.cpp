@@ -14,7 +14,7 @@ namespace {
 
 // Stronger than any single caller needs, since what is weaker is not known here.
 void full_barrier() noexcept {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  __sync_synchronize();
 }
 
 // Only advice (alignment) depends on these, no maintenance: where libc does not know the line, common sizes serve.

@@ -62,7 +62,8 @@ BackEnd choose_for_this_cpu() noexcept {
 }  // namespace
 
 Features read_features() noexcept {
-  CpuidWords words = {__get_cpuid_max(0, nullptr), 0, 0, 0};
+  CpuidWords words = {};
+  words.max_leaf = static_cast<uint32_t>(__get_cpuid_max(0, nullptr));
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
