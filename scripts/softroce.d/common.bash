@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # the parts share their variables; bash -u checks them
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
@@ -16,7 +17,10 @@ die() { # CODE MESSAGE…
     exit "$code"
 }
 
-cache_dir() { printf '%s/softroce\n' "${DAPPLE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dapple}"; }
+cache_dir() {
+    local dir=${DAPPLE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dapple}/softroce
+    case $dir in /*) printf '%s\n' "$dir" ;; *) printf '%s\n' "$PWD/$dir" ;; esac
+}
 
 # Everything softroce runs, as "tool package"; a tool with a slash is a file.
 readonly run_tools='qemu-system-x86_64 qemu-system-x86
@@ -46,9 +50,9 @@ require_tools() { # LIST
     local tool package missing=0
     while read -r tool package; do
         case $tool in
-        /*) [ -r "$tool" ] ;;
-        *) command -v "$tool" >/dev/null ;;
-        esac && continue
+        /*) [ ! -r "$tool" ] || continue ;;
+        *) ! type -P "$tool" >/dev/null || continue ;;
+        esac
         say "$tool is missing; to install it: apt-get install $package"
         missing=1
     done <<<"$1"

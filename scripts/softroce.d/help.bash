@@ -12,7 +12,7 @@ usage: softroce [OPTION…] [--] COMMAND [ARG…]
 Runs COMMAND, a program of this machine, in a virtual machine whose kernel has a Soft-RoCE device: rxe0, on the network
 device d0 with the addresses 10.9.0.1/24 and fd09::1/64. It runs as root, in the same working folder, without stdin.
 The machine's files are visible; what the command writes is lost at its end, except below a --share. /tmp and /run are
-fresh. stdout, stderr and the exit code come through.
+fresh, but for the folder in them that the working folder lies in. stdout, stderr and the exit code come through.
 
   --kernel VERSION   Debian's 6.1 (default), 6.12 or 7.2; fetched with apt the first time and kept
   --device KIND      rxe (default), or none: no RDMA module is loaded

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # the parts share their variables; bash -u checks them
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
@@ -18,7 +19,8 @@ kernel_suite() { # KERNEL
 debian_site() { # SCRATCH
     local site=${DAPPLE_DEBIAN_MIRROR:-}
     # shellcheck disable=SC2016  # the fields are apt's
-    [ -n "$site" ] || site=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(SITE)' 'Created-By: Packages' 2>/dev/null |
+    local fields='$(ORIGIN)|$(LABEL)|$(SITE)'
+    [ -n "$site" ] || site=$(apt-get indextargets --format "$fields" 'Created-By: Packages' 2>/dev/null |
         sed -n '/^Debian|Debian|/{s///p;q}')
     [ -n "$site" ] || site=$(apt-get -o Dir::State::Lists="$1/lists" --print-uris update 2>/dev/null |
         sed -nE "/^'(.*)\/dists\/(bookworm|trixie|forky|sid|(old)*stable|testing|unstable)\/InRelease'.*/{s//\1/p;q}")
@@ -94,7 +96,7 @@ unpack_kernel() { # DEBS TREE
         mkdir -p "$2/lib"
         mv "$2/usr/lib/modules" "$2/lib/modules"
     fi
-    rm -rf "$2/usr"
+    rm -rf "${2:?}/usr"
     mkdir "$2/usr"
     ln -s ../lib "$2/usr/lib"
 }
@@ -132,5 +134,6 @@ fetch_kernel() { # KERNEL
     rm -rf "$new/apt" "$new/debs" "$new/tree/boot"
     printf '%s\n' "$release" >"$new/release"
     rm -rf "${cache:?}/$kernel"
+    chmod 755 "$new"
     mv "$new" "$cache/$kernel"
 }

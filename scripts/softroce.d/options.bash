@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # the parts share their variables; bash -u checks them
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
@@ -7,13 +8,15 @@
 bad() { die "$kExitUsage" "$@"; }
 
 whole_number() { # OPTION VALUE LOW HIGH
-    [[ $2 =~ ^[0-9]{1,7}$ ]] && [ "$((10#$2))" -ge "$3" ] && [ "$((10#$2))" -le "$4" ] ||
+    if ! [[ $2 =~ ^[0-9]{1,7}$ ]] || [ "$((10#$2))" -lt "$3" ] || [ "$((10#$2))" -gt "$4" ]; then
         bad "$1 takes a whole number from $3 to $4, not '$2'"
+    fi
 }
 
 add_share() { # DIR
     local dir
-    dir=$(realpath -e -- "$1" 2>/dev/null) && [ -d "$dir" ] || bad "--share takes an existing folder, not '$1'"
+    dir=$(realpath -e -- "$1" 2>/dev/null) || bad "--share takes an existing folder, not '$1'"
+    [ -d "$dir" ] || bad "--share takes a folder, and '$1' is none"
     case $dir in
     / | /proc | /proc/* | /sys | /sys/* | /dev | /dev/* | /run | /run/softroce*) bad "--share cannot share $dir" ;;
     *$'\n'*) bad '--share cannot share a folder with a newline in its name' ;;
@@ -26,18 +29,21 @@ add_setting() { # NAME[=VALUE]
     [[ $name =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || bad "--env takes NAME or NAME=VALUE, not '$1'"
     case $1 in
     *=*) settings+=("$1") ;;
-    *) settings+=("$name=$(printenv "$name")") || bad "--env $name: there is no such variable" ;;
+    *)
+        [[ $'\n'$caller_environment = *$'\n'"declare -x $name="* ]] || bad "--env $name: no such variable is exported"
+        passed+=" $name "
+        ;;
     esac
 }
 
-# /tmp and /run are fresh in a guest, so a command in them is visible only below a share or the working folder.
+# /tmp and /run are fresh in a guest, so of the commands in them only some are visible.
 check_visible() { # COMMAND
     local path dir
     case $1 in */*) ;; *) return 0 ;; esac
     path=$(realpath -e -- "$1" 2>/dev/null) || return 0
     case $path in /tmp/* | /run/*) ;; *) return 0 ;; esac
-    for dir in "$(realpath -e .)" "${shares[@]}"; do
-        case $path in "$dir"/*) return 0 ;; esac
+    for dir in "$(kept_tree)" "${shares[@]}"; do
+        case $path in "${dir:--}"/*) return 0 ;; esac
     done
     bad "$1 lies in a folder that is fresh in the guest; add --share ${path%/*}"
 }
@@ -63,8 +69,9 @@ split_commands() { # ARG…
 
 parse_options() {
     kernel=6.1 device=rxe cpus='' memory=1024 timeout=0 guests=1 native=no prepare=no accel_wanted=auto
-    shares=() settings=()
+    shares=() settings=() passed=''
     local option
+    cwd=$(realpath -e . 2>/dev/null) || die "$kExitCannotStart" 'the working folder does not exist any more'
     while [ $# -gt 0 ]; do
         option=$1
         case $option in
@@ -115,9 +122,10 @@ parse_options() {
     split_commands "$@"
 }
 
-# Without --cpus: two at most, one each for two guests. Under emulation 7.2 was seen to crash at boot with two.
+# Without --cpus: two in one guest, where both ends may poll, which on one CPU costs each message a time slice.
+# Under emulation 7.2 was seen to crash with two.
 choose_cpus() {
     [ -z "$cpus" ] || return 0
-    cpus=1
-    [ "$guests" = 2 ] || [ "$(nproc)" = 1 ] || { [ "$accel" = tcg ] && [ "$kernel" = 7.2 ]; } || cpus=2
+    cpus=2
+    if [ "$guests" = 2 ] || [ "$accel$kernel" = tcg7.2 ]; then cpus=1; fi
 }
