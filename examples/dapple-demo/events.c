@@ -85,7 +85,7 @@ DAT_SEG_LENGTH await_completion(struct session* session, DAT_EVD_HANDLE evd, con
   const DAT_DTO_COMPLETION_EVENT_DATA* completion = &event.event_data.dto_completion_event_data;
   await_event(session, evd, what, &event);
   if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
-    fail("event 0x%x instead of %s", (unsigned)event.event_number, what);
+    fail("%s: event 0x%x came instead; has the peer died?", what, (unsigned)event.event_number);
   }
   if (completion->status != DAT_DTO_SUCCESS) {
     fail("%s: %s (status %d)", what, status_name(completion->status), (int)completion->status);

@@ -25,8 +25,28 @@ static _Noreturn void be_server(struct server_options* options, pid_t client) {
   exit(0);
 }
 
-/* Reads the line in which the server says where it listens. */
-static void read_address(int fd, unsigned timeout_s, char* address, size_t size) {
+/* Waits for the server's end. Exits with it where it failed, without a line: the server has printed its own. */
+static void await_server(pid_t server, unsigned timeout_s) {
+  double deadline = now_s() + timeout_s;
+  int status = 0;
+  while (waitpid(server, &status, WNOHANG) == 0) {
+    if (now_s() > deadline) {
+      kill(server, SIGKILL);
+      waitpid(server, &status, 0);
+      fail("the server half did not end within %u s", timeout_s);
+    }
+    usleep(10000);
+  }
+  if (WIFSIGNALED(status)) {
+    fail("the server half died of signal %d", WTERMSIG(status));
+  }
+  if (WEXITSTATUS(status) != 0) {
+    exit(1);
+  }
+}
+
+/* Reads the line in which the server says where it listens. Returns 0 if the server ended instead. */
+static int read_address(int fd, unsigned timeout_s, char* address, size_t size) {
   size_t length = 0;
   double deadline = now_s() + timeout_s;
   while (length == 0 || address[length - 1] != '\n') {
@@ -41,27 +61,12 @@ static void read_address(int fd, unsigned timeout_s, char* address, size_t size)
     }
     ssize_t got = length < size - 1 ? read(fd, address + length, size - 1 - length) : 0;
     if (got <= 0) {
-      fail("the server half ended early, for the reason above");
+      return 0;
     }
     length += (size_t)got;
   }
   address[length - 1] = '\0';
-}
-
-static void await_server(pid_t server, unsigned timeout_s) {
-  double deadline = now_s() + timeout_s;
-  int status = 0;
-  while (waitpid(server, &status, WNOHANG) == 0) {
-    if (now_s() > deadline) {
-      kill(server, SIGKILL);
-      waitpid(server, &status, 0);
-      fail("the server half did not end within %u s", timeout_s);
-    }
-    usleep(10000);
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    fail("the server half failed, for the reason above");
-  }
+  return 1;
 }
 
 void run_pair(struct server_options* server, struct client_options* client) {
@@ -83,7 +88,10 @@ void run_pair(struct server_options* server, struct client_options* client) {
     be_server(server, parent);
   }
   close(ends[1]);
-  read_address(ends[0], client->timeout_s, address, sizeof address);
+  if (!read_address(ends[0], client->timeout_s, address, sizeof address)) {
+    await_server(child, client->timeout_s);
+    fail("the server half ended before it listened");
+  }
   close(ends[0]);
   client->server = address;
   run_client(client);
