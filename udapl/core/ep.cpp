@@ -26,6 +26,9 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
   if (attr.max_message_size == 0) attr.max_message_size = largest;
   if (attr.max_rdma_size == 0) attr.max_rdma_size = largest;
+  // Older consumers know one limit for all requests and leave these at 0.
+  attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
+  attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
   return attr;
 }
 

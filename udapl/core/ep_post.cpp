@@ -4,6 +4,7 @@
 // The data path of an endpoint: nothing here allocates, and nothing locks unless the IA was opened thread-safe.
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "udapl/core/connection_manager.hpp"
@@ -14,7 +15,7 @@
 namespace dapple::dat {
 namespace {
 
-// Total bytes of a list, or ~0 where it is beyond any message size.
+// Bytes of all segments together.
 uint64_t total_length(std::span<const ibv_sge> segments) {
   uint64_t total = 0;
   for (const ibv_sge& segment : segments) total += segment.length;  // at most 2^31 segments of under 2^32 bytes
@@ -105,8 +106,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
-  const uint32_t limit = operation == DtoOperation::kSend ? attr_.max_message_size : attr_.max_rdma_size;
-  if (length > limit) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  // The device's limit, not the EP's: consumers ask for less than they use, and no provider has held them to it.
+  if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg3);
 
   std::unique_lock guard(post_mutex_);
   if (requests_.full()) [[unlikely]] {

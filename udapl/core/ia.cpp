@@ -76,6 +76,7 @@ Result<> Ia::open_device() {
     return fail(Type::kInvalidParameter);
   }
   if (auto usable = query_coherence(); !usable) return usable;
+  named_attributes_.fill(*this);
   return manager.watch(context());
 }
 

@@ -17,6 +17,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lmr_table.hpp"
+#include "udapl/core/named_attributes.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/settings.hpp"
 
@@ -59,6 +60,7 @@ class Ia : public Object {
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
+  const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
@@ -90,6 +92,7 @@ class Ia : public Object {
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
   bool maintains_caches_ = false;
+  NamedAttributes named_attributes_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 

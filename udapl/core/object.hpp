@@ -35,7 +35,12 @@ class Object {
   void release() { --users_; }
   bool in_use() const { return users_ != 0; }
 
-  uint64_t consumer_context = 0;
+  void set_consumer_context(uint64_t context) {
+    consumer_context_ = context;
+    has_consumer_context_ = true;
+  }
+  bool has_consumer_context() const { return has_consumer_context_; }
+  uint64_t consumer_context() const { return consumer_context_; }
 
  private:
   friend struct DeadObject;
@@ -43,6 +48,8 @@ class Object {
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;
+  uint64_t consumer_context_ = 0;
+  bool has_consumer_context_ = false;
 };
 
 // What is left in an arena's slot after its object is gone.
