@@ -10,13 +10,13 @@
 namespace dapple::provider {
 
 // True if sysfs shows the device (its directory under class/infiniband) and no piece of hardware that it belongs to: no
-// "device" link. So look rxe, siw on the loopback interface and dapple's own device. A directory that is not there
-// (device renamed or gone, sysfs not mounted, path empty) says nothing: false.
+// "device" link. So look rxe and siw on today's kernels, and dapple's own device. A directory that is not there (device
+// renamed or gone, sysfs not mounted, path empty) says nothing: false.
 bool sysfs_shows_no_hardware(const char* ibdev_path);
 
 // True if the kernel says that the device behind the command file belongs to rxe or siw. Needed beside sysfs because
-// siw on a network card shows the card as its hardware. False for what is no uverbs file, or a kernel that knows no
-// ioctl there.
+// older kernels show siw's network card as its hardware, and because a renamed device is not found there any more.
+// False for what is no uverbs file, or a kernel that knows no ioctl there.
 //
 // The kernel refuses an ioctl that names another driver than the device's, so a query that is harmless everywhere tells
 // the driver, without trust in names or vendor numbers.

@@ -37,8 +37,8 @@ int write_file(const char* name) {
   return close(fd);
 }
 
-// rxe0 as the kernel shows it, hw0 as a PCI card, siw0 as siw on that card, link0 a broken link to the card, plain a
-// file.
+// rxe0 as the kernel shows it, hw0 as a PCI card, siw0 as an older kernel shows siw on that card, link0 a broken link
+// to the card, plain a file.
 int make_trees(void**) {
   snprintf(root, sizeof(root), "/tmp/dapple-sysfs.XXXXXX");
   if (mkdtemp(root) == nullptr) return -1;
