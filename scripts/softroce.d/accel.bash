@@ -7,40 +7,40 @@
 # So one short boot decides, and its answer is kept until this machine boots anew or the kernel changes.
 
 kvm_boots() {
-    local dir result
-    dir=$(mktemp -d /tmp/softroce.XXXXXX) || return
-    # QEMU may abort: no core, and no word of it from this shell.
-    (
-        ulimit -c 0
-        timeout -k 1 15 "${qemu[@]}" -accel kvm -cpu max -m 512 -kernel "$image_vmlinux" -initrd "$image_initramfs" \
-            -append "$kernel_arguments softroce.probe" -serial "file:$dir/console" </dev/null
-        true
-    ) >/dev/null 2>&1
-    grep -q 'softroce: probe passed' "$dir/console" 2>/dev/null
-    result=$?
-    rm -rf "$dir"
-    return "$result"
+  local dir result
+  dir=$(mktemp -d /tmp/softroce.XXXXXX) || return
+  # QEMU may abort: no core, and no word of it from this shell.
+  (
+    ulimit -c 0
+    timeout -k 1 15 "${qemu[@]}" -accel kvm -cpu max -m 512 -kernel "$image_vmlinux" -initrd "$image_initramfs" \
+      -append "$kernel_arguments softroce.probe" -serial "file:$dir/console" </dev/null
+    true
+  ) >/dev/null 2>&1
+  grep -q 'softroce: probe passed' "$dir/console" 2>/dev/null
+  result=$?
+  rm -rf "$dir"
+  return "$result"
 }
 
 # Sets accel to kvm or tcg for WANTED auto, kvm or tcg.
 choose_accel() { # KERNEL WANTED
-    local boot='' place answer
-    accel=$2
-    [ "$accel" = auto ] || return 0
-    accel=tcg
-    if [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then return 0; fi
-    place=$(cache_dir)/$1
-    if [ -r /proc/sys/kernel/random/boot_id ]; then boot=$(</proc/sys/kernel/random/boot_id); fi
-    answer=$place/kvm-$image_release-$boot
-    if [ -n "$boot" ] && [ -s "$answer" ]; then
-        accel=$(<"$answer")
-        return
-    fi
-    say 'trying whether KVM works here'
-    if kvm_boots; then accel=kvm; fi
-    [ -n "$boot" ] || return 0
-    {
-        rm -f "$place"/kvm-*
-        echo "$accel" >"$answer.new.$$" && mv "$answer.new.$$" "$answer"
-    } 2>/dev/null || true
+  local boot='' place answer
+  accel=$2
+  [ "$accel" = auto ] || return 0
+  accel=tcg
+  if [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then return 0; fi
+  place=$(cache_dir)/$1
+  if [ -r /proc/sys/kernel/random/boot_id ]; then boot=$(</proc/sys/kernel/random/boot_id); fi
+  answer=$place/kvm-$image_release-$boot
+  if [ -n "$boot" ] && [ -s "$answer" ]; then
+    accel=$(<"$answer")
+    return
+  fi
+  say 'trying whether KVM works here'
+  if kvm_boots; then accel=kvm; fi
+  [ -n "$boot" ] || return 0
+  {
+    rm -f "$place"/kvm-*
+    echo "$accel" >"$answer.new.$$" && mv "$answer.new.$$" "$answer"
+  } 2>/dev/null || true
 }

@@ -11,15 +11,15 @@ readonly kExitUsage=2 kExitTimedOut=124 kExitGuestDied=125 kExitCannotStart=126
 say() { printf 'softroce: %s\n' "$*" >&2; }
 
 die() { # CODE MESSAGE…
-    local code=$1
-    shift
-    say "$@"
-    exit "$code"
+  local code=$1
+  shift
+  say "$@"
+  exit "$code"
 }
 
 cache_dir() {
-    local dir=${DAPPLE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dapple}/softroce
-    case $dir in /*) printf '%s\n' "$dir" ;; *) printf '%s\n' "$PWD/$dir" ;; esac
+  local dir=${DAPPLE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dapple}/softroce
+  case $dir in /*) printf '%s\n' "$dir" ;; *) printf '%s\n' "$PWD/$dir" ;; esac
 }
 
 # Everything softroce runs, as "tool package"; a tool with a slash is a file.
@@ -41,46 +41,46 @@ zstd zstd'
 
 # Packages that are not on every Debian system; the rest of the two lists is.
 needed_packages() {
-    printf '%s\n' "$run_tools" "$build_tools" 'busybox busybox-static' 'librxe-rdmav34.so ibverbs-providers' |
-        sed 's/.* //' | grep -vxE 'apt|dpkg|coreutils|perl-base|util-linux' | sort -u
+  printf '%s\n' "$run_tools" "$build_tools" 'busybox busybox-static' 'librxe-rdmav34.so ibverbs-providers' |
+    sed 's/.* //' | grep -vxE 'apt|dpkg|coreutils|perl-base|util-linux' | sort -u
 }
 
 # One line for each tool of LIST that is missing, then exit.
 require_tools() { # LIST
-    local tool package missing=0
-    while read -r tool package; do
-        case $tool in
-        /*) [ ! -r "$tool" ] || continue ;;
-        *) ! type -P "$tool" >/dev/null || continue ;;
-        esac
-        say "$tool is missing; to install it: apt-get install $package"
-        missing=1
-    done <<<"$1"
-    [ "$missing" = 0 ] || exit "$kExitCannotStart"
+  local tool package missing=0
+  while read -r tool package; do
+    case $tool in
+    /*) [ ! -r "$tool" ] || continue ;;
+    *) ! type -P "$tool" >/dev/null || continue ;;
+    esac
+    say "$tool is missing; to install it: apt-get install $package"
+    missing=1
+  done <<<"$1"
+  [ "$missing" = 0 ] || exit "$kExitCannotStart"
 }
 
 # The guest's first stage has no libraries, so only a static busybox will do.
 static_busybox() {
-    local path
-    for path in /usr/bin/busybox /bin/busybox "$(command -v busybox || true)"; do
-        [ -x "$path" ] || continue
-        head -c 4096 "$path" | grep -q /ld- || {
-            printf '%s\n' "$path"
-            return
-        }
-    done
-    die "$kExitCannotStart" 'a static busybox is missing; to install it: apt-get install busybox-static'
+  local path
+  for path in /usr/bin/busybox /bin/busybox "$(command -v busybox || true)"; do
+    [ -x "$path" ] || continue
+    head -c 4096 "$path" | grep -q /ld- || {
+      printf '%s\n' "$path"
+      return
+    }
+  done
+  die "$kExitCannotStart" 'a static busybox is missing; to install it: apt-get install busybox-static'
 }
 
 # Runs FUNCTION while holding the lock NAME of the cache.
 with_lock() { # NAME FUNCTION [ARG…]
-    local name=$1 fd
-    shift
-    exec {fd}>"$(cache_dir)/$name.lock" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
-    flock -n "$fd" || {
-        say "waiting for another softroce that prepares $name"
-        flock "$fd"
-    }
-    "$@"
-    exec {fd}>&-
+  local name=$1 fd
+  shift
+  exec {fd}>"$(cache_dir)/$name.lock" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
+  flock -n "$fd" || {
+    say "waiting for another softroce that prepares $name"
+    flock "$fd"
+  }
+  "$@"
+  exec {fd}>&-
 }

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The dapple authors
 
 show_help() {
-    cat <<'HELP'
+  cat <<'HELP'
 usage: softroce [OPTION…] [--] COMMAND [ARG…]
        softroce --guests 2 [OPTION…] -- COMMAND1 [ARG…] --- COMMAND2 [ARG…]
        softroce --prepare [--kernel VERSION]

@@ -12,75 +12,75 @@ readonly base_modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy v
 readonly rdma_modules='?crc32_generic rdma_rxe rdma_ucm ib_umad'
 
 initramfs_path() { # KERNEL
-    local key
-    key=$({
-        sha256sum <"$(static_busybox)"
-        cat "$lib/initramfs.bash" "$lib/guest-init" "$lib/guest-stage2"
-    } | sha256sum | cut -c 1-16)
-    printf '%s/%s/initramfs-%s\n' "$(cache_dir)" "$1" "$key"
+  local key
+  key=$({
+    sha256sum <"$(static_busybox)"
+    cat "$lib/initramfs.bash" "$lib/guest-init" "$lib/guest-stage2"
+  } | sha256sum | cut -c 1-16)
+  printf '%s/%s/initramfs-%s\n' "$(cache_dir)" "$1" "$key"
 }
 
 # Copies the modules named by LIST and what they need into DIR/modules, unpacked and stripped of nothing, and
 # appends their names to the load list DIR/modules/NAME.
 add_modules() { # TREE RELEASE DIR NAME LIST
-    local tree=$1 release=$2 dir=$3/modules name=$4 module plan verb file target
-    for module in $5; do
-        plan=$(modprobe -C /dev/null -d "$tree" -S "$release" --show-depends "${module#\?}" 2>/dev/null) || {
-            [ "${module:0:1}" = '?' ] && continue
-            die "$kExitCannotStart" "kernel $release has no module $module"
-        }
-        while read -r verb file _; do
-            [ "$verb" = insmod ] || continue
-            target=${file##*/}
-            target=${target%%.ko*}.ko
-            [ ! -e "$dir/$target" ] || continue
-            case $file in
-            *.ko) cp "$file" "$dir/$target" ;;
-            *.ko.xz) xz -dc "$file" >"$dir/$target" ;;
-            *.ko.zst) zstd -qdc "$file" >"$dir/$target" ;;
-            *) die "$kExitCannotStart" "module $file is compressed in an unknown way" ;;
-            esac || die "$kExitCannotStart" "cannot unpack $file"
-            printf '%s\n' "$target" >>"$dir/$name"
-        done <<<"$plan"
-    done
+  local tree=$1 release=$2 dir=$3/modules name=$4 module plan verb file target
+  for module in $5; do
+    plan=$(modprobe -C /dev/null -d "$tree" -S "$release" --show-depends "${module#\?}" 2>/dev/null) || {
+      [ "${module:0:1}" = '?' ] && continue
+      die "$kExitCannotStart" "kernel $release has no module $module"
+    }
+    while read -r verb file _; do
+      [ "$verb" = insmod ] || continue
+      target=${file##*/}
+      target=${target%%.ko*}.ko
+      [ ! -e "$dir/$target" ] || continue
+      case $file in
+      *.ko) cp "$file" "$dir/$target" ;;
+      *.ko.xz) xz -dc "$file" >"$dir/$target" ;;
+      *.ko.zst) zstd -qdc "$file" >"$dir/$target" ;;
+      *) die "$kExitCannotStart" "module $file is compressed in an unknown way" ;;
+      esac || die "$kExitCannotStart" "cannot unpack $file"
+      printf '%s\n' "$target" >>"$dir/$name"
+    done <<<"$plan"
+  done
 }
 
 # Builds PATH for KERNEL unless it is there. Runs under the cache's lock.
 build_initramfs() { # KERNEL PATH
-    local place new busybox release
-    [ ! -e "$2" ] || return 0
-    require_tools "$build_tools"
-    busybox=$(static_busybox) || exit
-    place=$(cache_dir)/$1
-    release=$(<"$place/release")
-    rm -rf "$place/new-initramfs".*
-    new=$(mktemp -d "$place/new-initramfs.XXXXXX")
-    mkdir -p "$new/root"/{bin,proc,sys,dev,modules,host,upper,root}
-    add_modules "$place/tree" "$release" "$new/root" base "$base_modules"
-    add_modules "$place/tree" "$release" "$new/root" rdma "$rdma_modules"
-    cp "$busybox" "$new/root/bin/busybox"
-    cp "$lib/guest-init" "$new/root/init"
-    cp "$lib/guest-stage2" "$new/root/stage2"
-    chmod 755 "$new/root/init" "$new/root/bin/busybox"
-    (cd "$new/root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$new/image" ||
-        die "$kExitCannotStart" 'cannot build the initramfs'
-    mv "$new/image" "$2"
-    rm -rf "$new"
-    # Those of older versions of softroce; a start touches the one it uses.
-    find "$place" -maxdepth 1 -name 'initramfs-*' -mtime +14 -delete
+  local place new busybox release
+  [ ! -e "$2" ] || return 0
+  require_tools "$build_tools"
+  busybox=$(static_busybox) || exit
+  place=$(cache_dir)/$1
+  release=$(<"$place/release")
+  rm -rf "$place/new-initramfs".*
+  new=$(mktemp -d "$place/new-initramfs.XXXXXX")
+  mkdir -p "$new/root"/{bin,proc,sys,dev,modules,host,upper,root}
+  add_modules "$place/tree" "$release" "$new/root" base "$base_modules"
+  add_modules "$place/tree" "$release" "$new/root" rdma "$rdma_modules"
+  cp "$busybox" "$new/root/bin/busybox"
+  cp "$lib/guest-init" "$new/root/init"
+  cp "$lib/guest-stage2" "$new/root/stage2"
+  chmod 755 "$new/root/init" "$new/root/bin/busybox"
+  (cd "$new/root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$new/image" ||
+    die "$kExitCannotStart" 'cannot build the initramfs'
+  mv "$new/image" "$2"
+  rm -rf "$new"
+  # Those of older versions of softroce; a start touches the one it uses.
+  find "$place" -maxdepth 1 -name 'initramfs-*' -mtime +14 -delete
 }
 
 # Everything a start needs, from the cache if it is there. Sets image_vmlinux, image_initramfs and image_release.
 prepare_image() { # KERNEL
-    local place
-    place=$(cache_dir)/$1
-    image_vmlinux=$place/vmlinux
-    image_initramfs=$(initramfs_path "$1") || exit
-    if [ ! -e "$place/release" ] || [ ! -e "$image_initramfs" ]; then
-        mkdir -p "$(cache_dir)" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
-        with_lock "$1" fetch_kernel "$1"
-        with_lock "$1" build_initramfs "$1" "$image_initramfs"
-    fi
-    image_release=$(<"$place/release")
-    touch -c "$image_initramfs" 2>/dev/null || true
+  local place
+  place=$(cache_dir)/$1
+  image_vmlinux=$place/vmlinux
+  image_initramfs=$(initramfs_path "$1") || exit
+  if [ ! -e "$place/release" ] || [ ! -e "$image_initramfs" ]; then
+    mkdir -p "$(cache_dir)" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
+    with_lock "$1" fetch_kernel "$1"
+    with_lock "$1" build_initramfs "$1" "$image_initramfs"
+  fi
+  image_release=$(<"$place/release")
+  touch -c "$image_initramfs" 2>/dev/null || true
 }

@@ -7,38 +7,38 @@
 # The result in the cache: KERNEL/{vmlinux,release,tree/lib/modules/RELEASE}.
 
 kernel_suite() { # KERNEL
-    case $1 in
-    6.1) echo bookworm ;;
-    6.12) echo trixie ;;
-    7.2) echo forky ;;
-    *) return 1 ;;
-    esac
+  case $1 in
+  6.1) echo bookworm ;;
+  6.12) echo trixie ;;
+  7.2) echo forky ;;
+  *) return 1 ;;
+  esac
 }
 
 # The Debian archive this machine uses, by its downloaded indexes, or by its sources when it has no indexes yet.
 debian_site() { # SCRATCH
-    local site=${DAPPLE_DEBIAN_MIRROR:-}
-    # shellcheck disable=SC2016  # the fields are apt's
-    local fields='$(ORIGIN)|$(LABEL)|$(SITE)'
-    [ -n "$site" ] || site=$(apt-get indextargets --format "$fields" 'Created-By: Packages' 2>/dev/null |
-        sed -n '/^Debian|Debian|/{s///p;q}')
-    [ -n "$site" ] || site=$(apt-get -o Dir::State::Lists="$1/lists" --print-uris update 2>/dev/null |
-        sed -nE "/^'(.*)\/dists\/(bookworm|trixie|forky|sid|(old)*stable|testing|unstable)\/InRelease'.*/{s//\1/p;q}")
-    [ -n "$site" ] || die "$kExitCannotStart" \
-        "no Debian archive among this machine's apt sources; name one in DAPPLE_DEBIAN_MIRROR"
-    printf '%s\n' "${site%/}"
+  local site=${DAPPLE_DEBIAN_MIRROR:-}
+  # shellcheck disable=SC2016  # the fields are apt's
+  local fields='$(ORIGIN)|$(LABEL)|$(SITE)'
+  [ -n "$site" ] || site=$(apt-get indextargets --format "$fields" 'Created-By: Packages' 2>/dev/null |
+    sed -n '/^Debian|Debian|/{s///p;q}')
+  [ -n "$site" ] || site=$(apt-get -o Dir::State::Lists="$1/lists" --print-uris update 2>/dev/null |
+    sed -nE "/^'(.*)\/dists\/(bookworm|trixie|forky|sid|(old)*stable|testing|unstable)\/InRelease'.*/{s//\1/p;q}")
+  [ -n "$site" ] || die "$kExitCannotStart" \
+    "no Debian archive among this machine's apt sources; name one in DAPPLE_DEBIAN_MIRROR"
+  printf '%s\n' "${site%/}"
 }
 
 # apt with a state of its own: one suite, this machine's way to the network (proxies, credentials), none of its hooks.
 write_private_apt() { # DIR SUITE
-    local dir=$1 suite=$2 site
-    mkdir -p "$dir/lists/partial" "$dir/archives/partial"
-    site=$(debian_site "$dir") || exit
-    printf 'deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$site" "$suite" \
-        >"$dir/sources.list"
-    {
-        apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages|Changelogs)'
-        cat <<CONF
+  local dir=$1 suite=$2 site
+  mkdir -p "$dir/lists/partial" "$dir/archives/partial"
+  site=$(debian_site "$dir") || exit
+  printf 'deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$site" "$suite" \
+    >"$dir/sources.list"
+  {
+    apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages|Changelogs)'
+    cat <<CONF
 Acquire::Languages "none";
 APT::Architecture "amd64";
 APT::Sandbox::User "";
@@ -54,86 +54,87 @@ Dir::State::Status "/dev/null";
 Dir::Cache "$dir";
 Dir::Cache::Archives "$dir/archives";
 CONF
-    } >"$dir/apt.conf"
+  } >"$dir/apt.conf"
 }
 
 # Reads the suite's index; says in one line why it cannot.
 update_index() { # DIR SUITE
-    local log=$1/update.log why
-    APT_CONFIG=$1/apt.conf apt-get -q update >"$log" 2>&1 && return
-    why=$(sed -nE 's/^[EW]: //p' "$log" | head -n 1)
-    if grep -qE 'NO_PUBKEY|not signed|EXPKEYSIG|signatures were invalid|couldn.t be verified' "$log"; then
-        die "$kExitCannotStart" "the keys of this machine's debian-archive-keyring cannot verify Debian's $2;" \
-            "upgrade that package ($why)"
-    fi
-    die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
+  local log=$1/update.log why
+  APT_CONFIG=$1/apt.conf apt-get -q update >"$log" 2>&1 && return
+  why=$(sed -nE 's/^[EW]: //p' "$log" | head -n 1)
+  if grep -qE 'NO_PUBKEY|not signed|EXPKEYSIG|signatures were invalid|couldn.t be verified' "$log"; then
+    die "$kExitCannotStart" "the keys of this machine's debian-archive-keyring cannot verify Debian's $2;" \
+      "upgrade that package ($why)"
+  fi
+  die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
 }
 
 # The versioned packages behind the suite's linux-image-amd64: one, or on newer suites several (image, modules, …).
 kernel_packages() { # DIR
-    local packages=(linux-image-amd64) found=() package i=0
-    while [ "$i" -lt "${#packages[@]}" ]; do
-        while read -r package; do
-            [[ " ${packages[*]} " = *" $package "* ]] || packages+=("$package") found+=("$package")
-        done < <(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "${packages[i]}" 2>/dev/null |
-            sed -n 's/^Depends: //p' | tr ',' '\n' | grep -oE 'linux-[a-z]+-[0-9][^ ]*-amd64')
-        i=$((i + 1))
-    done
-    printf '%s\n' "${found[@]}"
+  local packages=(linux-image-amd64) found=() package i=0
+  while [ "$i" -lt "${#packages[@]}" ]; do
+    while read -r package; do
+      [[ " ${packages[*]} " = *" $package "* ]] || packages+=("$package") found+=("$package")
+    done < <(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "${packages[i]}" 2>/dev/null |
+      sed -n 's/^Depends: //p' | tr ',' '\n' | grep -oE 'linux-[a-z]+-[0-9][^ ]*-amd64')
+    i=$((i + 1))
+  done
+  printf '%s\n' "${found[@]}"
 }
 
 # Keeps of the modules what a guest could need: no sound, no drivers of real hardware.
 trim_modules() { # KERNEL_MODULES_DIR
-    rm -rf "$1/sound" "$1"/drivers/net/{ethernet,wireless,wwan,can,usb} "$1/drivers/infiniband/hw"
-    find "$1/drivers" -mindepth 1 -maxdepth 1 ! -name infiniband ! -name net ! -name virtio ! -name char -exec rm -rf {} +
+  rm -rf "$1/sound" "$1"/drivers/net/{ethernet,wireless,wwan,can,usb} "$1/drivers/infiniband/hw"
+  find "$1/drivers" -mindepth 1 -maxdepth 1 ! -name infiniband ! -name net ! -name virtio ! -name char -exec rm -rf {} +
 }
 
 unpack_kernel() { # DEBS TREE
-    local deb
-    for deb in "$1"/*.deb; do dpkg-deb -x "$deb" "$2"; done
-    # Newer kernels hold their modules in /usr/lib; modprobe looks in one place or the other, by its own version.
-    if [ -d "$2/usr/lib/modules" ]; then
-        mkdir -p "$2/lib"
-        mv "$2/usr/lib/modules" "$2/lib/modules"
-    fi
-    rm -rf "${2:?}/usr"
-    mkdir "$2/usr"
-    ln -s ../lib "$2/usr/lib"
+  local deb
+  for deb in "$1"/*.deb; do dpkg-deb -x "$deb" "$2"; done
+  # Newer kernels hold their modules in /usr/lib; modprobe looks in one place or the other, by its own version.
+  if [ -d "$2/usr/lib/modules" ]; then
+    mkdir -p "$2/lib"
+    mv "$2/usr/lib/modules" "$2/lib/modules"
+  fi
+  rm -rf "${2:?}/usr"
+  mkdir "$2/usr"
+  ln -s ../lib "$2/usr/lib"
 }
 
 # Fills KERNEL's place in the cache. Runs under the cache's lock.
 fetch_kernel() { # KERNEL
-    local kernel=$1 suite cache new packages release image
-    cache=$(cache_dir)
-    [ ! -e "$cache/$kernel/release" ] || return 0
-    require_tools "$build_tools"
-    suite=$(kernel_suite "$kernel")
-    rm -rf "$cache/new-$kernel".*
-    new=$(mktemp -d "$cache/new-$kernel.XXXXXX")
-    say "reading the index of Debian's $suite"
-    write_private_apt "$new/apt" "$suite"
-    update_index "$new/apt" "$suite"
-    mapfile -t packages < <(kernel_packages "$new/apt")
-    case ${packages[0]:-} in
-    linux-*-"$kernel".*) ;;
-    '') die "$kExitCannotStart" "Debian's $suite has no linux-image-amd64" ;;
-    *) die "$kExitCannotStart" "Debian's $suite has moved on from kernel $kernel to ${packages[0]}" ;;
-    esac
-    say "fetching ${packages[*]}"
-    mkdir "$new/debs"
-    (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get download "${packages[@]}" >&2) ||
-        die "$kExitCannotStart" "cannot fetch ${packages[*]}"
-    say 'unpacking it'
-    unpack_kernel "$new/debs" "$new/tree"
-    image=$(find "$new/tree/boot" -name 'vmlinuz-*')
-    [ -n "$image" ] || die "$kExitCannotStart" "no kernel image in ${packages[*]}"
-    release=${image##*/vmlinuz-}
-    "$lib/extract-vmlinux" "$image" "$new/vmlinux" || exit "$kExitCannotStart"
-    trim_modules "$new/tree/lib/modules/$release/kernel"
-    depmod -b "$new/tree" "$release" || die "$kExitCannotStart" "depmod failed for $release"
-    rm -rf "$new/apt" "$new/debs" "$new/tree/boot"
-    printf '%s\n' "$release" >"$new/release"
-    rm -rf "${cache:?}/$kernel"
-    chmod 755 "$new"
-    mv "$new" "$cache/$kernel"
+  local kernel=$1 suite cache new packages release image
+  cache=$(cache_dir)
+  [ ! -e "$cache/$kernel/release" ] || return 0
+  require_tools "$build_tools"
+  suite=$(kernel_suite "$kernel")
+  rm -rf "$cache/new-$kernel".*
+  new=$(mktemp -d "$cache/new-$kernel.XXXXXX")
+  say "reading the index of Debian's $suite"
+  write_private_apt "$new/apt" "$suite"
+  update_index "$new/apt" "$suite"
+  mapfile -t packages < <(kernel_packages "$new/apt")
+  case ${packages[0]:-} in
+  linux-*-"$kernel".*) ;;
+  '') die "$kExitCannotStart" "Debian's $suite has no linux-image-amd64" ;;
+  *) die "$kExitCannotStart" "Debian's $suite has moved on from kernel $kernel to ${packages[0]}" ;;
+  esac
+  say "fetching ${packages[*]}"
+  mkdir "$new/debs"
+  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get download "${packages[@]}" >&2) ||
+    die "$kExitCannotStart" "cannot fetch ${packages[*]}"
+  say 'unpacking it'
+  unpack_kernel "$new/debs" "$new/tree"
+  # The image is /boot/vmlinuz-RELEASE, or on newer kernels lies among the modules.
+  image=$(find "$new/tree" -path '*/boot/vmlinuz-*' -o -path '*/lib/modules/*/vmlinuz')
+  release=$(find "$new/tree/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n')
+  if [ ! -f "$image" ] || [ -z "$release" ]; then die "$kExitCannotStart" "no kernel in ${packages[*]}"; fi
+  "$lib/extract-vmlinux" "$image" "$new/vmlinux" || exit "$kExitCannotStart"
+  trim_modules "$new/tree/lib/modules/$release/kernel"
+  depmod -b "$new/tree" "$release" || die "$kExitCannotStart" "depmod failed for $release"
+  rm -rf "$new/apt" "$new/debs" "$new/tree/boot" "$image"
+  printf '%s\n' "$release" >"$new/release"
+  rm -rf "${cache:?}/$kernel"
+  chmod 755 "$new"
+  mv "$new" "$cache/$kernel"
 }

@@ -6,19 +6,19 @@
 # --native: the command runs on this machine, with an RDMA device this machine has.
 
 run_native() {
-    local path name='' limit=()
-    for path in /sys/class/infiniband/*; do
-        [ -e "$path" ] || continue
-        name=${path##*/}
-        break
-    done
-    [ -n "$name" ] || die "$kExitCannotStart" 'this machine has no RDMA device; leave out --native to use a virtual machine'
-    compgen -G '/dev/infiniband/uverbs*' >/dev/null ||
-        die "$kExitCannotStart" "this machine has $name, but no /dev/infiniband/uverbs* (module ib_uverbs)"
-    [ "$timeout" = 0 ] || limit=(timeout -k 5 "$timeout")
-    eval "$caller_environment"
-    [ "${#settings[@]}" = 0 ] || export "${settings[@]}"
-    export SOFTROCE_DEVICE=$name
-    exec "${limit[@]}" "${command1[@]}"
-    exit 127
+  local path name='' limit=()
+  for path in /sys/class/infiniband/*; do
+    [ -e "$path" ] || continue
+    name=${path##*/}
+    break
+  done
+  [ -n "$name" ] || die "$kExitCannotStart" 'this machine has no RDMA device; leave out --native to use a virtual machine'
+  compgen -G '/dev/infiniband/uverbs*' >/dev/null ||
+    die "$kExitCannotStart" "this machine has $name, but no /dev/infiniband/uverbs* (module ib_uverbs)"
+  [ "$timeout" = 0 ] || limit=(timeout -k 5 "$timeout")
+  eval "$caller_environment"
+  [ "${#settings[@]}" = 0 ] || export "${settings[@]}"
+  export SOFTROCE_DEVICE=$name
+  exec "${limit[@]}" "${command1[@]}"
+  exit 127
 }

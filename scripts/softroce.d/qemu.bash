@@ -10,42 +10,42 @@ readonly kernel_arguments='console=ttyS0 quiet panic=-1 mitigations=off nokaslr 
 
 # One folder of the host over 9p. A comma separates QEMU's options, so one in the path is doubled.
 plan9() { # TAG PATH [OPTION]
-    qemu_args+=(-virtfs "local,path=${2//,/,,},mount_tag=$1,security_model=none,multidevs=remap${3:+,$3}")
+  qemu_args+=(-virtfs "local,path=${2//,/,,},mount_tag=$1,security_model=none,multidevs=remap${3:+,$3}")
 }
 
 # Copies one stream of a guest to ours; with two guests each line says whose it is.
 relay() { # FIFO GUEST
-    if [ "$guests" = 1 ]; then
-        exec cat "$1"
-    else
-        # shellcheck disable=SC2016  # perl's variables
-        exec perl -e '$| = 1; my $who = shift; while (<>) { chomp; print "$who| $_\n" }' "$2" "$1"
-    fi
+  if [ "$guests" = 1 ]; then
+    exec cat "$1"
+  else
+    # shellcheck disable=SC2016  # perl's variables
+    exec perl -e '$| = 1; my $who = shift; while (<>) { chomp; print "$who| $_\n" }' "$2" "$1"
+  fi
 }
 
 # Sets qemu_pid[GUEST], out_pid[GUEST] and err_pid[GUEST].
 start_guest() { # GUEST
-    local guest=$1 dir=$scratch/$1 i qemu_args=()
-    mkfifo "$dir/out" "$dir/err"
-    relay "$dir/out" "$guest" &
-    out_pid[guest]=$!
-    relay "$dir/err" "$guest" >&2 &
-    err_pid[guest]=$!
-    plan9 root / readonly=on
-    plan9 control "$dir/control"
-    for i in "${!shares[@]}"; do plan9 "share$i" "${shares[i]}"; done
-    if [ "$guests" = 2 ]; then
-        plan9 wire "$scratch/shared"
-        local role=on
-        [ "$guest" = 1 ] || role=off
-        qemu_args+=(-netdev "stream,id=wire,server=$role,addr.type=unix,addr.path=$scratch/wire"
-            -device "virtio-net-pci,netdev=wire,mac=52:54:00:09:00:0$guest,romfile=")
-    fi
-    setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
-        -kernel "$image_vmlinux" -initrd "$image_initramfs" -append "$kernel_arguments" \
-        -serial "file:$dir/console" -device virtio-serial-pci \
-        -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
-        -chardev "file,id=err,path=$dir/err,append=on" -device virtserialport,chardev=err,name=err \
-        "${qemu_args[@]}" </dev/null >"$dir/qemu.log" 2>&1 &
-    qemu_pid[guest]=$!
+  local guest=$1 dir=$scratch/$1 i qemu_args=()
+  mkfifo "$dir/out" "$dir/err"
+  relay "$dir/out" "$guest" &
+  out_pid[guest]=$!
+  relay "$dir/err" "$guest" >&2 &
+  err_pid[guest]=$!
+  plan9 root / readonly=on
+  plan9 control "$dir/control"
+  for i in "${!shares[@]}"; do plan9 "share$i" "${shares[i]}"; done
+  if [ "$guests" = 2 ]; then
+    plan9 wire "$scratch/shared"
+    local role=on
+    [ "$guest" = 1 ] || role=off
+    qemu_args+=(-netdev "stream,id=wire,server=$role,addr.type=unix,addr.path=$scratch/wire"
+      -device "virtio-net-pci,netdev=wire,mac=52:54:00:09:00:0$guest,romfile=")
+  fi
+  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
+    -kernel "$image_vmlinux" -initrd "$image_initramfs" -append "$kernel_arguments" \
+    -serial "file:$dir/console" -device virtio-serial-pci \
+    -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
+    -chardev "file,id=err,path=$dir/err,append=on" -device virtserialport,chardev=err,name=err \
+    "${qemu_args[@]}" </dev/null >"$dir/qemu.log" 2>&1 &
+  qemu_pid[guest]=$!
 }
