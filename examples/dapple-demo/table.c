@@ -19,6 +19,10 @@ static const char* attribute(const struct session* session, const char* name) {
 }
 
 static const char* transport(const struct session* session) {
+  const char* told = attribute(session, "DAPPLE_TRANSPORT");
+  if (strcmp(told, "-") != 0) {
+    return told;
+  }
   switch (session->ia_attr.extension_supported) {
     case DAT_EXTENSION_IB:
       return "InfiniBand or RoCE";
@@ -40,7 +44,8 @@ void table_print_device(const struct session* session) {
   } else {
     printf("  %-24s %s: %s\n", "coherence", coherence, attribute(session, "DAPPLE_COHERENCE_REASON"));
   }
-  printf("  %-24s %s\n", "cache line", attribute(session, "DAPPLE_LINE_SIZE"));
+  const char* line_size = attribute(session, "DAPPLE_LINE_SIZE");
+  printf("  %-24s %s%s\n", "cache line", line_size, strcmp(line_size, "-") == 0 ? "" : " bytes");
   printf("  %-24s %s\n", "clean", attribute(session, "DAPPLE_CLEAN_INSTRUCTION"));
   printf("  %-24s %s\n", "clean and invalidate", attribute(session, "DAPPLE_CLEAN_INVALIDATE_INSTRUCTION"));
   printf("  %-24s %s\n", "lmr_sync_req", session->provider_attr.lmr_sync_req ? "true" : "false");
