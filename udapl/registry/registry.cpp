@@ -125,7 +125,7 @@ void Registry::clear() {
   if (std::any_of(listed_.begin(), listed_.end(), [](const Listed& listed) { return listed.users > 0; })) return;
   std::vector<Listed>().swap(listed_);
   std::string().swap(conf_path_);
-  registered_.clear();
+  std::vector<Registered>().swap(registered_);
   configured_ = false;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 namespace {
 
@@ -45,7 +46,9 @@ DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_H
   Provider* provider = find(name);
   if (!provider) return DAT_CLASS_ERROR | DAT_INTERNAL_ERROR;
   FakeLog& log = *provider->log;
-  __atomic_fetch_add(&log.opens, 1, __ATOMIC_RELAXED);
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  log.opens++;
   std::snprintf(log.opened_name, sizeof log.opened_name, "%s", name);
   if (log.open_result != DAT_SUCCESS) return log.open_result;
   *ia_handle = new FakeObject{&provider->table, provider->log};
@@ -118,6 +121,7 @@ extern "C" __attribute__((visibility("default"))) void dat_provider_init(const D
   auto* provider = new Provider{{}, *info, log, providers};
   providers = provider;
 #define DAT20_CONSTANT(name, value)
+#define DAT20_POINTER(name, value)
 #define DAT20_STRING(name, value)
 #define DAT20_SIZE(type, size)
 #define DAT20_MEMBER(type, member, offset, size)
