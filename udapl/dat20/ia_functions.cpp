@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <infiniband/verbs.h>
 
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"

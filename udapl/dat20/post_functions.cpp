@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The data path: a handle check and a change of names, no more.
-#include <infiniband/verbs.h>
+#include "ibverbs-glue/verbs.hpp"
 
 #include <cstddef>
 
