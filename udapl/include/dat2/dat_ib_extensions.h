@@ -180,7 +180,7 @@ typedef struct dat_ib_addr_handle {
   DAT_SOCK_ADDR6 ia_addr;
 } DAT_IB_ADDR_HANDLE;
 
-/* In host byte order. */
+/* Travels as it lies in memory: between machines of different byte order it arrives swapped. */
 typedef struct dat_ib_immed_data {
   DAT_UINT32 data;
 } DAT_IB_IMMED_DATA;
