@@ -23,7 +23,8 @@ void table_print_device(const struct session* session) {
   const char* coherence = attribute(session, "DAPPLE_COHERENCE");
   printf("  %-24s %s (%s)\n", "interface adapter", session->ia_name, session->provider_attr.provider_name);
   printf("  %-24s %s\n", "device", strcmp(device, "-") == 0 ? session->ia_attr.adapter_name : device);
-  printf("  %-24s %s, MTU %s\n", "transport", attribute(session, "DAPPLE_TRANSPORT"), attribute(session, "DAT_IB_TRANSPORT_MTU"));
+  printf("  %-24s %s, MTU %s\n", "transport", attribute(session, "DAPPLE_TRANSPORT"),
+         attribute(session, "DAT_IB_TRANSPORT_MTU"));
   if (strcmp(coherence, "-") == 0) {
     printf("  %-24s -\n", "coherence");
   } else {
