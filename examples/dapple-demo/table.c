@@ -18,27 +18,13 @@ static const char* attribute(const struct session* session, const char* name) {
   return "-";
 }
 
-static const char* transport(const struct session* session) {
-  const char* told = attribute(session, "DAPPLE_TRANSPORT");
-  if (strcmp(told, "-") != 0) {
-    return told;
-  }
-  switch (session->ia_attr.extension_supported) {
-    case DAT_EXTENSION_IB:
-      return "InfiniBand or RoCE";
-    case DAT_EXTENSION_IW:
-      return "iWARP";
-    default:
-      return "-";
-  }
-}
-
 void table_print_device(const struct session* session) {
   const char* device = attribute(session, "DAT_IB_DEVICE_NAME");
   const char* coherence = attribute(session, "DAPPLE_COHERENCE");
   printf("  %-24s %s (%s)\n", "interface adapter", session->ia_name, session->provider_attr.provider_name);
   printf("  %-24s %s\n", "device", strcmp(device, "-") == 0 ? session->ia_attr.adapter_name : device);
-  printf("  %-24s %s, MTU %s\n", "transport", transport(session), attribute(session, "DAT_IB_TRANSPORT_MTU"));
+  printf("  %-24s %s, MTU %s\n", "transport", attribute(session, "DAPPLE_TRANSPORT"),
+         attribute(session, "DAT_IB_TRANSPORT_MTU"));
   if (strcmp(coherence, "-") == 0) {
     printf("  %-24s -\n", "coherence");
   } else {

@@ -59,6 +59,15 @@ require_tools() { # LIST
   [ "$missing" = 0 ] || exit "$kExitCannotStart"
 }
 
+# QEMU needs /proc to make or change files for a guest. A bare chroot may lack it, and much works without.
+check_proc() {
+  [ ! -e /proc/self/fd ] || return 0
+  if [ "${#shares[@]}$guests" != 01 ]; then
+    die "$kExitCannotStart" '--share and --guests 2 need /proc; to mount it: mount -t proc proc /proc'
+  fi
+  say 'without /proc mounted here, the command can write to /tmp, /run and /dev/shm only'
+}
+
 # The guest's first stage has no libraries, so only a static busybox will do.
 static_busybox() {
   local path

@@ -4,7 +4,8 @@
 # SPDX-FileCopyrightText: The dapple authors
 #
 # The control folder of a guest: what it is to be (config), what to mount (shares), what to run (run.sh). The guest
-# answers in it with the files started, failed and code.
+# answers by writing to the files started, failed and code. They exist from the beginning, because QEMU makes new files
+# for a guest only where /proc is mounted, which in a bare chroot it may not be.
 
 # Variables that mean something on the host only, or that point to places the guest has fresh.
 readonly host_only=(TMPDIR TMP TEMP TERM XDG_RUNTIME_DIR DISPLAY WAYLAND_DISPLAY XAUTHORITY SSH_AUTH_SOCK
@@ -61,4 +62,5 @@ write_control() { # DIR GUEST COMMAND…
     address "10.9.0.$guest" address6 "fd09::$guest" device "$device" kept "$(kept_tree)" >"$dir/config"
   for i in "${!shares[@]}"; do printf 'share%s %s\n' "$i" "${shares[i]}"; done >"$dir/shares"
   write_run "$guest" "$@" >"$dir/run.sh"
+  touch "$dir/started" "$dir/failed" "$dir/code"
 }

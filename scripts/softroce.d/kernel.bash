@@ -69,17 +69,19 @@ update_index() { # DIR SUITE
   die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
 }
 
-# The versioned packages behind the suite's linux-image-amd64: one, or on newer suites several (image, modules, …).
-kernel_packages() { # DIR
-  local packages=(linux-image-amd64) found=() package i=0
-  while [ "$i" -lt "${#packages[@]}" ]; do
-    while read -r package; do
-      [[ " ${packages[*]} " = *" $package "* ]] || packages+=("$package") found+=("$package")
-    done < <(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "${packages[i]}" 2>/dev/null |
-      sed -n 's/^Depends: //p' | tr ',' '\n' | grep -oE 'linux-[a-z]+-[0-9][^ ]*-amd64')
+# Sets packages to those behind the suite's linux-image-amd64 that carry a version in their name: one, or on newer
+# suites several (image, modules, …).
+find_packages() { # DIR
+  local all=(linux-image-amd64) needs package i=0
+  while [ "$i" -lt "${#all[@]}" ]; do
+    needs=$(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "${all[i]}" 2>/dev/null | sed -n 's/^Depends: //p' |
+      tr ',' '\n' | grep -oE 'linux-[a-z]+-[0-9][^ ]*-amd64')
+    for package in $needs; do
+      [[ " ${all[*]} " = *" $package "* ]] || all+=("$package")
+    done
     i=$((i + 1))
   done
-  printf '%s\n' "${found[@]}"
+  packages=("${all[@]:1}")
 }
 
 # Keeps of the modules what a guest could need: no sound, no drivers of real hardware.
@@ -113,7 +115,7 @@ fetch_kernel() { # KERNEL
   say "reading the index of Debian's $suite"
   write_private_apt "$new/apt" "$suite"
   update_index "$new/apt" "$suite"
-  mapfile -t packages < <(kernel_packages "$new/apt")
+  find_packages "$new/apt"
   case ${packages[0]:-} in
   linux-*-"$kernel".*) ;;
   '') die "$kExitCannotStart" "Debian's $suite has no linux-image-amd64" ;;

@@ -36,7 +36,7 @@ begin_guests() {
 }
 
 # Whether beginning again is safe: no command has begun.
-may_try_again() { [ ! -e "$scratch/1/control/started" ] && [ ! -e "$scratch/2/control/started" ]; }
+may_try_again() { [ ! -s "$scratch/1/control/started" ] && [ ! -s "$scratch/2/control/started" ]; }
 
 # The first code that is not 0 of the guests whose command ended.
 finish_with_codes() {

@@ -51,14 +51,14 @@ look_at() { # GUEST
   elif [ -s "$control/failed" ]; then
     state=failed
   elif [ "$alive" = no ]; then
-    if [ -e "$control/started" ]; then
+    if [ -s "$control/started" ]; then
       state=died
-    elif wait "${qemu_pid[$1]}"; then
+    elif wait "${qemu_pid[$1]}" 2>/dev/null; then
       state=lost-at-boot
     else
       state=qemu-failed
     fi
-  elif [ -e "$control/started" ]; then
+  elif [ -s "$control/started" ]; then
     state=running
   else
     state=booting

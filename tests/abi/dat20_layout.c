@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. Nearly all of
- * it is checked by the compiler. Built twice where the original's headers are at hand: a fact that fails on them too is a
- * fact recorded wrongly.
+ * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. Nearly all
+ * of it is checked by the compiler. Built twice where the original's headers are at hand: a fact that fails on them too
+ * is a fact recorded wrongly.
  */
 #include <netinet/in.h>
 #include <stddef.h>
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <dat2/udat.h>
-#include <dat2/dat_registry.h>
 #include <dat2/dat_ib_extensions.h>
+#include <dat2/dat_registry.h>
+#include <dat2/udat.h>
 
 #if !defined(__LP64__)
 int main(void) {
@@ -26,6 +26,7 @@ int main(void) {
 #define MEMBER_OF(type, member) (((type*)0)->member)
 
 #define DAT20_CONSTANT(name, value) _Static_assert((long long)(name) == (value), #name);
+#define DAT20_POINTER(name, value)
 #define DAT20_STRING(name, value)
 #define DAT20_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type);
 #define DAT20_MEMBER(type, member, offset, size)                     \
@@ -35,6 +36,7 @@ int main(void) {
 #define DAT20_SLOT(slot, args) _Static_assert(SAME_FUNCTION(*MEMBER_OF(DAT_PROVIDER, slot), args), #slot);
 #include "dat20_facts.inc"
 #undef DAT20_CONSTANT
+#undef DAT20_POINTER
 #undef DAT20_STRING
 #undef DAT20_SIZE
 #undef DAT20_MEMBER
@@ -42,24 +44,29 @@ int main(void) {
 #undef DAT20_SLOT
 
 #define DAT20_CONSTANT(name, value)
-#define DAT20_STRING(name, value) {#name, name, value},
+#define DAT20_POINTER(name, value) {#name, NULL, NULL, (uintptr_t)(name), value},
+#define DAT20_STRING(name, value) {#name, name, value, 0, 0},
 #define DAT20_SIZE(type, size)
 #define DAT20_MEMBER(type, member, offset, size)
 #define DAT20_FUNCTION(name, args)
 #define DAT20_SLOT(slot, args)
+/* What is no constant expression. */
 static const struct {
   const char* name;
-  const char* ours;
-  const char* fact;
-} strings[] = {
+  const char* string;
+  const char* expected_string;
+  uintptr_t pointer;
+  uintptr_t expected_pointer;
+} facts[] = {
 #include "dat20_facts.inc"
 };
 
 int main(void) {
   int wrong = 0;
-  for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
-    if (strcmp(strings[i].ours, strings[i].fact) != 0) {
-      printf("%s is \"%s\", not \"%s\"\n", strings[i].name, strings[i].ours, strings[i].fact);
+  for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+    if (facts[i].pointer != facts[i].expected_pointer ||
+        (facts[i].expected_string && strcmp(facts[i].string, facts[i].expected_string) != 0)) {
+      printf("%s is wrong\n", facts[i].name);
       wrong = 1;
     }
   }

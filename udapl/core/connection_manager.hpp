@@ -5,7 +5,7 @@
 // connections. It runs while an IA is open.
 #pragma once
 
-#include <infiniband/verbs.h>
+#include "ibverbs-glue/verbs.hpp"
 
 #include <cstdint>
 #include <map>

@@ -7,7 +7,7 @@
 // Threads: one poster and one retirer at a time; the two may be different threads.
 #pragma once
 
-#include <infiniband/verbs.h>
+#include "ibverbs-glue/verbs.hpp"
 
 #include <atomic>
 #include <bit>

@@ -120,6 +120,9 @@ class Ep : public Object {
   Result<> post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
   Result<> post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                            uint32_t flags);
+  // immediate travels as it lies in memory, and takes a receive at the peer.
+  Result<> post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                                 uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
 
@@ -143,6 +146,8 @@ class Ep : public Object {
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags);
+  Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                      DtoOperation operation, uint32_t flags);
   Result<> check_can_request() const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
                             bool device_writes);

@@ -221,8 +221,9 @@ void Ep::establish(std::span<const uint8_t> private_data) {
 
 // The peer accepted: bring the queue pair up, then tell it that we are ready.
 void Ep::answer_response(const verbs::CmEvent& event) {
-  const bool up = set_qp_attributes(IBV_QPS_RTR, nullptr) && set_qp_attributes(IBV_QPS_RTS, nullptr) &&
-                  rdma_establish(id_.get()) == 0;
+  // INIT once more: only now does the connection manager say which remote accesses it has agreed on.
+  const bool up = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, nullptr) &&
+                  set_qp_attributes(IBV_QPS_RTS, nullptr) && rdma_establish(id_.get()) == 0;
   if (up) {
     establish({event.private_data.data(), event.private_data_size});
   } else {
@@ -277,7 +278,7 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       local_port_ = ntohs(rdma_get_src_port(id_.get()));
-      if (!set_qp_attributes(IBV_QPS_INIT, nullptr) || !send_connect()) end_connection(EventKind::kUnreachable);
+      if (!send_connect()) end_connection(EventKind::kUnreachable);
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
       if (event.status != -ETIMEDOUT || route_retries_left_-- <= 0 || !resolve_route()) {

@@ -78,13 +78,27 @@ Result<> Ep::post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie,
                              uint32_t flags) {
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_RDMA_WRITE;
+  return post_write(wr, segments, cookie, remote, DtoOperation::kRdmaWrite, flags);
+}
+
+Result<> Ep::post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                                   uint32_t immediate, uint32_t flags) {
+  if (ia().iwarp()) return fail(Type::kModelNotSupported);  // RFC 5040 has no immediate data
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.imm_data = immediate;
+  return post_write(wr, segments, cookie, remote, DtoOperation::kRdmaWriteImmed, flags);
+}
+
+Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                        DtoOperation operation, uint32_t flags) {
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg6);
   // uDAPL 2.0 6.6.21: more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
-  return post_request(wr, segments, cookie, DtoOperation::kRdmaWrite, flags);
+  return post_request(wr, segments, cookie, operation, flags);
 }
 
 Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,

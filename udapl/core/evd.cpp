@@ -182,7 +182,15 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   out.dto.status = to_dto_status(completion.status);
   out.dto.operation = cookie.operation;
   out.dto.length = 0;
-  if (success) out.dto.length = cookie.operation == DtoOperation::kReceive ? completion.byte_len : cookie.length;
+  out.dto.immediate = 0;
+  if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
+  if (success && cookie.operation == DtoOperation::kReceive) {
+    out.dto.length = completion.byte_len;
+    if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+      out.dto.operation = DtoOperation::kReceiveImmed;
+      out.dto.immediate = completion.imm_data;
+    }
+  }
   cookie.ep->retire(cookie);
 }
 

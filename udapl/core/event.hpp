@@ -47,13 +47,21 @@ enum class DtoStatus : uint8_t {
   kRmrOperationFailed = 11,
 };
 
-// DAT_DTOS.
-enum class DtoOperation : uint8_t { kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kReceive = 3 };
+// DAT_DTOS, and the extensions' DAT_IB_DTOS from 8 on.
+enum class DtoOperation : uint8_t {
+  kSend = 0,
+  kRdmaWrite = 1,
+  kRdmaRead = 2,
+  kReceive = 3,
+  kRdmaWriteImmed = 8,
+  kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
+};
 
 struct DtoCompletion {
   Ep* ep;
   uint64_t user_cookie;
-  uint64_t length;  // bytes; 0 unless the DTO succeeded
+  uint64_t length;     // bytes; 0 unless the DTO succeeded
+  uint32_t immediate;  // of kReceiveImmed, as it travelled
   DtoStatus status;
   DtoOperation operation;
 };

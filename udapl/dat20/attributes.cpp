@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/dat20/attributes.hpp"
 
+#include <dat2/dat_ib_extensions.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -77,8 +79,8 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
   attr.max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
   attr.zb_supported = DAT_FALSE;
-  attr.extension_supported = DAT_EXTENSION_NONE;
-  attr.extension_version = 0;
+  attr.extension_supported = ia.iwarp() ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB;
+  attr.extension_version = ia.iwarp() ? 0 : DAT_IB_EXTENSION_VERSION;
   attr.num_transport_attr = 0;
   attr.transport_attr = nullptr;
   attr.num_vendor_attr = 0;

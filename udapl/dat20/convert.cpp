@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/dat20/convert.hpp"
 
+#include <dat2/dat_ib_extensions.h>
+
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
@@ -222,6 +224,22 @@ static_assert(static_cast<int>(dat::DtoOperation::kSend) == DAT_DTO_SEND);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWrite) == DAT_DTO_RDMA_WRITE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_READ);
 static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
+static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
+static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
+
+// Turns the completion of an extension's DTO into the extension's event.
+void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
+  out.event_number = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);
+  static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof out.event_extension_data);
+  auto& data = *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
+  data.status = static_cast<DAT_IB_STATUS>(dto.status);
+  if (dto.operation == dat::DtoOperation::kReceiveImmed) {
+    data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+    data.val.immed.data = dto.immediate;
+  } else {
+    data.type = DAT_IB_RDMA_WRITE_IMMED;
+  }
+}
 
 }  // namespace
 
@@ -242,6 +260,8 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       data.transfered_length = static_cast<DAT_SEG_LENGTH>(event.dto.length);
       data.operation = static_cast<DAT_DTOS>(event.dto.operation);
       data.rmr_context = 0;
+      if (event.dto.operation >= dat::DtoOperation::kRdmaWriteImmed) [[unlikely]]
+        extend(event.dto, out);
       break;
     }
     case EventKind::kConnectionRequest: {

@@ -51,6 +51,8 @@ Function<DAT_EP_POST_RECV_FUNC> ep_post_recv;
 Function<DAT_EP_POST_RDMA_READ_FUNC> ep_post_rdma_read;
 Function<DAT_EP_POST_RDMA_WRITE_FUNC> ep_post_rdma_write;
 
+Function<DAT_HANDLE_EXTENDEDOP_FUNC> extended_op;
+
 Function<DAT_PSP_CREATE_FUNC> psp_create;
 Function<DAT_PSP_CREATE_ANY_FUNC> psp_create_any;
 Function<DAT_PSP_QUERY_FUNC> psp_query;

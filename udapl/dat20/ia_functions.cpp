@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <infiniband/verbs.h>
 
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -91,8 +90,3 @@ DAT_RETURN pz_free(DAT_PZ_HANDLE pz_handle) {
 }
 
 }  // namespace dapple::dat20
-
-// The original exports its extension function beside its table's slot for it.
-extern "C" [[gnu::visibility("default")]] DAT_RETURN dapl_extensions(DAT_HANDLE, DAT_EXTENDED_OP, va_list) {
-  return dapple::dat20::error(DAT_NOT_IMPLEMENTED);
-}

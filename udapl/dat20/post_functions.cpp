@@ -2,36 +2,16 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The data path: a handle check and a change of names, no more.
-#include <infiniband/verbs.h>
-
-#include <cstddef>
-
 #include "udapl/core/ep.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
+#include "udapl/dat20/segments.hpp"
 
 namespace dapple::dat20 {
 namespace {
 
 using dat::Ep;
-
-// A local segment is a scatter/gather entry under another name.
-static_assert(sizeof(DAT_LMR_TRIPLET) == sizeof(ibv_sge) &&
-              offsetof(DAT_LMR_TRIPLET, virtual_address) == offsetof(ibv_sge, addr) &&
-              offsetof(DAT_LMR_TRIPLET, segment_length) == offsetof(ibv_sge, length) &&
-              offsetof(DAT_LMR_TRIPLET, lmr_context) == offsetof(ibv_sge, lkey));
-
-struct Segments {
-  std::span<const ibv_sge> list;
-  DAT_RETURN status;
-};
-
-Segments to_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) {
-  if (count < 0) return {{}, error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2)};
-  if (count > 0 && !iov) return {{}, error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3)};
-  return {{reinterpret_cast<const ibv_sge*>(iov), static_cast<size_t>(count)}, DAT_SUCCESS};
-}
 
 using RdmaPost = dat::Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, const dat::RemoteBuffer&, uint32_t);
 
@@ -42,8 +22,7 @@ DAT_RETURN post_rdma(RdmaPost post, DAT_EP_HANDLE ep_handle, DAT_COUNT count, co
   const Segments segments = to_segments(count, iov);
   if (segments.status != DAT_SUCCESS) return segments.status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  const dat::RemoteBuffer buffer{remote->virtual_address, remote->segment_length, remote->rmr_context};
-  return to_dat((ep->*post)(segments.list, cookie.as_64, buffer, flags));
+  return to_dat((ep->*post)(segments.list, cookie.as_64, to_remote(*remote), flags));
 }
 
 }  // namespace

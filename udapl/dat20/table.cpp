@@ -101,6 +101,7 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.ep_post_recv_func = ep_post_recv;
   t.ep_post_rdma_read_func = ep_post_rdma_read;
   t.ep_post_rdma_write_func = ep_post_rdma_write;
+  t.handle_extendedop_func = extended_op;
   t.psp_create_func = psp_create;
   t.psp_create_any_func = psp_create_any;
   t.psp_query_func = psp_query;
