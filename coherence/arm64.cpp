@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "coherence/arm64.hpp"
+
+#include "coherence/cache.hpp"
+#include "coherence/line_walk.hpp"
+#include "coherence/once.hpp"
+
+namespace dapple::coherence {
+namespace arm64 {
+namespace {
+
+// Linux lets EL0 execute both (SCTLR_EL1.UCI), or traps and emulates them where an erratum asks for it. They work to
+// the point of coherency, where a device that snoops no cache looks.
+void dc_cvac_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
+  for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
+    asm volatile("dc cvac, %0" : : "r"(line) : "memory");
+  });
+}
+
+void dc_civac_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
+  for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
+    asm volatile("dc civac, %0" : : "r"(line) : "memory");
+  });
+}
+
+// Only dsb waits for maintenance; dmb merely orders it. The full system, because a device need not be in the inner or
+// outer shareable domain.
+void complete_maintenance() noexcept {
+  asm volatile("dsb sy" : : : "memory");
+}
+
+// Maintenance is ordered with accesses to the same line only. A barrier for loads or for stores alone does not order
+// it, so this is the full dmb.
+void order_before_maintenance() noexcept {
+  asm volatile("dmb osh" : : : "memory");
+}
+
+// The outer shareable domain is where coherent devices are. C++ fences reach the inner one only (dmb ish, dmb ishld),
+// which holds the CPUs and no device.
+void order_before_device_reads() noexcept {
+  asm volatile("dmb oshst" : : : "memory");
+}
+
+void order_after_device_writes() noexcept {
+  asm volatile("dmb oshld" : : : "memory");
+}
+
+void full_barrier() noexcept {
+  asm volatile("dsb sy" : : : "memory");
+}
+
+// EL0 may read CTR_EL0. Where the cores of a system differ, Linux traps the read and answers with the value that is
+// safe for all of them, so that it may be kept.
+uint64_t read_ctr_el0() noexcept {
+  uint64_t value;
+  asm("mrs %0, ctr_el0" : "=r"(value));
+  return value;
+}
+
+BackEnd describe_this_cpu() noexcept {
+  const CacheType type = decode_ctr_el0(read_ctr_el0());
+  BackEnd back_end = {};
+  back_end.cpu.architecture = "arm64";
+  back_end.cpu.can_clean = true;
+  back_end.cpu.can_clean_invalidate = true;
+  back_end.cpu.clean_instruction = "dc cvac";
+  back_end.cpu.clean_invalidate_instruction = "dc civac";
+  back_end.cpu.completion_instruction = "dsb sy";
+  back_end.cpu.line_size_bytes = type.line_size_bytes;
+  back_end.cpu.writeback_granule_bytes = type.writeback_granule_bytes;
+  back_end.clean_range = dc_cvac_range;
+  back_end.clean_invalidate_range = dc_civac_range;
+  back_end.complete_maintenance = complete_maintenance;
+  back_end.order_before_maintenance = order_before_maintenance;
+  back_end.order_before_device_reads = order_before_device_reads;
+  back_end.order_after_device_writes = order_after_device_writes;
+  back_end.full_barrier = full_barrier;
+  return back_end;
+}
+
+}  // namespace
+}  // namespace arm64
+
+const BackEnd& cpu_back_end() noexcept {
+  return make_once<arm64::describe_this_cpu>();
+}
+
+}  // namespace dapple::coherence

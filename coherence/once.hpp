@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_COHERENCE_ONCE_HPP
+#define DAPPLE_COHERENCE_ONCE_HPP
+
+#include <pthread.h>
+
+#include "coherence/cache.hpp"
+
+namespace dapple::coherence {
+
+// Runs kMake on the first call and returns what it made from then on, from any thread. The language's own guard for a
+// local static would do, but lives in the C++ runtime, and this folder needs libc only.
+template <BackEnd (*kMake)() noexcept>
+const BackEnd& make_once() noexcept {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  static constinit BackEnd back_end = {};
+  pthread_once(&once, [] { back_end = kMake(); });
+  return back_end;
+}
+
+}  // namespace dapple::coherence
+
+#endif  // DAPPLE_COHERENCE_ONCE_HPP

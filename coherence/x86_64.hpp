@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How an x86-64 CPU's cache instructions are chosen, apart from asking the CPU, so that tests can choose for it.
+#ifndef DAPPLE_COHERENCE_X86_64_HPP
+#define DAPPLE_COHERENCE_X86_64_HPP
+
+#include "coherence/cache.hpp"
+#include "coherence/line_walk.hpp"
+
+namespace dapple::coherence::x86_64 {
+
+// The registers of CPUID that matter here.
+struct CpuidWords {
+  uint32_t max_leaf;   // leaf 0: EAX
+  uint32_t leaf1_ebx;  // bits 15..8: line size of clflush in units of 8 bytes
+  uint32_t leaf1_edx;  // bit 19: clflush
+  uint32_t leaf7_ebx;  // subleaf 0, bit 23: clflushopt, bit 24: clwb; not looked at when max_leaf < 7
+};
+
+struct Features {
+  bool clflush;
+  bool clflushopt;
+  bool clwb;
+  uint32_t line_size_bytes;
+};
+
+constexpr uint32_t kUsualLineSizeBytes = 64;
+
+constexpr Features decode_cpuid(const CpuidWords& words) {
+  Features features = {false, false, false, kUsualLineSizeBytes};
+  if (words.max_leaf >= 1) {
+    features.clflush = (words.leaf1_edx >> 19 & 1) != 0;
+    // The size is defined only together with clflush. Every CPU says 64; a hypervisor can say anything.
+    const uint32_t line_size_bytes = (words.leaf1_ebx >> 8 & 0xff) * 8;
+    if (features.clflush && is_power_of_two(line_size_bytes)) features.line_size_bytes = line_size_bytes;
+  }
+  if (words.max_leaf >= 7) {
+    features.clflushopt = (words.leaf7_ebx >> 23 & 1) != 0;
+    features.clwb = (words.leaf7_ebx >> 24 & 1) != 0;
+  }
+  return features;
+}
+
+// What the running CPU says.
+Features read_features() noexcept;
+
+// Clean: clwb, else clflushopt, else clflush. Clean + invalidate: clflushopt, else clflush; never clwb, which may keep
+// the line.
+BackEnd choose(const Features& features) noexcept;
+
+}  // namespace dapple::coherence::x86_64
+
+#endif  // DAPPLE_COHERENCE_X86_64_HPP

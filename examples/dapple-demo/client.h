@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+#pragma once
+
+#include <stdint.h>
+
+struct client_options {
+  const char* ia_name; /* NULL: the first that opens */
+  const char* server;  /* its address or host name */
+  uint16_t port;
+  unsigned timeout_s;
+  uint64_t largest_size;
+};
+
+/* Runs all sizes against a server and prints the table. Returns only when everything was right. */
+void run_client(const struct client_options* options);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * What the two halves say to each other by Send, strictly in turn:
+ *
+ *   server  READY    the buffer's address, length and RMR context
+ *   client           RDMA Writes a pattern into a range of the buffer
+ *   client  WRITTEN  the range and the pattern's seed
+ *   server           checks every byte, inverts every byte
+ *   server  CHANGED
+ *   client           RDMA Reads the range and checks every byte
+ *   client  NEXT
+ *
+ * and so on from READY, which the client answers with DONE when it has no more ranges; then it disconnects.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "session.h"
+
+enum { kDefaultPort = 18420 };
+
+/* The private data of a connection request: it tells a server of this program from another's. */
+#define DEMO_GREETING "dapple-demo 1"
+
+/* Bytes on each side of a range that nobody may touch: two cache lines of the largest size in use. */
+enum { kGuardBytes = 256 };
+static const unsigned char kGuardValue = 0x5a;
+
+/* Ranges start at this distance at most behind a page boundary and the guard. */
+enum { kMaxOffset = 63 };
+static const uint64_t kLargestSize = 16u << 20;
+
+enum message_type { kReady = 1, kWritten, kChanged, kNext, kDone };
+
+struct message {
+  enum message_type type;
+  uint32_t rmr_context; /* READY */
+  uint64_t address;     /* READY: of the buffer; WRITTEN: of the range */
+  uint64_t length;      /* likewise */
+  uint64_t seed;        /* WRITTEN */
+};
+
+/* The memory in which messages travel. */
+struct mailbox {
+  struct session* session;
+  struct region region;
+};
+
+/* Registers the memory and posts the receives, which is allowed, and wise, before there is a connection. */
+void mailbox_open(struct mailbox* mailbox, struct session* session);
+void mailbox_close(struct mailbox* mailbox);
+
+/* Sends a message and waits until the peer has it. */
+void send_message(struct mailbox* mailbox, const struct message* message);
+
+/* Waits for a message of type TYPE or ALSO; any other ends the program. */
+void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Owning handles over librdmacm. Destroying a CmId blocks until every event reported for it has been acknowledged, so
+// an event is acknowledged before any lock is taken that a destroying thread may hold (see CmEvent::take).
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+namespace dapple::verbs {
+
+struct EventChannelDeleter {
+  void operator()(rdma_event_channel* channel) const noexcept { rdma_destroy_event_channel(channel); }
+};
+using EventChannel = std::unique_ptr<rdma_event_channel, EventChannelDeleter>;
+
+struct CmIdDeleter {
+  void operator()(rdma_cm_id* id) const noexcept { rdma_destroy_id(id); }
+};
+using CmId = std::unique_ptr<rdma_cm_id, CmIdDeleter>;
+
+// A new id of the TCP port space; null with errno set on failure. context comes back in every event of this id.
+inline CmId create_cm_id(rdma_event_channel* channel, void* context) noexcept {
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(channel, &id, context, RDMA_PS_TCP)) return nullptr;
+  return CmId(id);
+}
+
+// Bytes the connection manager carries at most; the length travels in 8 bits.
+inline constexpr size_t kMaxPrivateData = 256;
+
+// A connection manager event by value, already acknowledged.
+struct CmEvent {
+  rdma_cm_event_type type{};
+  int status = 0;
+  void* context = nullptr;        // of the id the event is for; of the listening id for a connect request
+  rdma_cm_id* request = nullptr;  // the new id of a connect request, owned by the receiver
+  uint8_t responder_resources = 0;
+  uint8_t initiator_depth = 0;
+  uint8_t private_data_size = 0;
+  std::array<uint8_t, kMaxPrivateData> private_data{};
+
+  // Takes the next event off the channel. False with errno set when there is none (EAGAIN) or it cannot be had.
+  [[nodiscard]] static bool take(rdma_event_channel* channel, CmEvent& out) noexcept {
+    rdma_cm_event* event = nullptr;
+    if (rdma_get_cm_event(channel, &event)) return false;
+    const bool is_request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+    const rdma_conn_param& conn = event->param.conn;
+    out.type = event->event;
+    out.status = event->status;
+    out.context = is_request ? event->listen_id->context : event->id->context;
+    out.request = is_request ? event->id : nullptr;
+    out.responder_resources = conn.responder_resources;
+    out.initiator_depth = conn.initiator_depth;
+    out.private_data_size = conn.private_data ? conn.private_data_len : 0;
+    if (out.private_data_size) std::memcpy(out.private_data.data(), conn.private_data, out.private_data_size);
+    rdma_ack_cm_event(event);
+    return true;
+  }
+};
+
+// Length of an address by its family; 0 for one that RDMA does not route.
+inline socklen_t address_size(const sockaddr* address) noexcept {
+  switch (address->sa_family) {
+    case AF_INET:
+      return sizeof(sockaddr_in);
+    case AF_INET6:
+      return sizeof(sockaddr_in6);
+    default:
+      return 0;
+  }
+}
+
+}  // namespace dapple::verbs

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Owning handles over libibverbs. A destructor ignores the result of the destroy call: where EBUSY is a state the
+// caller must report, it calls destroy() first and drops the handle only on success.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <memory>
+
+namespace dapple::verbs {
+
+template <auto Destroy>
+struct Deleter {
+  template <class T>
+  void operator()(T* object) const noexcept {
+    Destroy(object);
+  }
+};
+
+using Pd = std::unique_ptr<ibv_pd, Deleter<&ibv_dealloc_pd>>;
+using CompChannel = std::unique_ptr<ibv_comp_channel, Deleter<&ibv_destroy_comp_channel>>;
+using Cq = std::unique_ptr<ibv_cq, Deleter<&ibv_destroy_cq>>;
+using Qp = std::unique_ptr<ibv_qp, Deleter<&ibv_destroy_qp>>;
+using Mr = std::unique_ptr<ibv_mr, Deleter<&ibv_dereg_mr>>;
+
+// Destroys now; on failure the handle keeps the object. Returns 0 or an errno value.
+template <class T, auto Destroy>
+[[nodiscard]] int destroy(std::unique_ptr<T, Deleter<Destroy>>& handle) noexcept {
+  if (!handle) return 0;
+  if (int error = Destroy(handle.get())) return error > 0 ? error : errno;
+  (void)handle.release();
+  return 0;
+}
+
+// ibv_poll_cq fills the array from its start and leaves the rest alone; a negative result means that the CQ is broken.
+inline int poll(ibv_cq* cq, ibv_wc* completions, int capacity) noexcept {
+  return ibv_poll_cq(cq, capacity, completions);
+}
+
+}  // namespace dapple::verbs

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The exported functions. Everything is compiled hidden; what the header declares is not.
+#pragma GCC visibility push(default)
+#include <infiniband/dappledv.h>
+#pragma GCC visibility pop
+
+#include <stdlib.h>
+
+#include <cstddef>
+
+#include "coherence/cache.hpp"
+#include "provider/override.hpp"
+#include "provider/query.hpp"
+#include "provider/sync.hpp"
+
+// The structure is an ABI: fields may be added at the end only.
+static_assert(offsetof(dappledv_device_attr, coherence) == 8);
+static_assert(offsetof(dappledv_device_attr, line_size) == 16);
+static_assert(offsetof(dappledv_device_attr, sync_for_device_required) == 24);
+static_assert(offsetof(dappledv_device_attr, sync_supported) == 27);
+static_assert(offsetof(dappledv_device_attr, clean_instruction) == 32);
+static_assert(sizeof(dappledv_device_attr) == 32 + 3 * sizeof(char*));
+
+using dapple::coherence::cpu_back_end;
+
+int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noexcept {
+  return dappledv_query_device_override(context, nullptr, attr);
+}
+
+int dappledv_query_device_override(ibv_context* context, const char* coherence, dappledv_device_attr* attr) noexcept {
+  return dapple::provider::query_device(cpu_back_end().cpu, secure_getenv(dapple::provider::kCoherenceVariable),
+                                        context, coherence, attr);
+}
+
+void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
+  dapple::provider::sync_for_device(cpu_back_end(), attr->coherence, ranges, num_ranges);
+}
+
+void dappledv_sync_for_cpu(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
+  dapple::provider::sync_for_cpu(cpu_back_end(), attr->coherence, ranges, num_ranges);
+}
+
+const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {
+  switch (coherence) {
+    case DAPPLEDV_COHERENCE_UNKNOWN:
+      return "unknown";
+    case DAPPLEDV_COHERENCE_COHERENT:
+      return "coherent";
+    case DAPPLEDV_COHERENCE_NONCOHERENT_CPU:
+      return "non-coherent (CPU caches)";
+    case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
+      return "non-coherent (CPU caches and I/O side)";
+  }
+  return "invalid";
+}
+
+const char* dappledv_reason_str(dappledv_reason reason) noexcept {
+  switch (reason) {
+    case DAPPLEDV_REASON_NONE:
+      return "none";
+    case DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT:
+      return "override (environment)";
+    case DAPPLEDV_REASON_OVERRIDE_PARAMETER:
+      return "override (configuration)";
+    case DAPPLEDV_REASON_SOFTWARE_DEVICE:
+      return "software device";
+    case DAPPLEDV_REASON_KERNEL:
+      return "kernel";
+    case DAPPLEDV_REASON_FIRMWARE:
+      return "firmware";
+    case DAPPLEDV_REASON_ARCHITECTURE:
+      return "architecture's rule";
+    case DAPPLEDV_REASON_ASSUMED:
+      return "assumed";
+  }
+  return "invalid";
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+#ifndef DAPPLE_INFINIBAND_DAPPLEDV_H
+#define DAPPLE_INFINIBAND_DAPPLEDV_H
+
+/*
+ * Direct verbs of dapple: what stock verbs does not say about a device and its memory, and the calls that make memory
+ * right.
+ *
+ * Every function takes an open context of any device of any vendor, not only dapple's own.
+ *
+ * Threads: every function may be called by any number of threads at the same time. None blocks on another thread,
+ * keeps a reference to its arguments, or allocates memory. The queries read the environment: like getenv(3) they must
+ * not run while another thread changes it.
+ */
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define DAPPLEDV_NOEXCEPT noexcept
+#else
+#define DAPPLEDV_NOEXCEPT
+#endif
+
+/* Where CPU and device can disagree about the contents of memory. */
+enum dappledv_coherence {
+  /* Nothing says. Treated like DAPPLEDV_COHERENCE_NONCOHERENT_CPU. */
+  DAPPLEDV_COHERENCE_UNKNOWN = 0,
+  /* Nowhere: what one writes the other sees. */
+  DAPPLEDV_COHERENCE_COHERENT,
+  /* In the CPU's caches, which user space can maintain. */
+  DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
+  /* Also in a cache on the I/O side, which user space cannot reach. */
+  DAPPLEDV_COHERENCE_NONCOHERENT_IO,
+};
+
+/* Who decided enum dappledv_coherence. Values may be added at the end. */
+enum dappledv_reason {
+  DAPPLEDV_REASON_NONE = 0,
+  /* DAPPLE_COHERENCE in the environment. */
+  DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT,
+  /* The argument of dappledv_query_device_override(). */
+  DAPPLEDV_REASON_OVERRIDE_PARAMETER,
+  /* The device is a program: the CPU does its copying. */
+  DAPPLEDV_REASON_SOFTWARE_DEVICE,
+  /* The kernel's answer to a registration. Reserved. */
+  DAPPLEDV_REASON_KERNEL,
+  /* The firmware's description of the machine. Reserved. */
+  DAPPLEDV_REASON_FIRMWARE,
+  /* A rule for machines of this architecture. */
+  DAPPLEDV_REASON_ARCHITECTURE,
+  /* Nothing says: the safe answer was taken. */
+  DAPPLEDV_REASON_ASSUMED,
+};
+
+/*
+ * What dappledv_query_device() tells. Later versions add fields at the end, each with a bit in comp_mask; a field is
+ * written only for a caller that set its bit, so a program built with this header keeps working.
+ *
+ * The structure holds values and pointers to static strings only: it may be copied freely, and outlives the context.
+ */
+struct dappledv_device_attr {
+  /* In: the fields wanted beyond those below, 0 today. Out: those that were filled. */
+  uint64_t comp_mask;
+  enum dappledv_coherence coherence;
+  enum dappledv_reason reason;
+  /* Bytes: the CPU's cache line, the stride of maintenance. Never 0. */
+  uint32_t line_size;
+  /* Bytes: what a write-back may touch; buffers should be aligned to it. Never 0, never less than line_size. */
+  uint32_t writeback_granule;
+  /* 1: dappledv_sync_for_device() has work to do beyond ordering. */
+  uint8_t sync_for_device_required;
+  /* 1: dappledv_sync_for_cpu() has. DAT's lmr_sync_req is the OR of the two. */
+  uint8_t sync_for_cpu_required;
+  /* 1: after the calls CPU and device agree. 0: a cache stays out of reach. */
+  uint8_t sync_complete;
+  /*
+   * 0: the device requires maintenance and this CPU gives user space no instruction for it, so the device must not be
+   * used. Else 1, and always on a coherent device.
+   */
+  uint8_t sync_supported;
+  /* 0. */
+  uint32_t reserved;
+  /* Of this CPU, on coherent devices, too: "clwb", "dc cvac"; "none" where user space has none. Static. */
+  const char* clean_instruction;
+  /* Likewise: "clflushopt", "dc civac". */
+  const char* clean_invalidate_instruction;
+  /* The reason in one line for people, without a full stop. Static, never NULL. */
+  const char* explanation;
+};
+
+/*
+ * Tells whether CPU and device see the same memory, and why that is believed.
+ *
+ * In this order, the first that has an answer decides: DAPPLE_COHERENCE in the environment; a software device; the
+ * rule of the architecture; else the answer is DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required.
+ *
+ * DAPPLE_COHERENCE is one word for all devices, "coherent", "cpu" or "io", or a list like "rxe0=cpu,mlx5_0=coherent"
+ * of devices by their verbs names; it is ignored in setuid programs. A malformed one is an error, said once on
+ * standard error.
+ *
+ * context: an open device. attr: caller's memory, comp_mask set by the caller, the rest written on success only.
+ * Returns 0, or EINVAL: context, its device or attr is NULL, or DAPPLE_COHERENCE is malformed. errno is left alone.
+ */
+int dappledv_query_device(struct ibv_context* context, struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Like dappledv_query_device(), with an answer given by a configuration: coherence is "coherent", "cpu", "io", or
+ * NULL for none. It is second in the order above; the environment still wins.
+ *
+ * Returns 0, or EINVAL: as above, or coherence is another word (whatever the environment says).
+ */
+int dappledv_query_device_override(struct ibv_context* context, const char* coherence,
+                                   struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Makes what this thread wrote to the ranges visible to the device: to be called after writing, before the device
+ * reads (before the work request is posted, or before the peer is told that it may read).
+ *
+ * Unless attr->coherence is DAPPLEDV_COHERENCE_COHERENT each cache line that holds a byte of the ranges is cleaned
+ * (written back, partial lines at both ends included), and the call returns when that is complete. On a coherent
+ * device it orders earlier stores before later ones towards the device and does not look at the ranges.
+ *
+ * attr: as a query returned it, or such a copy with coherence set by a caller who knows better for a piece of memory.
+ * ranges: num_ranges of them, addresses in bytes, mapped and readable: unmapped memory faults as an access to it
+ * would. A length of 0 touches nothing; ranges may be NULL when num_ranges is 0.
+ *
+ * Where attr->sync_supported is 0 this is a fence and no more.
+ */
+void dappledv_sync_for_device(const struct dappledv_device_attr* attr, const struct iovec* ranges,
+                              size_t num_ranges) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Makes what the device wrote to the ranges visible to this thread, and readies them for the device to write: to be
+ * called before the device may write if the CPU has touched the ranges, and after it has written, before reading or
+ * writing them.
+ *
+ * Unless attr->coherence is DAPPLEDV_COHERENCE_COHERENT each line is cleaned and invalidated, and the call returns
+ * when that is complete. On a coherent device it orders earlier loads (that of the completion, say) before later
+ * accesses.
+ *
+ * User space can nowhere discard a dirty line without writing it back: a line that the CPU wrote to while the device
+ * wrote to the same line is corrupted, by this call or at any time before it. Keep other data out of such lines:
+ * align and pad to writeback_granule.
+ *
+ * Arguments as for dappledv_sync_for_device().
+ */
+void dappledv_sync_for_cpu(const struct dappledv_device_attr* attr, const struct iovec* ranges,
+                           size_t num_ranges) DAPPLEDV_NOEXCEPT;
+
+/* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
+const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
+
+/* The value in words, e.g. "software device". Static; "invalid" for a value this library does not know. */
+const char* dappledv_reason_str(enum dappledv_reason reason) DAPPLEDV_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DAPPLE_INFINIBAND_DAPPLEDV_H */

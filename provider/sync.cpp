@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/sync.hpp"
+
+namespace dapple::provider {
+namespace {
+
+// The wait for maintenance orders all that a CPU-side device needs. Towards a cache on the I/O side nothing in user
+// space is enough; the full barrier is the most that there is.
+void finish(const coherence::BackEnd& back_end, dappledv_coherence coherence) noexcept {
+  back_end.complete_maintenance();
+  if (coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO) back_end.full_barrier();
+}
+
+}  // namespace
+
+void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,
+                     size_t num_ranges) noexcept {
+  if (coherence == DAPPLEDV_COHERENCE_COHERENT) {
+    back_end.order_before_device_reads();
+    return;
+  }
+  if (!back_end.cpu.can_clean) {
+    back_end.full_barrier();
+    return;
+  }
+  for (size_t i = 0; i < num_ranges; ++i) back_end.clean(ranges[i].iov_base, ranges[i].iov_len);
+  finish(back_end, coherence);
+}
+
+void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,
+                  size_t num_ranges) noexcept {
+  if (coherence == DAPPLEDV_COHERENCE_COHERENT) {
+    back_end.order_after_device_writes();
+    return;
+  }
+  if (!back_end.cpu.can_clean_invalidate) {
+    back_end.full_barrier();
+    return;
+  }
+  // The load that told of the device's write must be done before a line is dropped, or the line could come back old.
+  back_end.order_before_maintenance();
+  for (size_t i = 0; i < num_ranges; ++i) back_end.clean_invalidate(ranges[i].iov_base, ranges[i].iov_len);
+  finish(back_end, coherence);
+}
+
+}  // namespace dapple::provider

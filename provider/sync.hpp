@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The sync calls over a given CPU's operations, so that tests can count what is touched.
+#ifndef DAPPLE_PROVIDER_SYNC_HPP
+#define DAPPLE_PROVIDER_SYNC_HPP
+
+#include <infiniband/dappledv.h>
+
+#include "coherence/cache.hpp"
+
+namespace dapple::provider {
+
+// As dappledv_sync_for_device() and dappledv_sync_for_cpu().
+void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,
+                     size_t num_ranges) noexcept;
+void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,
+                  size_t num_ranges) noexcept;
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_SYNC_HPP

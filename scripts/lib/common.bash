@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# What the scripts for people share: how they speak, how they set a Debian 12 up, how they build.
+# Sourced with $root set to the project's folder, which becomes the working folder.
+
+cd "${root:?}" || exit 1
+logs=$root/build/log
+mkdir -p "$logs" || exit 1
+
+headline() { printf '\n== %s\n' "$*"; }
+say() { printf '   %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# logged NAME COMMAND...: runs it with its output in build/log/NAME.log, of which the end is shown if it fails.
+logged() {
+  local log=$logs/$1.log
+  shift
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    printf 'This failed: %s\nThe end of its output (all of it: %s):\n' "$*" "${log#"$root"/}" >&2
+    tail -n 40 "$log" >&2
+    return 1
+  fi
+}
+
+# as_root COMMAND...: through sudo where we are not root.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo -- "$@"
+  else
+    printf 'neither root nor sudo: cannot run %s\n' "$*" >&2
+    return 1
+  fi
+}
+
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold \
+    -o Acquire::Retries=3 "$@"
+}
+
+# The packages of the groups, without those that are installed.
+missing_packages() {
+  local group package
+  {
+    for group in "$@"; do
+      if [ "$group" = vm ]; then
+        scripts/softroce --packages || return 1
+      else
+        awk -v group="$group" '$1 == group { print $2 }' scripts/lib/packages
+      fi
+    done
+  } | sort -u | while IFS= read -r package; do
+    # shellcheck disable=SC2016  # the field is dpkg's
+    case $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) in
+      'install ok installed') ;;
+      *) echo "$package" ;;
+    esac
+  done
+}
+
+# set_up GROUP...: installs what is missing of these groups of scripts/lib/packages, or of "vm", scripts/softroce's own.
+set_up() {
+  local missing started=$SECONDS
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    die "this sets up Debian 12 with apt-get, which is not here; scripts/lib/packages lists what is needed"
+  fi
+  missing=$(missing_packages "$@") || die "cannot tell which packages are missing"
+  [ -n "$missing" ] || return 0
+  headline "Installing $(wc -w <<<"$missing") Debian packages"
+  fold -s -w 100 <<<"${missing//$'\n'/ }" | sed 's/^/   /'
+  # With lists that are there the packages may be had at once; stale or absent ones are fetched first.
+  # shellcheck disable=SC2086  # a list of words
+  if ! apt_get install --no-install-recommends $missing >"$logs/apt-install.log" 2>&1 </dev/null; then
+    say "fetching the package lists"
+    logged apt-update apt_get update || die "apt-get update failed; is the network there?"
+    # shellcheck disable=SC2086  # a list of words
+    logged apt-install apt_get install --no-install-recommends $missing || die "apt-get install failed"
+  fi
+  say "done in $((SECONDS - started)) s"
+}
+
+# build PRESET: configures and builds it.
+build() {
+  local preset=$1 quiet=(-- --quiet) started=$SECONDS
+  headline "Building ($preset)"
+  # On a terminal Ninja shows its progress in one line; in a log that would be a line for each file.
+  [ -t 1 ] && quiet=()
+  logged "configure-$preset" cmake --preset "$preset" || return 1
+  cmake --build --preset "$preset" "${quiet[@]}" </dev/null || return 1
+  say "done in $((SECONDS - started)) s, in build/$preset"
+}

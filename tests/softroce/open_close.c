@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * open_close [--tight]: opens and closes the first interface adapter of dat.conf 100 times, gracefully and abruptly in
+ * turn. Every close must succeed, and with --tight no file descriptor or thread may be left behind.
+ *
+ * The original registry finds what it closes by the attributes that the provider reports, so this fails beside it where
+ * a provider reports others than it was registered with.
+ */
+#include <dat2/udat.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "examples/dapple-demo/report.h"
+
+enum { kRounds = 100, kFirstRounds = 2 };
+
+static int entries(const char* folder) {
+  DIR* open_folder = opendir(folder);
+  int count = 0;
+  if (!open_folder) {
+    fail("cannot list %s", folder);
+  }
+  while (readdir(open_folder)) {
+    count++;
+  }
+  closedir(open_folder);
+  return count;
+}
+
+int main(int argc, char** argv) {
+  DAT_PROVIDER_INFO info;
+  DAT_PROVIDER_INFO* list = &info;
+  DAT_COUNT listed = 0;
+  int descriptors = 0;
+  int threads = 0;
+  int tight = argc > 1 && strcmp(argv[1], "--tight") == 0;
+
+  report_set_role("open_close");
+  must(dat_registry_list_providers(1, &listed, &list), "dat_registry_list_providers", "is there a dat.conf?");
+  if (listed != 1) {
+    fail("%d interface adapters are listed instead of 1", (int)listed);
+  }
+  for (int round = 0; round < kRounds; round++) {
+    DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+    DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+    must(dat_ia_open(info.ia_name, 8, &async_evd, &ia), "dat_ia_open", "it worked before");
+    must(dat_ia_close(ia, round % 2 == 0 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close",
+         "every close must succeed");
+    if (round == kFirstRounds) {
+      descriptors = entries("/proc/self/fd");
+      threads = entries("/proc/self/task");
+    }
+  }
+  if (tight && (entries("/proc/self/fd") > descriptors || entries("/proc/self/task") > threads)) {
+    fail("%d descriptors and %d threads became %d and %d", descriptors, threads, entries("/proc/self/fd"),
+         entries("/proc/self/task"));
+  }
+  printf("opened and closed %d times\n", (int)kRounds);
+  return 0;
+}

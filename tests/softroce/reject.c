@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * reject server | reject client ADDRESS: how connection requests end, and what private data comes with it. The server
+ * rejects the first without private data, the second with some, and accepts the third with some. Each half checks what
+ * it is told.
+ */
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "examples/dapple-demo/events.h"
+#include "examples/dapple-demo/report.h"
+#include "examples/dapple-demo/session.h"
+
+enum { kPort = 18421, kTimeout_s = 20 };
+
+/* Not a multiple of four, and a NUL inside: lengths count, not strings. */
+static const char kRequest[] = "re\0quest";
+static const char kRefusal[] = "no \0 thanks";
+static const char kWelcome[] = "welcome";
+
+struct attempt {
+  DAT_EVENT_NUMBER outcome;
+  const char* answer; /* private data that the client must find, NULL for none */
+  DAT_COUNT answer_size;
+};
+
+static const struct attempt kAttempts[] = {
+    {DAT_CONNECTION_EVENT_PEER_REJECTED, NULL, 0},
+    {DAT_CONNECTION_EVENT_PEER_REJECTED, kRefusal, sizeof kRefusal},
+    {DAT_CONNECTION_EVENT_ESTABLISHED, kWelcome, sizeof kWelcome},
+};
+enum { kAttemptCount = sizeof kAttempts / sizeof kAttempts[0] };
+
+/* What arrives may be padded with zeros to the transport's size, but must begin with what was sent. */
+static void must_carry(const char* what, const void* data, DAT_COUNT size, const void* expected,
+                       DAT_COUNT expected_size) {
+  if (size < expected_size || (expected_size > 0 && memcmp(data, expected, (size_t)expected_size) != 0)) {
+    fail("%s: %d bytes of private data, which are not the %d that the peer sent", what, (int)size, (int)expected_size);
+  }
+}
+
+static void answer(struct session* session, DAT_EVD_HANDLE request_evd, const struct attempt* attempt) {
+  DAT_EVENT event;
+  DAT_CR_PARAM request;
+  await_event(session, request_evd, "a connection request", &event);
+  if (event.event_number != DAT_CONNECTION_REQUEST_EVENT) {
+    fail("event 0x%x instead of a connection request", (unsigned)event.event_number);
+  }
+  DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
+  must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request), "dat_cr_query", "the request is there");
+  must_carry("request", request.private_data, request.private_data_size, kRequest, sizeof kRequest);
+  DAT_PVOID data = (DAT_PVOID)(size_t)attempt->answer;
+  if (attempt->outcome == DAT_CONNECTION_EVENT_ESTABLISHED) {
+    must(dat_cr_accept(cr, session->ep, attempt->answer_size, data), "dat_cr_accept", "the client waits");
+    await_connection(session, "the client");
+    await_disconnection(session);
+  } else {
+    must(dat_cr_reject(cr, attempt->answer_size, data), "dat_cr_reject", "the client waits");
+  }
+}
+
+static void run_server(void) {
+  struct session session;
+  DAT_EVD_HANDLE request_evd = DAT_HANDLE_NULL;
+  DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+  session_open(&session, NULL, kTimeout_s);
+  must(dat_evd_create(session.ia, 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &request_evd), "dat_evd_create", "");
+  must(dat_psp_create(session.ia, kPort, request_evd, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create", "");
+  puts("listening");
+  fflush(stdout);
+  for (int i = 0; i < kAttemptCount; i++) {
+    answer(&session, request_evd, &kAttempts[i]);
+  }
+  must(dat_psp_free(psp), "dat_psp_free", "");
+  must(dat_evd_free(request_evd), "dat_evd_free", "");
+  session_free_endpoint(&session);
+  session_close(&session);
+}
+
+static void try_to_connect(const struct addrinfo* server, const struct attempt* attempt) {
+  struct session session;
+  DAT_EVENT event;
+  const DAT_CONNECTION_EVENT_DATA* data = &event.event_data.connect_event_data;
+  session_open(&session, NULL, kTimeout_s);
+  must(dat_ep_connect(session.ep, server->ai_addr, kPort, kTimeout_s * 1000000u, sizeof kRequest,
+                      (DAT_PVOID)(size_t)kRequest, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+       "dat_ep_connect", "");
+  await_event(&session, session.connection_evd, "the server's answer", &event);
+  if (event.event_number != attempt->outcome) {
+    fail("event 0x%x instead of 0x%x", (unsigned)event.event_number, (unsigned)attempt->outcome);
+  }
+  must_carry("answer", data->private_data, data->private_data_size, attempt->answer, attempt->answer_size);
+  if (attempt->outcome == DAT_CONNECTION_EVENT_ESTABLISHED) {
+    must(dat_ep_disconnect(session.ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "");
+    await_disconnection(&session);
+  }
+  session_free_endpoint(&session);
+  session_close(&session);
+}
+
+static void run_client(const char* address) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+  struct addrinfo* server = NULL;
+  if (getaddrinfo(address, NULL, &hints, &server) != 0) {
+    fail("%s is no address", address);
+  }
+  for (int i = 0; i < kAttemptCount; i++) {
+    try_to_connect(server, &kAttempts[i]);
+  }
+  freeaddrinfo(server);
+}
+
+int main(int argc, char** argv) {
+  if (argc == 2 && strcmp(argv[1], "server") == 0) {
+    report_set_role("reject server");
+    run_server();
+  } else if (argc == 3 && strcmp(argv[1], "client") == 0) {
+    report_set_role("reject client");
+    run_client(argv[2]);
+  } else {
+    fail("usage: reject server | reject client ADDRESS");
+  }
+  puts("every answer was as it should be");
+  return 0;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// cmocka for C++: what its header needs before it, and the linkage that it does not give itself before version 1.1.6.
+#ifndef DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
+#define DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+extern "C" {
+#include <cmocka.h>
+}
+// clang-format on
+
+#endif  // DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP

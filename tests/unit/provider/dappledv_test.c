@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+
+/* The library as a C program sees it, with contexts that no library opened. The header comes first: it must compile
+ * alone. */
+#include <infiniband/dappledv.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define VARIABLE "DAPPLE_COHERENCE"
+
+static char root[64];
+static struct ibv_device software_device;
+static struct ibv_device hardware_device;
+static struct ibv_context software;
+static struct ibv_context hardware;
+
+static int make_device(struct ibv_device* device, struct ibv_context* context, const char* name) {
+  snprintf(device->name, sizeof(device->name), "%s", name);
+  snprintf(device->ibdev_path, sizeof(device->ibdev_path), "%s/%s", root, name);
+  context->device = device;
+  context->cmd_fd = -1;
+  return mkdir(device->ibdev_path, 0755);
+}
+
+static int make_devices(void** state) {
+  char link[128];
+
+  (void)state;
+  snprintf(root, sizeof(root), "/tmp/dapple-sysfs.XXXXXX");
+  if (!mkdtemp(root) || make_device(&software_device, &software, "rxe0") ||
+      make_device(&hardware_device, &hardware, "mlx5_0"))
+    return -1;
+  snprintf(link, sizeof(link), "%s/mlx5_0/device", root);
+  return symlink("../../pci", link);
+}
+
+static int remove_devices(void** state) {
+  char command[96];
+
+  (void)state;
+  snprintf(command, sizeof(command), "rm -r '%s'", root);
+  return system(command);
+}
+
+static int clear_environment(void** state) {
+  (void)state;
+  return unsetenv(VARIABLE);
+}
+
+static void assert_query(struct ibv_context* context, const char* parameter, enum dappledv_coherence coherence,
+                         enum dappledv_reason reason) {
+  struct dappledv_device_attr attr;
+
+  memset(&attr, 0xa5, sizeof(attr));
+  attr.comp_mask = 0;
+  errno = ENOTTY;
+  assert_int_equal(dappledv_query_device_override(context, parameter, &attr), 0);
+  assert_int_equal(errno, ENOTTY);
+  assert_int_equal(attr.comp_mask, 0);
+  assert_int_equal(attr.coherence, coherence);
+  assert_int_equal(attr.reason, reason);
+  assert_true(attr.line_size != 0 && (attr.line_size & (attr.line_size - 1)) == 0);
+  assert_true(attr.writeback_granule >= attr.line_size);
+  assert_int_equal(attr.sync_for_device_required, coherence != DAPPLEDV_COHERENCE_COHERENT);
+  assert_int_equal(attr.sync_for_cpu_required, coherence != DAPPLEDV_COHERENCE_COHERENT);
+  assert_true(attr.sync_complete <= 1);
+  assert_true(attr.sync_supported <= 1);
+  assert_non_null(attr.clean_instruction);
+  assert_non_null(attr.clean_invalidate_instruction);
+  assert_non_null(attr.explanation);
+  assert_string_not_equal(attr.explanation, "");
+}
+
+static void query_device__null_arguments(void** state) {
+  struct dappledv_device_attr attr = {0};
+  struct ibv_context no_device;
+
+  (void)state;
+  memset(&no_device, 0, sizeof(no_device));
+  assert_int_equal(dappledv_query_device(NULL, &attr), EINVAL);
+  assert_int_equal(dappledv_query_device(&software, NULL), EINVAL);
+  assert_int_equal(dappledv_query_device(&no_device, &attr), EINVAL);
+  assert_int_equal(dappledv_query_device_override(NULL, "cpu", &attr), EINVAL);
+  assert_int_equal(dappledv_query_device_override(&software, "cpu", NULL), EINVAL);
+}
+
+static void query_device__without_override(void** state) {
+  struct dappledv_device_attr attr = {0};
+
+  (void)state;
+  assert_query(&software, NULL, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE);
+#if defined(__x86_64__)
+  assert_query(&hardware, NULL, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE);
+#elif defined(__aarch64__)
+  assert_query(&hardware, NULL, DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_REASON_ASSUMED);
+#endif
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_int_equal(attr.reason, DAPPLEDV_REASON_SOFTWARE_DEVICE);
+}
+
+/* A later program on this library: it asks for a field that does not exist yet, and is told that it was not filled. */
+static void query_device__unknown_comp_mask_is_cleared(void** state) {
+  struct dappledv_device_attr attr = {.comp_mask = UINT64_MAX};
+
+  (void)state;
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_int_equal(attr.comp_mask, 0);
+}
+
+static void query_device_override__words(void** state) {
+  (void)state;
+  assert_query(&software, "coherent", DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+  assert_query(&software, "cpu", DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+  assert_query(&hardware, "io", DAPPLEDV_COHERENCE_NONCOHERENT_IO, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+}
+
+static void query_device_override__bad_word_leaves_attr_alone(void** state) {
+  static const char* const words[] = {"", "CPU", "noncoherent", "rxe0=cpu", "cpu "};
+  struct dappledv_device_attr attr, before;
+  size_t i;
+
+  (void)state;
+  memset(&attr, 0xa5, sizeof(attr));
+  before = attr;
+  for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    assert_int_equal(dappledv_query_device_override(&software, words[i], &attr), EINVAL);
+  assert_memory_equal(&attr, &before, sizeof(attr));
+  /* Even where the environment would win. */
+  assert_int_equal(setenv(VARIABLE, "cpu", 1), 0);
+  assert_int_equal(dappledv_query_device_override(&software, "CPU", &attr), EINVAL);
+  assert_memory_equal(&attr, &before, sizeof(attr));
+}
+
+static void environment__wins_over_the_parameter(void** state) {
+  (void)state;
+  assert_int_equal(setenv(VARIABLE, "cpu", 1), 0);
+  assert_query(&software, "coherent", DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
+  assert_query(&hardware, NULL, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
+}
+
+static void environment__list_goes_by_device(void** state) {
+  (void)state;
+  assert_int_equal(setenv(VARIABLE, "mlx5_0=io,other=cpu", 1), 0);
+  assert_query(&hardware, NULL, DAPPLEDV_COHERENCE_NONCOHERENT_IO, DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
+  assert_query(&software, NULL, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE);
+  assert_query(&software, "cpu", DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+}
+
+static void environment__empty_is_unset(void** state) {
+  (void)state;
+  assert_int_equal(setenv(VARIABLE, "", 1), 0);
+  assert_query(&software, NULL, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE);
+}
+
+/* Said once in a process: no other test here may give a malformed value. */
+static void environment__malformed_is_refused_and_said_once(void** state) {
+  struct dappledv_device_attr attr, before;
+  char said[512] = "";
+  FILE* file = tmpfile();
+  int saved_stderr = dup(STDERR_FILENO);
+  int results[3];
+  size_t length;
+
+  (void)state;
+  assert_non_null(file);
+  assert_true(saved_stderr >= 0);
+  memset(&attr, 0xa5, sizeof(attr));
+  before = attr;
+  assert_int_equal(setenv(VARIABLE, "rxe0=nonsense", 1), 0);
+
+  fflush(stderr);
+  dup2(fileno(file), STDERR_FILENO);
+  results[0] = dappledv_query_device(&software, &attr);
+  results[1] = dappledv_query_device_override(&software, "coherent", &attr);
+  results[2] = dappledv_query_device(&hardware, &attr);
+  fflush(stderr);
+  dup2(saved_stderr, STDERR_FILENO);
+  close(saved_stderr);
+
+  rewind(file);
+  length = fread(said, 1, sizeof(said) - 1, file);
+  fclose(file);
+  assert_int_equal(results[0], EINVAL);
+  assert_int_equal(results[1], EINVAL);
+  assert_int_equal(results[2], EINVAL);
+  assert_memory_equal(&attr, &before, sizeof(attr));
+  assert_true(length > 0);
+  assert_non_null(strstr(said, "DAPPLE_COHERENCE=rxe0=nonsense"));
+  assert_ptr_equal(strchr(said, '\n'), said + length - 1);
+}
+
+static void sync__leaves_data_unchanged(void** state) {
+  static const char* const words[] = {"coherent", "cpu", "io"};
+  static unsigned char memory[8192], expected[8192];
+  const struct iovec ranges[] = {
+      {memory, sizeof(memory)}, {memory + 1, 1}, {memory + 63, 130}, {memory + 100, 0}, {NULL, 0}};
+  struct dappledv_device_attr attr = {0};
+  size_t i, j;
+
+  (void)state;
+  for (i = 0; i < 4; i++) {
+    assert_int_equal(dappledv_query_device_override(&hardware, words[i % 3], &attr), 0);
+    if (i == 3) attr.coherence = DAPPLEDV_COHERENCE_UNKNOWN;
+    for (j = 0; j < sizeof(memory); j++) memory[j] = expected[j] = (unsigned char)(j * 13 + i);
+    dappledv_sync_for_device(&attr, ranges, 5);
+    assert_memory_equal(memory, expected, sizeof(memory));
+    dappledv_sync_for_cpu(&attr, ranges, 5);
+    assert_memory_equal(memory, expected, sizeof(memory));
+    dappledv_sync_for_device(&attr, NULL, 0);
+    dappledv_sync_for_cpu(&attr, NULL, 0);
+  }
+}
+
+static void strings__every_value_has_its_own(void** state) {
+  int i, j;
+
+  (void)state;
+  for (i = DAPPLEDV_COHERENCE_UNKNOWN; i <= DAPPLEDV_COHERENCE_NONCOHERENT_IO; i++) {
+    assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i), "invalid");
+    for (j = DAPPLEDV_COHERENCE_UNKNOWN; j < i; j++)
+      assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i),
+                              dappledv_coherence_str((enum dappledv_coherence)j));
+  }
+  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_ASSUMED; i++) {
+    assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i), "invalid");
+    for (j = DAPPLEDV_REASON_NONE; j < i; j++)
+      assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i),
+                              dappledv_reason_str((enum dappledv_reason)j));
+  }
+}
+
+static void strings__other_values_are_invalid(void** state) {
+  (void)state;
+  assert_string_equal(dappledv_coherence_str((enum dappledv_coherence)99), "invalid");
+  assert_string_equal(dappledv_reason_str((enum dappledv_reason)99), "invalid");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup(query_device__null_arguments, clear_environment),
+      cmocka_unit_test_setup(query_device__without_override, clear_environment),
+      cmocka_unit_test_setup(query_device__unknown_comp_mask_is_cleared, clear_environment),
+      cmocka_unit_test_setup(query_device_override__words, clear_environment),
+      cmocka_unit_test_setup(query_device_override__bad_word_leaves_attr_alone, clear_environment),
+      cmocka_unit_test_setup(environment__wins_over_the_parameter, clear_environment),
+      cmocka_unit_test_setup(environment__list_goes_by_device, clear_environment),
+      cmocka_unit_test_setup(environment__empty_is_unset, clear_environment),
+      cmocka_unit_test_setup(environment__malformed_is_refused_and_said_once, clear_environment),
+      cmocka_unit_test_setup(sync__leaves_data_unchanged, clear_environment),
+      cmocka_unit_test_setup(strings__every_value_has_its_own, clear_environment),
+      cmocka_unit_test_setup(strings__other_values_are_invalid, clear_environment),
+  };
+  return cmocka_run_group_tests(tests, make_devices, remove_devices);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The sync calls over a CPU that only writes down what it is told.
+#include "provider/sync.hpp"
+
+#include <string.h>
+
+#include <initializer_list>
+
+#include "coherence/line_walk.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using dapple::coherence::BackEnd;
+using dapple::provider::sync_for_cpu;
+using dapple::provider::sync_for_device;
+
+// One letter for each operation, in order: c and i for each line cleaned, or cleaned and invalidated; w wait, b before
+// maintenance, r before device reads, a after device writes, f full barrier.
+char history[256];
+uintptr_t lines[256];
+size_t num_lines;
+
+void record(char what) {
+  const size_t length = strlen(history);
+  if (length + 1 < sizeof(history)) history[length] = what;
+}
+
+void record_lines(char what, uint32_t line_size_bytes, const void* address, size_t length) {
+  dapple::coherence::for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes,
+                                   [what](uintptr_t line) {
+                                     record(what);
+                                     if (num_lines < 256) lines[num_lines++] = line;
+                                   });
+}
+
+BackEnd recorder(uint32_t line_size_bytes) {
+  memset(history, 0, sizeof(history));
+  num_lines = 0;
+  BackEnd back_end = {};
+  back_end.cpu = {"test", true, true, "wash", "wash out", "wait", line_size_bytes, 2 * line_size_bytes};
+  back_end.clean_range = [](uint32_t size, const void* address, size_t length) noexcept {
+    record_lines('c', size, address, length);
+  };
+  back_end.clean_invalidate_range = [](uint32_t size, const void* address, size_t length) noexcept {
+    record_lines('i', size, address, length);
+  };
+  back_end.complete_maintenance = []() noexcept { record('w'); };
+  back_end.order_before_maintenance = []() noexcept { record('b'); };
+  back_end.order_before_device_reads = []() noexcept { record('r'); };
+  back_end.order_after_device_writes = []() noexcept { record('a'); };
+  back_end.full_barrier = []() noexcept { record('f'); };
+  return back_end;
+}
+
+iovec range(uintptr_t address, size_t length) {
+  return {reinterpret_cast<void*>(address), length};
+}
+
+void coherent__orders_and_looks_at_nothing(void**) {
+  BackEnd back_end = recorder(64);
+  // The array is not there: it must not be read.
+  sync_for_device(back_end, DAPPLEDV_COHERENCE_COHERENT, nullptr, 5);
+  assert_string_equal(history, "r");
+  back_end = recorder(64);
+  sync_for_cpu(back_end, DAPPLEDV_COHERENCE_COHERENT, nullptr, 5);
+  assert_string_equal(history, "a");
+}
+
+void noncoherent__maintains_each_line_then_waits_once(void**) {
+  const iovec ranges[] = {range(0x1000, 128), range(0x2010, 64), range(0x3000, 0), range(0x403f, 1)};
+  for (dappledv_coherence coherence : {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_COHERENCE_UNKNOWN}) {
+    BackEnd back_end = recorder(64);
+    sync_for_device(back_end, coherence, ranges, 4);
+    assert_string_equal(history, "cccccw");
+    back_end = recorder(64);
+    sync_for_cpu(back_end, coherence, ranges, 4);
+    assert_string_equal(history, "biiiiiw");
+    const uintptr_t expected[] = {0x1000, 0x1040, 0x2000, 0x2040, 0x4000};
+    assert_int_equal(num_lines, 5);
+    assert_memory_equal(lines, expected, sizeof(expected));
+  }
+}
+
+void noncoherent__uses_the_line_size_of_the_cpu(void**) {
+  const iovec ranges[] = {range(0x1001, 254)};
+  BackEnd back_end = recorder(32);
+  sync_for_device(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, ranges, 1);
+  assert_string_equal(history, "ccccccccw");
+  back_end = recorder(128);
+  sync_for_cpu(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, ranges, 1);
+  assert_string_equal(history, "biiw");
+}
+
+void noncoherent__no_ranges_is_a_fence(void**) {
+  BackEnd back_end = recorder(64);
+  sync_for_device(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, nullptr, 0);
+  assert_string_equal(history, "w");
+  back_end = recorder(64);
+  sync_for_cpu(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, nullptr, 0);
+  assert_string_equal(history, "bw");
+}
+
+void noncoherent__end_of_the_address_space(void**) {
+  const iovec ranges[] = {range(UINTPTR_MAX - 64, 1000)};
+  const BackEnd back_end = recorder(64);
+  sync_for_device(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, ranges, 1);
+  assert_string_equal(history, "ccw");
+}
+
+void io_side__does_the_cpu_part_and_a_full_barrier(void**) {
+  const iovec ranges[] = {range(0x1000, 64)};
+  BackEnd back_end = recorder(64);
+  sync_for_device(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_IO, ranges, 1);
+  assert_string_equal(history, "cwf");
+  back_end = recorder(64);
+  sync_for_cpu(back_end, DAPPLEDV_COHERENCE_NONCOHERENT_IO, ranges, 1);
+  assert_string_equal(history, "biwf");
+}
+
+// No null pointer is called, whatever the class.
+void cpu_without_instructions__is_a_fence_only(void**) {
+  const iovec ranges[] = {range(0x1000, 64)};
+  for (dappledv_coherence coherence :
+       {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_COHERENCE_NONCOHERENT_IO}) {
+    BackEnd back_end = recorder(64);
+    back_end.cpu.can_clean = false;
+    back_end.cpu.can_clean_invalidate = false;
+    back_end.clean_range = nullptr;
+    back_end.clean_invalidate_range = nullptr;
+    sync_for_device(back_end, coherence, ranges, 1);
+    sync_for_cpu(back_end, coherence, ranges, 1);
+    assert_string_equal(history, "ff");
+  }
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(coherent__orders_and_looks_at_nothing),
+      cmocka_unit_test(noncoherent__maintains_each_line_then_waits_once),
+      cmocka_unit_test(noncoherent__uses_the_line_size_of_the_cpu),
+      cmocka_unit_test(noncoherent__no_ranges_is_a_fence),
+      cmocka_unit_test(noncoherent__end_of_the_address_space),
+      cmocka_unit_test(io_side__does_the_cpu_part_and_a_full_barrier),
+      cmocka_unit_test(cpu_without_instructions__is_a_fence_only),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

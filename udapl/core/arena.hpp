@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Storage for the objects behind DAT handles. Memory is never given back while the library is loaded, so that a stale
+// handle always finds a header to read: a freed object's header names the dead table. Slots are reused first in, first
+// out, which keeps a stale handle invalid for as long as possible.
+//
+// Threads: internally locked.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "udapl/core/object.hpp"
+
+namespace dapple::dat {
+
+template <class T>
+class Arena {
+ public:
+  // Constructs a T in a free slot. Throws std::bad_alloc, or whatever T's constructor throws, with nothing changed.
+  template <class... Args>
+  T* create(Args&&... args) {
+    Slot* slot = take();
+    try {
+      return new (slot->storage) T(std::forward<Args>(args)...);
+    } catch (...) {
+      give(slot);
+      throw;
+    }
+  }
+
+  // dead is the table that stale handles dispatch through from now on.
+  void destroy(T* object, const void* dead) {
+    object->~T();
+    auto* slot = reinterpret_cast<Slot*>(object);
+    new (slot->storage) DeadObject{dead, Kind::kNone};
+    give(slot);
+  }
+
+  // The object behind a handle that may be anything at all: NULL, wild, of another kind, freed.
+  T* find(const void* handle, Kind kind) {
+    std::lock_guard guard(mutex_);
+    const auto address = reinterpret_cast<uintptr_t>(handle);
+    size_t size = kFirstChunk;
+    for (const auto& chunk : chunks_) {
+      if (!chunk) break;
+      const auto base = reinterpret_cast<uintptr_t>(chunk.get());
+      if (address >= base && address < base + size * sizeof(Slot)) {
+        if ((address - base) % sizeof(Slot) != 0) return nullptr;
+        const auto* header = reinterpret_cast<const DeadObject*>(handle);
+        return header->kind == kind ? const_cast<T*>(static_cast<const T*>(handle)) : nullptr;
+      }
+      size *= 2;
+    }
+    return nullptr;
+  }
+
+  // Calls visit(T&) for every live object. visit must not create or destroy objects of this arena.
+  template <class Visit>
+  void for_each(Kind kind, Visit visit) {
+    std::lock_guard guard(mutex_);
+    for (size_t chunk = 0; chunk < chunk_count_; ++chunk) {
+      for (size_t i = 0; i < kFirstChunk << chunk; ++i) {
+        auto* header = reinterpret_cast<DeadObject*>(chunks_[chunk][i].storage);
+        if (header->kind == kind) visit(*reinterpret_cast<T*>(header));
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kFirstChunk = 32;  // objects; each further chunk doubles
+  static constexpr size_t kMaxChunks = 24;
+
+  struct Slot {
+    alignas(T) std::byte storage[sizeof(T)];
+    Slot* next;
+  };
+
+  Slot* take() {
+    std::lock_guard guard(mutex_);
+    if (!free_head_) grow();
+    Slot* slot = free_head_;
+    free_head_ = slot->next;
+    if (!free_head_) free_tail_ = nullptr;
+    return slot;
+  }
+
+  void give(Slot* slot) {
+    std::lock_guard guard(mutex_);
+    slot->next = nullptr;
+    (free_tail_ ? free_tail_->next : free_head_) = slot;
+    free_tail_ = slot;
+  }
+
+  void grow() {
+    if (chunk_count_ == kMaxChunks) throw std::bad_alloc();
+    const size_t size = kFirstChunk << chunk_count_;
+    auto chunk = std::make_unique<Slot[]>(size);  // zeroed: a slot never used has Kind::kNone
+    for (size_t i = 0; i < size; ++i) chunk[i].next = i + 1 < size ? &chunk[i + 1] : nullptr;
+    free_head_ = &chunk[0];
+    free_tail_ = &chunk[size - 1];
+    chunks_[chunk_count_++] = std::move(chunk);
+  }
+
+  std::mutex mutex_;
+  std::array<std::unique_ptr<Slot[]>, kMaxChunks> chunks_;
+  size_t chunk_count_ = 0;
+  Slot* free_head_ = nullptr;
+  Slot* free_tail_ = nullptr;
+};
+
+// The arena of a kind, for the life of the library. It is not destroyed at exit: threads of the application may still
+// hold handles then.
+template <class T>
+Arena<T>& arena() {
+  static Arena<T>& instance = *new Arena<T>;
+  return instance;
+}
+
+}  // namespace dapple::dat

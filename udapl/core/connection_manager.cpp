@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/connection_manager.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "udapl/core/clock.hpp"
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/lock.hpp"
+#include "udapl/core/log.hpp"
+#include "udapl/core/psp.hpp"
+
+namespace dapple::dat {
+namespace {
+
+bool make_non_blocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+ConnectionManager& ConnectionManager::instance() {
+  static ConnectionManager& manager = *new ConnectionManager;  // the thread may outlive static destruction
+  return manager;
+}
+
+Result<> ConnectionManager::acquire() {
+  if (users_ == 0) {
+    channel_.reset(rdma_create_event_channel());
+    if (!channel_) {
+      log_error(
+          "cannot reach the kernel's RDMA connection manager: %s; 'modprobe rdma_ucm' loads it where there is an RDMA "
+          "device, and scripts/softroce runs a program beside a software one",
+          std::system_category().message(errno).c_str());
+      return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+    }
+    wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    if (!wake_fd_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
+    try {
+      start();
+    } catch (const std::system_error&) {
+      channel_.reset();
+      return fail(Type::kInsufficientResources, Subtype::kTep);
+    }
+  }
+  ++users_;
+  return {};
+}
+
+// Signals are the application's: its handlers never run on our thread.
+void ConnectionManager::start() {
+  stop_ = false;
+  pid_ = getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "dapple-cm");
+}
+
+void ConnectionManager::release() {
+  std::unique_lock control(control_mutex(), std::adopt_lock);
+  release(control);
+  control.lock();
+  control.release();
+}
+
+void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
+  if (--users_ != 0) {
+    control.unlock();
+    return;
+  }
+  stop_ = true;
+  wake();
+  // Taken along, so that an IA opened while we join starts a thread and a channel of its own.
+  std::thread thread = std::move(thread_);
+  verbs::EventChannel channel = std::move(channel_);
+  UniqueFd wake_fd = std::move(wake_fd_);
+  const bool ours = pid_ == getpid();  // a child of fork() has no such thread
+  control.unlock();
+  if (ours) {
+    thread.join();
+  } else {
+    (void)new std::thread(std::move(thread));  // nothing to join, and a handle that must not be destroyed unjoined
+  }
+}
+
+Result<> ConnectionManager::watch(ibv_context* context) {
+  if (!make_non_blocking(context->async_fd)) return fail_errno(errno);
+  ++watched_[context];
+  wake();
+  return {};
+}
+
+void ConnectionManager::unwatch(ibv_context* context) {
+  const auto found = watched_.find(context);
+  if (found != watched_.end() && --found->second == 0) watched_.erase(found);
+}
+
+void ConnectionManager::set_deadline(Ep& ep, int64_t& current_ns, int64_t deadline_ns) {
+  if (current_ns != kNever) deadlines_.erase({current_ns, &ep});
+  current_ns = deadline_ns;
+  if (deadline_ns == kNever) return;
+  deadlines_.emplace(deadline_ns, &ep);
+  wake();
+}
+
+void ConnectionManager::notify(Ep& ep) {
+  {
+    std::lock_guard guard(attention_mutex_);
+    attention_.push_back(&ep);
+  }
+  wake();
+}
+
+void ConnectionManager::forget(Ep& ep) {
+  std::lock_guard guard(attention_mutex_);
+  std::erase(attention_, &ep);
+}
+
+void ConnectionManager::wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(wake_fd_.get(), &one, sizeof one);
+}
+
+void ConnectionManager::run() {
+  std::vector<pollfd> fds;
+  std::unique_lock control(control_mutex());
+  while (!stop_) {
+    fds.assign({{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}});
+    for (const auto& [context, users] : watched_) fds.push_back({context->async_fd, POLLIN, 0});
+    timespec left{};
+    const bool limited = !deadlines_.empty();
+    if (limited) left = to_timespec(std::max<int64_t>(0, deadlines_.begin()->first - now_ns()));
+    control.unlock();
+    ppoll(fds.data(), fds.size(), limited ? &left : nullptr, nullptr);
+    control.lock();
+    if (stop_) break;
+    if (fds[0].revents) {
+      uint64_t count;
+      [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
+    }
+    // What poll() saw may be stale by now; every one of these copes with nothing being there.
+    serve_connection_events();
+    serve_device_events();
+    serve_attention();
+    serve_deadlines();
+  }
+}
+
+// An event is taken, acknowledged and served under one hold of the control mutex, so none is ever served for an object
+// that has gone in between.
+void ConnectionManager::serve_connection_events() {
+  verbs::CmEvent event;
+  while (verbs::CmEvent::take(channel_.get(), event)) {
+    auto* owner = static_cast<Object*>(event.context);
+    switch (owner->kind()) {
+      case Kind::kPsp:
+        if (event.request) static_cast<Psp*>(owner)->on_request(event);
+        break;
+      case Kind::kEp:
+        static_cast<Ep*>(owner)->on_connection_event(event);
+        break;
+      case Kind::kCr:
+        static_cast<Cr*>(owner)->on_connection_event(event);
+        break;
+      case Kind::kIa:
+        if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL) {
+          owner->ia().report_async(EventKind::kAsyncIaCatastrophic, *owner, event.status);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void ConnectionManager::serve_device_events() {
+  for (const auto& [context, users] : watched_) {
+    ibv_async_event event;
+    while (ibv_get_async_event(context, &event) == 0) serve_device_event(context, event);
+  }
+}
+
+void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event& event) {
+  switch (event.event_type) {
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_PATH_MIG_ERR:
+    case IBV_EVENT_COMM_EST: {
+      // Objects of other users of the same context carry no context of ours; librdmacm shares contexts in a process.
+      Ep* ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
+      const ibv_event_type type = event.event_type;
+      ibv_ack_async_event(&event);
+      if (ep) ep->on_device_event(type);
+      return;
+    }
+    case IBV_EVENT_CQ_ERR: {
+      Evd* evd = arena<Evd>().find(event.element.cq->cq_context, Kind::kEvd);
+      ibv_ack_async_event(&event);
+      if (evd) evd->ia().report_evd_overflow(*evd);
+      return;
+    }
+    default:
+      break;
+  }
+  const ibv_event_type type = event.event_type;
+  ibv_ack_async_event(&event);
+  if (type == IBV_EVENT_DEVICE_FATAL) {
+    log_error("device %s reports a fatal error", ibv_get_device_name(context->device));
+    arena<Ia>().for_each(Kind::kIa, [&](Ia& ia) {
+      if (ia.context() == context) ia.report_async(EventKind::kAsyncIaCatastrophic, ia, type);
+    });
+  }
+}
+
+void ConnectionManager::serve_attention() {
+  for (;;) {
+    Ep* ep = nullptr;
+    {
+      std::lock_guard guard(attention_mutex_);
+      if (attention_.empty()) return;
+      ep = attention_.back();
+      std::erase(attention_, ep);
+    }
+    ep->on_attention();
+  }
+}
+
+void ConnectionManager::serve_deadlines() {
+  const int64_t now = now_ns();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Ep* ep = deadlines_.begin()->second;
+    ep->on_deadline();  // sets a new one or none
+  }
+}
+
+}  // namespace dapple::dat

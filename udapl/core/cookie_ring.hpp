@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What is remembered about each posted work request until its completion is delivered. A queue pair completes a queue's
+// requests in order, so a ring is enough: retiring one request retires all before it that asked for no completion.
+//
+// Threads: one poster and one retirer at a time; the two may be different threads.
+#pragma once
+
+#include "ibverbs-glue/verbs.hpp"
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "udapl/core/event.hpp"
+
+namespace dapple::dat {
+
+struct Cookie {
+  uint64_t user_cookie;
+  uint64_t length;  // bytes, over all segments
+  Ep* ep;
+  uint32_t sequence;  // position in the ring's endless count
+  uint16_t num_segments;
+  DtoOperation operation;
+  bool suppressed;  // a success is not delivered to the consumer
+};
+
+class CookieRing {
+ public:
+  // keep_segments > 0 also remembers up to that many segments of each request, for maintenance at completion. Throws
+  // std::bad_alloc.
+  CookieRing(uint32_t capacity, uint32_t keep_segments)
+      : capacity_(capacity),
+        keep_segments_(keep_segments),
+        mask_(std::bit_ceil(capacity > 0 ? capacity : 1U) - 1),
+        cookies_(std::make_unique<Cookie[]>(mask_ + 1)),
+        segments_(keep_segments ? std::make_unique<ibv_sge[]>(size_t{keep_segments} * (mask_ + 1)) : nullptr) {}
+
+  bool full() const { return head_ - tail() >= capacity_; }
+  bool empty() const { return head_ == tail(); }
+
+  // The cookie the next request will use; it counts only after push().
+  Cookie& next() {
+    Cookie& cookie = cookies_[head_ & mask_];
+    cookie.sequence = head_;
+    return cookie;
+  }
+  void push() { ++head_; }
+  uint32_t head() const { return head_; }
+
+  // Forgets everything; nobody may hold a cookie.
+  void clear() {
+    head_ = 0;
+    tail_.store(0, std::memory_order_release);
+  }
+
+  uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
+  void retire(const Cookie& cookie) { tail_.store(cookie.sequence + 1, std::memory_order_release); }
+
+  Cookie& at(uint32_t sequence) { return cookies_[sequence & mask_]; }
+  std::span<ibv_sge> segments(const Cookie& cookie) {
+    return {&segments_[size_t{cookie.sequence & mask_} * keep_segments_], keep_segments_};
+  }
+
+ private:
+  uint32_t capacity_;
+  uint32_t keep_segments_;
+  uint32_t mask_;
+  uint32_t head_ = 0;
+  std::atomic<uint32_t> tail_ = 0;
+  std::unique_ptr<Cookie[]> cookies_;
+  std::unique_ptr<ibv_sge[]> segments_;
+};
+
+}  // namespace dapple::dat

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ep.hpp"
+
+#include <algorithm>
+
+#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/pz.hpp"
+
+namespace dapple::dat {
+namespace {
+
+// Only a device that needs maintenance makes an EP remember its buffers.
+uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
+  return ia.maintains_caches() ? max_iov : 0;
+}
+
+uint32_t max_request_segments(const EpAttr& attr) {
+  return std::max({attr.max_request_iov, attr.max_rdma_read_iov, attr.max_rdma_write_iov});
+}
+
+// The limits an EP gets when it asks for none.
+EpAttr with_defaults(const Ia& ia, EpAttr attr) {
+  const uint32_t largest = ia.port_attr().max_msg_sz;
+  if (attr.max_message_size == 0) attr.max_message_size = largest;
+  if (attr.max_rdma_size == 0) attr.max_rdma_size = largest;
+  // Older consumers know one limit for all requests and leave these at 0.
+  attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
+  attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
+  return attr;
+}
+
+Result<> check(const Ia& ia, const EpAttr& attr) {
+  const ibv_device_attr& device = ia.device();
+  const auto max_wr = static_cast<uint32_t>(device.max_qp_wr);
+  const auto max_sge = static_cast<uint32_t>(device.max_sge);
+  const bool fits =
+      attr.max_message_size <= ia.port_attr().max_msg_sz && attr.max_rdma_size <= ia.port_attr().max_msg_sz &&
+      attr.max_recv_dtos <= max_wr && attr.max_request_dtos <= max_wr && attr.max_recv_iov <= max_sge &&
+      max_request_segments(attr) <= max_sge && attr.max_rdma_read_in <= static_cast<uint32_t>(device.max_qp_rd_atom) &&
+      attr.max_rdma_read_out <= static_cast<uint32_t>(device.max_qp_init_rd_atom);
+  if (!fits) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  return {};
+}
+
+}  // namespace
+
+Ep::Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr)
+    : Object(ia.tables().live, kKind, &ia),
+      pz_(pz),
+      evds_(evds),
+      attr_(attr),
+      post_mutex_(ia.thread_safe()),
+      requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
+      receives_(attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)) {}
+
+Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted) {
+  const EpAttr attr = with_defaults(ia, wanted);
+  if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
+  Ep* ep = arena<Ep>().create(ia, pz, evds, attr);
+  if (auto created = ep->create_qp(); !created) {
+    arena<Ep>().destroy(ep, ia.tables().dead);
+    return tl::unexpected(created.error());
+  }
+  pz.acquire();
+  for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
+    if (evd) evd->acquire();
+  }
+  ia.adopt(*ep);
+  return ep;
+}
+
+Result<> Ep::create_qp() {
+  ibv_cq* recv_cq = evds_.recv ? evds_.recv->cq() : nullptr;
+  ibv_cq* send_cq = evds_.request ? evds_.request->cq() : nullptr;
+  if (!recv_cq || !send_cq) {
+    auto idle = ia().idle_cq();
+    if (!idle) return tl::unexpected(idle.error());
+    if (!recv_cq) recv_cq = *idle;
+    if (!send_cq) send_cq = *idle;
+  }
+  ibv_qp_init_attr init{};
+  init.qp_context = static_cast<Object*>(this);
+  init.qp_type = IBV_QPT_RC;
+  init.send_cq = send_cq;
+  init.recv_cq = recv_cq;
+  init.cap.max_send_wr = std::max(1U, attr_.max_request_dtos);
+  init.cap.max_recv_wr = std::max(1U, attr_.max_recv_dtos);
+  init.cap.max_send_sge = std::max(1U, max_request_segments(attr_));
+  init.cap.max_recv_sge = std::max(1U, attr_.max_recv_iov);
+  init.cap.max_inline_data = ia().settings().max_inline_bytes;
+  qp_.reset(ibv_create_qp(pz_.pd(), &init));
+  if (!qp_ && errno == EINVAL && init.cap.max_inline_data) {
+    init.cap.max_inline_data = 0;  // not every device has inline data
+    qp_.reset(ibv_create_qp(pz_.pd(), &init));
+  }
+  if (!qp_) return fail_errno(errno);
+  max_inline_ = init.cap.max_inline_data;
+
+  // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the
+  // start.
+  if (ia().iwarp()) return {};
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = ia().port();
+  attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  const int error =
+      ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+  if (error) return fail_errno(error);
+  return {};
+}
+
+void Ep::fail_qp() {
+  if (!qp_) return;
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);  // in ERR already, or about to be destroyed: nothing to say
+}
+
+Result<> Ep::free(Ep& ep) {
+  Ia& ia = ep.ia();
+  auto& manager = ConnectionManager::instance();
+  ep.set_deadline(kNever);
+  ep.set_state(EpState::kDisconnected);
+  if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
+  ep.id_.reset();
+  if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
+  for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
+    if (evd) evd->forget(ep);
+  }
+  manager.forget(ep);
+  for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
+    if (evd) evd->release();
+  }
+  ep.pz_.release();
+  ia.disown(ep);
+  arena<Ep>().destroy(&ep, ia.tables().dead);
+  return {};
+}
+
+Result<> Ep::reset() {
+  if (state() == EpState::kUnconnected) return {};
+  if (state() != EpState::kDisconnected) return tl::unexpected(state_error());
+  set_deadline(kNever);
+  id_.reset();
+  // A new queue pair rather than the old one through RESET: its number is new as well, so the peer's connection manager
+  // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
+  if (int error = verbs::destroy(qp_)) return fail_errno(error);
+  for (Evd* evd : {evds_.recv, evds_.request}) {
+    if (evd) evd->forget(*this);
+  }
+  ConnectionManager::instance().forget(*this);
+  requests_.clear();
+  receives_.clear();
+  unsignalled_run_ = 0;
+  done_ = 0;
+  draining_ = false;
+  broken_ = false;
+  private_data_size_ = 0;
+  if (auto created = create_qp(); !created) return created;
+  set_state(EpState::kUnconnected);
+  return {};
+}
+
+const sockaddr* Ep::local_address() const {
+  return ia().address();
+}
+
+const sockaddr* Ep::remote_address() const {
+  return remote_.ss_family ? reinterpret_cast<const sockaddr*>(&remote_) : nullptr;
+}
+
+uint64_t Ep::local_port() const {
+  return local_port_;
+}
+uint64_t Ep::remote_port() const {
+  return remote_port_;
+}
+
+Error Ep::state_error() const {
+  const auto subtype = [this] {
+    switch (state()) {
+      case EpState::kUnconnected:
+        return Subtype::kEpUnconnected;
+      case EpState::kReserved:
+        return Subtype::kEpReserved;
+      case EpState::kPassiveConnectionPending:
+        return Subtype::kEpPassConnPending;
+      case EpState::kActiveConnectionPending:
+        return Subtype::kEpActConnPending;
+      case EpState::kTentativeConnectionPending:
+        return Subtype::kEpTentConnPending;
+      case EpState::kConnected:
+        return Subtype::kEpConnected;
+      case EpState::kDisconnectPending:
+        return Subtype::kEpDiscPending;
+      case EpState::kDisconnected:
+        return Subtype::kEpDisconnected;
+      case EpState::kCompletionPending:
+        return Subtype::kEpComplPending;
+    }
+    return Subtype::kNone;
+  };
+  return {Type::kInvalidState, subtype()};
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Endpoint: one RC queue pair, the requests posted to it, and its connection.
+//
+// Threads: posting is serialized by the consumer unless the IA is thread-safe. Connection state changes under the
+// control mutex; the data path reads it without.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/verbs.hpp"
+#include "udapl/core/arena.hpp"
+#include "udapl/core/clock.hpp"
+#include "udapl/core/cookie_ring.hpp"
+#include "udapl/core/error.hpp"
+#include "udapl/core/lock.hpp"
+#include "udapl/core/object.hpp"
+
+namespace dapple::dat {
+
+class Evd;
+class Pz;
+
+// DAT_EP_STATE; 1.2 and 2.0 agree on these values.
+enum class EpState : uint8_t {
+  kUnconnected = 0,
+  kReserved = 2,
+  kPassiveConnectionPending = 4,
+  kActiveConnectionPending = 6,
+  kTentativeConnectionPending = 7,
+  kConnected = 9,
+  kDisconnectPending = 10,
+  kDisconnected = 11,
+  kCompletionPending = 12,
+};
+
+// DAT_COMPLETION_FLAGS of a post.
+enum CompletionFlag : uint32_t {
+  kSuppress = 0x01,
+  kSolicitedWait = 0x02,
+  kUnsignalled = 0x04,
+  kBarrierFence = 0x08,
+  kEvdThreshold = 0x10,
+  kAllCompletionFlags = 0x1f,
+};
+
+struct EpAttr {
+  uint32_t max_message_size = 0;  // bytes; 0 takes the device's limit
+  uint32_t max_rdma_size = 0;     // bytes; the same
+  uint32_t qos = 0;
+  uint32_t recv_completion_flags = 0;
+  uint32_t request_completion_flags = 0;
+  uint32_t max_recv_dtos = 16;
+  uint32_t max_request_dtos = 16;
+  uint32_t max_recv_iov = 4;
+  uint32_t max_request_iov = 4;
+  uint32_t max_rdma_read_in = 4;
+  uint32_t max_rdma_read_out = 4;
+  uint32_t max_rdma_read_iov = 4;
+  uint32_t max_rdma_write_iov = 4;
+};
+
+struct EpEvds {
+  Evd* recv = nullptr;     // null: no receives
+  Evd* request = nullptr;  // null: no requests
+  Evd* connect = nullptr;  // null: cannot connect
+};
+
+struct RemoteBuffer {
+  uint64_t address;
+  uint64_t length;  // bytes
+  uint32_t context;
+};
+
+class Ep : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kEp;
+  static constexpr size_t kMaxConnectData = 56;  // bytes: the IBTA's 92 less rdma_cm's header
+  static constexpr size_t kMaxAcceptData = 196;  // bytes
+
+  // Life cycle. The caller holds the control mutex.
+  static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+  // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
+  static Result<> free(Ep& ep);
+  // From DISCONNECTED to UNCONNECTED, with a fresh queue pair.
+  Result<> reset();
+
+  Pz& pz() const { return pz_; }
+  const EpEvds& evds() const { return evds_; }
+  const EpAttr& attr() const { return attr_; }
+  EpState state() const { return state_.load(std::memory_order_acquire); }
+  bool recv_idle() const { return receives_.empty(); }
+  bool request_idle() const { return requests_.empty(); }
+  const sockaddr* local_address() const;
+  const sockaddr* remote_address() const;  // null before a connection was tried
+  uint64_t local_port() const;
+  uint64_t remote_port() const;
+
+  // Connection. The caller holds the control mutex; results come as events on the connect EVD.
+  // timeout in microseconds.
+  Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
+                   std::span<const uint8_t> private_data);
+  Result<> check_can_accept(size_t private_data_size) const;
+  // Once the checks have passed, what goes wrong is an ACCEPT_COMPLETION_ERROR event: the request cannot be brought
+  // back.
+  void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
+              std::span<const uint8_t> private_data);
+  void fail_accept();
+  Result<> disconnect(bool abrupt);
+
+  // Data path. Segments are read before the call returns.
+  Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
+  Result<> post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
+  Result<> post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                           uint32_t flags);
+  // immediate travels as it lies in memory, and takes a receive at the peer.
+  Result<> post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                                 uint32_t immediate, uint32_t flags);
+  Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                          uint32_t flags);
+
+  // From the EVD, when a completion is taken off the CQ and when it is delivered.
+  void completed(const Cookie& cookie, ibv_wc_status status);
+  void retire(const Cookie& cookie);
+
+  // From the connection manager's thread, with the control mutex held.
+  void on_connection_event(const verbs::CmEvent& event);
+  void on_device_event(ibv_event_type type);
+  void on_attention();
+  void on_deadline();
+
+ private:
+  friend class Arena<Ep>;
+  Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+
+  Result<> create_qp();
+  Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
+  void fail_qp();
+
+  Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
+                        uint32_t flags);
+  Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                      DtoOperation operation, uint32_t flags);
+  Result<> check_can_request() const;
+  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
+                            bool device_writes);
+  void maintain_after_completion(const Cookie& cookie, CookieRing& ring);
+
+  void set_state(EpState state) { state_.store(state, std::memory_order_release); }
+  Result<> resolve_address();
+  Result<> resolve_route();
+  Result<> send_connect();
+  void on_active_event(const verbs::CmEvent& event);
+  void on_passive_event(const verbs::CmEvent& event);
+  void answer_response(const verbs::CmEvent& event);
+  void answer_rejection(const verbs::CmEvent& event);
+  void establish(std::span<const uint8_t> private_data);
+  void keep_private_data(std::span<const uint8_t> data);
+  void report(EventKind kind);
+  void end_connection(EventKind kind);
+  void break_connection();
+  bool drained() const;
+  void start_disconnect();
+  void set_deadline(int64_t deadline_ns);
+  void remember_peer(const sockaddr* address, uint64_t port);
+  Error state_error() const;
+
+  Pz& pz_;
+  const EpEvds evds_;
+  EpAttr attr_;
+  std::atomic<EpState> state_ = EpState::kUnconnected;
+  OptionalMutex post_mutex_;
+
+  CookieRing requests_;
+  CookieRing receives_;
+  verbs::Qp qp_;
+  uint32_t max_inline_ = 0;             // bytes
+  uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
+  std::atomic<uint32_t> done_ = 0;      // requests the hardware has finished, by sequence
+  std::atomic<bool> draining_ = false;  // a graceful disconnect waits for done_ to reach drain_target_
+  uint32_t drain_target_ = 0;
+  std::atomic<bool> broken_ = false;
+
+  // Connection in the making.
+  verbs::CmId id_;
+  int64_t deadline_ns_ = kNever;
+  int arp_retries_left_ = 0;
+  int route_retries_left_ = 0;
+  sockaddr_storage remote_{};
+  uint64_t local_port_ = 0;
+  uint64_t remote_port_ = 0;
+  std::array<uint8_t, verbs::kMaxPrivateData> private_data_{};  // ours until sent, the peer's once it arrives
+  size_t private_data_size_ = 0;
+};
+
+}  // namespace dapple::dat

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The connection of an endpoint, over rdma_cm. The queue pair is ours, not the id's, so its transitions are made here:
+// librdmacm then reports CONNECT_RESPONSE on the active side and leaves the rest to us.
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/psp.hpp"
+
+namespace dapple::dat {
+namespace {
+
+constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason a consumer's reject travels under
+constexpr size_t kRejectHeaderSize = 4;           // bytes before the consumer's private data
+constexpr int64_t kDrainLimitNs = 2'000'000'000;  // how long a graceful disconnect waits for posted requests
+constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
+
+}  // namespace
+
+Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
+                     std::span<const uint8_t> private_data) {
+  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+  if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
+
+  id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
+  if (!id_) return fail_errno(errno);
+  remember_peer(remote, conn_qual);
+  private_data_size_ = private_data.size();
+  std::copy(private_data.begin(), private_data.end(), private_data_.begin());
+  const Settings& settings = ia().settings();
+  arp_retries_left_ = settings.arp_retries;
+  route_retries_left_ = settings.route_retries;
+  if (settings.traffic_class >= 0) {
+    auto traffic_class = static_cast<uint8_t>(settings.traffic_class);
+    rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof traffic_class);
+  }
+  if (auto resolving = resolve_address(); !resolving) {
+    id_.reset();
+    remote_ = {};
+    return resolving;
+  }
+  set_state(EpState::kActiveConnectionPending);
+  set_deadline(timeout_us == Evd::kInfinite ? kNever : now_ns() + int64_t{timeout_us} * 1000);
+  return {};
+}
+
+void Ep::remember_peer(const sockaddr* address, uint64_t port) {
+  remote_ = {};
+  std::memcpy(&remote_, address, verbs::address_size(address));
+  remote_port_ = port;
+}
+
+Result<> Ep::resolve_address() {
+  sockaddr_storage source{};
+  std::memcpy(&source, ia().address(), verbs::address_size(ia().address()));
+  sockaddr_storage target = remote_;
+  reinterpret_cast<sockaddr_in&>(target).sin_port = htons(to_port(remote_port_));
+  if (rdma_resolve_addr(id_.get(), reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target),
+                        ia().settings().arp_timeout_ms)) {
+    return fail_errno(errno);
+  }
+  return {};
+}
+
+Result<> Ep::resolve_route() {
+  if (rdma_resolve_route(id_.get(), ia().settings().route_timeout_ms)) return fail_errno(errno);
+  return {};
+}
+
+Result<> Ep::send_connect() {
+  rdma_conn_param param{};
+  param.private_data = private_data_.data();
+  param.private_data_len = static_cast<uint8_t>(private_data_size_);
+  param.responder_resources = static_cast<uint8_t>(std::min(attr_.max_rdma_read_in, 255U));
+  param.initiator_depth = static_cast<uint8_t>(std::min(attr_.max_rdma_read_out, 255U));
+  param.flow_control = 1;
+  param.retry_count = ia().settings().retry_count;
+  param.rnr_retry_count = ia().settings().rnr_retry_count;
+  param.qp_num = qp_->qp_num;
+  if (rdma_connect(id_.get(), &param)) return fail_errno(errno);
+  return {};
+}
+
+// Moves the queue pair to a state with the attributes the connection manager has; on the passive side the depths of
+// RDMA Reads are what we are about to answer.
+Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed) {
+  ibv_qp_attr attr{};
+  int mask = 0;
+  attr.qp_state = target;
+  if (rdma_init_qp_attr(id_.get(), &attr, &mask)) return fail_errno(errno);
+  const Settings& settings = ia().settings();
+  if (mask & IBV_QP_MIN_RNR_TIMER) attr.min_rnr_timer = settings.min_rnr_timer;
+  if ((mask & IBV_QP_TIMEOUT) && settings.ack_timeout >= 0) attr.timeout = static_cast<uint8_t>(settings.ack_timeout);
+  if (agreed && (mask & IBV_QP_MAX_DEST_RD_ATOMIC)) attr.max_dest_rd_atomic = agreed->responder_resources;
+  if (agreed && (mask & IBV_QP_MAX_QP_RD_ATOMIC)) attr.max_rd_atomic = agreed->initiator_depth;
+  if (int error = ibv_modify_qp(qp_.get(), &attr, mask)) return fail_errno(error);
+  return {};
+}
+
+Result<> Ep::check_can_accept(size_t private_data_size) const {
+  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+  if (private_data_size > kMaxAcceptData) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  return {};
+}
+
+void Ep::accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
+                std::span<const uint8_t> private_data) {
+  id_ = std::move(id);
+  id_->context = static_cast<Object*>(this);
+  remember_peer(rdma_get_peer_addr(id_.get()), ntohs(rdma_get_dst_port(id_.get())));
+  local_port_ = ntohs(rdma_get_src_port(id_.get()));
+
+  rdma_conn_param param{};
+  param.private_data = private_data.data();
+  param.private_data_len = static_cast<uint8_t>(private_data.size());
+  param.responder_resources = static_cast<uint8_t>(std::min<uint32_t>(responder_resources, attr_.max_rdma_read_in));
+  param.initiator_depth = static_cast<uint8_t>(std::min<uint32_t>(initiator_depth, attr_.max_rdma_read_out));
+  param.flow_control = 1;
+  param.rnr_retry_count = ia().settings().rnr_retry_count;
+  param.qp_num = qp_->qp_num;
+
+  set_state(EpState::kCompletionPending);
+  const bool accepted = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, &param) &&
+                        set_qp_attributes(IBV_QPS_RTS, &param) && rdma_accept(id_.get(), &param) == 0;
+  if (!accepted) fail_accept();
+}
+
+void Ep::fail_accept() {
+  end_connection(EventKind::kAcceptCompletionError);
+}
+
+Result<> Ep::disconnect(bool abrupt) {
+  switch (state()) {
+    case EpState::kDisconnected:
+      return {};
+    case EpState::kActiveConnectionPending:
+    case EpState::kCompletionPending:
+      id_.reset();
+      end_connection(EventKind::kDisconnected);
+      return {};
+    case EpState::kDisconnectPending:
+      if (!abrupt) return {};
+      break;
+    case EpState::kConnected:
+      break;
+    default:
+      return tl::unexpected(state_error());
+  }
+  if (abrupt) {
+    fail_qp();
+    rdma_disconnect(id_.get());
+    end_connection(EventKind::kDisconnected);
+    return {};
+  }
+  // Graceful: what is posted completes first. Nothing can be posted from here on.
+  set_state(EpState::kDisconnectPending);
+  if (evds_.request) evds_.request->reap();
+  drain_target_ = requests_.head();
+  draining_.store(true, std::memory_order_seq_cst);
+  if (drained()) {
+    start_disconnect();
+  } else {
+    set_deadline(now_ns() + kDrainLimitNs);
+  }
+  return {};
+}
+
+bool Ep::drained() const {
+  return static_cast<int32_t>(done_.load(std::memory_order_seq_cst) - drain_target_) >= 0;
+}
+
+void Ep::start_disconnect() {
+  draining_.store(false, std::memory_order_release);
+  rdma_disconnect(id_.get());
+  set_deadline(now_ns() + kReplyLimitNs);
+}
+
+void Ep::set_deadline(int64_t deadline_ns) {
+  ConnectionManager::instance().set_deadline(*this, deadline_ns_, deadline_ns);
+}
+
+void Ep::report(EventKind kind) {
+  if (!evds_.connect) return;
+  const bool has_data = kind == EventKind::kEstablished || kind == EventKind::kPeerRejected;
+  Event event{};
+  event.kind = kind;
+  event.connection = {this, has_data && private_data_size_ ? private_data_.data() : nullptr,
+                      has_data ? static_cast<uint32_t>(private_data_size_) : 0};
+  evds_.connect->post(event);
+}
+
+void Ep::end_connection(EventKind kind) {
+  set_deadline(kNever);
+  draining_.store(false, std::memory_order_release);
+  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies.
+  fail_qp();
+  set_state(EpState::kDisconnected);
+  report(kind);
+}
+
+void Ep::keep_private_data(std::span<const uint8_t> data) {
+  private_data_size_ = data.size();
+  std::copy(data.begin(), data.end(), private_data_.begin());
+}
+
+void Ep::establish(std::span<const uint8_t> private_data) {
+  set_deadline(kNever);
+  keep_private_data(private_data);
+  set_state(EpState::kConnected);
+  report(EventKind::kEstablished);
+}
+
+// The peer accepted: bring the queue pair up, then tell it that we are ready.
+void Ep::answer_response(const verbs::CmEvent& event) {
+  // INIT once more: only now does the connection manager say which remote accesses it has agreed on.
+  const bool up = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, nullptr) &&
+                  set_qp_attributes(IBV_QPS_RTS, nullptr) && rdma_establish(id_.get()) == 0;
+  if (up) {
+    establish({event.private_data.data(), event.private_data_size});
+  } else {
+    id_.reset();  // tells the peer
+    end_connection(EventKind::kUnreachable);
+  }
+}
+
+void Ep::answer_rejection(const verbs::CmEvent& event) {
+  // iWARP has no reason code: there only a consumer's reject carries data.
+  const bool consumers = ia().iwarp() || event.status == kRejectedByConsumer;
+  if (!consumers || event.private_data_size < kRejectHeaderSize) return end_connection(EventKind::kNonPeerRejected);
+  keep_private_data({event.private_data.data() + kRejectHeaderSize, event.private_data_size - kRejectHeaderSize});
+  end_connection(EventKind::kPeerRejected);
+}
+
+void Ep::on_connection_event(const verbs::CmEvent& event) {
+  switch (state()) {
+    case EpState::kActiveConnectionPending:
+      return on_active_event(event);
+    case EpState::kCompletionPending:
+      return on_passive_event(event);
+    case EpState::kConnected:
+    case EpState::kDisconnectPending:
+      break;
+    default:
+      return;  // the end of a connection we have ended already
+  }
+  switch (event.type) {
+    case RDMA_CM_EVENT_DISCONNECTED:
+      rdma_disconnect(id_.get());  // the reply
+      end_connection(EventKind::kDisconnected);
+      break;
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      end_connection(EventKind::kBroken);
+      break;
+    default:
+      break;
+  }
+}
+
+void Ep::on_active_event(const verbs::CmEvent& event) {
+  switch (event.type) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      if (!resolve_route()) end_connection(EventKind::kUnreachable);
+      break;
+    case RDMA_CM_EVENT_ADDR_ERROR:
+      if (event.status != -ETIMEDOUT || arp_retries_left_-- <= 0 || !resolve_address()) {
+        end_connection(EventKind::kUnreachable);
+      }
+      break;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      local_port_ = ntohs(rdma_get_src_port(id_.get()));
+      if (!send_connect()) end_connection(EventKind::kUnreachable);
+      break;
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+      if (event.status != -ETIMEDOUT || route_retries_left_-- <= 0 || !resolve_route()) {
+        end_connection(EventKind::kUnreachable);
+      }
+      break;
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:
+      answer_response(event);
+      break;
+    case RDMA_CM_EVENT_ESTABLISHED:  // iWARP: the kernel has brought the queue pair up
+      establish({event.private_data.data(), event.private_data_size});
+      break;
+    case RDMA_CM_EVENT_REJECTED:
+      answer_rejection(event);
+      break;
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      end_connection(EventKind::kUnreachable);
+      break;
+    default:
+      break;
+  }
+}
+
+void Ep::on_passive_event(const verbs::CmEvent& event) {
+  switch (event.type) {
+    case RDMA_CM_EVENT_ESTABLISHED:
+      establish({});
+      break;
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_REJECTED:
+    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      fail_accept();
+      break;
+    default:
+      break;
+  }
+}
+
+void Ep::on_device_event(ibv_event_type type) {
+  if (type == IBV_EVENT_COMM_EST) {
+    // The first request overtook the connection manager's last message, which may be lost: this stands for it.
+    if (id_) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
+    return;
+  }
+  ia().report_async(EventKind::kAsyncEpBroken, *this, type);
+  if (state() == EpState::kConnected || state() == EpState::kDisconnectPending) break_connection();
+}
+
+void Ep::break_connection() {
+  rdma_disconnect(id_.get());
+  end_connection(EventKind::kBroken);
+}
+
+void Ep::on_attention() {
+  if (broken_.exchange(false)) {
+    if (state() == EpState::kConnected || state() == EpState::kDisconnectPending) return break_connection();
+  }
+  if (draining_.load(std::memory_order_acquire) && drained()) start_disconnect();
+}
+
+void Ep::on_deadline() {
+  switch (state()) {
+    case EpState::kActiveConnectionPending:
+      id_.reset();
+      end_connection(EventKind::kTimedOut);
+      break;
+    case EpState::kDisconnectPending:
+      if (draining_.load(std::memory_order_acquire)) {
+        start_disconnect();
+      } else {
+        end_connection(EventKind::kDisconnected);
+      }
+      break;
+    default:
+      set_deadline(kNever);
+      break;
+  }
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The data path of an endpoint: nothing here allocates, and nothing locks unless the IA was opened thread-safe.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+namespace {
+
+// Bytes of all segments together.
+uint64_t total_length(std::span<const ibv_sge> segments) {
+  uint64_t total = 0;
+  for (const ibv_sge& segment : segments) total += segment.length;  // at most 2^31 segments of under 2^32 bytes
+  return total;
+}
+
+void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool device_writes) {
+  for (const ibv_sge& segment : segments) {
+    const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
+    (device_writes ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
+  }
+}
+
+}  // namespace
+
+Result<> Ep::check_can_request() const {
+  const EpState now = state();
+  // uDAPL 2.0 6.6.18: on a disconnected EP the post succeeds and the DTO is flushed.
+  if (now == EpState::kConnected || now == EpState::kDisconnected) [[likely]]
+    return {};
+  return tl::unexpected(state_error());
+}
+
+Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
+  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (!evds_.recv) return fail(Type::kInvalidState);
+  const uint64_t length = total_length(segments);
+  std::lock_guard guard(post_mutex_);
+  if (receives_.full()) return fail(Type::kInsufficientResources);
+
+  Cookie& cookie = receives_.next();
+  cookie.user_cookie = user_cookie;
+  cookie.length = length;
+  cookie.ep = this;
+  cookie.operation = DtoOperation::kReceive;
+  cookie.suppressed = flags & kSuppress;
+  if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
+
+  ibv_recv_wr wr{};
+  wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
+  wr.sg_list = const_cast<ibv_sge*>(segments.data());
+  wr.num_sge = static_cast<int>(segments.size());
+  ibv_recv_wr* bad = nullptr;
+  if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
+    return fail_errno(error);
+  receives_.push();
+  return {};
+}
+
+Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_SEND;
+  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
+}
+
+Result<> Ep::post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                             uint32_t flags) {
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE;
+  return post_write(wr, segments, cookie, remote, DtoOperation::kRdmaWrite, flags);
+}
+
+Result<> Ep::post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                                   uint32_t immediate, uint32_t flags) {
+  if (ia().iwarp()) return fail(Type::kModelNotSupported);  // RFC 5040 has no immediate data
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  wr.imm_data = immediate;
+  return post_write(wr, segments, cookie, remote, DtoOperation::kRdmaWriteImmed, flags);
+}
+
+Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                        DtoOperation operation, uint32_t flags) {
+  wr.wr.rdma.remote_addr = remote.address;
+  wr.wr.rdma.rkey = remote.context;
+  if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  // uDAPL 2.0 6.6.21: more than the remote buffer holds is a length error.
+  if (total_length(segments) > remote.length) return fail(Type::kLengthError);
+  return post_request(wr, segments, cookie, operation, flags);
+}
+
+Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
+                            uint32_t flags) {
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_RDMA_READ;
+  wr.wr.rdma.remote_addr = remote.address;
+  wr.wr.rdma.rkey = remote.context;
+  if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  // Verbs reads as much as the local segments hold: it must all be there.
+  if (total_length(segments) > remote.length) return fail(Type::kLengthError);
+  return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
+}
+
+Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
+                          DtoOperation operation, uint32_t flags) {
+  if (auto ready = check_can_request(); !ready) [[unlikely]]
+    return ready;
+  if (!evds_.request) return fail(Type::kInvalidState);
+  const uint64_t length = total_length(segments);
+  // The device's limit, not the EP's: consumers ask for less than they use, and no provider has held them to it.
+  if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg3);
+
+  std::unique_lock guard(post_mutex_);
+  if (requests_.full()) [[unlikely]] {
+    // Suppressed requests leave the ring only when the CQ is looked at, and their consumer may have no reason to look.
+    guard.unlock();
+    evds_.request->reap();
+    guard.lock();
+    if (requests_.full()) return fail(Type::kInsufficientResources);
+  }
+  Cookie& cookie = requests_.next();
+  cookie.user_cookie = user_cookie;
+  cookie.length = length;
+  cookie.ep = this;
+  cookie.operation = operation;
+  cookie.suppressed = flags & kSuppress;
+
+  const bool reads = operation == DtoOperation::kRdmaRead;
+  // Every so often a suppressed request is signalled after all, or its slot would never come back.
+  const bool signal =
+      !cookie.suppressed || (unsignalled_run_ + 1) * 2 >= attr_.max_request_dtos || ia().maintains_caches();
+  wr.send_flags = 0;
+  if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
+  if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
+  if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
+  if (!reads && length <= max_inline_) wr.send_flags |= IBV_SEND_INLINE;
+  if (ia().maintains_caches()) [[unlikely]] {
+    // Inline data is copied by the CPU: its source needs nothing.
+    if (wr.send_flags & IBV_SEND_INLINE)
+      cookie.num_segments = 0;
+    else
+      maintain_before_post(cookie, requests_, segments, reads);
+  }
+  wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
+  wr.sg_list = const_cast<ibv_sge*>(segments.data());
+  wr.num_sge = static_cast<int>(segments.size());
+  ibv_send_wr* bad = nullptr;
+  if (int error = ibv_post_send(qp_.get(), &wr, &bad)) [[unlikely]] {
+    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+  }
+  unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
+  requests_.push();
+  return {};
+}
+
+// Remembers the segments too: what the device writes is maintained again when it is done, because the CPU may have
+// prefetched the lines meanwhile.
+void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
+                              bool device_writes) {
+  maintain(ia(), segments, device_writes);
+  const auto kept = ring.segments(cookie);
+  const size_t count = device_writes ? segments.size() : 0;
+  std::copy_n(segments.begin(), count, kept.begin());
+  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(count);
+}
+
+void Ep::maintain_after_completion(const Cookie& cookie, CookieRing& ring) {
+  for (uint32_t sequence = ring.tail();; ++sequence) {
+    const Cookie& done = ring.at(sequence);
+    maintain(ia(), ring.segments(done).first(done.num_segments), true);
+    if (sequence == cookie.sequence) return;
+  }
+}
+
+void Ep::completed(const Cookie& cookie, ibv_wc_status status) {
+  if (cookie.operation != DtoOperation::kReceive) {
+    done_.store(cookie.sequence + 1, std::memory_order_release);
+    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+      ConnectionManager::instance().notify(*this);
+  }
+  // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
+  if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
+    broken_.store(true, std::memory_order_release);
+    ConnectionManager::instance().notify(*this);
+  }
+}
+
+void Ep::retire(const Cookie& cookie) {
+  CookieRing& ring = cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
+  if (ia().maintains_caches()) [[unlikely]]
+    maintain_after_completion(cookie, ring);
+  ring.retire(cookie);
+}
+
+}  // namespace dapple::dat

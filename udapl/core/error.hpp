@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Errors of the core, in DAT's words but without its numbers: DAT 1.2 and 2.0 give different numbers to the same
+// subtype, so each face has one table from these to its DAT_RETURN.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <tl/expected.hpp>
+
+namespace dapple::dat {
+
+enum class Type : uint8_t {
+  kAbort,
+  kConnQualInUse,
+  kInsufficientResources,
+  kInternalError,
+  kInvalidHandle,
+  kInvalidParameter,
+  kInvalidState,
+  kLengthError,
+  kModelNotSupported,
+  kPrivilegesViolation,
+  kProtectionViolation,
+  kQueueEmpty,
+  kQueueFull,
+  kTimeoutExpired,
+  kConnQualUnavailable,
+  kInterruptedCall,
+  kInvalidAddress,
+  kNotImplemented,
+};
+
+enum class Subtype : uint8_t {
+  kNone,
+  // INSUFFICIENT_RESOURCES
+  kMemory,
+  kDevice,
+  kTep,
+  kMemoryRegion,
+  kErrorHandler,
+  kCredits,
+  kSrq,
+  // INVALID_HANDLE
+  kHandleIa,
+  kHandleEp,
+  kHandleLmr,
+  kHandlePz,
+  kHandlePsp,
+  kHandleCr,
+  kHandleEvdRequest,
+  kHandleEvdRecv,
+  kHandleEvdConn,
+  kHandleEvdAsync,
+  kHandleCno,
+  kHandle1,
+  kHandle2,
+  // INVALID_PARAMETER
+  kArg1,
+  kArg2,
+  kArg3,
+  kArg4,
+  kArg5,
+  kArg6,
+  kArg7,
+  kArg8,
+  kArg9,
+  kArg10,
+  // INVALID_STATE
+  kEpUnconnected,
+  kEpActConnPending,
+  kEpPassConnPending,
+  kEpTentConnPending,
+  kEpConnected,
+  kEpDisconnected,
+  kEpReserved,
+  kEpComplPending,
+  kEpDiscPending,
+  kEpNotReady,
+  kEpEvdConnect,
+  kEvdInUse,
+  kEvdWaiter,
+  kEvdUnwaitable,
+  kEvdAsync,
+  kEvdConfig,
+  kIaInUse,
+  kLmrInUse,
+  kPzInUse,
+  // INVALID_ADDRESS
+  kAddressUnsupported,
+  kAddressUnreachable,
+  kAddressMalformed,
+};
+
+struct Error {
+  Type type;
+  Subtype subtype = Subtype::kNone;
+  friend bool operator==(const Error&, const Error&) = default;
+};
+
+template <class T = void>
+using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(Type type, Subtype subtype = Subtype::kNone) {
+  return tl::unexpected(Error{type, subtype});
+}
+
+// What an errno of a verbs or rdma_cm call means to a consumer when the call's own context says nothing better.
+inline tl::unexpected<Error> fail_errno(int error) {
+  switch (error) {
+    case ENOMEM:
+    case ENOBUFS:
+      return fail(Type::kInsufficientResources, Subtype::kMemory);
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+      return fail(Type::kInsufficientResources, Subtype::kDevice);
+    case EINVAL:
+      return fail(Type::kInvalidParameter);
+    case EACCES:
+    case EPERM:
+      return fail(Type::kPrivilegesViolation);
+    case EADDRINUSE:
+      return fail(Type::kConnQualInUse);
+    case EADDRNOTAVAIL:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+      return fail(Type::kInvalidAddress, Subtype::kAddressUnreachable);
+    case EAFNOSUPPORT:
+      return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+    case ETIMEDOUT:
+      return fail(Type::kTimeoutExpired);
+    case ENOSYS:
+    case EOPNOTSUPP:
+      return fail(Type::kModelNotSupported);
+    default:
+      return fail(Type::kInternalError);
+  }
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/evd.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "udapl/core/arena.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+namespace {
+
+constexpr int kBatch = 16;  // completions taken off a CQ at a time
+
+DtoStatus to_dto_status(ibv_wc_status status) {
+  switch (status) {
+    case IBV_WC_SUCCESS:
+      return DtoStatus::kSuccess;
+    case IBV_WC_WR_FLUSH_ERR:
+      return DtoStatus::kFlushed;
+    case IBV_WC_LOC_LEN_ERR:
+      return DtoStatus::kLocalLength;
+    case IBV_WC_LOC_EEC_OP_ERR:
+    case IBV_WC_LOC_QP_OP_ERR:
+      return DtoStatus::kLocalEp;
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
+      return DtoStatus::kLocalProtection;
+    case IBV_WC_BAD_RESP_ERR:
+      return DtoStatus::kBadResponse;
+    case IBV_WC_REM_ACCESS_ERR:
+      return DtoStatus::kRemoteAccess;
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_OP_ERR:
+    case IBV_WC_REM_INV_RD_REQ_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+      return DtoStatus::kRemoteResponder;
+    case IBV_WC_MW_BIND_ERR:
+      return DtoStatus::kRmrOperationFailed;
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+      return DtoStatus::kReceiverNotReady;
+    default:
+      return DtoStatus::kTransport;
+  }
+}
+
+bool make_non_blocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+}  // namespace
+
+Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
+    : Object(ia.tables().live, kKind, &ia),
+      qlen_(qlen),
+      streams_(streams),
+      software_(qlen),
+      data_mutex_(ia.thread_safe()),
+      spin_ns_(0) {}
+
+Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
+  Evd* evd = arena<Evd>().create(ia, min_qlen, streams);
+  if (auto opened = evd->open_queues(min_qlen); !opened) {
+    arena<Evd>().destroy(evd, ia.tables().dead);
+    return tl::unexpected(opened.error());
+  }
+  ia.adopt(*evd);
+  return evd;
+}
+
+Result<> Evd::open_queues(uint32_t min_qlen) {
+  wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_fd_) return fail_errno(errno);
+  if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
+
+  channel_.reset(ibv_create_comp_channel(ia().context()));
+  if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
+  cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
+  if (!cq_) return fail_errno(errno);
+  qlen_ = static_cast<uint32_t>(cq_->cqe);
+  // Twice the CQ, so that forgetting an endpoint can empty the CQ however many completions wait here already.
+  pending_mask_ = std::bit_ceil(2 * std::max<uint32_t>(qlen_, kBatch)) - 1;
+  pending_ = std::make_unique<ibv_wc[]>(pending_mask_ + 1);
+  return {};
+}
+
+Result<> Evd::free(Evd& evd) {
+  if (evd.in_use()) return fail(Type::kInvalidState, Subtype::kEvdInUse);
+  if (evd.has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+  Ia& ia = evd.ia();
+  if (evd.cq_) {
+    // A CQ waits for its notifications to be acknowledged.
+    ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
+    evd.unacknowledged_ = 0;
+    if (int error = verbs::destroy(evd.cq_)) return fail_errno(error);
+  }
+  ia.disown(evd);
+  arena<Evd>().destroy(&evd, ia.tables().dead);
+  return {};
+}
+
+bool Evd::post(Event event) {
+  event.evd = this;
+  if (!software_.push(event)) {
+    ia().report_evd_overflow(*this);
+    return false;
+  }
+  wake();
+  return true;
+}
+
+Result<> Evd::post_software(void* pointer) {
+  if (!has(kEvdSoftware)) return fail(Type::kInvalidParameter, Subtype::kArg1);
+  Event event{};
+  event.kind = EventKind::kSoftware;
+  event.evd = this;
+  event.software = pointer;
+  if (!software_.push(event)) return fail(Type::kQueueFull);
+  wake();
+  return {};
+}
+
+Result<> Evd::dequeue(Event& out) {
+  if (has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+  std::lock_guard guard(data_mutex_);
+  if (pop(out)) return {};
+  return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
+}
+
+bool Evd::pop(Event& out) {
+  if (software_.count() && software_.pop(out)) return true;
+  if (pending_head_ != pending_tail_ || refill()) {
+    deliver(pending_[pending_tail_++ & pending_mask_], out);
+    return true;
+  }
+  return false;
+}
+
+// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is retired at once, so
+// that what is pending is what the consumer will see.
+bool Evd::refill() {
+  if (!cq_ || cq_broken_) return false;
+  for (;;) {
+    const uint32_t at = pending_head_ & pending_mask_;
+    const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
+    const int capacity = std::min<int>(kBatch, static_cast<int>(room));
+    if (capacity == 0) return false;
+    const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
+    if (count < 0) cq_broken_ = true;
+    if (count <= 0) return false;
+    uint32_t kept = 0;
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
+      const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
+      cookie.ep->completed(cookie, completion.status);
+      if (cookie.suppressed && completion.status == IBV_WC_SUCCESS) {
+        cookie.ep->retire(cookie);
+      } else {
+        if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
+        ++kept;
+      }
+    }
+    pending_head_ += kept;
+    if (kept) return true;
+  }
+}
+
+void Evd::deliver(const ibv_wc& completion, Event& out) {
+  const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
+  const bool success = completion.status == IBV_WC_SUCCESS;
+  out.kind = EventKind::kDtoCompletion;
+  out.evd = this;
+  out.dto.ep = cookie.ep;
+  out.dto.user_cookie = cookie.user_cookie;
+  out.dto.status = to_dto_status(completion.status);
+  out.dto.operation = cookie.operation;
+  out.dto.length = 0;
+  out.dto.immediate = 0;
+  if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
+  if (success && cookie.operation == DtoOperation::kReceive) {
+    out.dto.length = completion.byte_len;
+    if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+      out.dto.operation = DtoOperation::kReceiveImmed;
+      out.dto.immediate = completion.imm_data;
+    }
+  }
+  cookie.ep->retire(cookie);
+}
+
+void Evd::reap() {
+  std::lock_guard guard(data_mutex_);
+  while (refill()) {
+  }
+}
+
+void Evd::forget(const Ep& ep) {
+  std::lock_guard guard(data_mutex_);
+  const auto of_ep = [&ep](const ibv_wc& completion) {
+    return reinterpret_cast<const Cookie*>(completion.wr_id)->ep == &ep;
+  };
+  while (refill()) {
+  }
+  uint32_t kept = pending_tail_;
+  for (uint32_t i = pending_tail_; i != pending_head_; ++i) {
+    const ibv_wc& completion = pending_[i & pending_mask_];
+    if (!of_ep(completion)) pending_[kept++ & pending_mask_] = completion;
+  }
+  pending_head_ = kept;
+  software_.remove_if([&ep](const Event& event) {
+    switch (event.kind) {
+      case EventKind::kEstablished:
+      case EventKind::kPeerRejected:
+      case EventKind::kNonPeerRejected:
+      case EventKind::kAcceptCompletionError:
+      case EventKind::kDisconnected:
+      case EventKind::kBroken:
+      case EventKind::kTimedOut:
+      case EventKind::kUnreachable:
+        return event.connection.ep == &ep;
+      default:
+        return false;
+    }
+  });
+}
+
+void Evd::forget(const Cr& cr) {
+  software_.remove_if(
+      [&cr](const Event& event) { return event.kind == EventKind::kConnectionRequest && event.cr.cr == &cr; });
+}
+
+void Evd::set_waitable(bool waitable) {
+  unwaitable_.store(!waitable, std::memory_order_seq_cst);
+  if (!waitable) wake();
+}
+
+void Evd::abort() {
+  aborted_.store(true, std::memory_order_seq_cst);
+  while (has_waiter()) {
+    wake();
+    sched_yield();
+  }
+}
+
+void Evd::wake() {
+  if (!sleeping_.load(std::memory_order_seq_cst)) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = write(wake_fd_.get(), &one, sizeof one);  // a full counter wakes as well
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Waiting on an EVD: a short spin while that pays, then one arm of the CQ and one sleep on the completion channel and
+// the software events together. One deadline on the monotonic clock covers all of it.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "udapl/core/clock.hpp"
+#include "udapl/core/evd.hpp"
+
+namespace dapple::dat {
+namespace {
+
+constexpr int64_t kMaxSpinNs = 20'000;
+constexpr int64_t kMinSpinNs = 500;
+constexpr uint32_t kAcknowledgeBatch = 64;  // acknowledging takes a lock inside libibverbs
+
+bool spinning_helps() {
+  static const bool several = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+  return several;
+}
+
+// Marks the EVD as having its one waiter.
+class WaiterMark {
+ public:
+  explicit WaiterMark(std::atomic<bool>& flag) : flag_(flag), taken_(!flag.exchange(true)) {}
+  ~WaiterMark() {
+    if (taken_) flag_.store(false, std::memory_order_release);
+  }
+  WaiterMark(const WaiterMark&) = delete;
+  WaiterMark& operator=(const WaiterMark&) = delete;
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic<bool>& flag_;
+  bool taken_;
+};
+
+}  // namespace
+
+Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
+  more = 0;
+  if (threshold < 1 || threshold > qlen_) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+  WaiterMark mark(waiter_);
+  if (!mark.taken()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+
+  const int64_t start = now_ns();
+  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
+  int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
+  bool slept = false;
+  for (;;) {
+    {
+      std::lock_guard guard(data_mutex_);
+      while (available() < threshold && refill()) {
+      }
+      if (available() >= threshold && pop(out)) {
+        more = available();
+        // Spinning paid when it saw the event; otherwise try less of it next time.
+        spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
+        return {};
+      }
+      if (cq_broken_) return fail(Type::kInternalError);
+    }
+    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
+    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+    const int64_t now = now_ns();
+    if (now >= deadline) {
+      more = available();
+      return fail(Type::kTimeoutExpired);
+    }
+    if (now < spin_until) continue;
+    slept = true;
+    if (auto result = sleep(deadline, threshold); !result) {
+      more = available();
+      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
+      return result;
+    }
+  }
+}
+
+// Arms the CQ and looks once more. True when there is something to do before sleeping.
+bool Evd::arm(uint32_t threshold) {
+  std::lock_guard guard(data_mutex_);
+  if (available() >= threshold) return true;
+  if (!cq_) return false;
+  const uint32_t before = pending_head_;
+  if (ibv_req_notify_cq(cq_.get(), 0)) {
+    cq_broken_ = true;
+    return true;
+  }
+  refill();
+  return pending_head_ != before || cq_broken_;
+}
+
+Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold) {
+  // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
+  sleeping_.store(true, std::memory_order_seq_cst);
+  struct Awake {
+    std::atomic<bool>& sleeping;
+    ~Awake() { sleeping.store(false, std::memory_order_seq_cst); }
+  } awake{sleeping_};
+  if (arm(threshold)) return {};
+  if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
+
+  pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_ ? channel_->fd : -1, POLLIN, 0}};
+  timespec left{};
+  if (deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, deadline_ns - now_ns()));
+  const int ready = ppoll(fds, 2, deadline_ns == kNever ? nullptr : &left, nullptr);
+  if (ready < 0) return errno == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError);
+  if (ready == 0) return fail(Type::kTimeoutExpired);
+  if (fds[0].revents) {
+    uint64_t count;
+    [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
+  }
+  if (fds[1].revents) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++unacknowledged_;
+    if (unacknowledged_ >= kAcknowledgeBatch) {
+      ibv_ack_cq_events(cq_.get(), unacknowledged_);
+      unacknowledged_ = 0;
+    }
+  }
+  return {};
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+
+namespace dapple::dat {
+
+class Evd;
+class Ep;
+class Psp;
+class Cr;
+class Object;
+
+// Values up to kTimedOut... are the core's own; each face has a table to its event numbers.
+enum class EventKind : uint8_t {
+  kDtoCompletion,
+  kConnectionRequest,
+  kEstablished,
+  kPeerRejected,
+  kNonPeerRejected,
+  kAcceptCompletionError,
+  kDisconnected,
+  kBroken,
+  kTimedOut,
+  kUnreachable,
+  kAsyncEvdOverflow,
+  kAsyncIaCatastrophic,
+  kAsyncEpBroken,
+  kAsyncProviderInternal,
+  kSoftware,
+};
+
+// DAT_DTO_COMPLETION_STATUS; 1.2 and 2.0 agree on these values.
+enum class DtoStatus : uint8_t {
+  kSuccess = 0,
+  kFlushed = 1,
+  kLocalLength = 2,
+  kLocalEp = 3,
+  kLocalProtection = 4,
+  kBadResponse = 5,
+  kRemoteAccess = 6,
+  kRemoteResponder = 7,
+  kTransport = 8,
+  kReceiverNotReady = 9,
+  kPartialPacket = 10,
+  kRmrOperationFailed = 11,
+};
+
+// DAT_DTOS, and the extensions' DAT_IB_DTOS from 8 on.
+enum class DtoOperation : uint8_t {
+  kSend = 0,
+  kRdmaWrite = 1,
+  kRdmaRead = 2,
+  kReceive = 3,
+  kRdmaWriteImmed = 8,
+  kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
+};
+
+struct DtoCompletion {
+  Ep* ep;
+  uint64_t user_cookie;
+  uint64_t length;     // bytes; 0 unless the DTO succeeded
+  uint32_t immediate;  // of kReceiveImmed, as it travelled
+  DtoStatus status;
+  DtoOperation operation;
+};
+
+struct CrArrival {
+  Psp* psp;
+  Cr* cr;
+  uint64_t conn_qual;
+};
+
+struct Connection {
+  Ep* ep;
+  const void* private_data;  // lives in the Ep until it is freed or reset
+  uint32_t private_data_size;
+};
+
+struct AsyncError {
+  Object* object;
+  int reason;
+};
+
+struct Event {
+  EventKind kind;
+  Evd* evd;
+  union {
+    DtoCompletion dto;
+    CrArrival cr;
+    Connection connection;
+    AsyncError async;
+    void* software;
+  };
+};
+
+}  // namespace dapple::dat

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ia.hpp"
+
+#include <cstring>
+#include <mutex>
+
+#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia_params.hpp"
+#include "udapl/core/log.hpp"
+#include "udapl/core/psp.hpp"
+#include "udapl/core/pz.hpp"
+
+namespace dapple::dat {
+
+std::mutex& control_mutex() {
+  static std::mutex& instance = *new std::mutex;  // outlives static destruction: our thread may still run then
+  return instance;
+}
+
+Ia::Ia(const IaOptions& options)
+    : Object(options.tables.live, kKind, this),
+      options_(options),
+      settings_(Settings::from_environment()),
+      lmrs_(options.thread_safe) {}
+
+Result<Ia*> Ia::open(const IaOptions& options) {
+  std::lock_guard guard(control_mutex());
+  auto& manager = ConnectionManager::instance();
+  if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
+  Ia* ia = nullptr;
+  try {
+    ia = arena<Ia>().create(options);
+    if (auto opened = ia->open_device(); opened)
+      return ia;
+    else {
+      arena<Ia>().destroy(ia, options.tables.dead);
+      manager.release();
+      return tl::unexpected(opened.error());
+    }
+  } catch (...) {
+    if (ia) arena<Ia>().destroy(ia, options.tables.dead);
+    manager.release();
+    throw;
+  }
+}
+
+Result<> Ia::open_device() {
+  auto params = IaParams::parse(options_.params);
+  if (!params) return tl::unexpected(params.error());
+  auto address = resolve(*params);
+  if (!address) return tl::unexpected(address.error());
+  address_ = *address;
+
+  auto& manager = ConnectionManager::instance();
+  id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
+  if (!id_) return fail_errno(errno);
+  if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) || !id_->verbs) {
+    log_error(
+        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and scripts/softroce runs a program "
+        "beside "
+        "a software device",
+        name().c_str(), params->where.c_str());
+    return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+  }
+  if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
+  if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
+
+  const char* override_class = params->coherence.empty() ? nullptr : params->coherence.c_str();
+  if (dappledv_query_device_override(context(), override_class, &coherence_)) {
+    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
+              params->coherence.c_str());
+    return fail(Type::kInvalidParameter);
+  }
+  if (auto usable = query_coherence(); !usable) return usable;
+  named_attributes_.fill(*this);
+  return manager.watch(context());
+}
+
+Result<> Ia::query_coherence() {
+  const bool overridden = coherence_.reason == DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT ||
+                          coherence_.reason == DAPPLEDV_REASON_OVERRIDE_PARAMETER;
+  const bool known_non_coherent = coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU ||
+                                  coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
+  if (known_non_coherent && !overridden) {
+    log_error(
+        "IA %s: %s is not cache-coherent (%s), and Linux verbs needs its queues to be; if this device's are, say "
+        "coherence=cpu in ia_params",
+        name().c_str(), ibv_get_device_name(context()->device), coherence_.explanation);
+    return fail(Type::kModelNotSupported);
+  }
+  maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
+  if (maintains_caches_ && !coherence_.sync_supported) {
+    log_error("IA %s: %s needs cache maintenance, and this CPU has no instruction for it in user space", name().c_str(),
+              ibv_get_device_name(context()->device));
+    return fail(Type::kModelNotSupported);
+  }
+  return {};
+}
+
+Result<> Ia::create_async_evd(uint32_t qlen) {
+  std::lock_guard guard(control_mutex());
+  auto evd = Evd::create(*this, qlen, kEvdAsync);
+  if (!evd) return tl::unexpected(evd.error());
+  async_evd_ = *evd;
+  owns_async_evd_ = true;
+  async_evd_->acquire();
+  return {};
+}
+
+void Ia::borrow_async_evd(Evd& evd) {
+  std::lock_guard guard(control_mutex());
+  async_evd_ = &evd;
+  evd.acquire();
+}
+
+Result<ibv_cq*> Ia::idle_cq() {
+  if (!idle_cq_) idle_cq_.reset(ibv_create_cq(context(), 1, nullptr, nullptr, 0));
+  if (!idle_cq_) return fail_errno(errno);
+  return idle_cq_.get();
+}
+
+void Ia::report_async(EventKind kind, Object& object, int reason) {
+  if (!async_evd_) return;
+  Event event{};
+  event.kind = kind;
+  event.async = {&object, reason};
+  async_evd_->post(event);
+}
+
+void Ia::report_evd_overflow(Evd& evd) {
+  log_error("IA %s: an event was lost because its EVD of %u entries is full", name().c_str(), evd.qlen());
+  if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
+}
+
+void Ia::adopt(Object& object) {
+  switch (object.kind()) {
+    case Kind::kEp:
+      eps_.insert(static_cast<Ep*>(&object));
+      break;
+    case Kind::kLmr:
+      regions_.insert(static_cast<Lmr*>(&object));
+      lmrs_.add(static_cast<Lmr&>(object));
+      break;
+    case Kind::kPsp:
+      psps_.insert(static_cast<Psp*>(&object));
+      break;
+    case Kind::kCr:
+      crs_.insert(static_cast<Cr*>(&object));
+      break;
+    case Kind::kPz:
+      pzs_.insert(static_cast<Pz*>(&object));
+      break;
+    case Kind::kEvd:
+      evds_.insert(static_cast<Evd*>(&object));
+      break;
+    case Kind::kIa:
+    case Kind::kNone:
+      break;
+  }
+}
+
+void Ia::disown(Object& object) {
+  switch (object.kind()) {
+    case Kind::kEp:
+      eps_.erase(static_cast<Ep*>(&object));
+      break;
+    case Kind::kLmr:
+      regions_.erase(static_cast<Lmr*>(&object));
+      break;
+    case Kind::kPsp:
+      psps_.erase(static_cast<Psp*>(&object));
+      break;
+    case Kind::kCr:
+      crs_.erase(static_cast<Cr*>(&object));
+      break;
+    case Kind::kPz:
+      pzs_.erase(static_cast<Pz*>(&object));
+      break;
+    case Kind::kEvd:
+      evds_.erase(static_cast<Evd*>(&object));
+      break;
+    case Kind::kIa:
+    case Kind::kNone:
+      break;
+  }
+}
+
+// In the order of dependence, so that no free can find its object in use.
+void Ia::destroy_objects() {
+  const auto destroy_all = [](auto& set) {
+    using Pointer = typename std::remove_reference_t<decltype(set)>::value_type;
+    while (!set.empty()) {
+      Pointer object = *set.begin();
+      if (auto freed = std::remove_pointer_t<Pointer>::free(*object); !freed) {
+        log_error("an object of a closing IA could not be freed");
+        set.erase(object);
+      }
+    }
+  };
+  for (Evd* evd : evds_) evd->abort();
+  destroy_all(eps_);
+  destroy_all(crs_);
+  destroy_all(psps_);
+  destroy_all(regions_);
+  destroy_all(pzs_);
+  if (async_evd_) async_evd_->release();
+  async_evd_ = nullptr;
+  destroy_all(evds_);
+}
+
+Result<> Ia::close(Ia& ia, bool abrupt) {
+  std::unique_lock guard(control_mutex());
+  const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
+  const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() && ia.pzs_.empty() &&
+                     ia.evds_.size() == own_evds;
+  if (!empty && !abrupt) return fail(Type::kInvalidState, Subtype::kIaInUse);
+  for (const Evd* evd : ia.evds_) {
+    // Another IA still reports here: closing would pull the EVD from under it.
+    if (abrupt) break;
+    if (evd != ia.async_evd_ && evd->in_use()) return fail(Type::kInvalidState, Subtype::kIaInUse);
+  }
+  auto& manager = ConnectionManager::instance();
+  ia.destroy_objects();
+  manager.unwatch(ia.context());
+  arena<Ia>().destroy(&ia, ia.tables().dead);
+  manager.release(guard);
+  return {};
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An open interface adapter: the local address, the device behind it, and all objects made from it.
+//
+// Threads: everything that creates or destroys runs under the control mutex; the accessors are immutable after open().
+#pragma once
+
+#include <infiniband/dappledv.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <unordered_set>
+
+#include "ibverbs-glue/rdma_cm.hpp"
+#include "udapl/core/arena.hpp"
+#include "udapl/core/error.hpp"
+#include "udapl/core/event.hpp"
+#include "udapl/core/lmr_table.hpp"
+#include "udapl/core/named_attributes.hpp"
+#include "udapl/core/object.hpp"
+#include "udapl/core/settings.hpp"
+
+namespace dapple::dat {
+
+class Cr;
+class Ep;
+class Evd;
+class Psp;
+class Pz;
+
+struct IaOptions {
+  std::string name;
+  std::string params;  // the ia_params field of dat.conf
+  bool thread_safe = false;
+  Tables tables{};
+};
+
+class Ia : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kIa;
+
+  // Takes the control mutex itself. A failure is logged in one line where the return value cannot say why.
+  static Result<Ia*> open(const IaOptions& options);
+  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left. Abrupt: destroys them all.
+  static Result<> close(Ia& ia, bool abrupt);
+
+  const std::string& name() const { return options_.name; }
+  const Tables& tables() const { return options_.tables; }
+  bool thread_safe() const { return options_.thread_safe; }
+  const Settings& settings() const { return settings_; }
+
+  ibv_context* context() const { return id_->verbs; }
+  uint8_t port() const { return id_->port_num; }
+  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  const ibv_device_attr& device() const { return device_; }
+  const ibv_port_attr& port_attr() const { return port_attr_; }
+  bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
+
+  const dappledv_device_attr& coherence() const { return coherence_; }
+  // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
+  bool maintains_caches() const { return maintains_caches_; }
+  const NamedAttributes& named_attributes() const { return named_attributes_; }
+  LmrTable& lmrs() { return lmrs_; }
+
+  // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
+  Evd* async_evd() const { return async_evd_; }
+  Result<> create_async_evd(uint32_t qlen);
+  void borrow_async_evd(Evd& evd);
+
+  // Where the queues of an EP without an EVD of its own report; created when first needed.
+  Result<ibv_cq*> idle_cq();
+
+  // Delivers an error to the asynchronous EVD, if there is one.
+  void report_async(EventKind kind, Object& object, int reason);
+  void report_evd_overflow(Evd& evd);
+
+  void adopt(Object& object);
+  void disown(Object& object);
+
+ private:
+  friend class Arena<Ia>;
+  explicit Ia(const IaOptions& options);
+  Result<> open_device();
+  Result<> query_coherence();
+  void destroy_objects();
+
+  IaOptions options_;
+  Settings settings_;
+  sockaddr_storage address_{};
+  ibv_device_attr device_{};
+  ibv_port_attr port_attr_{};
+  dappledv_device_attr coherence_{};
+  bool maintains_caches_ = false;
+  NamedAttributes named_attributes_;
+  Evd* async_evd_ = nullptr;
+  bool owns_async_evd_ = false;
+
+  // Destroyed in reverse order: the id holds the device open, so it goes last.
+  verbs::CmId id_;
+  verbs::Cq idle_cq_;
+  LmrTable lmrs_;
+  std::unordered_set<Ep*> eps_;
+  std::unordered_set<Lmr*> regions_;
+  std::unordered_set<Psp*> psps_;
+  std::unordered_set<Cr*> crs_;
+  std::unordered_set<Pz*> pzs_;
+  std::unordered_set<Evd*> evds_;
+};
+
+}  // namespace dapple::dat

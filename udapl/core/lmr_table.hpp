@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "udapl/core/lmr.hpp"
+#include "udapl/core/lock.hpp"
+
+namespace dapple::dat {
+
+// The LMRs of an IA by lmr_context: what the sync calls look their segments up in.
+//
+// Threads: on a thread-safe IA a caller of find() holds the guard while it uses what it found, and with it lmr_free
+// off.
+class LmrTable {
+ public:
+  explicit LmrTable(bool thread_safe) : mutex_(thread_safe) {}
+
+  void add(Lmr& lmr) {
+    std::lock_guard guard(mutex_);
+    by_context_.insert_or_assign(lmr.context(), &lmr);
+  }
+  void remove(uint32_t context) {
+    std::lock_guard guard(mutex_);
+    by_context_.erase(context);
+  }
+  [[nodiscard]] std::unique_lock<OptionalMutex> guard() const { return std::unique_lock(mutex_); }
+  const Lmr* find(uint32_t context) const {
+    const auto found = by_context_.find(context);
+    return found == by_context_.end() ? nullptr : found->second;
+  }
+
+ private:
+  mutable OptionalMutex mutex_;
+  std::unordered_map<uint32_t, Lmr*> by_context_;
+};
+
+}  // namespace dapple::dat

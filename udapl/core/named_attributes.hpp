@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dapple::dat {
+
+class Ia;
+
+// The layout of DAT_NAMED_ATTR, which both API versions share.
+struct NamedAttribute {
+  const char* name;
+  const char* value;
+};
+
+// What an IA says about itself in words, under the original's names where it had one. Immutable; pointers live as long
+// as the object.
+class NamedAttributes {
+ public:
+  void fill(const Ia& ia);
+  const NamedAttribute* data() const { return attributes_.data(); }
+  size_t size() const { return attributes_.size(); }
+
+ private:
+  std::vector<std::string> values_;
+  std::vector<NamedAttribute> attributes_;
+};
+
+}  // namespace dapple::dat

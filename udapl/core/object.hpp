@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What every DAT handle points to. The registry dispatches through the first word of a handle without asking us, so the
+// word belongs to the ABI; the rest of the header tells the faces what the handle is.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace dapple::dat {
+
+enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr };
+
+// The function tables of one face: what a live object dispatches through, and the table whose slots all answer
+// INVALID_HANDLE, which a freed one keeps as long as the library stays loaded.
+struct Tables {
+  const void* live;
+  const void* dead;
+};
+
+class Ia;
+
+class Object {
+ public:
+  Object(const void* table, Kind kind, Ia* ia) : table_(table), kind_(kind), ia_(ia) {}
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  Kind kind() const { return kind_; }
+  Ia& ia() const { return *ia_; }
+
+  // Reference count of the objects that would break if this one went away. Guarded by the control mutex.
+  void acquire() { ++users_; }
+  void release() { --users_; }
+  bool in_use() const { return users_ != 0; }
+
+  void set_consumer_context(uint64_t context) {
+    consumer_context_ = context;
+    has_consumer_context_ = true;
+  }
+  bool has_consumer_context() const { return has_consumer_context_; }
+  uint64_t consumer_context() const { return consumer_context_; }
+
+ private:
+  friend struct DeadObject;
+  const void* table_;  // must stay the first word
+  Kind kind_;
+  uint32_t users_ = 0;
+  Ia* ia_;
+  uint64_t consumer_context_ = 0;
+  bool has_consumer_context_ = false;
+};
+
+// What is left in an arena's slot after its object is gone.
+struct DeadObject {
+  const void* table;
+  Kind kind;
+};
+
+}  // namespace dapple::dat

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The events of an EVD that do not come from a completion queue: connections, requests, asynchronous errors and the
+// consumer's own. Bounded; internally locked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "udapl/core/event.hpp"
+
+namespace dapple::dat {
+
+class SoftwareQueue {
+ public:
+  explicit SoftwareQueue(uint32_t capacity) : events_(capacity) {}
+
+  // False when full: the event is not stored.
+  [[nodiscard]] bool push(const Event& event) {
+    std::lock_guard guard(mutex_);
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == events_.size()) return false;
+    events_[(head_ + count) % events_.size()] = event;
+    count_.store(count + 1, std::memory_order_seq_cst);
+    return true;
+  }
+
+  [[nodiscard]] bool pop(Event& out) {
+    std::lock_guard guard(mutex_);
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == 0) return false;
+    out = events_[head_];
+    head_ = static_cast<uint32_t>((head_ + 1) % events_.size());
+    count_.store(count - 1, std::memory_order_seq_cst);
+    return true;
+  }
+
+  // Drops the events that match.
+  template <class Match>
+  void remove_if(Match match) {
+    std::lock_guard guard(mutex_);
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Event event = events_[(head_ + i) % events_.size()];
+      if (!match(event)) events_[(head_ + kept++) % events_.size()] = event;
+    }
+    count_.store(kept, std::memory_order_seq_cst);
+  }
+
+  // Readable without the lock: dequeueing an EVD that only completions reach costs no lock.
+  uint32_t count() const { return count_.load(std::memory_order_seq_cst); }
+  uint32_t capacity() const { return static_cast<uint32_t>(events_.size()); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  uint32_t head_ = 0;
+  std::atomic<uint32_t> count_ = 0;
+};
+
+}  // namespace dapple::dat

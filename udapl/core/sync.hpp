@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dat_lmr_sync_rdma_read and dat_lmr_sync_rdma_write over the triplets of either API version.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+using SyncFunction = void (*)(const dappledv_device_attr*, const iovec*, size_t);
+
+// Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
+// as it was. Each segment costs one look-up; nothing is allocated.
+template <class Triplet>
+Result<> sync_segments(Ia& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
+  if (count == 0) return {};
+  if (!segments) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  {
+    const auto guard = ia.lmrs().guard();
+    const Lmr* lmr = nullptr;
+    for (uint64_t i = 0; i < count; ++i) {
+      const Triplet& segment = segments[i];
+      if (!lmr || lmr->context() != segment.lmr_context) lmr = ia.lmrs().find(segment.lmr_context);
+      if (!lmr || !lmr->contains(segment.virtual_address, segment.segment_length)) {
+        return fail(Type::kInvalidParameter, Subtype::kArg2);
+      }
+    }
+    if (ia.maintains_caches()) {
+      constexpr size_t kBatch = 64;
+      iovec ranges[kBatch];
+      size_t used = 0;
+      for (uint64_t i = 0; i < count; ++i) {
+        ranges[used++] = {reinterpret_cast<void*>(segments[i].virtual_address),
+                          static_cast<size_t>(segments[i].segment_length)};
+        if (used == kBatch || i + 1 == count) {
+          sync(&ia.coherence(), ranges, used);
+          used = 0;
+        }
+      }
+      return {};
+    }
+  }
+  sync(&ia.coherence(), nullptr, 0);  // coherent: the ordering only
+  return {};
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/evd.hpp"
+
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/convert.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/dat20/handles.hpp"
+
+namespace dapple::dat20 {
+
+using dat::Evd;
+using dat::Ia;
+
+static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
+              DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
+              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
+static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
+
+DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
+                      DAT_EVD_HANDLE* evd_handle) {
+  constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (cno != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!(flags & kStreams) || (flags & ~kStreams)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  if (min_qlen > ia->device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
+    if (!evd) return to_dat(evd.error());
+    *evd_handle = *evd;
+    return kSuccess;
+  });
+}
+
+DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
+  const auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  *param = {};
+  param->ia_handle = consumer_handle(evd->ia());
+  param->evd_qlen = static_cast<DAT_COUNT>(evd->qlen());
+  param->evd_state = static_cast<DAT_EVD_STATE>(DAT_EVD_STATE_ENABLED |
+                                                (evd->waitable() ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE));
+  param->cno_handle = DAT_HANDLE_NULL;
+  param->evd_flags = static_cast<DAT_EVD_FLAGS>(evd->streams());
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT* event,
+                    DAT_COUNT* nmore) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  dat::Event found;
+  uint32_t more = 0;
+  const auto result = evd->wait(timeout, static_cast<uint32_t>(threshold), found, more);
+  *nmore = static_cast<DAT_COUNT>(more);
+  if (!result) return to_dat(result.error());
+  to_dat(found, *event);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  dat::Event found;
+  if (const auto result = evd->dequeue(found); !result) return to_dat(result.error());
+  to_dat(found, *event);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return to_dat(evd->post_software(event->event_data.software_event_data.pointer));
+}
+
+DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  evd->set_waitable(false);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  evd->set_waitable(true);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Evd::free(*evd));
+  });
+}
+
+}  // namespace dapple::dat20

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat2/dat_registry.h>
+
+namespace dapple::dat20 {
+
+// The table whose slots all answer INVALID_HANDLE: what freed objects dispatch through.
+const DAT_PROVIDER& dead_table();
+// A table with every function in place; ia_open is one of the two below.
+DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open);
+
+// ia_open has no argument for thread safety, so there are two.
+DAT_RETURN ia_open_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
+                               DAT_IA_HANDLE* ia_handle);
+DAT_RETURN ia_open_not_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
+                                   DAT_IA_HANDLE* ia_handle);
+
+// The entry of dat.conf that a table stands for.
+const DAT_PROVIDER_INFO& info_of(const void* table);
+
+}  // namespace dapple::dat20

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/registry/conf_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "udapl/registry/log.hpp"
+
+namespace dapple::dat {
+namespace {
+
+constexpr std::size_t kMaxFileSize = 1 << 20;
+
+/// Reads a whole file; returns 0 or an errno. EFBIG beyond kMaxFileSize.
+int read_file(const char* path, std::string& text) {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int failure = 0;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) failure = errno;
+    if (got <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > kMaxFileSize) {
+      failure = EFBIG;
+      break;
+    }
+  }
+  ::close(fd);
+  return failure;
+}
+
+void report_unreadable(const std::string& what, const std::string& path, int failure) {
+  log(LogType::kError, what + path + ": " + ::strerror(failure));
+}
+
+}  // namespace
+
+ConfSearch default_search() {
+  ConfSearch search;
+  search.override_path = ::secure_getenv("DAT_OVERRIDE");
+  search.paths = {DAPPLE_SYSCONFDIR "/dat.conf", "/etc/dat.conf"};
+  if (search.paths[0] == search.paths[1]) search.paths.pop_back();
+  return search;
+}
+
+Configuration load_configuration(const ConfSearch& search, ApiMajors wanted) {
+  Configuration found;
+  std::string text;
+  if (search.override_path) {
+    if (const int failure = read_file(search.override_path, text)) {
+      report_unreadable("DAT_OVERRIDE names ", search.override_path, failure);
+      found.path = search.override_path;
+      return found;
+    }
+    found.path = search.override_path;
+  } else {
+    for (const std::string& path : search.paths) {
+      text.clear();
+      const int failure = read_file(path.c_str(), text);
+      if (failure == 0) {
+        found.path = path;
+        break;
+      }
+      if (failure != ENOENT) report_unreadable("", path, failure);
+    }
+    if (found.path.empty()) {
+      text.clear();
+      std::string tried;
+      for (const std::string& path : search.paths) tried += (tried.empty() ? "" : " or ") + path;
+      log(LogType::kError, "no configuration file: no " + tried);
+    }
+  }
+  found.entries = parse_dat_conf(text, wanted, [&](unsigned line, const std::string& what) {
+    log(LogType::kError, found.path + ":" + std::to_string(line) + ": " + what + "; line ignored");
+  });
+  if (log_wants(LogType::kStaticRegistry))
+    log(LogType::kStaticRegistry, found.path + ": " + std::to_string(found.entries.size()) + " entries");
+  return found;
+}
+
+}  // namespace dapple::dat

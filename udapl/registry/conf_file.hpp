@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "udapl/registry/conf_parser.hpp"
+
+namespace dapple::dat {
+
+/// Where a dat.conf may be.
+struct ConfSearch {
+  /// Set: this file and no other.
+  const char* override_path = nullptr;
+  /// Else the first of these that can be read.
+  std::vector<std::string> paths;
+};
+
+/// DAT_OVERRIDE, unless the program is setuid or setgid: it picks the libraries that are loaded. Then the file below
+/// the build's sysconfdir, then /etc/dat.conf.
+ConfSearch default_search();
+
+struct Configuration {
+  /// Empty if no file was found, which is when entries may be made up.
+  std::string path;
+  std::vector<ConfEntry> entries;
+};
+
+/// Finds, reads and parses the configuration. Whatever is wrong is logged as an error with file and line. Blocks on the
+/// file; throws bad_alloc only.
+Configuration load_configuration(const ConfSearch& search, ApiMajors wanted);
+
+}  // namespace dapple::dat

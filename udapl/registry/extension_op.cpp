@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+// dat_extension_op(): the one function that is found by handle, by name or by table, according to the operation.
+#include <dat2/dat_registry.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstring>
+
+#include "udapl/registry/export.hpp"
+#include "udapl/registry/guarded.hpp"
+#include "udapl/registry/ia_table.hpp"
+#include "udapl/registry/registry.hpp"
+#include "udapl/registry/status.hpp"
+
+namespace dapple::dat {
+namespace {
+
+constinit std::atomic<bool> extensions_allowed{false};
+
+/// Operations with DAT_OPEN_EXTENSION_BASE: the first argument is the IA's name, which the provider gets for a handle.
+/// As the IA is not opened, version and thread safety are those of the headers' default.
+DAT_RETURN open_by_name(DAT_NAME_PTR name, DAT_EXTENDED_OP op, va_list args) {
+  if (!name || ::strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  ProviderUse use;
+  if (const DAT_RETURN status =
+          registry().acquire(name, {DAT_VERSION_MAJOR, DAT_VERSION_MINOR}, DAT_THREADSAFE != DAT_FALSE, use))
+    return status;
+  const DAT_RETURN status = use.provider->handle_extendedop_func(name, op, args);
+  if (status == DAT_SUCCESS)
+    allow_extensions();
+  else
+    registry().release(use);
+  return status;
+}
+
+/// Operations with DAT_CLOSE_EXTENSION_BASE end what one of the others began, on the handle that it gave out.
+DAT_RETURN close_by_table(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
+  const DAT_PROVIDER* const provider = DAT_HANDLE_TO_PROVIDER(handle);
+  ProviderUse use;
+  if (!registry().find_use(provider, use)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  const DAT_RETURN status = provider->handle_extendedop_func(handle, op, args);
+  if (status == DAT_SUCCESS) registry().release(use);
+  return status;
+}
+
+DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
+  if (op & DAT_OPEN_EXTENSION_BASE) {
+    const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
+    return open_by_name(name, op, args);
+  }
+  if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
+  if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!extensions_allowed.load(std::memory_order_relaxed)) return error(DAT_NOT_IMPLEMENTED);
+  if (op & DAT_CLOSE_EXTENSION_BASE) return close_by_table(handle, op, args);
+  return DAT_HANDLE_EXTENDEDOP(handle, op, args);
+}
+
+}  // namespace
+
+void allow_extensions() noexcept {
+  extensions_allowed.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace dapple::dat
+
+DAPPLE_EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP op, ...) {
+  va_list args;
+  va_start(args, op);
+  const DAT_RETURN status = dapple::dat::guarded([&] { return dapple::dat::extension_op(dat_handle, op, args); });
+  va_end(args);
+  return status;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat2/udat.h>
+
+#include <new>
+
+#include "udapl/registry/status.hpp"
+
+namespace dapple::dat {
+
+/// Runs the body of an exported function, which may throw bad_alloc and nothing else, and keeps it from the C caller.
+template <class Body>
+DAT_RETURN guarded(Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+  }
+}
+
+/// Lets dat_extension_op() through, from now on.
+void allow_extensions() noexcept;
+
+}  // namespace dapple::dat

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/registry/ia_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "udapl/registry/never_destroyed.hpp"
+
+namespace dapple::dat {
+
+IaTable& ia_table() {
+  static NeverDestroyed<IaTable> only;
+  return only.value;
+}
+
+DAT_IA_HANDLE IaTable::reverse(DAT_IA_HANDLE provider_ia) {
+  const std::lock_guard lock(mutex_);
+  for (const Open& open : open_)
+    if (open.provider_ia == provider_ia) return open.handle;
+  return nullptr;
+}
+
+DAT_IA_HANDLE IaTable::insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use) {
+  const std::lock_guard lock(mutex_);
+  for (std::uintptr_t tried = 1; tried < kSize; ++tried) {
+    last_ = last_ + 1 < kSize ? last_ + 1 : 1;
+    if (provider_ias_[last_].load(std::memory_order_relaxed)) continue;
+    const auto handle = reinterpret_cast<DAT_IA_HANDLE>(last_);
+    open_.push_back({handle, provider_ia, use});
+    provider_ias_[last_].store(provider_ia, std::memory_order_release);
+    return handle;
+  }
+  return nullptr;
+}
+
+std::optional<ProviderUse> IaTable::begin_close(DAT_IA_HANDLE handle) {
+  const std::lock_guard lock(mutex_);
+  const auto open = find(handle);
+  if (open == open_.end() || open->closing) return std::nullopt;
+  open->closing = true;
+  return open->use;
+}
+
+void IaTable::cancel_close(DAT_IA_HANDLE handle) {
+  const std::lock_guard lock(mutex_);
+  find(handle)->closing = false;
+}
+
+void IaTable::finish_close(DAT_IA_HANDLE handle) {
+  const std::lock_guard lock(mutex_);
+  provider_ias_[reinterpret_cast<std::uintptr_t>(handle)].store(nullptr, std::memory_order_release);
+  open_.erase(find(handle));
+  if (open_.empty()) open_.shrink_to_fit();
+}
+
+DAT_IA_HANDLE IaTable::find_by_name(const char* ia_name) {
+  const std::lock_guard lock(mutex_);
+  for (const Open& open : open_)
+    if (!open.closing && std::strcmp(open.use.info.ia_name, ia_name) == 0) return open.provider_ia;
+  return nullptr;
+}
+
+std::vector<IaTable::Open>::iterator IaTable::find(DAT_IA_HANDLE handle) {
+  return std::find_if(open_.begin(), open_.end(), [=](const Open& open) { return open.handle == handle; });
+}
+
+}  // namespace dapple::dat

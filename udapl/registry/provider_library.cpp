@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/registry/provider_library.hpp"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace dapple::dat {
+namespace {
+
+/// Providers of old call dats_get_ia_handle() and dat_registry_add_provider() without linking the registry. If the
+/// program loaded us RTLD_LOCAL, they find them only after this.
+void make_own_symbols_global() {
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<void*>(&make_own_symbols_global), &self) == 0) return;
+  // The scope stays widened after the close.
+  if (void* handle = ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) ::dlclose(handle);
+}
+
+const char* last_error() {
+  const char* text = ::dlerror();
+  return text ? text : "unknown error of the loader";
+}
+
+}  // namespace
+
+ProviderLibrary::ProviderLibrary(ProviderLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), init_(other.init_), fini_(other.fini_) {}
+
+ProviderLibrary& ProviderLibrary::operator=(ProviderLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(init_, other.init_);
+  std::swap(fini_, other.fini_);
+  return *this;
+}
+
+ProviderLibrary::~ProviderLibrary() {
+  if (handle_) ::dlclose(handle_);
+}
+
+ProviderLibrary ProviderLibrary::load(const std::string& name, std::string& why) {
+  ProviderLibrary library;
+  library.handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library.handle_) {
+    make_own_symbols_global();
+    library.handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  }
+  if (!library.handle_) {
+    why = last_error();
+    return library;
+  }
+  library.init_ = reinterpret_cast<DAT_PROVIDER_INIT_FUNC>(::dlsym(library.handle_, DAT_PROVIDER_INIT_FUNC_STR));
+  if (!library.init_) {
+    why = last_error();
+    return {};
+  }
+  library.fini_ = reinterpret_cast<DAT_PROVIDER_FINI_FUNC>(::dlsym(library.handle_, DAT_PROVIDER_FINI_FUNC_STR));
+  return library;
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat2/dat_registry.h>
+
+#include <string>
+
+namespace dapple::dat {
+
+/// A provider's shared library, loaded and looked into. Move-only; unloads when destroyed. Confined: the registry's
+/// loading lock is held around every call.
+class ProviderLibrary {
+ public:
+  ProviderLibrary() = default;
+  ProviderLibrary(ProviderLibrary&& other) noexcept;
+  ProviderLibrary& operator=(ProviderLibrary&& other) noexcept;
+  ~ProviderLibrary();
+
+  /// Loads `name`. On failure the library is empty and `why` says what the loader said.
+  static ProviderLibrary load(const std::string& name, std::string& why);
+
+  explicit operator bool() const { return handle_ != nullptr; }
+
+  /// dat_provider_init() and dat_provider_fini() of the library.
+  void init(const DAT_PROVIDER_INFO& info, const char* instance_data) const { init_(&info, instance_data); }
+  void fini(const DAT_PROVIDER_INFO& info) const {
+    if (fini_) fini_(&info);
+  }
+
+ private:
+  void* handle_ = nullptr;
+  DAT_PROVIDER_INIT_FUNC init_ = nullptr;
+  DAT_PROVIDER_FINI_FUNC fini_ = nullptr;
+};
+
+}  // namespace dapple::dat

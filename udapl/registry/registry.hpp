@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat2/dat_registry.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/provider_library.hpp"
+
+namespace dapple::dat {
+
+/// A line of dat.conf on offer, and its library while somebody uses it.
+struct Listed {
+  ConfEntry conf;
+  DAT_PROVIDER_INFO info;
+  ProviderLibrary library;
+  int users = 0;
+  bool failure_reported = false;
+};
+
+/// A counted use of a provider, from Registry::acquire() to release(): meanwhile it stays registered and loaded.
+struct ProviderUse {
+  const DAT_PROVIDER* provider = nullptr;
+  DAT_PROVIDER_INFO info{};
+  Listed* listed = nullptr;  ///< NULL for a provider that the program registered itself
+};
+
+/// Who can be opened: the lines of dat.conf (the static registry) and the providers that registered themselves (the
+/// dynamic one). Internally locked, any thread. Providers' init and fini run under the loading lock, so they may
+/// register and remove providers, and even open IAs, but not wait for another thread that does. Throws bad_alloc only.
+class Registry {
+ public:
+  /// DAT_PROVIDER_ALREADY_REGISTERED for an info that is there.
+  DAT_RETURN add(const DAT_PROVIDER& provider, const DAT_PROVIDER_INFO& info);
+  /// DAT_PROVIDER_IN_USE, DAT_PROVIDER_NOT_FOUND.
+  DAT_RETURN remove(const DAT_PROVIDER_INFO& info);
+
+  /// Finds the provider for a request, loading it if need be: the exact version, else the smallest greater minor. The
+  /// subtype of DAT_PROVIDER_NOT_FOUND is the first part of the request, in the order name, major, minor, thread
+  /// safety, that leaves no candidate; NAME also if a candidate's library does not load. Blocks on the loader.
+  DAT_RETURN acquire(const char* name, Version version, bool thread_safe, ProviderUse& use);
+  /// The last release of a line calls fini and unloads its library.
+  void release(const ProviderUse& use);
+  /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table.
+  bool find_use(const DAT_PROVIDER* provider, ProviderUse& use);
+
+  /// Everything on offer, each name + version + thread safety once: dat.conf in its order, then the others.
+  std::vector<DAT_PROVIDER_INFO> list();
+
+  /// Gives back all memory, if nothing is in use. The registry goes on working, and will read dat.conf again.
+  void clear();
+
+ private:
+  struct Registered {
+    const DAT_PROVIDER* provider;
+    DAT_PROVIDER_INFO info;
+    int users = 0;
+  };
+
+  void load_configuration_once();
+  Listed* load_first_of_chain(const DAT_PROVIDER_INFO& key);
+  void drop(Listed& listed);
+  DAT_RETURN choose(const char* name, Version version, bool thread_safe, DAT_PROVIDER_INFO& chosen);
+  Registered* find_registered(const DAT_PROVIDER_INFO& key);
+
+  std::recursive_mutex loading_mutex_;  // of listed_ and of the libraries; taken before mutex_
+  std::mutex mutex_;                    // of registered_; no foreign code runs under it
+  bool configured_ = false;
+  std::vector<Listed> listed_;  // does not grow once configured: pointers into it are kept
+  std::string conf_path_;
+  std::vector<Registered> registered_;
+};
+
+/// The one of this process. It is never destroyed, because exit handlers may still call; unloading the library clears
+/// it.
+Registry& registry();
+
+}  // namespace dapple::dat
