@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <dat2/dat_ib_extensions.h>
-#include <dat2/dat_registry.h>
+/* The original's headers compile in this order only. */
+/* clang-format off */
 #include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+#include <dat2/dat_ib_extensions.h>
+/* clang-format on */
 
 #if !defined(__LP64__)
 int main(void) {
