@@ -15,8 +15,7 @@ endfunction()
 # dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] MAP file SOURCES ... LIBS ...)
 #
 # A library that applications load. It exports what MAP says and nothing else, binds at load, and carries the C++ runtime
-# hidden inside, because an old application may bring an older libstdc++ first in its path. Once loaded it stays: freed
-# handles must keep answering, and librdmacm and the C++ runtime lose descriptors and memory each time they are unloaded.
+# hidden inside, because an old application may bring an older libstdc++ first in its path.
 function(dapple_shared name)
   cmake_parse_arguments(arg "" "OUTPUT;SOVERSION;VERSION;MAP" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
@@ -29,7 +28,7 @@ function(dapple_shared name)
     LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
-    -Wl,--no-undefined -Wl,-z,relro,-z,now,-z,nodelete -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed)
   if(DAPPLE_SANITIZE)
     # The sanitizer's runtime is found when the program is loaded.
     target_link_options(${name} PRIVATE -Wl,-z,undefs)
