@@ -155,7 +155,6 @@ Result<> Ep::reset() {
   requests_.clear();
   receives_.clear();
   unsignalled_run_ = 0;
-  done_ = 0;
   draining_ = false;
   broken_ = false;
   private_data_size_ = 0;
