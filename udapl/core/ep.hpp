@@ -17,7 +17,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
-#include "udapl/core/clock.hpp"
+#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
@@ -130,6 +130,8 @@ class Ep : public Object {
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
 
+  ConnectionManager::Client& client() { return client_; }
+
   // From the connection manager's thread, with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
   void on_device_event(ibv_event_type type);
@@ -193,7 +195,7 @@ class Ep : public Object {
 
   // Connection in the making.
   verbs::CmId id_;
-  int64_t deadline_ns_ = kNever;
+  ConnectionManager::Client client_;
   int arp_retries_left_ = 0;
   int route_retries_left_ = 0;
   sockaddr_storage remote_{};

@@ -185,7 +185,7 @@ void Ep::start_disconnect() {
 }
 
 void Ep::set_deadline(int64_t deadline_ns) {
-  ConnectionManager::instance().set_deadline(*this, deadline_ns_, deadline_ns);
+  ConnectionManager::instance().set_deadline(*this, deadline_ns);
 }
 
 void Ep::report(EventKind kind) {
