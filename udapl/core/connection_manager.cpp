@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <system_error>
 
 #include "udapl/core/clock.hpp"
@@ -61,14 +63,13 @@ Result<> ConnectionManager::acquire() {
 
 // Signals are the application's: its handlers never run on our thread.
 void ConnectionManager::start() {
-  stop_ = false;
   pid_ = getpid();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this, generation = generation_] { run(generation); });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
@@ -89,7 +90,7 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
     control.unlock();
     return;
   }
-  stop_ = true;
+  ++generation_;
   wake();
   // Taken along, so that an IA opened while we join starts a thread and a channel of its own.
   std::thread thread = std::move(thread_);
@@ -105,36 +106,51 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
 }
 
 Result<> ConnectionManager::watch(ibv_context* context) {
+  if (watched_.size() == kMaxContexts && !watched_.contains(context)) {
+    return fail(Type::kInsufficientResources, Subtype::kDevice);
+  }
   if (!make_non_blocking(context->async_fd)) return fail_errno(errno);
-  ++watched_[context];
+  ++watched_[context].users;
   wake();
   return {};
 }
 
 void ConnectionManager::unwatch(ibv_context* context) {
   const auto found = watched_.find(context);
-  if (found != watched_.end() && --found->second == 0) watched_.erase(found);
+  if (found != watched_.end() && --found->second.users == 0) watched_.erase(found);
 }
 
-void ConnectionManager::set_deadline(Ep& ep, int64_t& current_ns, int64_t deadline_ns) {
-  if (current_ns != kNever) deadlines_.erase({current_ns, &ep});
-  current_ns = deadline_ns;
+ConnectionManager::Client::Client(Ep& ep) {
+  Deadlines one{{kNever, &ep}};
+  deadline_ = one.extract(one.begin());
+}
+
+void ConnectionManager::set_deadline(Ep& ep, int64_t deadline_ns) {
+  Client& client = ep.client();
+  if (client.deadline_ns_ != kNever) client.deadline_ = deadlines_.extract({client.deadline_ns_, &ep});
+  client.deadline_ns_ = deadline_ns;
   if (deadline_ns == kNever) return;
-  deadlines_.emplace(deadline_ns, &ep);
+  client.deadline_.value().first = deadline_ns;
+  deadlines_.insert(std::move(client.deadline_));
   wake();
 }
 
 void ConnectionManager::notify(Ep& ep) {
   {
     std::lock_guard guard(attention_mutex_);
-    attention_.push_back(&ep);
+    Client& client = ep.client();
+    if (std::exchange(client.wants_attention_, true)) return;
+    client.next_ = std::exchange(attention_, &ep);
   }
   wake();
 }
 
 void ConnectionManager::forget(Ep& ep) {
   std::lock_guard guard(attention_mutex_);
-  std::erase(attention_, &ep);
+  if (!std::exchange(ep.client().wants_attention_, false)) return;
+  Ep** link = &attention_;
+  while (*link != &ep) link = &(*link)->client().next_;
+  *link = ep.client().next_;
 }
 
 void ConnectionManager::wake() {
@@ -142,19 +158,24 @@ void ConnectionManager::wake() {
   [[maybe_unused]] ssize_t written = write(wake_fd_.get(), &one, sizeof one);
 }
 
-void ConnectionManager::run() {
-  std::vector<pollfd> fds;
+void ConnectionManager::run(uint32_t generation) {
+  std::array<pollfd, 2 + kMaxContexts> fds;
   std::unique_lock control(control_mutex());
-  while (!stop_) {
-    fds.assign({{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}});
-    for (const auto& [context, users] : watched_) fds.push_back({context->async_fd, POLLIN, 0});
+  while (generation_ == generation) {
+    fds[0] = {wake_fd_.get(), POLLIN, 0};
+    fds[1] = {channel_->fd, POLLIN, 0};
+    nfds_t used = 2;
+    for (const auto& [context, watch] : watched_) {
+      if (!watch.broken) fds[used++] = {context->async_fd, POLLIN, 0};
+    }
     timespec left{};
     const bool limited = !deadlines_.empty();
     if (limited) left = to_timespec(std::max<int64_t>(0, deadlines_.begin()->first - now_ns()));
     control.unlock();
-    ppoll(fds.data(), fds.size(), limited ? &left : nullptr, nullptr);
+    ppoll(fds.data(), used, limited ? &left : nullptr, nullptr);
     control.lock();
-    if (stop_) break;
+    // After the last IA's end there may be a new first one, with a thread, a channel and a wake_fd_ of its own.
+    if (generation_ != generation) break;
     if (fds[0].revents) {
       uint64_t count;
       [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
@@ -195,9 +216,10 @@ void ConnectionManager::serve_connection_events() {
 }
 
 void ConnectionManager::serve_device_events() {
-  for (const auto& [context, users] : watched_) {
+  for (auto& [context, watch] : watched_) {
     ibv_async_event event;
     while (ibv_get_async_event(context, &event) == 0) serve_device_event(context, event);
+    watch.broken = errno != EAGAIN && errno != EINTR;
   }
 }
 
@@ -239,9 +261,10 @@ void ConnectionManager::serve_attention() {
     Ep* ep = nullptr;
     {
       std::lock_guard guard(attention_mutex_);
-      if (attention_.empty()) return;
-      ep = attention_.back();
-      std::erase(attention_, ep);
+      if (!attention_) return;
+      ep = attention_;
+      attention_ = ep->client().next_;
+      ep->client().wants_attention_ = false;
     }
     ep->on_attention();
   }

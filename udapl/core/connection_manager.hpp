@@ -13,9 +13,9 @@
 #include <set>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "ibverbs-glue/rdma_cm.hpp"
+#include "udapl/core/clock.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/unique_fd.hpp"
 
@@ -24,8 +24,24 @@ namespace dapple::dat {
 class Ep;
 
 class ConnectionManager {
+  using Deadlines = std::set<std::pair<int64_t, Ep*>>;
+
  public:
   static ConnectionManager& instance();
+
+  // An EP's place in the manager's lists. It holds all the memory they need, so that neither a time-out nor a
+  // notification from the data path can fail. Throws std::bad_alloc.
+  class Client {
+   public:
+    explicit Client(Ep& ep);
+
+   private:
+    friend class ConnectionManager;
+    int64_t deadline_ns_ = kNever;
+    Deadlines::node_type deadline_;  // while there is none
+    Ep* next_ = nullptr;
+    bool wants_attention_ = false;
+  };
 
   // All of these but notify() are called with the control mutex held.
 
@@ -41,7 +57,7 @@ class ConnectionManager {
   void unwatch(ibv_context* context);
 
   // Calls ep.on_deadline() at that time of the monotonic clock; kNever forgets it. One deadline per EP.
-  void set_deadline(Ep& ep, int64_t& current_ns, int64_t deadline_ns);
+  void set_deadline(Ep& ep, int64_t deadline_ns);
 
   // From the data path, any thread, no lock needed: ep.on_attention() runs soon on the manager's thread.
   void notify(Ep& ep);
@@ -51,7 +67,7 @@ class ConnectionManager {
  private:
   ConnectionManager() = default;
   void start();
-  void run();
+  void run(uint32_t generation);
   void serve_connection_events();
   void serve_device_events();
   void serve_device_event(ibv_context* context, ibv_async_event& event);
@@ -59,17 +75,25 @@ class ConnectionManager {
   void serve_deadlines();
   void wake();
 
+  // Bounds what the thread polls, so that it never allocates.
+  static constexpr size_t kMaxContexts = 64;
+
+  struct Watch {
+    uint32_t users = 0;
+    bool broken = false;  // the device is gone: there is nothing more to read
+  };
+
   uint32_t users_ = 0;
-  bool stop_ = false;
+  uint32_t generation_ = 0;  // of the thread; an older one ends
   pid_t pid_ = 0;
   verbs::EventChannel channel_;
   UniqueFd wake_fd_;
   std::thread thread_;
-  std::map<ibv_context*, uint32_t> watched_;
-  std::set<std::pair<int64_t, Ep*>> deadlines_;
+  std::map<ibv_context*, Watch> watched_;
+  Deadlines deadlines_;
 
   std::mutex attention_mutex_;  // a leaf: taken from the data path
-  std::vector<Ep*> attention_;
+  Ep* attention_ = nullptr;     // list through Client::next_
 };
 
 }  // namespace dapple::dat

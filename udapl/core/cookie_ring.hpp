@@ -4,7 +4,10 @@
 // What is remembered about each posted work request until its completion is delivered. A queue pair completes a queue's
 // requests in order, so a ring is enough: retiring one request retires all before it that asked for no completion.
 //
-// Threads: one poster and one retirer at a time; the two may be different threads.
+// A completion taken off the CQ finishes its request. One that the consumer will see keeps its cookie until delivery, and
+// with it all later ones; the cookies of the others go as soon as nothing before them waits.
+//
+// Threads: one poster and one retirer at a time; the two may be different threads. empty() and finished() from any.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -40,26 +43,39 @@ class CookieRing {
         cookies_(std::make_unique<Cookie[]>(mask_ + 1)),
         segments_(keep_segments ? std::make_unique<ibv_sge[]>(size_t{keep_segments} * (mask_ + 1)) : nullptr) {}
 
-  bool full() const { return head_ - tail() >= capacity_; }
-  bool empty() const { return head_ == tail(); }
+  bool full() const { return head() - tail() >= capacity_; }
+  bool empty() const { return head() == tail(); }
 
   // The cookie the next request will use; it counts only after push().
   Cookie& next() {
-    Cookie& cookie = cookies_[head_ & mask_];
-    cookie.sequence = head_;
+    Cookie& cookie = cookies_[head() & mask_];
+    cookie.sequence = head();
     return cookie;
   }
-  void push() { ++head_; }
-  uint32_t head() const { return head_; }
+  void push() { head_.store(head() + 1, std::memory_order_relaxed); }
+  uint32_t head() const { return head_.load(std::memory_order_relaxed); }
 
   // Forgets everything; nobody may hold a cookie.
   void clear() {
-    head_ = 0;
+    head_.store(0, std::memory_order_relaxed);
     tail_.store(0, std::memory_order_release);
+    finished_.store(0, std::memory_order_release);
+    undelivered_ = 0;
   }
 
+  // A completion has come off the CQ; delivers says whether deliver() will follow. Both return up to which sequence
+  // cookies may go now.
+  uint32_t finish(const Cookie& cookie, bool delivers) {
+    finished_.store(cookie.sequence + 1, std::memory_order_release);
+    if (delivers) ++undelivered_;
+    return undelivered_ ? tail() : cookie.sequence + 1;
+  }
+  uint32_t deliver(const Cookie& cookie) { return --undelivered_ ? cookie.sequence + 1 : finished(); }
+  // Lets this cookie and all before it go.
+  void retire(const Cookie& last) { tail_.store(last.sequence + 1, std::memory_order_release); }
+
   uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
-  void retire(const Cookie& cookie) { tail_.store(cookie.sequence + 1, std::memory_order_release); }
+  uint32_t finished() const { return finished_.load(std::memory_order_acquire); }
 
   Cookie& at(uint32_t sequence) { return cookies_[sequence & mask_]; }
   std::span<ibv_sge> segments(const Cookie& cookie) {
@@ -70,8 +86,10 @@ class CookieRing {
   uint32_t capacity_;
   uint32_t keep_segments_;
   uint32_t mask_;
-  uint32_t head_ = 0;
+  uint32_t undelivered_ = 0;  // finished requests whose completions wait for the consumer
+  std::atomic<uint32_t> head_ = 0;
   std::atomic<uint32_t> tail_ = 0;
+  std::atomic<uint32_t> finished_ = 0;
   std::unique_ptr<Cookie[]> cookies_;
   std::unique_ptr<ibv_sge[]> segments_;
 };

@@ -54,7 +54,8 @@ Ep::Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr)
       attr_(attr),
       post_mutex_(ia.thread_safe()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
-      receives_(attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)) {}
+      receives_(attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
+      client_(*this) {}
 
 Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted) {
   const EpAttr attr = with_defaults(ia, wanted);
@@ -155,7 +156,6 @@ Result<> Ep::reset() {
   requests_.clear();
   receives_.clear();
   unsignalled_run_ = 0;
-  done_ = 0;
   draining_ = false;
   broken_ = false;
   private_data_size_ = 0;

@@ -17,7 +17,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
-#include "udapl/core/clock.hpp"
+#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
@@ -127,8 +127,10 @@ class Ep : public Object {
                           uint32_t flags);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
-  void completed(const Cookie& cookie, ibv_wc_status status);
-  void retire(const Cookie& cookie);
+  void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
+  void delivered(const Cookie& cookie);
+
+  ConnectionManager::Client& client() { return client_; }
 
   // From the connection manager's thread, with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
@@ -151,7 +153,11 @@ class Ep : public Object {
   Result<> check_can_request() const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
                             bool device_writes);
-  void maintain_after_completion(const Cookie& cookie, CookieRing& ring);
+  CookieRing& ring_of(const Cookie& cookie) {
+    return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
+  }
+  // Lets the cookies before end go. On a device that is not coherent the CPU then sees what it wrote.
+  void retire(CookieRing& ring, uint32_t end);
 
   void set_state(EpState state) { state_.store(state, std::memory_order_release); }
   Result<> resolve_address();
@@ -183,14 +189,13 @@ class Ep : public Object {
   verbs::Qp qp_;
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
-  std::atomic<uint32_t> done_ = 0;      // requests the hardware has finished, by sequence
-  std::atomic<bool> draining_ = false;  // a graceful disconnect waits for done_ to reach drain_target_
+  std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
   std::atomic<bool> broken_ = false;
 
   // Connection in the making.
   verbs::CmId id_;
-  int64_t deadline_ns_ = kNever;
+  ConnectionManager::Client client_;
   int arp_retries_left_ = 0;
   int route_retries_left_ = 0;
   sockaddr_storage remote_{};

@@ -175,7 +175,7 @@ Result<> Ep::disconnect(bool abrupt) {
 }
 
 bool Ep::drained() const {
-  return static_cast<int32_t>(done_.load(std::memory_order_seq_cst) - drain_target_) >= 0;
+  return static_cast<int32_t>(requests_.finished() - drain_target_) >= 0;
 }
 
 void Ep::start_disconnect() {
@@ -185,7 +185,7 @@ void Ep::start_disconnect() {
 }
 
 void Ep::set_deadline(int64_t deadline_ns) {
-  ConnectionManager::instance().set_deadline(*this, deadline_ns_, deadline_ns);
+  ConnectionManager::instance().set_deadline(*this, deadline_ns);
 }
 
 void Ep::report(EventKind kind) {

@@ -177,20 +177,11 @@ void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<
   const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(count);
 }
 
-void Ep::maintain_after_completion(const Cookie& cookie, CookieRing& ring) {
-  for (uint32_t sequence = ring.tail();; ++sequence) {
-    const Cookie& done = ring.at(sequence);
-    maintain(ia(), ring.segments(done).first(done.num_segments), true);
-    if (sequence == cookie.sequence) return;
-  }
-}
-
-void Ep::completed(const Cookie& cookie, ibv_wc_status status) {
-  if (cookie.operation != DtoOperation::kReceive) {
-    done_.store(cookie.sequence + 1, std::memory_order_release);
-    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-      ConnectionManager::instance().notify(*this);
-  }
+void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
+  CookieRing& ring = ring_of(cookie);
+  retire(ring, ring.finish(cookie, delivers));
+  if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+    ConnectionManager::instance().notify(*this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
   if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
     broken_.store(true, std::memory_order_release);
@@ -198,11 +189,20 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status) {
   }
 }
 
-void Ep::retire(const Cookie& cookie) {
-  CookieRing& ring = cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
-  if (ia().maintains_caches()) [[unlikely]]
-    maintain_after_completion(cookie, ring);
-  ring.retire(cookie);
+void Ep::delivered(const Cookie& cookie) {
+  CookieRing& ring = ring_of(cookie);
+  retire(ring, ring.deliver(cookie));
+}
+
+void Ep::retire(CookieRing& ring, uint32_t end) {
+  if (end == ring.tail()) return;
+  if (ia().maintains_caches()) [[unlikely]] {
+    for (uint32_t sequence = ring.tail(); sequence != end; ++sequence) {
+      const Cookie& done = ring.at(sequence);
+      maintain(ia(), ring.segments(done).first(done.num_segments), true);
+    }
+  }
+  ring.retire(ring.at(end - 1));
 }
 
 }  // namespace dapple::dat

@@ -143,8 +143,8 @@ bool Evd::pop(Event& out) {
   return false;
 }
 
-// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is retired at once, so
-// that what is pending is what the consumer will see.
+// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
+// is pending is what the consumer will see.
 bool Evd::refill() {
   if (!cq_ || cq_broken_) return false;
   for (;;) {
@@ -159,13 +159,11 @@ bool Evd::refill() {
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
       const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-      cookie.ep->completed(cookie, completion.status);
-      if (cookie.suppressed && completion.status == IBV_WC_SUCCESS) {
-        cookie.ep->retire(cookie);
-      } else {
-        if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
-        ++kept;
-      }
+      const bool delivers = !cookie.suppressed || completion.status != IBV_WC_SUCCESS;
+      cookie.ep->completed(cookie, completion.status, delivers);
+      if (!delivers) continue;
+      if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
+      ++kept;
     }
     pending_head_ += kept;
     if (kept) return true;
@@ -191,7 +189,7 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
       out.dto.immediate = completion.imm_data;
     }
   }
-  cookie.ep->retire(cookie);
+  cookie.ep->delivered(cookie);
 }
 
 void Evd::reap() {
