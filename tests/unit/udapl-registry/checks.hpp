@@ -22,6 +22,7 @@ extern "C" {
 #include <cmocka.h>
 }
 // clang-format on
+#undef fail  // a function of the code under test, too
 
 inline int failed_checks = 0;
 inline bool test_skipped = false;
