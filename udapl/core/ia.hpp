@@ -42,7 +42,8 @@ class Ia : public Object {
 
   // Takes the control mutex itself. A failure is logged in one line where the return value cannot say why.
   static Result<Ia*> open(const IaOptions& options);
-  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left. Abrupt: destroys them all.
+  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left, or with another IA reporting to its
+  // asynchronous EVD. Abrupt: destroys them all.
   static Result<> close(Ia& ia, bool abrupt);
 
   const std::string& name() const { return options_.name; }
@@ -84,6 +85,7 @@ class Ia : public Object {
   Result<> open_device();
   Result<> query_coherence();
   void destroy_objects();
+  void give_up_async_evd();
 
   IaOptions options_;
   Settings settings_;
