@@ -65,11 +65,11 @@ Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted)
     arena<Ep>().destroy(ep, ia.tables().dead);
     return tl::unexpected(created.error());
   }
+  ia.adopt(*ep);
   pz.acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
-  ia.adopt(*ep);
   return ep;
 }
 

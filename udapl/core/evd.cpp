@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "udapl/core/arena.hpp"
 #include "udapl/core/ep.hpp"
@@ -16,7 +17,7 @@
 namespace dapple::dat {
 namespace {
 
-constexpr int kBatch = 16;  // completions taken off a CQ at a time
+constexpr uint32_t kBatch = 16;  // completions taken off a CQ at a time
 
 DtoStatus to_dto_status(ibv_wc_status status) {
   switch (status) {
@@ -67,11 +68,12 @@ Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
 
 Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
   Evd* evd = arena<Evd>().create(ia, min_qlen, streams);
+  ia.adopt(*evd);
   if (auto opened = evd->open_queues(min_qlen); !opened) {
+    ia.disown(*evd);
     arena<Evd>().destroy(evd, ia.tables().dead);
     return tl::unexpected(opened.error());
   }
-  ia.adopt(*evd);
   return evd;
 }
 
@@ -84,10 +86,11 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
   if (!cq_) return fail_errno(errno);
-  qlen_ = static_cast<uint32_t>(cq_->cqe);
-  // Twice the CQ, so that forgetting an endpoint can empty the CQ however many completions wait here already.
-  pending_mask_ = std::bit_ceil(2 * std::max<uint32_t>(qlen_, kBatch)) - 1;
-  pending_ = std::make_unique<ibv_wc[]>(pending_mask_ + 1);
+  // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
+  // empty the CQ.
+  pending_mask_ = std::bit_ceil(qlen_ + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+  pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
+  if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
 }
 
@@ -150,7 +153,7 @@ bool Evd::refill() {
   for (;;) {
     const uint32_t at = pending_head_ & pending_mask_;
     const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
-    const int capacity = std::min<int>(kBatch, static_cast<int>(room));
+    const int capacity = static_cast<int>(std::min(kBatch, room));
     if (capacity == 0) return false;
     const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
     if (count < 0) cq_broken_ = true;
@@ -194,7 +197,7 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
 
 void Evd::reap() {
   std::lock_guard guard(data_mutex_);
-  while (refill()) {
+  while (pending_head_ - pending_tail_ < qlen_ && refill()) {
   }
 }
 

@@ -68,7 +68,7 @@ class Evd : public Object {
   // Forgets all completions and events of an endpoint whose queue pair is gone.
   void forget(const Ep& ep);
   void forget(const Cr& cr);
-  // Takes what the hardware has completed off the CQ, without delivering it.
+  // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for wait.
   void reap();
 
  private:
@@ -84,7 +84,7 @@ class Evd : public Object {
   bool arm(uint32_t threshold);
   void wake();
 
-  uint32_t qlen_;
+  const uint32_t qlen_;
   const uint32_t streams_;
   bool cq_broken_ = false;
 

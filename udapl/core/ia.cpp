@@ -136,7 +136,7 @@ void Ia::report_evd_overflow(Evd& evd) {
   if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
 }
 
-void Ia::adopt(Object& object) {
+void Ia::insert(Object& object) {
   switch (object.kind()) {
     case Kind::kEp:
       eps_.insert(static_cast<Ep*>(&object));

@@ -76,7 +76,17 @@ class Ia : public Object {
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
-  void adopt(Object& object);
+  // Makes the object one of this IA's, and destroys it when it throws std::bad_alloc: a constructor's last step.
+  template <class T>
+  void adopt(T& object) {
+    try {
+      insert(object);
+    } catch (...) {
+      disown(object);
+      arena<T>().destroy(&object, tables().dead);
+      throw;
+    }
+  }
   void disown(Object& object);
 
  private:
@@ -84,6 +94,7 @@ class Ia : public Object {
   explicit Ia(const IaOptions& options);
   Result<> open_device();
   Result<> query_coherence();
+  void insert(Object& object);
   void destroy_objects();
   void give_up_async_evd();
 
