@@ -11,6 +11,7 @@
 #include <new>
 
 #include "udapl/core/arena.hpp"
+#include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 
@@ -103,6 +104,10 @@ Result<> Evd::free(Evd& evd) {
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
     evd.unacknowledged_ = 0;
     if (int error = verbs::destroy(evd.cq_)) return fail_errno(error);
+  }
+  // Nobody else knows of a request that was not dequeued.
+  for (Event event; evd.software_.pop(event);) {
+    if (event.kind == EventKind::kConnectionRequest) (void)Cr::free(*event.cr.cr);
   }
   ia.disown(evd);
   arena<Evd>().destroy(&evd, ia.tables().dead);
@@ -201,7 +206,7 @@ void Evd::reap() {
   }
 }
 
-void Evd::forget(const Ep& ep) {
+void Evd::forget_completions(const Ep& ep) {
   std::lock_guard guard(data_mutex_);
   const auto of_ep = [&ep](const ibv_wc& completion) {
     return reinterpret_cast<const Cookie*>(completion.wr_id)->ep == &ep;
@@ -214,6 +219,10 @@ void Evd::forget(const Ep& ep) {
     if (!of_ep(completion)) pending_[kept++ & pending_mask_] = completion;
   }
   pending_head_ = kept;
+}
+
+void Evd::forget(const Ep& ep) {
+  forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
     switch (event.kind) {
       case EventKind::kEstablished:
@@ -229,11 +238,6 @@ void Evd::forget(const Ep& ep) {
         return false;
     }
   });
-}
-
-void Evd::forget(const Cr& cr) {
-  software_.remove_if(
-      [&cr](const Event& event) { return event.kind == EventKind::kConnectionRequest && event.cr.cr == &cr; });
 }
 
 void Evd::set_waitable(bool waitable) {

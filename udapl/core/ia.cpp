@@ -203,7 +203,6 @@ void Ia::destroy_objects() {
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
-  destroy_all(crs_);
   destroy_all(psps_);
   destroy_all(regions_);
   destroy_all(pzs_);
@@ -213,6 +212,7 @@ void Ia::destroy_objects() {
     if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
   });
   destroy_all(evds_);
+  destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
 }
 
 void Ia::give_up_async_evd() {
