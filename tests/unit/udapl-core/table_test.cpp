@@ -33,12 +33,13 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
 #define UNBUILT(name) visit(#name, t.name##_func, false);
   BUILT(ia_open)
   BUILT(ia_query)
-  BUILT(ia_close) BUILT(set_consumer_context) BUILT(get_consumer_context) BUILT(get_handle_type) UNBUILT(cno_create)
-      UNBUILT(cno_modify_agent) UNBUILT(cno_query) UNBUILT(cno_free) UNBUILT(cno_wait) BUILT(cr_query) BUILT(cr_accept)
-          BUILT(cr_reject) UNBUILT(cr_handoff) BUILT(evd_create) BUILT(evd_query) UNBUILT(evd_modify_cno) UNBUILT(
-              evd_enable) UNBUILT(evd_disable) BUILT(evd_wait) UNBUILT(evd_resize) BUILT(evd_post_se) BUILT(evd_dequeue)
-              BUILT(evd_free) BUILT(ep_create) BUILT(ep_query) UNBUILT(ep_modify) BUILT(ep_connect) UNBUILT(
-                  ep_dup_connect) BUILT(ep_disconnect) BUILT(ep_post_send) BUILT(ep_post_recv) BUILT(ep_post_rdma_read)
+  BUILT(ia_close)
+  BUILT(set_consumer_context) BUILT(get_consumer_context) BUILT(get_handle_type) UNBUILT(cno_create) UNBUILT(
+      cno_modify_agent) UNBUILT(cno_query) UNBUILT(cno_free) UNBUILT(cno_wait) BUILT(cr_query) BUILT(cr_accept)
+      BUILT(cr_reject) UNBUILT(cr_handoff) BUILT(evd_create) BUILT(evd_query) UNBUILT(evd_modify_cno) UNBUILT(
+          evd_enable) UNBUILT(evd_disable) BUILT(evd_wait) UNBUILT(evd_resize) BUILT(evd_post_se) BUILT(evd_dequeue)
+          BUILT(evd_free) BUILT(ep_create) BUILT(ep_query) UNBUILT(ep_modify) BUILT(ep_connect) UNBUILT(ep_dup_connect)
+              BUILT(ep_disconnect) BUILT(ep_post_send) BUILT(ep_post_recv) BUILT(ep_post_rdma_read)
                   BUILT(ep_post_rdma_write) BUILT(ep_get_status) BUILT(ep_free) BUILT(lmr_create) BUILT(lmr_query)
                       BUILT(lmr_free) UNBUILT(rmr_create) UNBUILT(rmr_query) UNBUILT(rmr_bind) UNBUILT(rmr_free)
                           BUILT(psp_create) BUILT(psp_query) BUILT(psp_free) UNBUILT(rsp_create) UNBUILT(rsp_query)
