@@ -165,6 +165,7 @@ void Ia::insert(Object& object) {
 }
 
 void Ia::disown(Object& object) {
+  if (async_evd_) async_evd_->forget_errors(object);
   switch (object.kind()) {
     case Kind::kEp:
       eps_.erase(static_cast<Ep*>(&object));
@@ -217,7 +218,9 @@ void Ia::destroy_objects() {
 }
 
 void Ia::give_up_async_evd() {
-  if (async_evd_) async_evd_->release();
+  if (!async_evd_) return;
+  async_evd_->forget_errors(*this);
+  async_evd_->release();
   async_evd_ = nullptr;
 }
 
