@@ -61,19 +61,21 @@ Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted)
   const EpAttr attr = with_defaults(ia, wanted);
   if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
   Ep* ep = arena<Ep>().create(ia, pz, evds, attr);
-  if (auto created = ep->create_qp(); !created) {
+  auto qp = ep->create_qp();
+  if (!qp) {
     arena<Ep>().destroy(ep, ia.tables().dead);
-    return tl::unexpected(created.error());
+    return tl::unexpected(qp.error());
   }
+  ep->qp_ = std::move(*qp);
+  ia.adopt(*ep);
   pz.acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
-  ia.adopt(*ep);
   return ep;
 }
 
-Result<> Ep::create_qp() {
+Result<verbs::Qp> Ep::create_qp() {
   ibv_cq* recv_cq = evds_.recv ? evds_.recv->cq() : nullptr;
   ibv_cq* send_cq = evds_.request ? evds_.request->cq() : nullptr;
   if (!recv_cq || !send_cq) {
@@ -92,29 +94,28 @@ Result<> Ep::create_qp() {
   init.cap.max_send_sge = std::max(1U, max_request_segments(attr_));
   init.cap.max_recv_sge = std::max(1U, attr_.max_recv_iov);
   init.cap.max_inline_data = ia().settings().max_inline_bytes;
-  qp_.reset(ibv_create_qp(pz_.pd(), &init));
-  if (!qp_ && errno == EINVAL && init.cap.max_inline_data) {
+  verbs::Qp qp(ibv_create_qp(pz_.pd(), &init));
+  if (!qp && errno == EINVAL && init.cap.max_inline_data) {
     init.cap.max_inline_data = 0;  // not every device has inline data
-    qp_.reset(ibv_create_qp(pz_.pd(), &init));
+    qp.reset(ibv_create_qp(pz_.pd(), &init));
   }
-  if (!qp_) return fail_errno(errno);
+  if (!qp) return fail_errno(errno);
   max_inline_ = init.cap.max_inline_data;
 
   // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the
   // start.
-  if (ia().iwarp()) return {};
+  if (ia().iwarp()) return qp;
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = ia().port();
   attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
   const int error =
-      ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+      ibv_modify_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error) return fail_errno(error);
-  return {};
+  return qp;
 }
 
 void Ep::fail_qp() {
-  if (!qp_) return;
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
   ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);  // in ERR already, or about to be destroyed: nothing to say
@@ -144,13 +145,15 @@ Result<> Ep::free(Ep& ep) {
 Result<> Ep::reset() {
   if (state() == EpState::kUnconnected) return {};
   if (state() != EpState::kDisconnected) return tl::unexpected(state_error());
-  set_deadline(kNever);
   id_.reset();
   // A new queue pair rather than the old one through RESET: its number is new as well, so the peer's connection manager
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
+  auto fresh = create_qp();
+  if (!fresh) return tl::unexpected(fresh.error());
   if (int error = verbs::destroy(qp_)) return fail_errno(error);
+  qp_ = std::move(*fresh);
   for (Evd* evd : {evds_.recv, evds_.request}) {
-    if (evd) evd->forget(*this);
+    if (evd) evd->forget_completions(*this);
   }
   ConnectionManager::instance().forget(*this);
   requests_.clear();
@@ -159,7 +162,6 @@ Result<> Ep::reset() {
   draining_ = false;
   broken_ = false;
   private_data_size_ = 0;
-  if (auto created = create_qp(); !created) return created;
   set_state(EpState::kUnconnected);
   return {};
 }

@@ -89,7 +89,8 @@ class Ep : public Object {
   static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
   // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
   static Result<> free(Ep& ep);
-  // From DISCONNECTED to UNCONNECTED, with a fresh queue pair.
+  // From DISCONNECTED to UNCONNECTED, with a fresh queue pair. Completions not delivered yet are dropped, connection
+  // events are not. After an error the EP is still DISCONNECTED.
   Result<> reset();
 
   Pz& pz() const { return pz_; }
@@ -142,7 +143,7 @@ class Ep : public Object {
   friend class Arena<Ep>;
   Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
 
-  Result<> create_qp();
+  Result<verbs::Qp> create_qp();
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
 
@@ -186,7 +187,7 @@ class Ep : public Object {
 
   CookieRing requests_;
   CookieRing receives_;
-  verbs::Qp qp_;
+  verbs::Qp qp_;                        // never null once create() has returned
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_

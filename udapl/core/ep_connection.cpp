@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/ep.hpp"
@@ -135,6 +136,7 @@ void Ep::accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_d
 }
 
 void Ep::fail_accept() {
+  id_.reset();  // a peer that still waits is rejected
   end_connection(EventKind::kAcceptCompletionError);
 }
 
@@ -163,9 +165,13 @@ Result<> Ep::disconnect(bool abrupt) {
   }
   // Graceful: what is posted completes first. Nothing can be posted from here on.
   set_state(EpState::kDisconnectPending);
+  {
+    std::lock_guard guard(post_mutex_);
+    drain_target_ = requests_.head();
+  }
+  // In this order: completed() runs under the EVD's lock, so whoever finishes a request after the look below notifies.
+  draining_.store(true, std::memory_order_release);
   if (evds_.request) evds_.request->reap();
-  drain_target_ = requests_.head();
-  draining_.store(true, std::memory_order_seq_cst);
   if (drained()) {
     start_disconnect();
   } else {
@@ -217,6 +223,8 @@ void Ep::establish(std::span<const uint8_t> private_data) {
   keep_private_data(private_data);
   set_state(EpState::kConnected);
   report(EventKind::kEstablished);
+  // A request may have failed before the connection manager's last message was here.
+  if (broken_.load(std::memory_order_acquire)) ConnectionManager::instance().notify(*this);
 }
 
 // The peer accepted: bring the queue pair up, then tell it that we are ready.
@@ -338,9 +346,8 @@ void Ep::break_connection() {
 }
 
 void Ep::on_attention() {
-  if (broken_.exchange(false)) {
-    if (state() == EpState::kConnected || state() == EpState::kDisconnectPending) return break_connection();
-  }
+  const bool connected = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
+  if (connected && broken_.exchange(false)) return break_connection();
   if (draining_.load(std::memory_order_acquire) && drained()) start_disconnect();
 }
 

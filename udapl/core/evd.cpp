@@ -8,15 +8,17 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "udapl/core/arena.hpp"
+#include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 
 namespace dapple::dat {
 namespace {
 
-constexpr int kBatch = 16;  // completions taken off a CQ at a time
+constexpr uint32_t kBatch = 16;  // completions taken off a CQ at a time
 
 DtoStatus to_dto_status(ibv_wc_status status) {
   switch (status) {
@@ -67,11 +69,12 @@ Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
 
 Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
   Evd* evd = arena<Evd>().create(ia, min_qlen, streams);
+  ia.adopt(*evd);
   if (auto opened = evd->open_queues(min_qlen); !opened) {
+    ia.disown(*evd);
     arena<Evd>().destroy(evd, ia.tables().dead);
     return tl::unexpected(opened.error());
   }
-  ia.adopt(*evd);
   return evd;
 }
 
@@ -84,10 +87,11 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
   if (!cq_) return fail_errno(errno);
-  qlen_ = static_cast<uint32_t>(cq_->cqe);
-  // Twice the CQ, so that forgetting an endpoint can empty the CQ however many completions wait here already.
-  pending_mask_ = std::bit_ceil(2 * std::max<uint32_t>(qlen_, kBatch)) - 1;
-  pending_ = std::make_unique<ibv_wc[]>(pending_mask_ + 1);
+  // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
+  // empty the CQ.
+  pending_mask_ = std::bit_ceil(qlen_ + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+  pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
+  if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
 }
 
@@ -100,6 +104,10 @@ Result<> Evd::free(Evd& evd) {
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
     evd.unacknowledged_ = 0;
     if (int error = verbs::destroy(evd.cq_)) return fail_errno(error);
+  }
+  // Nobody else knows of a request that was not dequeued.
+  for (Event event; evd.software_.pop(event);) {
+    if (event.kind == EventKind::kConnectionRequest) (void)Cr::free(*event.cr.cr);
   }
   ia.disown(evd);
   arena<Evd>().destroy(&evd, ia.tables().dead);
@@ -150,7 +158,7 @@ bool Evd::refill() {
   for (;;) {
     const uint32_t at = pending_head_ & pending_mask_;
     const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
-    const int capacity = std::min<int>(kBatch, static_cast<int>(room));
+    const int capacity = static_cast<int>(std::min(kBatch, room));
     if (capacity == 0) return false;
     const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
     if (count < 0) cq_broken_ = true;
@@ -194,11 +202,11 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
 
 void Evd::reap() {
   std::lock_guard guard(data_mutex_);
-  while (refill()) {
+  while (pending_head_ - pending_tail_ < qlen_ && refill()) {
   }
 }
 
-void Evd::forget(const Ep& ep) {
+void Evd::forget_completions(const Ep& ep) {
   std::lock_guard guard(data_mutex_);
   const auto of_ep = [&ep](const ibv_wc& completion) {
     return reinterpret_cast<const Cookie*>(completion.wr_id)->ep == &ep;
@@ -211,6 +219,10 @@ void Evd::forget(const Ep& ep) {
     if (!of_ep(completion)) pending_[kept++ & pending_mask_] = completion;
   }
   pending_head_ = kept;
+}
+
+void Evd::forget(const Ep& ep) {
+  forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
     switch (event.kind) {
       case EventKind::kEstablished:
@@ -226,11 +238,6 @@ void Evd::forget(const Ep& ep) {
         return false;
     }
   });
-}
-
-void Evd::forget(const Cr& cr) {
-  software_.remove_if(
-      [&cr](const Event& event) { return event.kind == EventKind::kConnectionRequest && event.cr.cr == &cr; });
 }
 
 void Evd::set_waitable(bool waitable) {

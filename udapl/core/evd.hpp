@@ -41,7 +41,8 @@ class Evd : public Object {
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
-  // INVALID_STATE while an object reports to this EVD or a thread waits. The caller holds the control mutex.
+  // INVALID_STATE while an object reports to this EVD or a thread waits. Connection requests that were never dequeued
+  // go with it. The caller holds the control mutex.
   static Result<> free(Evd& evd);
 
   uint32_t qlen() const { return qlen_; }
@@ -65,10 +66,12 @@ class Evd : public Object {
   void abort();
   bool has_waiter() const { return waiter_.load(std::memory_order_acquire); }
 
-  // Forgets all completions and events of an endpoint whose queue pair is gone.
+  // Forgets the completions of an endpoint whose queue pair is gone.
+  void forget_completions(const Ep& ep);
+  // The same, and what was reported about its connection: the endpoint itself goes.
   void forget(const Ep& ep);
-  void forget(const Cr& cr);
-  // Takes what the hardware has completed off the CQ, without delivering it.
+  // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
+  // wait.
   void reap();
 
  private:
@@ -84,7 +87,7 @@ class Evd : public Object {
   bool arm(uint32_t threshold);
   void wake();
 
-  uint32_t qlen_;
+  const uint32_t qlen_;
   const uint32_t streams_;
   bool cq_broken_ = false;
 

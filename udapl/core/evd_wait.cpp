@@ -54,6 +54,8 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
   bool slept = false;
   for (;;) {
+    // First, so that a thread that always finds events stops as well.
+    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     {
       std::lock_guard guard(data_mutex_);
       while (available() < threshold && refill()) {
@@ -64,19 +66,15 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
         spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
         return {};
       }
+      more = available();
       if (cq_broken_) return fail(Type::kInternalError);
     }
-    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     const int64_t now = now_ns();
-    if (now >= deadline) {
-      more = available();
-      return fail(Type::kTimeoutExpired);
-    }
+    if (now >= deadline) return fail(Type::kTimeoutExpired);
     if (now < spin_until) continue;
     slept = true;
     if (auto result = sleep(deadline, threshold); !result) {
-      more = available();
       if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
       return result;
     }

@@ -136,7 +136,7 @@ void Ia::report_evd_overflow(Evd& evd) {
   if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
 }
 
-void Ia::adopt(Object& object) {
+void Ia::insert(Object& object) {
   switch (object.kind()) {
     case Kind::kEp:
       eps_.insert(static_cast<Ep*>(&object));
@@ -203,25 +203,33 @@ void Ia::destroy_objects() {
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
-  destroy_all(crs_);
   destroy_all(psps_);
   destroy_all(regions_);
   destroy_all(pzs_);
+  give_up_async_evd();
+  // Other IAs that report to an EVD of this one report nowhere from now on.
+  arena<Ia>().for_each(Kind::kIa, [this](Ia& other) {
+    if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
+  });
+  destroy_all(evds_);
+  destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
+}
+
+void Ia::give_up_async_evd() {
   if (async_evd_) async_evd_->release();
   async_evd_ = nullptr;
-  destroy_all(evds_);
 }
 
 Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
-  const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-  const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() && ia.pzs_.empty() &&
-                     ia.evds_.size() == own_evds;
-  if (!empty && !abrupt) return fail(Type::kInvalidState, Subtype::kIaInUse);
-  for (const Evd* evd : ia.evds_) {
-    // Another IA still reports here: closing would pull the EVD from under it.
-    if (abrupt) break;
-    if (evd != ia.async_evd_ && evd->in_use()) return fail(Type::kInvalidState, Subtype::kIaInUse);
+  if (!abrupt) {
+    const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
+                       ia.pzs_.empty() && ia.evds_.size() == own_evds;
+    bool lent = false;
+    arena<Ia>().for_each(
+        Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
+    if (!empty || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
   auto& manager = ConnectionManager::instance();
   ia.destroy_objects();

@@ -42,7 +42,8 @@ class Ia : public Object {
 
   // Takes the control mutex itself. A failure is logged in one line where the return value cannot say why.
   static Result<Ia*> open(const IaOptions& options);
-  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left. Abrupt: destroys them all.
+  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left, or with another IA reporting to its
+  // asynchronous EVD. Abrupt: destroys them all.
   static Result<> close(Ia& ia, bool abrupt);
 
   const std::string& name() const { return options_.name; }
@@ -75,7 +76,17 @@ class Ia : public Object {
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
-  void adopt(Object& object);
+  // Makes the object one of this IA's, and destroys it when it throws std::bad_alloc: a constructor's last step.
+  template <class T>
+  void adopt(T& object) {
+    try {
+      insert(object);
+    } catch (...) {
+      disown(object);
+      arena<T>().destroy(&object, tables().dead);
+      throw;
+    }
+  }
   void disown(Object& object);
 
  private:
@@ -83,7 +94,9 @@ class Ia : public Object {
   explicit Ia(const IaOptions& options);
   Result<> open_device();
   Result<> query_coherence();
+  void insert(Object& object);
   void destroy_objects();
+  void give_up_async_evd();
 
   IaOptions options_;
   Settings settings_;

@@ -37,8 +37,8 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd) {
     return give_up(errno == EADDRINUSE ? Error{Type::kConnQualInUse} : Error{Type::kConnQualUnavailable});
   }
   psp->conn_qual_ = conn_qual ? conn_qual : ntohs(rdma_get_src_port(psp->id_.get()));
-  evd.acquire();
   ia.adopt(*psp);
+  evd.acquire();
   return psp;
 }
 

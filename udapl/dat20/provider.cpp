@@ -91,7 +91,7 @@ DAT_RETURN open(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* a
                              .thread_safe = thread_safe,
                              .tables = {&entry->table, &dead_table()}});
     if (!ia) return to_dat(ia.error());
-    const DAT_RETURN status = set_async_evd(**ia, async_qlen, async_evd);
+    const DAT_RETURN status = guarded([&] { return set_async_evd(**ia, async_qlen, async_evd); });
     if (status != DAT_SUCCESS) {
       (void)dat::Ia::close(**ia, true);
       return status;
