@@ -87,6 +87,7 @@ enum class Subtype : uint8_t {
   kIaInUse,
   kLmrInUse,
   kPzInUse,
+  kCnoInUse,
   // INVALID_ADDRESS
   kAddressUnsupported,
   kAddressUnreachable,

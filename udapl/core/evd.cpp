@@ -93,6 +93,7 @@ Result<> Evd::free(Evd& evd) {
   if (evd.in_use()) return fail(Type::kInvalidState, Subtype::kEvdInUse);
   if (evd.has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   Ia& ia = evd.ia();
+  evd.leave_cno();
   if (evd.cq_) {
     // A CQ waits for its notifications to be acknowledged.
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
@@ -114,7 +115,7 @@ bool Evd::post(Event event) {
     ia().report_evd_overflow(*this);
     return false;
   }
-  wake();
+  notify();
   return true;
 }
 
@@ -125,7 +126,7 @@ Result<> Evd::post_software(void* pointer) {
   event.evd = this;
   event.software = pointer;
   if (!software_.push(event)) return fail(Type::kQueueFull);
-  wake();
+  notify();
   return {};
 }
 
@@ -259,6 +260,13 @@ void Evd::abort() {
     wake();
     sched_yield();
   }
+}
+
+// After an event has been stored. A waiter that is not asleep looks once more before it sleeps or leaves.
+void Evd::notify() {
+  wake();
+  if (cno_.load(std::memory_order_seq_cst) && !waited_on()) [[unlikely]]
+    trigger_cno();
 }
 
 void Evd::wake() {

@@ -16,12 +16,14 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lock.hpp"
+#include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/software_queue.hpp"
 #include "udapl/core/unique_fd.hpp"
 
 namespace dapple::dat {
 
+class Cno;
 class Ep;
 
 // DAT_EVD_FLAGS.
@@ -64,7 +66,7 @@ class Evd : public Object {
   void set_waitable(bool waitable);
   // Ends a wait with DAT_ABORT; the EVD is about to go.
   void abort();
-  bool has_waiter() const { return waiter_.load(std::memory_order_acquire); }
+  bool has_waiter() const { return waiter_.load(std::memory_order_acquire) != Waiter::kNone; }
 
   // Forgets the completions of an endpoint whose queue pair is gone.
   void forget_completions(const Ep& ep);
@@ -72,6 +74,17 @@ class Evd : public Object {
   void forget(const Ep& ep);
   // Forgets the asynchronous errors of an object that goes.
   void forget_errors(const Object& object);
+  // The CNO that is told of events while nobody waits here, or null. The caller holds the control mutex for the first
+  // two.
+  Result<> set_cno(Cno* cno);
+  Result<> set_enabled(bool enabled);
+  Cno* cno() const { return cno_.load(std::memory_order_acquire); }
+  bool enabled() const;
+  // From the CNO's notifier, with its lock held: takes the notifications off the channel. True when the CNO is to tell
+  // of it. may_look: whether the caller may take completions off the CQ.
+  bool serve_channel(bool may_look);
+  NotifierLink& notifier_link() { return notifier_link_; }
+
   // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
   // wait.
   void reap();
@@ -81,13 +94,23 @@ class Evd : public Object {
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   Result<> open_queues(uint32_t min_qlen);
 
+  enum class Waiter : uint8_t { kNone, kWaiting, kLeaving };
+  // Whether a thread will still see what is stored now.
+  bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
   bool pop(Event& out);
   bool refill();
   void deliver(const ibv_wc& completion, Event& out);
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold);
   bool arm(uint32_t threshold);
   void wake();
+  void notify();
+  int channel_fd() const { return channel_ ? channel_->fd : -1; }
+  void trigger_cno();
+  void resume_cno(uint32_t known);
+  void notify_cno_of_more_than(uint32_t known);
+  void leave_cno();
 
   const uint32_t qlen_;
   const uint32_t streams_;
@@ -107,11 +130,17 @@ class Evd : public Object {
 
   SoftwareQueue software_;
   OptionalMutex data_mutex_;
-  std::atomic<bool> waiter_ = false;
+  std::atomic<Waiter> waiter_ = Waiter::kNone;
   std::atomic<bool> sleeping_ = false;
   std::atomic<bool> unwaitable_ = false;
   std::atomic<bool> aborted_ = false;
   int64_t spin_ns_;
+
+  // Before data_mutex_ in the order of locks. An EVD without a CNO never takes it on the data path.
+  mutable std::mutex cno_mutex_;
+  std::atomic<Cno*> cno_ = nullptr;
+  bool enabled_ = true;
+  NotifierLink notifier_link_;  // the notifier's
 };
 
 }  // namespace dapple::dat

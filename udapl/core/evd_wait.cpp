@@ -24,31 +24,27 @@ bool spinning_helps() {
   return several;
 }
 
-// Marks the EVD as having its one waiter.
-class WaiterMark {
- public:
-  explicit WaiterMark(std::atomic<bool>& flag) : flag_(flag), taken_(!flag.exchange(true)) {}
-  ~WaiterMark() {
-    if (taken_) flag_.store(false, std::memory_order_release);
-  }
-  WaiterMark(const WaiterMark&) = delete;
-  WaiterMark& operator=(const WaiterMark&) = delete;
-  bool taken() const { return taken_; }
-
- private:
-  std::atomic<bool>& flag_;
-  bool taken_;
-};
-
 }  // namespace
 
 Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
   more = 0;
   if (threshold < 1 || threshold > qlen_) return fail(Type::kInvalidParameter, Subtype::kArg3);
   if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-  WaiterMark mark(waiter_);
-  if (!mark.taken()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+  Waiter nobody = Waiter::kNone;
+  if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
+    return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+  }
+  auto result = wait_for_events(timeout_us, threshold, out, more);
+  if (cno_.load(std::memory_order_seq_cst)) [[unlikely]] {
+    // What comes from now on is the CNO's to tell.
+    waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
+    resume_cno(more);
+  }
+  waiter_.store(Waiter::kNone, std::memory_order_release);
+  return result;
+}
 
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
   const int64_t start = now_ns();
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
   int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "udapl/core/cno.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
@@ -158,6 +159,9 @@ void Ia::insert(Object& object) {
     case Kind::kEvd:
       evds_.insert(static_cast<Evd*>(&object));
       break;
+    case Kind::kCno:
+      cnos_.insert(static_cast<Cno*>(&object));
+      break;
     case Kind::kIa:
     case Kind::kNone:
       break;
@@ -185,6 +189,9 @@ void Ia::disown(Object& object) {
     case Kind::kEvd:
       evds_.erase(static_cast<Evd*>(&object));
       break;
+    case Kind::kCno:
+      cnos_.erase(static_cast<Cno*>(&object));
+      break;
     case Kind::kIa:
     case Kind::kNone:
       break;
@@ -192,7 +199,7 @@ void Ia::disown(Object& object) {
 }
 
 // In the order of dependence, so that no free can find its object in use.
-void Ia::destroy_objects() {
+void Ia::destroy_objects(Notifier::Threads& agents) {
   const auto destroy_all = [](auto& set) {
     using Pointer = typename std::remove_reference_t<decltype(set)>::value_type;
     while (!set.empty()) {
@@ -215,6 +222,10 @@ void Ia::destroy_objects() {
   });
   destroy_all(evds_);
   destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
+  while (!cnos_.empty()) {
+    Cno* cno = *cnos_.begin();
+    if (!Cno::free(*cno, true, agents)) cnos_.erase(cno);
+  }
 }
 
 void Ia::give_up_async_evd() {
@@ -229,17 +240,19 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
     const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
-                       ia.pzs_.empty() && ia.evds_.size() == own_evds;
+                       ia.pzs_.empty() && ia.cnos_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
     if (!empty || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
   auto& manager = ConnectionManager::instance();
-  ia.destroy_objects();
+  Notifier::Threads agents;
+  ia.destroy_objects(agents);
   manager.unwatch(ia.context());
   arena<Ia>().destroy(&ia, ia.tables().dead);
   manager.release(guard);
+  Notifier::join(agents);
   return {};
 }
 

@@ -18,11 +18,13 @@
 #include "udapl/core/event.hpp"
 #include "udapl/core/lmr_table.hpp"
 #include "udapl/core/named_attributes.hpp"
+#include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/settings.hpp"
 
 namespace dapple::dat {
 
+class Cno;
 class Cr;
 class Ep;
 class Evd;
@@ -96,7 +98,7 @@ class Ia : public Object {
   Result<> open_device(const IaParams& params, const sockaddr_storage& address);
   Result<> query_coherence();
   void insert(Object& object);
-  void destroy_objects();
+  void destroy_objects(Notifier::Threads& agents);
   void give_up_async_evd();
 
   IaOptions options_;
@@ -120,6 +122,7 @@ class Ia : public Object {
   std::unordered_set<Cr*> crs_;
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;
+  std::unordered_set<Cno*> cnos_;
 };
 
 }  // namespace dapple::dat

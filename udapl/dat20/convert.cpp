@@ -160,6 +160,8 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_LMR_IN_USE;
     case Subtype::kPzInUse:
       return DAT_INVALID_STATE_PZ_IN_USE;
+    case Subtype::kCnoInUse:
+      return DAT_INVALID_STATE_CNO_IN_USE;
     case Subtype::kAddressUnsupported:
       return DAT_INVALID_ADDRESS_UNSUPPORTED;
     case Subtype::kAddressUnreachable:
@@ -311,6 +313,8 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_PSP;
     case Kind::kCr:
       return DAT_HANDLE_TYPE_CR;
+    case Kind::kCno:
+      return DAT_HANDLE_TYPE_CNO;
     case Kind::kNone:
       break;
   }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/evd.hpp"
 
+#include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
@@ -17,13 +18,25 @@ static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG
               DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
 static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
 
+namespace {
+
+// A CNO argument that may be null; false if it is neither null nor a CNO of this IA.
+bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
+  if (handle == DAT_HANDLE_NULL) return true;
+  out = argument<dat::Cno>(handle, ia);
+  return out != nullptr;
+}
+
+}  // namespace
+
 DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
                       DAT_EVD_HANDLE* evd_handle) {
   constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (cno != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  dat::Cno* notified = nullptr;
+  if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!(flags & kStreams) || (flags & ~kStreams)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (min_qlen > ia->device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
@@ -31,6 +44,10 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
     std::lock_guard guard(dat::control_mutex());
     auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
     if (!evd) return to_dat(evd.error());
+    if (auto set = (*evd)->set_cno(notified); !set) {
+      (void)Evd::free(**evd);
+      return to_dat(set);
+    }
     *evd_handle = *evd;
     return kSuccess;
   });
@@ -44,9 +61,9 @@ DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD
   *param = {};
   param->ia_handle = consumer_handle(evd->ia());
   param->evd_qlen = static_cast<DAT_COUNT>(evd->qlen());
-  param->evd_state = static_cast<DAT_EVD_STATE>(DAT_EVD_STATE_ENABLED |
+  param->evd_state = static_cast<DAT_EVD_STATE>((evd->enabled() ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
                                                 (evd->waitable() ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE));
-  param->cno_handle = DAT_HANDLE_NULL;
+  param->cno_handle = evd->cno();
   param->evd_flags = static_cast<DAT_EVD_FLAGS>(evd->streams());
   return DAT_SUCCESS;
 }
@@ -96,6 +113,35 @@ DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
   evd->set_waitable(true);
   return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  dat::Cno* notified = nullptr;
+  if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_cno(notified));
+  });
+}
+
+DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_enabled(true));
+  });
+}
+
+DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_enabled(false));
+  });
 }
 
 DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {

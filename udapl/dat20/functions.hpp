@@ -39,6 +39,18 @@ Function<DAT_EVD_SET_UNWAITABLE_FUNC> evd_set_unwaitable;
 Function<DAT_EVD_CLEAR_UNWAITABLE_FUNC> evd_clear_unwaitable;
 Function<DAT_EVD_FREE_FUNC> evd_free;
 
+Function<DAT_EVD_MODIFY_CNO_FUNC> evd_modify_cno;
+Function<DAT_EVD_ENABLE_FUNC> evd_enable;
+Function<DAT_EVD_DISABLE_FUNC> evd_disable;
+
+Function<DAT_CNO_CREATE_FUNC> cno_create;
+Function<DAT_CNO_FD_CREATE_FUNC> cno_fd_create;
+Function<DAT_CNO_MODIFY_AGENT_FUNC> cno_modify_agent;
+Function<DAT_CNO_QUERY_FUNC> cno_query;
+Function<DAT_CNO_WAIT_FUNC> cno_wait;
+Function<DAT_CNO_TRIGGER_FUNC> cno_trigger;
+Function<DAT_CNO_FREE_FUNC> cno_free;
+
 Function<DAT_EP_CREATE_FUNC> ep_create;
 Function<DAT_EP_QUERY_FUNC> ep_query;
 Function<DAT_EP_GET_STATUS_FUNC> ep_get_status;

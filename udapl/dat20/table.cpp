@@ -90,6 +90,16 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.evd_set_unwaitable_func = evd_set_unwaitable;
   t.evd_clear_unwaitable_func = evd_clear_unwaitable;
   t.evd_free_func = evd_free;
+  t.evd_modify_cno_func = evd_modify_cno;
+  t.evd_enable_func = evd_enable;
+  t.evd_disable_func = evd_disable;
+  t.cno_create_func = cno_create;
+  t.cno_fd_create_func = cno_fd_create;
+  t.cno_modify_agent_func = cno_modify_agent;
+  t.cno_query_func = cno_query;
+  t.cno_wait_func = cno_wait;
+  t.cno_trigger_func = cno_trigger;
+  t.cno_free_func = cno_free;
   t.ep_create_func = ep_create;
   t.ep_query_func = ep_query;
   t.ep_get_status_func = ep_get_status;

@@ -96,6 +96,7 @@ const SubtypeRow kSubtypes[] = {
     {Subtype::kIaInUse, DAT_INVALID_STATE_IA_IN_USE},
     {Subtype::kLmrInUse, DAT_INVALID_STATE_LMR_IN_USE},
     {Subtype::kPzInUse, DAT_INVALID_STATE_PZ_IN_USE},
+    {Subtype::kCnoInUse, DAT_INVALID_STATE_CNO_IN_USE},
     {Subtype::kAddressUnsupported, DAT_INVALID_ADDRESS_UNSUPPORTED},
     {Subtype::kAddressUnreachable, DAT_INVALID_ADDRESS_UNREACHABLE},
     {Subtype::kAddressMalformed, DAT_INVALID_ADDRESS_MALFORMED},
@@ -191,6 +192,7 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(dat20::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
   CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+  CHECK_EQUAL(dat20::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
 }
 
 }  // namespace

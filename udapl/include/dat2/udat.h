@@ -242,8 +242,12 @@ extern DAT_RETURN DAT_API dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PR
 extern DAT_RETURN DAT_API dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle);
 extern DAT_RETURN DAT_API dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 extern DAT_RETURN DAT_API dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param);
-/* Blocks for at most `timeout` microseconds, then DAT_TIMEOUT_EXPIRED. */
+/*
+ * Blocks for at most `timeout` microseconds, then DAT_QUEUE_EMPTY. *evd_handle is a hint: others may have triggered
+ * too. It is DAT_HANDLE_NULL when the IA is closed or the last EVD of the CNO is freed.
+ */
 extern DAT_RETURN DAT_API dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle);
+/* dat_cno_wait() without the waiting: takes what has made the fd readable. */
 extern DAT_RETURN DAT_API dat_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE* evd_handle);
 extern DAT_RETURN DAT_API dat_cno_free(DAT_CNO_HANDLE cno_handle);
 

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// CNOs over EVDs of software events: waiting, agents, the descriptor, enabling and moving.
+#include "udapl/core/cno.hpp"
+
+#include <poll.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/udapl-core/fixture.hpp"
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/clock.hpp"
+
+using namespace dapple::dat;
+
+namespace {
+
+constexpr uint32_t kLong_us = 20'000'000;
+constexpr uint32_t kShort_us = 20'000;
+
+void post(Evd& evd) {
+  CHECK(evd.post_software(nullptr).has_value());
+}
+
+void drain(Evd& evd) {
+  for (Event event; evd.dequeue(event);) {
+  }
+}
+
+struct OpenCno {
+  explicit OpenCno(Ia& ia, const WaitAgent& agent = {}) : cno(Cno::create(ia, agent, false).value()) {}
+  ~OpenCno() {
+    Notifier::Threads agents;
+    CHECK(Cno::free(*cno, false, agents).has_value());
+    Notifier::join(agents);
+  }
+  Cno* cno;
+  std::shared_ptr<Notifier> notifier = cno->notifier();
+
+  bool got(const Evd& evd, uint32_t timeout_us = kLong_us) {
+    const auto found = notifier->wait(timeout_us);
+    return found && *found == &evd;
+  }
+  bool empty(uint32_t timeout_us = 0) {
+    const auto found = notifier->wait(timeout_us);
+    return !found && found.error() == Error{Type::kQueueEmpty};
+  }
+};
+
+struct Fixture {
+  no_device::OpenIa ia{true};
+  OpenCno cno{ia.get()};
+  no_device::OpenEvd open{ia.get(), 8};
+  no_device::OpenEvd open_other{ia.get(), 8};
+  Evd& evd = open.get();
+  Evd& other = open_other.get();
+  Fixture() {
+    CHECK(evd.set_cno(cno.cno).has_value());
+    CHECK(other.set_cno(cno.cno).has_value());
+  }
+};
+
+void cno_wait__names_each_evd_that_has_triggered() {
+  Fixture f;
+  CHECK(f.cno.empty());
+  post(f.other);
+  post(f.evd);
+  post(f.evd);
+  CHECK(f.cno.got(f.other));
+  CHECK(f.cno.got(f.evd));
+  CHECK(f.cno.empty());
+  post(f.evd);
+  CHECK(f.cno.got(f.evd));
+}
+
+void cno_wait__one_deadline_in_microseconds() {
+  Fixture f;
+  for (const uint32_t timeout_us : {0U, 1U, 1500U, kShort_us}) {
+    const int64_t start = now_ns();
+    CHECK(f.cno.empty(timeout_us));
+    CHECK(now_ns() - start >= int64_t{timeout_us} * 1000);
+  }
+}
+
+void cno_wait__wakes() {
+  Fixture f;
+  std::thread waiter([&] { CHECK(f.cno.got(f.evd)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  post(f.evd);
+  waiter.join();
+}
+
+void cno_wait__none_lost_between_threads() {
+  Fixture f;
+  constexpr int kEach = 5000;
+  std::thread posters[2];
+  Evd* evds[2] = {&f.evd, &f.other};
+  for (int p = 0; p < 2; ++p) {
+    posters[p] = std::thread([evd = evds[p]] {
+      for (int i = 0; i < kEach; ++i) {
+        while (!evd->post_software(nullptr)) std::this_thread::yield();
+      }
+    });
+  }
+  int taken = 0;
+  while (taken < 2 * kEach) {
+    const auto found = f.cno.notifier->wait(kLong_us);
+    CHECK(found.has_value());
+    if (!found) break;
+    for (Event event; (*found)->dequeue(event);) ++taken;
+  }
+  for (auto& poster : posters) poster.join();
+  CHECK_EQUAL(taken, 2 * kEach);
+}
+
+void evd_disable__triggers_nothing_until_enabled() {
+  Fixture f;
+  post(f.evd);
+  CHECK(f.evd.set_enabled(false).has_value());
+  post(f.evd);
+  CHECK(f.cno.empty(kShort_us));
+  CHECK(!f.evd.enabled());
+  CHECK(f.evd.set_enabled(true).has_value());
+  CHECK(f.cno.got(f.evd));  // of what came meanwhile
+  drain(f.evd);
+  CHECK(f.evd.set_enabled(false).has_value());
+  CHECK(f.evd.set_enabled(true).has_value());
+  CHECK(f.cno.empty());
+}
+
+void evd_modify_cno__moves() {
+  Fixture f;
+  OpenCno second(f.ia.get());
+  post(f.evd);
+  CHECK(f.evd.set_cno(second.cno).has_value());
+  CHECK(f.cno.empty());
+  CHECK(second.got(f.evd));
+  drain(f.evd);
+  post(f.evd);
+  CHECK(second.got(f.evd));
+  CHECK(f.cno.empty());
+  CHECK(f.evd.set_cno(nullptr).has_value());
+  post(f.evd);
+  CHECK(second.empty(kShort_us));
+  CHECK(f.evd.set_cno(second.cno).has_value());
+  CHECK(second.got(f.evd));
+  CHECK(f.evd.set_cno(nullptr).has_value());
+}
+
+void cno_free__while_evds_use_it() {
+  Fixture f;
+  Notifier::Threads agents;
+  const auto freed = Cno::free(*f.cno.cno, false, agents);
+  CHECK(!freed && freed.error() == (Error{Type::kInvalidState, Subtype::kCnoInUse}));
+}
+
+void evd_wait__comes_before_the_cno() {
+  Fixture f;
+  std::thread waiter([&] {
+    Event event{};
+    uint32_t more = 0;
+    CHECK(f.evd.wait(kLong_us, 1, event, more).has_value());
+  });
+  while (!f.evd.has_waiter()) std::this_thread::yield();
+  post(f.evd);
+  waiter.join();
+  CHECK(f.cno.empty());
+  post(f.evd);
+  CHECK(f.cno.got(f.evd));
+}
+
+// An event that meets a waiter on its way out is told by one or the other.
+void evd_wait__timing_out_loses_nothing() {
+  Fixture f;
+  for (int i = 0; i < 500; ++i) {
+    std::atomic<bool> seen = false;
+    std::thread waiter([&] {
+      Event event{};
+      uint32_t more = 0;
+      seen = f.evd.wait(static_cast<uint32_t>(i % 60), 1, event, more).has_value();
+    });
+    post(f.evd);
+    waiter.join();
+    if (seen) {
+      (void)f.cno.notifier->take();
+    } else {
+      CHECK(f.cno.got(f.evd));
+      drain(f.evd);
+    }
+  }
+}
+
+void cno__everybody_learns_that_the_last_evd_has_gone() {
+  no_device::OpenIa ia(true);
+  OpenCno cno(ia.get());
+  std::thread waiters[3];
+  {
+    no_device::OpenEvd open(ia.get(), 4);
+    no_device::OpenEvd disabled(ia.get(), 4);
+    CHECK(open.get().set_cno(cno.cno).has_value());
+    CHECK(disabled.get().set_enabled(false).has_value());
+    CHECK(disabled.get().set_cno(cno.cno).has_value());
+    for (auto& waiter : waiters) {
+      waiter = std::thread([&] {
+        const auto found = cno.notifier->wait(kLong_us);
+        CHECK(found && *found == nullptr);
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  for (auto& waiter : waiters) waiter.join();
+  CHECK(cno.empty());
+}
+
+void cno__closing_releases_waiters() {
+  no_device::OpenIa ia(true);
+  std::thread waiters[3];
+  {
+    OpenCno cno(ia.get());
+    for (auto& waiter : waiters) {
+      waiter = std::thread([notifier = cno.notifier] {
+        const auto found = notifier->wait(Evd::kInfinite);
+        CHECK(found && *found == nullptr);
+      });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  for (auto& waiter : waiters) waiter.join();
+}
+
+bool readable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return poll(&polled, 1, 0) == 1;
+}
+
+void cno_fd__is_readable_until_taken() {
+  Fixture f;
+  CHECK(!readable(f.cno.notifier->fd()));
+  post(f.evd);
+  post(f.other);
+  CHECK(readable(f.cno.notifier->fd()));
+  CHECK(f.cno.notifier->take().value() == &f.evd);
+  CHECK(readable(f.cno.notifier->fd()));
+  CHECK(f.cno.notifier->take().value() == &f.other);
+  CHECK(!readable(f.cno.notifier->fd()));
+  const auto none = f.cno.notifier->take();
+  CHECK(!none && none.error() == Error{Type::kQueueEmpty});
+}
+
+struct Calls {
+  std::mutex mutex;
+  std::vector<void*> evds;
+  std::thread::id thread;
+  static void record(void* self, void* evd) {
+    auto& calls = *static_cast<Calls*>(self);
+    std::lock_guard guard(calls.mutex);
+    calls.evds.push_back(evd);
+    calls.thread = std::this_thread::get_id();
+  }
+  WaitAgent agent() { return {record, this}; }
+  size_t count() {
+    std::lock_guard guard(mutex);
+    return evds.size();
+  }
+  bool reach(size_t wanted) {
+    const int64_t deadline = now_ns() + 20'000'000'000;
+    while (count() < wanted && now_ns() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return count() == wanted;
+  }
+};
+
+void cno_agent__is_called_on_a_thread_of_ours_for_each() {
+  Calls calls;
+  no_device::OpenIa ia(true);
+  OpenCno cno(ia.get(), calls.agent());
+  {
+    no_device::OpenEvd open(ia.get(), 8);
+    CHECK(open.get().set_cno(cno.cno).has_value());
+    post(open.get());
+    CHECK(calls.reach(1));
+    drain(open.get());
+    post(open.get());
+    CHECK(calls.reach(2));
+    CHECK(calls.evds[0] == &open.get() && calls.evds[1] == &open.get());
+    CHECK(calls.thread != std::this_thread::get_id());
+  }
+  CHECK(calls.reach(3));  // the last EVD has gone
+  CHECK(calls.evds[2] == nullptr);
+}
+
+void cno_agent__and_a_waiter_both_learn() {
+  Calls calls;
+  no_device::OpenIa ia(true);
+  OpenCno cno(ia.get(), calls.agent());
+  no_device::OpenEvd open(ia.get(), 8);
+  CHECK(open.get().set_cno(cno.cno).has_value());
+  std::thread waiter([&] { CHECK(cno.got(open.get())); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  post(open.get());
+  waiter.join();
+  CHECK(calls.reach(1));
+}
+
+void cno_modify_agent__takes_over_and_leaves() {
+  Calls first;
+  Calls second;
+  Fixture f;
+  f.cno.notifier->set_agent(first.agent());
+  post(f.evd);
+  CHECK(first.reach(1));
+  f.cno.notifier->set_agent(second.agent());
+  post(f.evd);
+  CHECK(second.reach(1));
+  CHECK_EQUAL(first.count(), 1);
+  std::thread waiter([&] { CHECK(f.cno.got(f.evd)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  f.cno.notifier->set_agent({});
+  post(f.evd);
+  waiter.join();
+  CHECK_EQUAL(second.count(), 1);
+  CHECK(f.cno.notifier->agent().function == nullptr);
+}
+
+// What an agent may do: anything, its own CNO's end included.
+struct Suicide {
+  Cno* cno = nullptr;
+  Evd* evd = nullptr;
+  std::atomic<bool> done = false;
+  static void run(void* self, void* evd) {
+    auto& it = *static_cast<Suicide*>(self);
+    if (!evd) return;
+    Notifier::Threads agents;
+    CHECK(it.evd->set_cno(nullptr).has_value());
+    CHECK(Cno::free(*it.cno, false, agents).has_value());
+    Notifier::join(agents);
+    it.done = true;
+  }
+};
+
+void cno_agent__may_free_its_cno() {
+  Suicide suicide;
+  no_device::OpenIa ia(true);
+  no_device::OpenEvd open(ia.get(), 8);
+  suicide.evd = &open.get();
+  suicide.cno = Cno::create(ia.get(), {}, false).value();
+  CHECK(open.get().set_cno(suicide.cno).has_value());
+  suicide.cno->notifier()->set_agent({Suicide::run, &suicide});
+  post(open.get());
+  while (!suicide.done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(cno_wait__names_each_evd_that_has_triggered),
+      TEST(cno_wait__one_deadline_in_microseconds),
+      TEST(cno_wait__wakes),
+      TEST(cno_wait__none_lost_between_threads),
+      TEST(evd_disable__triggers_nothing_until_enabled),
+      TEST(evd_modify_cno__moves),
+      TEST(cno_free__while_evds_use_it),
+      TEST(evd_wait__comes_before_the_cno),
+      TEST(evd_wait__timing_out_loses_nothing),
+      TEST(cno__everybody_learns_that_the_last_evd_has_gone),
+      TEST(cno__closing_releases_waiters),
+      TEST(cno_fd__is_readable_until_taken),
+      TEST(cno_agent__is_called_on_a_thread_of_ours_for_each),
+      TEST(cno_agent__and_a_waiter_both_learn),
+      TEST(cno_modify_agent__takes_over_and_leaves),
+      TEST(cno_agent__may_free_its_cno),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

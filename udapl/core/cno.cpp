@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/cno.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+Cno::Cno(Ia& ia, std::shared_ptr<Notifier> notifier, bool has_fd)
+    : Object(ia.tables().live, kKind, &ia), notifier_(std::move(notifier)), has_fd_(has_fd) {}
+
+Result<Cno*> Cno::create(Ia& ia, const WaitAgent& agent, bool has_fd) {
+  auto notifier = Notifier::create(ia.thread_safe());
+  if (!notifier) return tl::unexpected(notifier.error());
+  Cno* cno = arena<Cno>().create(ia, *notifier, has_fd);
+  ia.adopt(*cno);
+  if (!agent.function) return cno;
+  try {
+    (*notifier)->set_agent(agent);
+  } catch (const std::system_error&) {
+    ia.disown(*cno);
+    arena<Cno>().destroy(cno, ia.tables().dead);
+    return fail(Type::kInsufficientResources, Subtype::kErrorHandler);
+  }
+  return cno;
+}
+
+Result<> Cno::free(Cno& cno, bool tell_agent, Notifier::Threads& agents) {
+  if (cno.in_use()) return fail(Type::kInvalidState, Subtype::kCnoInUse);
+  cno.notifier_->close(tell_agent, agents);
+  Ia& ia = cno.ia();
+  ia.disown(cno);
+  arena<Cno>().destroy(&cno, ia.tables().dead);
+  return {};
+}
+
+}  // namespace dapple::dat

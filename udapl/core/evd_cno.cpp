@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An EVD and its CNO. While the EVD is enabled and nobody waits on it, its CQ is armed and its channel is in the CNO's
+// set; whoever takes a notification off the channel arms the CQ again before the CNO is told, so that every completion
+// either came before the telling or notifies anew.
+#include "udapl/core/cno.hpp"
+#include "udapl/core/evd.hpp"
+
+namespace dapple::dat {
+
+Result<> Evd::set_cno(Cno* cno) {
+  std::unique_lock lock(cno_mutex_);
+  Cno* const before = cno_.load(std::memory_order_relaxed);
+  if (cno == before) return {};
+  if (before && enabled_) before->notifier()->unwatch(*this, channel_fd());
+  if (cno && enabled_) {
+    if (auto watched = cno->notifier()->watch(*this, channel_fd()); !watched) {
+      if (before) (void)before->notifier()->watch(*this, channel_fd());  // it had room for us a moment ago
+      return watched;
+    }
+  }
+  if (cno) {
+    cno->notifier()->add_user();
+    cno->acquire();
+  }
+  if (before) {
+    before->notifier()->drop_user(false);
+    before->release();
+  }
+  cno_.store(cno, std::memory_order_seq_cst);
+  if (cno && enabled_) notify_cno_of_more_than(0);
+  return {};
+}
+
+void Evd::leave_cno() {
+  std::unique_lock lock(cno_mutex_);
+  Cno* const cno = cno_.load(std::memory_order_relaxed);
+  if (!cno) return;
+  if (enabled_) cno->notifier()->unwatch(*this, channel_fd());
+  cno->notifier()->drop_user(true);
+  cno->release();
+  cno_.store(nullptr, std::memory_order_seq_cst);
+}
+
+Result<> Evd::set_enabled(bool enabled) {
+  std::unique_lock lock(cno_mutex_);
+  if (enabled == enabled_) return {};
+  if (Cno* const cno = cno_.load(std::memory_order_relaxed)) {
+    if (!enabled) {
+      cno->notifier()->unwatch(*this, channel_fd());
+    } else if (auto watched = cno->notifier()->watch(*this, channel_fd()); !watched) {
+      return watched;
+    }
+  }
+  enabled_ = enabled;
+  if (enabled) notify_cno_of_more_than(0);
+  return {};
+}
+
+bool Evd::enabled() const {
+  std::lock_guard lock(cno_mutex_);
+  return enabled_;
+}
+
+void Evd::trigger_cno() {
+  std::lock_guard lock(cno_mutex_);
+  Cno* const cno = cno_.load(std::memory_order_relaxed);
+  if (cno && enabled_) cno->notifier()->trigger(*this);
+}
+
+void Evd::resume_cno(uint32_t known) {
+  std::lock_guard lock(cno_mutex_);
+  if (enabled_) notify_cno_of_more_than(known);
+}
+
+// Arms the CQ, then looks: an event from before the arming notifies nobody else. cno_mutex_ is held.
+void Evd::notify_cno_of_more_than(uint32_t known) {
+  Cno* const cno = cno_.load(std::memory_order_relaxed);
+  if (!cno) return;
+  bool more = false;
+  {
+    std::lock_guard guard(data_mutex_);
+    if (cq_ && ibv_req_notify_cq(cq_.get(), 0)) cq_broken_ = true;
+    while (available() <= known && refill()) {
+    }
+    more = available() > known;
+  }
+  if (more) cno->notifier()->trigger(*this);
+}
+
+bool Evd::serve_channel(bool may_look) {
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  unsigned int notifications = 0;
+  while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++notifications;
+  if (notifications == 0) return false;
+  ibv_ack_cq_events(cq_.get(), notifications);
+  if (waited_on()) {
+    // Meant for it: a thread that waits here comes before the CNO, and arms the CQ itself.
+    wake();
+    return false;
+  }
+  if (ibv_req_notify_cq(cq_.get(), 0) || !may_look) return true;
+  std::lock_guard guard(data_mutex_);
+  while (available() == 0 && refill()) {
+  }
+  return available() > 0;
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What is behind a CNO: an epoll set of the completion channels of its EVDs and of an eventfd that stands for events
+// made by software. The set's own descriptor is readable while there is something to take, so it serves waiters, the
+// agent's thread and a consumer's poll() alike.
+//
+// Threads: internally locked. Lives on, closed, while a thread is still in a call. Order of locks: an EVD's cno_mutex_,
+// this one's, an EVD's data path mutex.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "udapl/core/error.hpp"
+#include "udapl/core/unique_fd.hpp"
+
+namespace dapple::dat {
+
+class Evd;
+
+// DAT_OS_WAIT_PROXY_AGENT. No agent: function is null.
+struct WaitAgent {
+  void (*function)(void* instance_data, void* evd) = nullptr;
+  void* instance_data = nullptr;
+};
+
+// An EVD's place in the list of those that have triggered.
+struct NotifierLink {
+  Evd* next = nullptr;
+  bool triggered = false;
+};
+
+class Notifier : public std::enable_shared_from_this<Notifier> {
+ public:
+  // Joins what close() has left; nothing in a child of fork(), where those threads do not exist.
+  using Threads = std::list<std::thread>;
+  static void join(Threads& threads);
+
+  // thread_safe: whether an EVD may be looked into from the agent's thread.
+  static Result<std::shared_ptr<Notifier>> create(bool thread_safe);
+
+  int fd() const { return set_.get(); }
+  WaitAgent agent() const;
+  // Starts the agent's thread when there is a first agent. Returns once no call of the former one is running, unless it
+  // is that call which changes the agent. Throws std::system_error when no thread can be had.
+  void set_agent(const WaitAgent& agent);
+
+  // Counts the EVDs. freed: when the last one is freed, all who wait learn it.
+  void add_user();
+  void drop_user(bool freed);
+  // Between the two the EVD may trigger. channel_fd -1: an EVD without completions. What it has triggered is forgotten
+  // at the end.
+  Result<> watch(Evd& evd, int channel_fd);
+  void unwatch(Evd& evd, int channel_fd);
+  void trigger(Evd& evd);
+
+  // timeout in microseconds. The EVD that has triggered; null when the CNO or the last of its EVDs has gone.
+  // QUEUE_EMPTY when time is up (uDAPL 1.2 dat_cno_wait; not TIMEOUT_EXPIRED).
+  Result<Evd*> wait(uint32_t timeout_us);
+  // The same without waiting.
+  Result<Evd*> take();
+
+  // Releases all waiters; the agent hears of it if told to. Its thread ends and goes to threads, to be joined without
+  // any lock held; one that calls this itself is left alone.
+  void close(bool tell_agent, Threads& threads);
+
+ private:
+  struct Private {};
+
+ public:
+  Notifier(Private, bool thread_safe) : thread_safe_(thread_safe) {}
+
+ private:
+  void collect(bool may_look);
+  void push(Evd& evd);
+  Evd* pop();
+  void renew();
+  void settle();
+  void run_agent();
+  void call_agent(std::unique_lock<std::mutex>& lock, Evd* evd);
+
+  const bool thread_safe_;
+  mutable std::mutex mutex_;
+  UniqueFd set_;
+  UniqueFd triggered_fd_;  // in set_; readable while the list below is not empty
+  Evd* first_ = nullptr;
+  Evd* last_ = nullptr;
+  uint32_t users_ = 0;  // EVDs
+  bool closed_ = false;
+
+  // Waiters sleep on set_ while there is no agent, and on pass_fd_ always: there they get what the agent's thread has
+  // taken, and learn that something has changed.
+  UniqueFd pass_fd_;
+  Evd* passed_ = nullptr;
+  uint32_t waiters_ = 0;
+  uint32_t stale_ = 0;           // waiters that have not seen the current epoch
+  uint64_t epoch_ = 0;           // counts changes that every waiter must see
+  uint64_t deserted_epoch_ = 0;  // of the last time that the last EVD was freed
+
+  WaitAgent agent_;
+  UniqueFd agent_fd_;  // wakes the agent's thread when something changes
+  Threads agent_thread_;
+  std::thread::id agent_id_;
+  pid_t agent_pid_ = 0;
+  bool calling_ = false;
+  bool tell_deserted_ = false;
+  bool told_ = false;  // that nothing is left to tell
+  bool tell_closed_ = false;
+  std::condition_variable called_;
+};
+
+}  // namespace dapple::dat
