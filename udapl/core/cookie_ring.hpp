@@ -29,7 +29,8 @@ struct Cookie {
   uint32_t sequence;  // position in the ring's endless count
   uint16_t num_segments;
   DtoOperation operation;
-  bool suppressed;  // a success is not delivered to the consumer
+  bool suppressed;   // a success is not delivered to the consumer
+  bool unsignalled;  // a success wakes nobody
 };
 
 class CookieRing {

@@ -42,7 +42,27 @@ Result<> check(const Ia& ia, const EpAttr& attr) {
       max_request_segments(attr) <= max_sge && attr.max_rdma_read_in <= static_cast<uint32_t>(device.max_qp_rd_atom) &&
       attr.max_rdma_read_out <= static_cast<uint32_t>(device.max_qp_init_rd_atom);
   if (!fits) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if ((attr.recv_completion_flags | attr.request_completion_flags) & ~uint32_t{kAllCompletionFlags}) {
+    return fail(Type::kInvalidParameter, Subtype::kArg6);
+  }
   return {};
+}
+
+EvdConfig recv_config(const EpAttr& attr) {
+  if (attr.recv_completion_flags & kSolicitedWait) return EvdConfig::kSolicited;
+  return attr.recv_completion_flags & kEvdThreshold ? EvdConfig::kThreshold : EvdConfig::kNotify;
+}
+
+Subtype conflict_with(EvdConfig config) {
+  switch (config) {
+    case EvdConfig::kSolicited:
+      return Subtype::kEvdConfigSolicited;
+    case EvdConfig::kThreshold:
+      return Subtype::kEvdConfigThreshold;
+    case EvdConfig::kNotify:
+      break;
+  }
+  return Subtype::kEvdConfig;
 }
 
 }  // namespace
@@ -67,7 +87,16 @@ Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted)
     return tl::unexpected(qp.error());
   }
   ep->qp_ = std::move(*qp);
-  ia.adopt(*ep);
+  if (evds.recv && !evds.recv->configure(recv_config(attr))) {
+    arena<Ep>().destroy(ep, ia.tables().dead);
+    return fail(Type::kInvalidState, conflict_with(evds.recv->config()));
+  }
+  try {
+    ia.adopt(*ep);
+  } catch (...) {
+    if (evds.recv) evds.recv->unconfigure();
+    throw;
+  }
   pz.acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
@@ -133,6 +162,7 @@ Result<> Ep::free(Ep& ep) {
     if (evd) evd->forget(ep);
   }
   manager.forget(ep);
+  if (ep.evds_.recv) ep.evds_.recv->unconfigure();
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->release();
   }

@@ -22,6 +22,11 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
+// uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP that was made for it.
+uint32_t allowed_flags(uint32_t ep_flags) {
+  return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
+}
+
 void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool device_writes) {
   for (const ibv_sge& segment : segments) {
     const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
@@ -41,7 +46,7 @@ Result<> Ep::check_can_request() const {
 
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (flags & ~allowed_flags(attr_.recv_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg5);
   if (!evds_.recv) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
   std::lock_guard guard(post_mutex_);
@@ -53,6 +58,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.ep = this;
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
+  cookie.unsignalled = flags & kUnsignalled;
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
 
   ibv_recv_wr wr{};
@@ -70,7 +76,7 @@ Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint3
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
   if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg5);
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
@@ -95,7 +101,7 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg6);
   // uDAPL 2.0 6.6.21: more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
@@ -108,7 +114,7 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg6);
   // Verbs reads as much as the local segments hold: it must all be there.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
@@ -137,6 +143,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.ep = this;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
+  cookie.unsignalled = flags & kUnsignalled;
 
   const bool reads = operation == DtoOperation::kRdmaRead;
   // Every so often a suppressed request is signalled after all, or its slot would never come back.

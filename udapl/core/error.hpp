@@ -88,6 +88,10 @@ enum class Subtype : uint8_t {
   kLmrInUse,
   kPzInUse,
   kCnoInUse,
+  kEvdConfigSolicited,
+  kEvdConfigThreshold,
+  kHandleSrq,
+  kSrqInUse,
   // INVALID_ADDRESS
   kAddressUnsupported,
   kAddressUnreachable,

@@ -83,10 +83,28 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!cq_) return fail_errno(errno);
   // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
   // empty the CQ.
-  pending_mask_ = std::bit_ceil(qlen_ + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+  pending_mask_ = pending_mask_for(qlen());
   pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
   if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
+}
+
+uint32_t Evd::pending_mask_for(uint32_t qlen) const {
+  return std::bit_ceil(qlen + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+}
+
+bool Evd::configure(EvdConfig config) {
+  if (configured_ && config != config_) return false;
+  ++configured_;
+  config_ = config;
+  solicited_only_.store(config == EvdConfig::kSolicited, std::memory_order_relaxed);
+  return true;
+}
+
+void Evd::unconfigure() {
+  if (--configured_ != 0) return;
+  config_ = EvdConfig::kNotify;
+  solicited_only_.store(false, std::memory_order_relaxed);
 }
 
 Result<> Evd::free(Evd& evd) {
@@ -165,6 +183,7 @@ bool Evd::refill() {
       const bool delivers = !cookie.suppressed || completion.status != IBV_WC_SUCCESS;
       cookie.ep->completed(cookie, completion.status, delivers);
       if (!delivers) continue;
+      if (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS) ++signals_;
       if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
       ++kept;
     }
@@ -197,7 +216,7 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
 
 void Evd::reap() {
   std::lock_guard guard(data_mutex_);
-  while (pending_head_ - pending_tail_ < qlen_ && refill()) {
+  while (pending_head_ - pending_tail_ < qlen() && refill()) {
   }
 }
 

@@ -36,6 +36,9 @@ enum EvdStream : uint32_t {
   kEvdAsync = 0x100,
 };
 
+// DAT_EVD_STATE_CONFIG_*: which receive completions notify.
+enum class EvdConfig : uint8_t { kNotify, kSolicited, kThreshold };
+
 class Evd : public Object {
  public:
   static constexpr Kind kKind = Kind::kEvd;
@@ -47,7 +50,7 @@ class Evd : public Object {
   // go with it. The caller holds the control mutex.
   static Result<> free(Evd& evd);
 
-  uint32_t qlen() const { return qlen_; }
+  uint32_t qlen() const { return qlen_.load(std::memory_order_relaxed); }
   uint32_t streams() const { return streams_; }
   bool has(uint32_t streams) const { return (streams_ & streams) == streams; }
   bool waitable() const { return !unwaitable_.load(std::memory_order_relaxed); }
@@ -62,6 +65,16 @@ class Evd : public Object {
   Result<> dequeue(Event& out);
   // timeout in microseconds. more: events left after this one, also on TIMEOUT_EXPIRED.
   Result<> wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
+
+  // INVALID_STATE when more events wait than would fit, or the CQ cannot be shrunk to so few entries. Traffic may flow.
+  // The caller holds the control mutex. Throws std::bad_alloc.
+  Result<> resize(uint32_t min_qlen);
+
+  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. False when others want it otherwise. The
+  // caller holds the control mutex.
+  [[nodiscard]] bool configure(EvdConfig config);
+  void unconfigure();
+  EvdConfig config() const { return config_; }
 
   void set_waitable(bool waitable);
   // Ends a wait with DAT_ABORT; the EVD is about to go.
@@ -102,8 +115,14 @@ class Evd : public Object {
   bool refill();
   void deliver(const ibv_wc& completion, Event& out);
   Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
-  Result<> sleep(int64_t deadline_ns, uint32_t threshold);
-  bool arm(uint32_t threshold);
+  Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
+  bool arm(uint32_t threshold, uint32_t signals);
+  bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
+  int request_notification() {
+    return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
+  }
+  uint32_t pending_mask_for(uint32_t qlen) const;
+  Result<> resize_cq(uint32_t min_qlen);
   void wake();
   void notify();
   int channel_fd() const { return channel_ ? channel_->fd : -1; }
@@ -112,7 +131,7 @@ class Evd : public Object {
   void notify_cno_of_more_than(uint32_t known);
   void leave_cno();
 
-  const uint32_t qlen_;
+  std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
   bool cq_broken_ = false;
 
@@ -127,6 +146,12 @@ class Evd : public Object {
   uint32_t pending_mask_ = 0;
   uint32_t pending_head_ = 0;
   uint32_t pending_tail_ = 0;
+  uint32_t signals_ = 0;      // completions taken off the CQ that may wake somebody
+  uint32_t cno_signals_ = 0;  // of these, those the CNO has been told of
+
+  EvdConfig config_ = EvdConfig::kNotify;
+  uint32_t configured_ = 0;  // EPs that agreed on it
+  std::atomic<bool> solicited_only_ = false;
 
   SoftwareQueue software_;
   OptionalMutex data_mutex_;

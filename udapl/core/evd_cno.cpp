@@ -4,6 +4,8 @@
 // An EVD and its CNO. While the EVD is enabled and nobody waits on it, its CQ is armed and its channel is in the CNO's
 // set; whoever takes a notification off the channel arms the CQ again before the CNO is told, so that every completion
 // either came before the telling or notifies anew.
+#include <utility>
+
 #include "udapl/core/cno.hpp"
 #include "udapl/core/evd.hpp"
 
@@ -81,7 +83,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
   bool more = false;
   {
     std::lock_guard guard(data_mutex_);
-    if (cq_ && ibv_req_notify_cq(cq_.get(), 0)) cq_broken_ = true;
+    if (cq_ && request_notification()) cq_broken_ = true;
     while (available() <= known && refill()) {
     }
     more = available() > known;
@@ -101,11 +103,12 @@ bool Evd::serve_channel(bool may_look) {
     wake();
     return false;
   }
-  if (ibv_req_notify_cq(cq_.get(), 0) || !may_look) return true;
+  if (request_notification() || !may_look) return true;
   std::lock_guard guard(data_mutex_);
-  while (available() == 0 && refill()) {
+  // What others have taken off the CQ counts in signals_ too, and may be gone again.
+  while ((available() == 0 || signals_ == cno_signals_) && refill()) {
   }
-  return available() > 0;
+  return std::exchange(cno_signals_, signals_) != signals_ && available() > 0;
 }
 
 }  // namespace dapple::dat

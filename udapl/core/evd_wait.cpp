@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
@@ -28,7 +29,7 @@ bool spinning_helps() {
 
 Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
   more = 0;
-  if (threshold < 1 || threshold > qlen_) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
   if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
   Waiter nobody = Waiter::kNone;
   if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
@@ -49,14 +50,21 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& ou
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
   int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
   bool slept = false;
+  bool looked = false;     // what is there when the call begins counts, whether it may wake somebody or not
+  bool last_look = false;  // and so does what is there when time is up
+  uint32_t signals = 0;
   for (;;) {
     // First, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     {
       std::lock_guard guard(data_mutex_);
-      while (available() < threshold && refill()) {
+      if (!looked) signals = signals_;
+      const auto satisfied = [&] {
+        return available() >= threshold && (!looked || last_look || heard(signals));
+      };
+      while (!satisfied() && refill()) {
       }
-      if (available() >= threshold && pop(out)) {
+      if (satisfied() && pop(out)) {
         more = available();
         // Spinning paid when it saw the event; otherwise try less of it next time.
         spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
@@ -64,13 +72,17 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& ou
       }
       more = available();
       if (cq_broken_) return fail(Type::kInternalError);
+      looked = true;
     }
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     const int64_t now = now_ns();
-    if (now >= deadline) return fail(Type::kTimeoutExpired);
+    if (now >= deadline) {
+      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
+      continue;
+    }
     if (now < spin_until) continue;
     slept = true;
-    if (auto result = sleep(deadline, threshold); !result) {
+    if (auto result = sleep(deadline, threshold, signals); !result) {
       if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
       return result;
     }
@@ -78,12 +90,12 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& ou
 }
 
 // Arms the CQ and looks once more. True when there is something to do before sleeping.
-bool Evd::arm(uint32_t threshold) {
+bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
-  if (available() >= threshold) return true;
+  if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
   const uint32_t before = pending_head_;
-  if (ibv_req_notify_cq(cq_.get(), 0)) {
+  if (request_notification()) {
     cq_broken_ = true;
     return true;
   }
@@ -91,14 +103,14 @@ bool Evd::arm(uint32_t threshold) {
   return pending_head_ != before || cq_broken_;
 }
 
-Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold) {
+Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
     std::atomic<bool>& sleeping;
     ~Awake() { sleeping.store(false, std::memory_order_seq_cst); }
   } awake{sleeping_};
-  if (arm(threshold)) return {};
+  if (arm(threshold, signals)) return {};
   if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
 
   pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_ ? channel_->fd : -1, POLLIN, 0}};

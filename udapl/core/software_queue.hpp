@@ -38,6 +38,17 @@ class SoftwareQueue {
     return true;
   }
 
+  // Takes the vector's room for its own. False, with nothing changed, when more events are stored than fit.
+  [[nodiscard]] bool resize(std::vector<Event>& room) {
+    std::lock_guard guard(mutex_);
+    const uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count > room.size()) return false;
+    for (uint32_t i = 0; i < count; ++i) room[i] = events_[(head_ + i) % events_.size()];
+    events_.swap(room);
+    head_ = 0;
+    return true;
+  }
+
   // Drops the events that match.
   template <class Match>
   void remove_if(Match match) {
@@ -53,10 +64,13 @@ class SoftwareQueue {
 
   // Readable without the lock: dequeueing an EVD that only completions reach costs no lock.
   uint32_t count() const { return count_.load(std::memory_order_seq_cst); }
-  uint32_t capacity() const { return static_cast<uint32_t>(events_.size()); }
+  uint32_t capacity() const {
+    std::lock_guard guard(mutex_);
+    return static_cast<uint32_t>(events_.size());
+  }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Event> events_;
   uint32_t head_ = 0;
   std::atomic<uint32_t> count_ = 0;

@@ -162,6 +162,14 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_PZ_IN_USE;
     case Subtype::kCnoInUse:
       return DAT_INVALID_STATE_CNO_IN_USE;
+    case Subtype::kEvdConfigSolicited:
+      return DAT_INVALID_STATE_EVD_CONFIG_SOLICITED;
+    case Subtype::kEvdConfigThreshold:
+      return DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD;
+    case Subtype::kHandleSrq:
+      return DAT_INVALID_HANDLE_SRQ;
+    case Subtype::kSrqInUse:
+      return DAT_INVALID_STATE_SRQ_IN_USE;
     case Subtype::kAddressUnsupported:
       return DAT_INVALID_ADDRESS_UNSUPPORTED;
     case Subtype::kAddressUnreachable:

@@ -115,6 +115,17 @@ DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
   return DAT_SUCCESS;
 }
 
+DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (min_qlen > evd->ia().device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->resize(static_cast<uint32_t>(min_qlen)));
+  });
+}
+
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);

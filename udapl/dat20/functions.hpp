@@ -39,6 +39,7 @@ Function<DAT_EVD_SET_UNWAITABLE_FUNC> evd_set_unwaitable;
 Function<DAT_EVD_CLEAR_UNWAITABLE_FUNC> evd_clear_unwaitable;
 Function<DAT_EVD_FREE_FUNC> evd_free;
 
+Function<DAT_EVD_RESIZE_FUNC> evd_resize;
 Function<DAT_EVD_MODIFY_CNO_FUNC> evd_modify_cno;
 Function<DAT_EVD_ENABLE_FUNC> evd_enable;
 Function<DAT_EVD_DISABLE_FUNC> evd_disable;

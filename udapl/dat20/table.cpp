@@ -90,6 +90,7 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.evd_set_unwaitable_func = evd_set_unwaitable;
   t.evd_clear_unwaitable_func = evd_clear_unwaitable;
   t.evd_free_func = evd_free;
+  t.evd_resize_func = evd_resize;
   t.evd_modify_cno_func = evd_modify_cno;
   t.evd_enable_func = evd_enable;
   t.evd_disable_func = evd_disable;

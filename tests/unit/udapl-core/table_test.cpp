@@ -52,7 +52,7 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(evd_enable);
   BUILT(evd_disable);
   BUILT(evd_wait);
-  UNBUILT(evd_resize);
+  BUILT(evd_resize);
   BUILT(evd_post_se);
   BUILT(evd_dequeue);
   BUILT(evd_free);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <bit>
+#include <new>
+
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+// The CQ keeps its identity, so queue pairs go on reporting to it while it changes its size.
+Result<> Evd::resize(uint32_t min_qlen) {
+  std::lock_guard guard(data_mutex_);
+  if (cq_) {
+    while (refill()) {
+    }
+  }
+  if (available() > min_qlen) return fail(Type::kInvalidState);
+  std::vector<Event> room(min_qlen);
+  if (cq_) {
+    if (auto resized = resize_cq(min_qlen); !resized) return resized;
+  }
+  // Only software's events can have come meanwhile.
+  if (!software_.resize(room)) return fail(Type::kInvalidState);
+  qlen_.store(min_qlen, std::memory_order_relaxed);
+  return {};
+}
+
+Result<> Evd::resize_cq(uint32_t min_qlen) {
+  const int before = cq_->cqe;
+  if (int error = ibv_resize_cq(cq_.get(), static_cast<int>(min_qlen))) {
+    if (error < 0) error = errno;
+    const bool fits = static_cast<uint32_t>(before) >= min_qlen;
+    // Not every device can; nor will one shrink below what has completed since the look above.
+    if (error == ENOSYS || error == EOPNOTSUPP) {
+      if (!fits) return fail(Type::kModelNotSupported);
+    } else {
+      return fits && error == EINVAL ? fail(Type::kInvalidState) : fail_errno(error);
+    }
+  }
+  const uint32_t mask = pending_mask_for(min_qlen);
+  if (mask <= pending_mask_) return {};
+  std::unique_ptr<ibv_wc[]> larger(new (std::nothrow) ibv_wc[mask + 1]);
+  if (!larger) {
+    ibv_resize_cq(cq_.get(), before);  // as it was, or harmlessly larger
+    return fail(Type::kInsufficientResources, Subtype::kMemory);
+  }
+  for (uint32_t i = pending_tail_; i != pending_head_; ++i) larger[i & mask] = pending_[i & pending_mask_];
+  pending_ = std::move(larger);
+  pending_mask_ = mask;
+  return {};
+}
+
+}  // namespace dapple::dat
