@@ -24,6 +24,7 @@ using Pd = std::unique_ptr<ibv_pd, Deleter<&ibv_dealloc_pd>>;
 using CompChannel = std::unique_ptr<ibv_comp_channel, Deleter<&ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, Deleter<&ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Deleter<&ibv_destroy_qp>>;
+using Srq = std::unique_ptr<ibv_srq, Deleter<&ibv_destroy_srq>>;
 using Mr = std::unique_ptr<ibv_mr, Deleter<&ibv_dereg_mr>>;
 
 // Destroys now; on failure the handle keeps the object. Returns 0 or an errno value.

@@ -21,6 +21,7 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/psp.hpp"
+#include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 
@@ -232,6 +233,14 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
       Evd* evd = arena<Evd>().find(event.element.cq->cq_context, Kind::kEvd);
       ibv_ack_async_event(&event);
       if (evd) evd->ia().report_evd_overflow(*evd);
+      return;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+      Srq* srq = arena<Srq>().find(event.element.srq->srq_context, Kind::kSrq);
+      const ibv_event_type type = event.event_type;
+      ibv_ack_async_event(&event);
+      if (srq) srq->on_device_event(type);
       return;
     }
     default:

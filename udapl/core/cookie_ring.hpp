@@ -22,10 +22,13 @@
 
 namespace dapple::dat {
 
+class Srq;
+
 struct Cookie {
   uint64_t user_cookie;
-  uint64_t length;  // bytes, over all segments
-  Ep* ep;
+  uint64_t length;    // bytes, over all segments
+  Ep* ep;             // of a receive on a shared queue: known once it has completed
+  Srq* srq;           // null: the request is in the ring of its EP
   uint32_t sequence;  // position in the ring's endless count
   uint16_t num_segments;
   DtoOperation operation;

@@ -8,6 +8,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -67,20 +68,23 @@ Subtype conflict_with(EvdConfig config) {
 
 }  // namespace
 
-Ep::Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr)
+Ep::Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
     : Object(ia.tables().live, kKind, &ia),
       pz_(pz),
+      srq_(srq),
       evds_(evds),
       attr_(attr),
       post_mutex_(ia.thread_safe()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
-      receives_(attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
+      receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
       client_(*this) {}
 
-Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted) {
+Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
   const EpAttr attr = with_defaults(ia, wanted);
   if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
-  Ep* ep = arena<Ep>().create(ia, pz, evds, attr);
+  // DEVIATION dat_ep_create_with_srq: one protection zone for both; the provider's attributes say so.
+  if (srq && &srq->pz() != &pz) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  Ep* ep = arena<Ep>().create(ia, pz, evds, attr, srq);
   auto qp = ep->create_qp();
   if (!qp) {
     arena<Ep>().destroy(ep, ia.tables().dead);
@@ -91,13 +95,23 @@ Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted)
     arena<Ep>().destroy(ep, ia.tables().dead);
     return fail(Type::kInvalidState, conflict_with(evds.recv->config()));
   }
+  const uint32_t qp_num = ep->qp_->qp_num;
+  try {
+    if (srq) srq->add(qp_num, *ep);
+  } catch (...) {
+    if (evds.recv) evds.recv->unconfigure();
+    arena<Ep>().destroy(ep, ia.tables().dead);
+    throw;
+  }
   try {
     ia.adopt(*ep);
   } catch (...) {
+    if (srq) srq->remove(qp_num);
     if (evds.recv) evds.recv->unconfigure();
     throw;
   }
   pz.acquire();
+  if (srq) srq->acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
@@ -118,6 +132,7 @@ Result<verbs::Qp> Ep::create_qp() {
   init.qp_type = IBV_QPT_RC;
   init.send_cq = send_cq;
   init.recv_cq = recv_cq;
+  init.srq = srq_ ? srq_->verbs_srq() : nullptr;
   init.cap.max_send_wr = std::max(1U, attr_.max_request_dtos);
   init.cap.max_recv_wr = std::max(1U, attr_.max_recv_dtos);
   init.cap.max_send_sge = std::max(1U, max_request_segments(attr_));
@@ -157,9 +172,14 @@ Result<> Ep::free(Ep& ep) {
   ep.set_state(EpState::kDisconnected);
   if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
   ep.id_.reset();
+  const uint32_t qp_num = ep.qp_->qp_num;
   if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
+  }
+  if (ep.srq_) {
+    ep.srq_->remove(qp_num);
+    ep.srq_->release();
   }
   manager.forget(ep);
   if (ep.evds_.recv) ep.evds_.recv->unconfigure();
@@ -180,11 +200,17 @@ Result<> Ep::reset() {
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
   auto fresh = create_qp();
   if (!fresh) return tl::unexpected(fresh.error());
-  if (int error = verbs::destroy(qp_)) return fail_errno(error);
+  const uint32_t old_num = qp_->qp_num;
+  if (srq_) srq_->add((*fresh)->qp_num, *this);
+  if (int error = verbs::destroy(qp_)) {
+    if (srq_) srq_->remove((*fresh)->qp_num);
+    return fail_errno(error);
+  }
   qp_ = std::move(*fresh);
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }
+  if (srq_) srq_->remove(old_num);
   ConnectionManager::instance().forget(*this);
   requests_.clear();
   receives_.clear();

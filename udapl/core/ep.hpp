@@ -27,6 +27,7 @@ namespace dapple::dat {
 
 class Evd;
 class Pz;
+class Srq;
 
 // DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
@@ -86,7 +87,8 @@ class Ep : public Object {
   static constexpr size_t kMaxAcceptData = 196;  // bytes
 
   // Life cycle. The caller holds the control mutex.
-  static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+  // With an srq, which needs a receive EVD, receives come from there.
+  static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr, Srq* srq = nullptr);
   // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
   static Result<> free(Ep& ep);
   // From DISCONNECTED to UNCONNECTED, with a fresh queue pair. Completions not delivered yet are dropped, connection
@@ -94,9 +96,12 @@ class Ep : public Object {
   Result<> reset();
 
   Pz& pz() const { return pz_; }
+  Srq* srq() const { return srq_; }
   const EpEvds& evds() const { return evds_; }
   const EpAttr& attr() const { return attr_; }
   EpState state() const { return state_.load(std::memory_order_acquire); }
+  // Receives posted to this EP and not dequeued yet.
+  uint32_t outstanding_receives() const { return receives_.head() - receives_.tail(); }
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
   const sockaddr* local_address() const;
@@ -141,7 +146,7 @@ class Ep : public Object {
 
  private:
   friend class Arena<Ep>;
-  Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+  Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   Result<verbs::Qp> create_qp();
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
@@ -180,6 +185,7 @@ class Ep : public Object {
   Error state_error() const;
 
   Pz& pz_;
+  Srq* const srq_;
   const EpEvds evds_;
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;

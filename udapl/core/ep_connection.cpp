@@ -205,12 +205,16 @@ void Ep::report(EventKind kind) {
 }
 
 void Ep::end_connection(EventKind kind) {
+  const bool was_up = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
   // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies.
   fail_qp();
   set_state(EpState::kDisconnected);
   report(kind);
+  // An EP that will take no more of a shared queue says so, as consumers know it from the InfiniBand event of the last
+  // work request. Said here rather than passed on, because not every device has that event.
+  if (srq_ && was_up) ia().report_async(EventKind::kAsyncEpBroken, *this, 0);
 }
 
 void Ep::keep_private_data(std::span<const uint8_t> data) {

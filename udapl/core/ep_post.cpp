@@ -11,6 +11,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -47,7 +48,7 @@ Result<> Ep::check_can_request() const {
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~allowed_flags(attr_.recv_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg5);
-  if (!evds_.recv) return fail(Type::kInvalidState);
+  if (!evds_.recv || srq_) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
   std::lock_guard guard(post_mutex_);
   if (receives_.full()) return fail(Type::kInsufficientResources);
@@ -56,6 +57,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.user_cookie = user_cookie;
   cookie.length = length;
   cookie.ep = this;
+  cookie.srq = nullptr;
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
@@ -141,6 +143,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.user_cookie = user_cookie;
   cookie.length = length;
   cookie.ep = this;
+  cookie.srq = nullptr;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
@@ -185,8 +188,10 @@ void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<
 }
 
 void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
-  CookieRing& ring = ring_of(cookie);
-  retire(ring, ring.finish(cookie, delivers));
+  if (!cookie.srq) [[likely]] {
+    CookieRing& ring = ring_of(cookie);
+    retire(ring, ring.finish(cookie, delivers));
+  }
   if (draining_.load(std::memory_order_acquire)) [[unlikely]]
     ConnectionManager::instance().notify(*this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
@@ -197,6 +202,8 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
 }
 
 void Ep::delivered(const Cookie& cookie) {
+  if (cookie.srq) [[unlikely]]
+    return cookie.srq->delivered(cookie);
   CookieRing& ring = ring_of(cookie);
   retire(ring, ring.deliver(cookie));
 }

@@ -13,6 +13,7 @@
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -179,7 +180,9 @@ bool Evd::refill() {
     uint32_t kept = 0;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
-      const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
+      auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+      if (cookie.srq) [[unlikely]]
+        cookie.srq->completed(cookie, completion.qp_num);
       const bool delivers = !cookie.suppressed || completion.status != IBV_WC_SUCCESS;
       cookie.ep->completed(cookie, completion.status, delivers);
       if (!delivers) continue;
@@ -230,7 +233,12 @@ void Evd::forget_completions(const Ep& ep) {
   uint32_t kept = pending_tail_;
   for (uint32_t i = pending_tail_; i != pending_head_; ++i) {
     const ibv_wc& completion = pending_[i & pending_mask_];
-    if (!of_ep(completion)) pending_[kept++ & pending_mask_] = completion;
+    if (!of_ep(completion)) {
+      pending_[kept++ & pending_mask_] = completion;
+      continue;
+    }
+    const auto& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
+    if (cookie.srq) cookie.srq->delivered(cookie);  // the queue lives on
   }
   pending_head_ = kept;
 }
@@ -261,6 +269,7 @@ void Evd::forget_errors(const Object& object) {
       case EventKind::kAsyncIaCatastrophic:
       case EventKind::kAsyncEpBroken:
       case EventKind::kAsyncProviderInternal:
+      case EventKind::kAsyncSrq:
         return event.async.object == &object;
       default:
         return false;

@@ -70,8 +70,8 @@ class Evd : public Object {
   // The caller holds the control mutex. Throws std::bad_alloc.
   Result<> resize(uint32_t min_qlen);
 
-  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. False when others want it otherwise. The
-  // caller holds the control mutex.
+  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. False when others want it otherwise.
+  // The caller holds the control mutex.
   [[nodiscard]] bool configure(EvdConfig config);
   void unconfigure();
   EvdConfig config() const { return config_; }

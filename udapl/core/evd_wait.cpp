@@ -59,9 +59,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& ou
     {
       std::lock_guard guard(data_mutex_);
       if (!looked) signals = signals_;
-      const auto satisfied = [&] {
-        return available() >= threshold && (!looked || last_look || heard(signals));
-      };
+      const auto satisfied = [&] { return available() >= threshold && (!looked || last_look || heard(signals)); };
       while (!satisfied() && refill()) {
       }
       if (satisfied() && pop(out)) {

@@ -29,6 +29,7 @@ enum class EventKind : uint8_t {
   kAsyncEpBroken,
   kAsyncProviderInternal,
   kSoftware,
+  kAsyncSrq,
 };
 
 // DAT_DTO_COMPLETION_STATUS; 1.2 and 2.0 agree on these values.

@@ -14,6 +14,7 @@
 #include "udapl/core/log.hpp"
 #include "udapl/core/psp.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 
@@ -162,6 +163,9 @@ void Ia::insert(Object& object) {
     case Kind::kCno:
       cnos_.insert(static_cast<Cno*>(&object));
       break;
+    case Kind::kSrq:
+      srqs_.insert(static_cast<Srq*>(&object));
+      break;
     case Kind::kIa:
     case Kind::kNone:
       break;
@@ -192,6 +196,9 @@ void Ia::disown(Object& object) {
     case Kind::kCno:
       cnos_.erase(static_cast<Cno*>(&object));
       break;
+    case Kind::kSrq:
+      srqs_.erase(static_cast<Srq*>(&object));
+      break;
     case Kind::kIa:
     case Kind::kNone:
       break;
@@ -212,6 +219,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
+  destroy_all(srqs_);
   destroy_all(psps_);
   destroy_all(regions_);
   destroy_all(pzs_);
@@ -240,7 +248,7 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
     const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
-                       ia.pzs_.empty() && ia.cnos_.empty() && ia.evds_.size() == own_evds;
+                       ia.pzs_.empty() && ia.cnos_.empty() && ia.srqs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });

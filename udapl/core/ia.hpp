@@ -30,6 +30,7 @@ class Ep;
 class Evd;
 class Psp;
 class Pz;
+class Srq;
 struct IaParams;
 
 struct IaOptions {
@@ -123,6 +124,7 @@ class Ia : public Object {
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;
   std::unordered_set<Cno*> cnos_;
+  std::unordered_set<Srq*> srqs_;
 };
 
 }  // namespace dapple::dat

@@ -66,12 +66,12 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.max_pzs = to_count(device.max_pd);
   attr.max_message_size = to_length(port.max_msg_sz);
   attr.max_rdma_size = to_length(port.max_msg_sz);
-  // Memory windows and shared receive queues are not offered yet, so there are none.
+  // Memory windows are not offered yet, so there are none.
   attr.max_rmrs = 0;
   attr.max_rmr_target_address = 0;
-  attr.max_srqs = 0;
-  attr.max_ep_per_srq = 0;
-  attr.max_recv_per_srq = 0;
+  attr.max_srqs = to_count(device.max_srq);
+  attr.max_ep_per_srq = device.max_srq > 0 ? to_count(device.max_qp) : 0;
+  attr.max_recv_per_srq = to_count(device.max_srq_wr);
   attr.max_iov_segments_per_rdma_read = to_count(device.max_sge_rd > 0 ? device.max_sge_rd : device.max_sge);
   attr.max_iov_segments_per_rdma_write = to_count(device.max_sge);
   attr.max_rdma_read_in = to_count(device.max_res_rd_atom);
@@ -100,9 +100,9 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.lmr_mem_types_supported = DAT_MEM_TYPE_VIRTUAL;
   attr.iov_ownership_on_return = DAT_IOV_CONSUMER;
   attr.dat_qos_supported = DAT_QOS_BEST_EFFORT;
-  attr.completion_flags_supported =
-      static_cast<DAT_COMPLETION_FLAGS>(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
-                                        DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
+  attr.completion_flags_supported = static_cast<DAT_COMPLETION_FLAGS>(
+      DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
+      DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
   attr.max_private_data_size = static_cast<DAT_COUNT>(dat::Ep::kMaxConnectData);
   attr.supports_multipath = DAT_FALSE;
   attr.ep_creator = DAT_PSP_CREATES_EP_NEVER;
@@ -111,7 +111,12 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   // Any two streams merge. The specification's structure has the table const.
   auto* merging = const_cast<DAT_BOOLEAN*>(&attr.evd_stream_merging_supported[0][0]);
   std::fill_n(merging, sizeof attr.evd_stream_merging_supported / sizeof *merging, DAT_TRUE);
-  attr.srq_supported = DAT_FALSE;
+  const bool srq = ia.device().max_srq > 0;
+  attr.srq_supported = to_dat(srq);
+  attr.srq_watermarks_supported = srq ? 1 : 0;  // the low one
+  attr.srq_ep_pz_difference_supported = DAT_FALSE;
+  attr.srq_info_supported = srq ? 1 : 0;
+  attr.ep_recv_info_supported = 0;
   attr.lmr_sync_req = to_dat(coherence.sync_for_device_required || coherence.sync_for_cpu_required);
   attr.dto_async_return_guaranteed = DAT_TRUE;
   attr.rdma_write_for_rdma_read_req = to_dat(ia.iwarp());

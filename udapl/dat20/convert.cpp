@@ -213,6 +213,9 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
       return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
     case EventKind::kSoftware:
       return DAT_SOFTWARE_EVENT;
+    case EventKind::kAsyncSrq:
+      // DEVIATION: the headers have reasons for SRQs but no event number; the handle's kind tells.
+      return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
   }
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
 }
@@ -288,6 +291,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
     case EventKind::kAsyncIaCatastrophic:
     case EventKind::kAsyncEpBroken:
     case EventKind::kAsyncProviderInternal:
+    case EventKind::kAsyncSrq:
       out.event_data.asynch_error_event_data.dat_handle = event.async.object;
       out.event_data.asynch_error_event_data.reason = event.async.reason;
       break;
@@ -323,6 +327,8 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_CR;
     case Kind::kCno:
       return DAT_HANDLE_TYPE_CNO;
+    case Kind::kSrq:
+      return DAT_HANDLE_TYPE_SRQ;
     case Kind::kNone:
       break;
   }

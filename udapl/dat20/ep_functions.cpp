@@ -6,6 +6,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/srq.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
@@ -82,15 +83,18 @@ bool valid_private_data(DAT_COUNT size, const void* data) {
 
 }  // namespace
 
-DAT_RETURN ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
-                     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR* ep_attr,
-                     DAT_EP_HANDLE* ep_handle) {
+namespace {
+
+// srq: null for an EP with receives of its own, else the handle to check, and later arguments are one further on.
+DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                  DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
+                  DAT_EP_HANDLE* ep_handle) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   auto* pz = argument<dat::Pz>(pz_handle, *ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   dat::EpEvds evds;
-  if (!evd_argument(recv_evd, *ia, dat::kEvdDto, evds.recv)) {
+  if (!evd_argument(recv_evd, *ia, dat::kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
   }
   if (!evd_argument(request_evd, *ia, dat::kEvdDto, evds.request)) {
@@ -99,16 +103,54 @@ DAT_RETURN ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_H
   if (!evd_argument(connect_evd, *ia, dat::kEvdConnection, evds.connect)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
   }
+  auto* srq = srq_handle ? argument<dat::Srq>(*srq_handle, *ia) : nullptr;
+  if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+  const DAT_RETURN bad_attr = error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
   dat::EpAttr attr;
-  if (ep_attr && !to_core(*ep_attr, attr)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-  if (!ep_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+  if (ep_attr && !to_core(*ep_attr, attr)) return bad_attr;
+  if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    auto ep = Ep::create(*ia, *pz, evds, attr);
+    auto ep = Ep::create(*ia, *pz, evds, attr, srq);
+    if (!ep && ep.error() == dat::Error{dat::Type::kInvalidParameter, dat::Subtype::kArg6}) return bad_attr;
     if (!ep) return dat20::to_dat(ep.error());
     *ep_handle = *ep;
     return kSuccess;
   });
+}
+
+}  // namespace
+
+DAT_RETURN ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                     DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR* attr, DAT_EP_HANDLE* ep) {
+  return create(ia, pz, recv_evd, request_evd, connect_evd, nullptr, attr, ep);
+}
+
+DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                              DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR* attr,
+                              DAT_EP_HANDLE* ep) {
+  return create(ia, pz, recv_evd, request_evd, connect_evd, &srq, attr, ep);
+}
+
+// What an EP holds of a shared queue only the device knows.
+DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const DAT_COUNT count = ep->srq() ? DAT_VALUE_UNKNOWN : static_cast<DAT_COUNT>(ep->outstanding_receives());
+  if (buffers) *buffers = count;
+  if (span) *span = count;
+  return DAT_SUCCESS;
+}
+
+// Verbs have no such watermarks: what can be had is none.
+DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (!ep->srq()) return error(DAT_INVALID_STATE);
+  if (soft != DAT_WATERMARK_INFINITE || hard != DAT_WATERMARK_INFINITE) return error(DAT_MODEL_NOT_SUPPORTED);
+  return DAT_SUCCESS;
 }
 
 DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
@@ -128,7 +170,7 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
   param->recv_evd_handle = ep->evds().recv;
   param->request_evd_handle = ep->evds().request;
   param->connect_evd_handle = ep->evds().connect;
-  param->srq_handle = DAT_HANDLE_NULL;
+  param->srq_handle = ep->srq();
   to_dat(ep->attr(), param->ep_attr);
   return DAT_SUCCESS;
 }

@@ -53,6 +53,17 @@ Function<DAT_CNO_TRIGGER_FUNC> cno_trigger;
 Function<DAT_CNO_FREE_FUNC> cno_free;
 
 Function<DAT_EP_CREATE_FUNC> ep_create;
+Function<DAT_EP_CREATE_WITH_SRQ_FUNC> ep_create_with_srq;
+Function<DAT_EP_RECV_QUERY_FUNC> ep_recv_query;
+Function<DAT_EP_SET_WATERMARK_FUNC> ep_set_watermark;
+
+Function<DAT_SRQ_CREATE_FUNC> srq_create;
+Function<DAT_SRQ_QUERY_FUNC> srq_query;
+Function<DAT_SRQ_RESIZE_FUNC> srq_resize;
+Function<DAT_SRQ_SET_LW_FUNC> srq_set_lw;
+Function<DAT_SRQ_POST_RECV_FUNC> srq_post_recv;
+Function<DAT_SRQ_FREE_FUNC> srq_free;
+
 Function<DAT_EP_QUERY_FUNC> ep_query;
 Function<DAT_EP_GET_STATUS_FUNC> ep_get_status;
 Function<DAT_EP_CONNECT_FUNC> ep_connect;

@@ -102,6 +102,15 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.cno_trigger_func = cno_trigger;
   t.cno_free_func = cno_free;
   t.ep_create_func = ep_create;
+  t.ep_create_with_srq_func = ep_create_with_srq;
+  t.ep_recv_query_func = ep_recv_query;
+  t.ep_set_watermark_func = ep_set_watermark;
+  t.srq_create_func = srq_create;
+  t.srq_query_func = srq_query;
+  t.srq_resize_func = srq_resize;
+  t.srq_set_lw_func = srq_set_lw;
+  t.srq_post_recv_func = srq_post_recv;
+  t.srq_free_func = srq_free;
   t.ep_query_func = ep_query;
   t.ep_get_status_func = ep_get_status;
   t.ep_connect_func = ep_connect;

@@ -197,6 +197,7 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
   CHECK_EQUAL(dat20::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
+  CHECK_EQUAL(dat20::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
 }
 
 }  // namespace
