@@ -290,10 +290,11 @@ void Evd::abort() {
   }
 }
 
-// After an event has been stored. A waiter that is not asleep looks once more before it sleeps or leaves.
+// After an event has been stored. A waiter that is not asleep looks once more before it sleeps or leaves; when nothing
+// is left, it has taken the event.
 void Evd::notify() {
   wake();
-  if (cno_.load(std::memory_order_seq_cst) && !waited_on()) [[unlikely]]
+  if (cno_.load(std::memory_order_seq_cst) && !waited_on() && software_.count()) [[unlikely]]
     trigger_cno();
 }
 
