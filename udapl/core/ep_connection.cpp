@@ -201,9 +201,10 @@ void Ep::report(EventKind kind) {
 void Ep::end_connection(EventKind kind) {
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
-  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies.
-  fail_qp();
+  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
+  // first: a receive posted meanwhile is found here, or its poster sees the state.
   set_state(EpState::kDisconnected);
+  fail_qp();
   report(kind);
 }
 
