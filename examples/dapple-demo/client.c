@@ -45,7 +45,8 @@ static void connect_to(struct client* client, const struct client_options* optio
     fail("%s: %s; give the address of the server's RDMA device", options->server, gai_strerror(error));
   }
   char greeting[] = DEMO_GREETING;
-  must(dat_ep_connect(client->session.ep, found->ai_addr, options->port, options->timeout_s * 1000000u, sizeof greeting,
+  /* The provider gives up a little before we do: it can tell why. */
+  must(dat_ep_connect(client->session.ep, found->ai_addr, options->port, options->timeout_s * 900000u, sizeof greeting,
                       greeting, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
        "dat_ep_connect", "the address must be one that this machine can route to");
   await_connection(&client->session, options->server);

@@ -23,13 +23,15 @@ void table_print_device(const struct session* session) {
   const char* coherence = attribute(session, "DAPPLE_COHERENCE");
   printf("  %-24s %s (%s)\n", "interface adapter", session->ia_name, session->provider_attr.provider_name);
   printf("  %-24s %s\n", "device", strcmp(device, "-") == 0 ? session->ia_attr.adapter_name : device);
-  printf("  %-24s %s, MTU %s\n", "transport", attribute(session, "DAPPLE_TRANSPORT"), attribute(session, "DAT_IB_TRANSPORT_MTU"));
+  printf("  %-24s %s, MTU %s\n", "transport", attribute(session, "DAPPLE_TRANSPORT"),
+         attribute(session, "DAT_IB_TRANSPORT_MTU"));
   if (strcmp(coherence, "-") == 0) {
     printf("  %-24s -\n", "coherence");
   } else {
     printf("  %-24s %s: %s\n", "coherence", coherence, attribute(session, "DAPPLE_COHERENCE_REASON"));
   }
-  printf("  %-24s %s\n", "cache line", attribute(session, "DAPPLE_LINE_SIZE"));
+  const char* line_size = attribute(session, "DAPPLE_LINE_SIZE");
+  printf("  %-24s %s%s\n", "cache line", line_size, strcmp(line_size, "-") == 0 ? "" : " bytes");
   printf("  %-24s %s\n", "clean", attribute(session, "DAPPLE_CLEAN_INSTRUCTION"));
   printf("  %-24s %s\n", "clean and invalidate", attribute(session, "DAPPLE_CLEAN_INVALIDATE_INSTRUCTION"));
   printf("  %-24s %s\n", "lmr_sync_req", session->provider_attr.lmr_sync_req ? "true" : "false");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. Nearly all of
- * it is checked by the compiler. Built twice where the original's headers are at hand: a fact that fails on them too is a
- * fact recorded wrongly.
+ * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. Nearly all
+ * of it is checked by the compiler. Built twice where the original's headers are at hand: a fact that fails on them too
+ * is a fact recorded wrongly.
  */
 #include <netinet/in.h>
 #include <stddef.h>
@@ -11,9 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The original's headers compile in this order only. */
+/* clang-format off */
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
 #include <dat2/dat_ib_extensions.h>
+/* clang-format on */
 
 #if !defined(__LP64__)
 int main(void) {

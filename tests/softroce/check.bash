@@ -40,10 +40,6 @@ expect_line() { # out|err PATTERN
   grep -qx -e "$2" "$work/$1" || fail "no line '$2' in std$1"
 }
 
-expect_no_line() { # out|err PATTERN
-  ! grep -qx -e "$2" "$work/$1" || fail "a line '$2' in std$1"
-}
-
 expect() { # MESSAGE COMMAND…
   local message=$1
   shift

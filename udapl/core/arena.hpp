@@ -27,9 +27,12 @@ class Arena {
   template <class... Args>
   T* create(Args&&... args) {
     Slot* slot = take();
+    const DeadObject before = *reinterpret_cast<const DeadObject*>(slot->storage);
     try {
       return new (slot->storage) T(std::forward<Args>(args)...);
     } catch (...) {
+      // The constructor may have got as far as writing a live header.
+      new (slot->storage) DeadObject{before};
       give(slot);
       throw;
     }

@@ -4,8 +4,8 @@
 // What is remembered about each posted work request until its completion is delivered. A queue pair completes a queue's
 // requests in order, so a ring is enough: retiring one request retires all before it that asked for no completion.
 //
-// A completion taken off the CQ finishes its request. One that the consumer will see keeps its cookie until delivery, and
-// with it all later ones; the cookies of the others go as soon as nothing before them waits.
+// A completion taken off the CQ finishes its request. One that the consumer will see keeps its cookie until delivery,
+// and with it all later ones; the cookies of the others go as soon as nothing before them waits.
 //
 // Threads: one poster and one retirer at a time; the two may be different threads. empty() and finished() from any.
 #pragma once

@@ -187,7 +187,7 @@ class Ep : public Object {
 
   CookieRing requests_;
   CookieRing receives_;
-  verbs::Qp qp_;  // never null once create() has returned
+  verbs::Qp qp_;                        // never null once create() has returned
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_

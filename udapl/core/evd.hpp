@@ -41,8 +41,8 @@ class Evd : public Object {
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
-  // INVALID_STATE while an object reports to this EVD or a thread waits. Connection requests that were never dequeued go
-  // with it. The caller holds the control mutex.
+  // INVALID_STATE while an object reports to this EVD or a thread waits. Connection requests that were never dequeued
+  // go with it. The caller holds the control mutex.
   static Result<> free(Evd& evd);
 
   uint32_t qlen() const { return qlen_; }
@@ -72,7 +72,8 @@ class Evd : public Object {
   void forget(const Ep& ep);
   // Forgets the asynchronous errors of an object that goes.
   void forget_errors(const Object& object);
-  // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for wait.
+  // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
+  // wait.
   void reap();
 
  private:

@@ -231,9 +231,8 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
     const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
                        ia.pzs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
-    arena<Ia>().for_each(Kind::kIa, [&](Ia& other) {
-      lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia;
-    });
+    arena<Ia>().for_each(
+        Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
     if (!empty || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
   auto& manager = ConnectionManager::instance();

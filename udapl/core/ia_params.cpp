@@ -76,7 +76,7 @@ Result<IaParams> IaParams::parse(const std::string& text) {
   bool port_seen = false;
   while (words >> word) {
     constexpr std::string_view kCoherence = "coherence=";
-    if (word.starts_with(kCoherence)) {
+    if (word.starts_with(kCoherence) && word.size() > kCoherence.size()) {
       params.coherence = word.substr(kCoherence.size());
       continue;
     }

@@ -15,9 +15,9 @@ namespace dapple::dat {
 using SyncFunction = void (*)(const dappledv_device_attr*, const iovec*, size_t);
 
 // Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
-// as it was. Each segment costs one look-up; nothing is allocated.
-template <class Triplet>
-Result<> sync_segments(Ia& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
+// as it was. Each segment costs one look-up; nothing is allocated. Adapter is Ia, or what a test puts in its place.
+template <class Adapter, class Triplet>
+Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
   if (count == 0) return {};
   if (!segments) return fail(Type::kInvalidParameter, Subtype::kArg2);
   {

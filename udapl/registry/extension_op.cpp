@@ -45,11 +45,8 @@ DAT_RETURN close_by_table(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   return status;
 }
 
-DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
-  if (op & DAT_OPEN_EXTENSION_BASE) {
-    const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
-    return open_by_name(name, op, args);
-  }
+/// Everything but the operations that open.
+DAT_RETURN extend(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
   if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
   if (!extensions_allowed.load(std::memory_order_relaxed)) return error(DAT_NOT_IMPLEMENTED);
@@ -66,9 +63,16 @@ void allow_extensions() noexcept {
 }  // namespace dapple::dat
 
 DAPPLE_EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP op, ...) {
+  using namespace dapple::dat;
   va_list args;
   va_start(args, op);
-  const DAT_RETURN status = dapple::dat::guarded([&] { return dapple::dat::extension_op(dat_handle, op, args); });
+  DAT_RETURN status;
+  if (op & DAT_OPEN_EXTENSION_BASE) {
+    const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
+    status = guarded([&] { return open_by_name(name, op, args); });
+  } else {
+    status = guarded([&] { return extend(dat_handle, op, args); });
+  }
   va_end(args);
   return status;
 }

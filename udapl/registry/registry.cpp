@@ -30,7 +30,7 @@ DAT_PROVIDER_INFO info_of(const ConfEntry& entry) {
   return info;
 }
 
-/// On unloading. It also runs when the program exits, and leaves everything usable then.
+/// When the program exits, or unloads us. Everything stays usable for those who exit after us.
 __attribute__((destructor)) void give_back_memory() {
   registry().clear();
 }

@@ -75,8 +75,7 @@ class Registry {
   std::vector<Registered> registered_;
 };
 
-/// The one of this process. It is never destroyed, because exit handlers may still call; unloading the library clears
-/// it.
+/// The one of this process. It is never destroyed, because exit handlers may still call, but cleared.
 Registry& registry();
 
 }  // namespace dapple::dat

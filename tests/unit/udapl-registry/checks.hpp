@@ -3,7 +3,12 @@
 #pragma once
 
 // cmocka's asserts longjmp, which would skip destructors. So the bodies of these tests use CHECK, which notes a failure
-// and goes on, and the frame around them asserts. TEST(body) makes a cmocka test of a void().
+// and goes on, and the frame around them asserts. TEST(body) and TEST_IN_CHILD(body) make a cmocka test of a void().
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <type_traits>
@@ -17,6 +22,7 @@ extern "C" {
 #include <cmocka.h>
 }
 // clang-format on
+#undef fail  // a function of the code under test, too
 
 inline int failed_checks = 0;
 inline bool test_skipped = false;
@@ -50,6 +56,26 @@ void run_checked(void**) {
   assert_int_equal(failed_checks, 0);
 }
 
+/// The same in a process of its own, for what is done once per process.
+template <void (*kBody)()>
+void run_checked_in_child(void**) {
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    failed_checks = 0;
+    kBody();
+    // Not _exit(): exit handlers belong to the test, and leak checkers speak there.
+    std::exit(failed_checks == 0 ? 0 : 1);
+  }
+  int status = -1;
+  assert_int_equal(::waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+#define TEST_IN_CHILD(body)                                        \
+  CMUnitTest {                                                     \
+#body, run_checked_in_child < body>, nullptr, nullptr, nullptr \
+  }
 #define TEST(body)                                        \
   CMUnitTest {                                            \
 #body, run_checked < body>, nullptr, nullptr, nullptr \

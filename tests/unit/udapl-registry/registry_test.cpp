@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The registry as a program meets it: libdat2.so loaded anew for each test, with a dat.conf of the test's own.
+// The registry as a program meets it: a process for each test, which loads libdat2.so with a dat.conf of its own.
 #include <dat2/dat_registry.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -35,7 +35,7 @@ std::string line(const std::string& name, const FakeLog& log, const char* librar
   return name + " " + version_and_threads + " " + section + " " + library + " fake.1.0 \"" + params + "\" \"\"\n";
 }
 
-/// libdat2.so with a dat.conf, unloaded at the end, which must be possible.
+/// libdat2.so with a dat.conf. Once in a process: the file is not read again.
 class Dat {
  public:
   explicit Dat(const std::string& conf, int scope = RTLD_LOCAL) : conf_path(folder.write("dat.conf", conf)) {
@@ -54,10 +54,7 @@ class Dat {
     find(remove_provider, "dat_registry_remove_provider");
     find(providers_related, "dat_registry_providers_related");
   }
-  ~Dat() {
-    ::dlclose(library_);
-    CHECK(::dlopen(LIBDAT2, RTLD_NOW | RTLD_NOLOAD) == nullptr);
-  }
+  ~Dat() { ::dlclose(library_); }
 
   DAT_RETURN open(const char* name, DAT_IA_HANDLE* ia, DAT_UINT32 major = 2, DAT_UINT32 minor = 0,
                   DAT_BOOLEAN thread_safe = DAT_FALSE) {
@@ -459,22 +456,26 @@ void malformed_lines__are_said_once_and_the_others_work() {
                                    "dat: " + dat.conf_path + ":3: a quote is not closed; line ignored\n");
 }
 
-void messages__honour_dat_dbg_type_and_dest() {
-  FakeLog log{};
-  const auto printed = [&](const char* type, const char* dest) {
-    ::setenv("DAT_DBG_TYPE", type, 1);
-    ::setenv("DAT_DBG_DEST", dest, 1);
-    CapturedStderr captured;
-    Dat dat("bad\n" + line("one", log));
-    DAT_IA_HANDLE ia = nullptr;
-    CHECK_EQUAL(dat.open("nobody", &ia), not_found(DAT_NAME_NOT_REGISTERED));
-    ::unsetenv("DAT_DBG_TYPE");
-    ::unsetenv("DAT_DBG_DEST");
-    return captured.text();
-  };
+/// What is printed for a bad line and an unknown name.
+std::string printed(const char* type, const char* destination) {
+  ::setenv("DAT_DBG_TYPE", type, 1);
+  ::setenv("DAT_DBG_DEST", destination, 1);
+  CapturedStderr captured;
+  Dat dat("bad\n");
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("nobody", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  return captured.text();
+}
+void messages__errors() {
   CHECK(printed("1", "1").find("no API version") != std::string::npos);
+}
+void messages__no_type() {
   CHECK_EQUAL(printed("0", "1"), "");
+}
+void messages__syslog_only() {
   CHECK_EQUAL(printed("1", "2"), "");
+}
+void messages__consumer_calls() {
   CHECK(printed("0x21", "1").find("no provider for \"nobody\"") != std::string::npos);
 }
 
@@ -534,33 +535,36 @@ void threads__open_list_and_close_at_once() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(dat_ia_openv__loads_opens_dispatches_closes_unloads),
-      TEST(dat_ia_openv__chain_is_served_by_the_first_library_that_loads),
-      TEST(dat_ia_openv__missing_library_is_one_clear_line),
-      TEST(dat_ia_openv__library_that_is_no_provider),
-      TEST(dat_ia_openv__provider_that_registers_nothing),
-      TEST(dat_ia_openv__provider_that_stays_registered_is_forgotten),
-      TEST(dat_ia_openv__subtype_says_what_was_not_found),
-      TEST(dat_ia_openv__exact_version_else_the_smallest_greater_minor),
-      TEST(dat_ia_openv__thread_safety_picks_the_line),
-      TEST(dat_ia_openv__arguments_are_checked),
-      TEST(dat_ia_openv__failed_open_unloads),
-      TEST(dat_ia_openv__table_full_closes_again),
-      TEST(dat_ia_close__failure_leaves_the_handle_open),
-      TEST(dat_ia_close__hundred_rounds_leave_nothing),
-      TEST(dat_ia_close__stale_number_is_not_handed_out_at_once),
-      TEST(dat_registry_list_providers__offered_lines_in_file_order),
-      TEST(dat_registry_list_providers__fewer_than_there_are_is_success),
-      TEST(dat_registry_add_provider__program_brings_its_own),
-      TEST(dat_registry_remove_provider__in_use_is_refused),
-      TEST(dat_registry_providers_related__asks_the_open_providers),
-      TEST(dat_extension_op__refused_until_an_ia_has_extensions),
-      TEST(dat_extension_op__open_query_loads_and_close_query_unloads),
-      TEST(malformed_lines__are_said_once_and_the_others_work),
-      TEST(messages__honour_dat_dbg_type_and_dest),
-      TEST(scope__local),
-      TEST(scope__global),
-      TEST(threads__open_list_and_close_at_once),
+      TEST_IN_CHILD(dat_ia_openv__loads_opens_dispatches_closes_unloads),
+      TEST_IN_CHILD(dat_ia_openv__chain_is_served_by_the_first_library_that_loads),
+      TEST_IN_CHILD(dat_ia_openv__missing_library_is_one_clear_line),
+      TEST_IN_CHILD(dat_ia_openv__library_that_is_no_provider),
+      TEST_IN_CHILD(dat_ia_openv__provider_that_registers_nothing),
+      TEST_IN_CHILD(dat_ia_openv__provider_that_stays_registered_is_forgotten),
+      TEST_IN_CHILD(dat_ia_openv__subtype_says_what_was_not_found),
+      TEST_IN_CHILD(dat_ia_openv__exact_version_else_the_smallest_greater_minor),
+      TEST_IN_CHILD(dat_ia_openv__thread_safety_picks_the_line),
+      TEST_IN_CHILD(dat_ia_openv__arguments_are_checked),
+      TEST_IN_CHILD(dat_ia_openv__failed_open_unloads),
+      TEST_IN_CHILD(dat_ia_openv__table_full_closes_again),
+      TEST_IN_CHILD(dat_ia_close__failure_leaves_the_handle_open),
+      TEST_IN_CHILD(dat_ia_close__hundred_rounds_leave_nothing),
+      TEST_IN_CHILD(dat_ia_close__stale_number_is_not_handed_out_at_once),
+      TEST_IN_CHILD(dat_registry_list_providers__offered_lines_in_file_order),
+      TEST_IN_CHILD(dat_registry_list_providers__fewer_than_there_are_is_success),
+      TEST_IN_CHILD(dat_registry_add_provider__program_brings_its_own),
+      TEST_IN_CHILD(dat_registry_remove_provider__in_use_is_refused),
+      TEST_IN_CHILD(dat_registry_providers_related__asks_the_open_providers),
+      TEST_IN_CHILD(dat_extension_op__refused_until_an_ia_has_extensions),
+      TEST_IN_CHILD(dat_extension_op__open_query_loads_and_close_query_unloads),
+      TEST_IN_CHILD(malformed_lines__are_said_once_and_the_others_work),
+      TEST_IN_CHILD(messages__errors),
+      TEST_IN_CHILD(messages__no_type),
+      TEST_IN_CHILD(messages__syslog_only),
+      TEST_IN_CHILD(messages__consumer_calls),
+      TEST_IN_CHILD(scope__local),
+      TEST_IN_CHILD(scope__global),
+      TEST_IN_CHILD(threads__open_list_and_close_at_once),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+#ifndef DAPPLE_TESTS_SOFTROCE_API_H
+#define DAPPLE_TESTS_SOFTROCE_API_H
+
+/*
+ * What the API tests share: an open IA, memory registered with it, and two endpoints of this process connected to each
+ * other through the real device. Nothing here is a thread's own; each program is one thread unless it says otherwise.
+ */
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+#include <dat2/udat.h>
+#include <stdbool.h>
+
+/* The entries of the guest's dat.conf. */
+#define IA_NAME "ofa-v2-rxe"
+
+#define WAIT_US 20000000U /* for what must come */
+#define SOON_US 200000U   /* for what must not */
+
+void check_status(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
+void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
+
+#define assert_ok(call) check_status((call), DAT_SUCCESS, #call, __FILE__, __LINE__)
+/* Class, type and subtype. */
+#define assert_error(call, type, subtype) \
+  check_status((call), DAT_CLASS_ERROR | (DAT_RETURN)(type) | (DAT_RETURN)(subtype), #call, __FILE__, __LINE__)
+/* Where the specification leaves the subtype open. */
+#define assert_error_type(call, type) \
+  check_class((call), DAT_CLASS_ERROR | (DAT_RETURN)(type), #call, __FILE__, __LINE__)
+
+#define MEMORY_SIZE (4U << 20)
+#define HALF (2U << 20) /* tests send from the first half to the second */
+
+struct end {
+  DAT_EP_HANDLE ep;
+  DAT_EVD_HANDLE recv;
+  DAT_EVD_HANDLE request;
+  DAT_EVD_HANDLE connect;
+};
+
+struct fixture {
+  DAT_IA_HANDLE ia;
+  DAT_EVD_HANDLE async;
+  DAT_IA_ATTR attr;
+  DAT_PROVIDER_ATTR provider;
+  DAT_PZ_HANDLE pz;
+
+  unsigned char* memory; /* MEMORY_SIZE bytes, registered with all privileges */
+  DAT_LMR_HANDLE lmr;
+  DAT_LMR_CONTEXT lmr_context;
+  DAT_RMR_CONTEXT rmr_context;
+
+  struct end active;
+  struct end passive;
+  DAT_EVD_HANDLE requests; /* of connections */
+  DAT_PSP_HANDLE psp;
+  DAT_CONN_QUAL port;
+};
+
+/* For cmocka: state points to a fixture. With an IA and memory; the same with two ends; the same connected. */
+int set_up_ia(void** state);
+int set_up_ends(void** state);
+int set_up_connected(void** state);
+int tear_down(void** state);
+
+void open_ia(struct fixture* f);
+void register_memory(struct fixture* f);
+/* attr may be NULL. */
+void make_end(struct fixture* f, struct end* end, const DAT_EP_ATTR* attr);
+void free_end(struct end* end);
+void listen_any(struct fixture* f);
+/* Begins a connection from end to f's service point. */
+void begin_connect(struct fixture* f, struct end* end, const void* data, DAT_COUNT size);
+DAT_CR_HANDLE take_request(struct fixture* f);
+/* Connects the two ends; both are ESTABLISHED when it returns. */
+void connect_ends(struct fixture* f);
+
+/* The next event, which must have this number. */
+DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
+/* The next event, a completion of this cookie and operation with this status. */
+DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation,
+                                         DAT_DTO_COMPLETION_STATUS status);
+void expect_nothing(DAT_EVD_HANDLE evd);
+DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
+
+DAT_LMR_TRIPLET local(const struct fixture* f, size_t offset, size_t length);
+DAT_RMR_TRIPLET remote(const struct fixture* f, size_t offset, size_t length);
+DAT_DTO_COOKIE cookie(uint64_t number);
+
+void fill(unsigned char* at, size_t size, unsigned int seed);
+bool is_filled(const unsigned char* at, size_t size, unsigned int seed);
+bool is_all(const unsigned char* at, size_t size, unsigned char value);
+
+#define RUN_TESTS(tests) cmocka_run_group_tests(tests, NULL, NULL)
+#define IA_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_ia, tear_down)
+#define ENDS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_ends, tear_down)
+#define CONNECTED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The tables from the core's words to DAT 2.0's numbers. Each is checked whole: one line for each word, in its order.
+#include <iterator>
+
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/dat20/convert.hpp"
+
+using namespace dapple;
+using dat::Error;
+using dat::Subtype;
+using dat::Type;
+
+namespace {
+
+struct TypeRow {
+  Type type;
+  uint32_t expected;
+};
+// clang-format off
+const TypeRow kTypes[] = {
+    {Type::kAbort, DAT_ABORT},
+    {Type::kConnQualInUse, DAT_CONN_QUAL_IN_USE},
+    {Type::kInsufficientResources, DAT_INSUFFICIENT_RESOURCES},
+    {Type::kInternalError, DAT_INTERNAL_ERROR},
+    {Type::kInvalidHandle, DAT_INVALID_HANDLE},
+    {Type::kInvalidParameter, DAT_INVALID_PARAMETER},
+    {Type::kInvalidState, DAT_INVALID_STATE},
+    {Type::kLengthError, DAT_LENGTH_ERROR},
+    {Type::kModelNotSupported, DAT_MODEL_NOT_SUPPORTED},
+    {Type::kPrivilegesViolation, DAT_PRIVILEGES_VIOLATION},
+    {Type::kProtectionViolation, DAT_PROTECTION_VIOLATION},
+    {Type::kQueueEmpty, DAT_QUEUE_EMPTY},
+    {Type::kQueueFull, DAT_QUEUE_FULL},
+    {Type::kTimeoutExpired, DAT_TIMEOUT_EXPIRED},
+    {Type::kConnQualUnavailable, DAT_CONN_QUAL_UNAVAILABLE},
+    {Type::kInterruptedCall, DAT_INTERRUPTED_CALL},
+    {Type::kInvalidAddress, DAT_INVALID_ADDRESS},
+    {Type::kNotImplemented, DAT_NOT_IMPLEMENTED},
+};
+static_assert(std::size(kTypes) == static_cast<size_t>(Type::kNotImplemented) + 1);
+
+struct SubtypeRow {
+  Subtype subtype;
+  uint32_t expected;
+};
+const SubtypeRow kSubtypes[] = {
+    {Subtype::kNone, DAT_NO_SUBTYPE},
+    {Subtype::kMemory, DAT_RESOURCE_MEMORY},
+    {Subtype::kDevice, DAT_RESOURCE_DEVICE},
+    {Subtype::kTep, DAT_RESOURCE_TEP},
+    {Subtype::kMemoryRegion, DAT_RESOURCE_MEMORY_REGION},
+    {Subtype::kErrorHandler, DAT_RESOURCE_ERROR_HANDLER},
+    {Subtype::kCredits, DAT_RESOURCE_CREDITS},
+    {Subtype::kSrq, DAT_RESOURCE_SRQ},
+    {Subtype::kHandleIa, DAT_INVALID_HANDLE_IA},
+    {Subtype::kHandleEp, DAT_INVALID_HANDLE_EP},
+    {Subtype::kHandleLmr, DAT_INVALID_HANDLE_LMR},
+    {Subtype::kHandlePz, DAT_INVALID_HANDLE_PZ},
+    {Subtype::kHandlePsp, DAT_INVALID_HANDLE_PSP},
+    {Subtype::kHandleCr, DAT_INVALID_HANDLE_CR},
+    {Subtype::kHandleEvdRequest, DAT_INVALID_HANDLE_EVD_REQUEST},
+    {Subtype::kHandleEvdRecv, DAT_INVALID_HANDLE_EVD_RECV},
+    {Subtype::kHandleEvdConn, DAT_INVALID_HANDLE_EVD_CONN},
+    {Subtype::kHandleEvdAsync, DAT_INVALID_HANDLE_EVD_ASYNC},
+    {Subtype::kHandleCno, DAT_INVALID_HANDLE_CNO},
+    {Subtype::kHandle1, DAT_INVALID_HANDLE1},
+    {Subtype::kHandle2, DAT_INVALID_HANDLE2},
+    {Subtype::kArg1, DAT_INVALID_ARG1},
+    {Subtype::kArg2, DAT_INVALID_ARG2},
+    {Subtype::kArg3, DAT_INVALID_ARG3},
+    {Subtype::kArg4, DAT_INVALID_ARG4},
+    {Subtype::kArg5, DAT_INVALID_ARG5},
+    {Subtype::kArg6, DAT_INVALID_ARG6},
+    {Subtype::kArg7, DAT_INVALID_ARG7},
+    {Subtype::kArg8, DAT_INVALID_ARG8},
+    {Subtype::kArg9, DAT_INVALID_ARG9},
+    {Subtype::kArg10, DAT_INVALID_ARG10},
+    {Subtype::kEpUnconnected, DAT_INVALID_STATE_EP_UNCONNECTED},
+    {Subtype::kEpActConnPending, DAT_INVALID_STATE_EP_ACTCONNPENDING},
+    {Subtype::kEpPassConnPending, DAT_INVALID_STATE_EP_PASSCONNPENDING},
+    {Subtype::kEpTentConnPending, DAT_INVALID_STATE_EP_TENTCONNPENDING},
+    {Subtype::kEpConnected, DAT_INVALID_STATE_EP_CONNECTED},
+    {Subtype::kEpDisconnected, DAT_INVALID_STATE_EP_DISCONNECTED},
+    {Subtype::kEpReserved, DAT_INVALID_STATE_EP_RESERVED},
+    {Subtype::kEpComplPending, DAT_INVALID_STATE_EP_COMPLPENDING},
+    {Subtype::kEpDiscPending, DAT_INVALID_STATE_EP_DISCPENDING},
+    {Subtype::kEpNotReady, DAT_INVALID_STATE_EP_NOTREADY},
+    {Subtype::kEpEvdConnect, DAT_INVALID_STATE_EP_EVD_CONNECT},
+    {Subtype::kEvdInUse, DAT_INVALID_STATE_EVD_IN_USE},
+    {Subtype::kEvdWaiter, DAT_INVALID_STATE_EVD_WAITER},
+    {Subtype::kEvdUnwaitable, DAT_INVALID_STATE_EVD_UNWAITABLE},
+    {Subtype::kEvdAsync, DAT_INVALID_STATE_EVD_ASYNC},
+    {Subtype::kEvdConfig, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY},
+    {Subtype::kIaInUse, DAT_INVALID_STATE_IA_IN_USE},
+    {Subtype::kLmrInUse, DAT_INVALID_STATE_LMR_IN_USE},
+    {Subtype::kPzInUse, DAT_INVALID_STATE_PZ_IN_USE},
+    {Subtype::kAddressUnsupported, DAT_INVALID_ADDRESS_UNSUPPORTED},
+    {Subtype::kAddressUnreachable, DAT_INVALID_ADDRESS_UNREACHABLE},
+    {Subtype::kAddressMalformed, DAT_INVALID_ADDRESS_MALFORMED},
+};
+static_assert(std::size(kSubtypes) == static_cast<size_t>(Subtype::kAddressMalformed) + 1);
+// clang-format on
+
+void to_dat__every_type_has_its_number() {
+  for (size_t i = 0; i < std::size(kTypes); ++i) {
+    CHECK_EQUAL(static_cast<size_t>(kTypes[i].type), i);
+    const DAT_RETURN status = dat20::to_dat(Error{kTypes[i].type});
+    CHECK_EQUAL(status, DAT_CLASS_ERROR | kTypes[i].expected);
+    CHECK_EQUAL(DAT_GET_TYPE(status), kTypes[i].expected);
+  }
+}
+
+void to_dat__every_subtype_has_its_number() {
+  for (size_t i = 0; i < std::size(kSubtypes); ++i) {
+    CHECK_EQUAL(static_cast<size_t>(kSubtypes[i].subtype), i);
+    const DAT_RETURN status = dat20::to_dat(Error{Type::kInvalidState, kSubtypes[i].subtype});
+    CHECK_EQUAL(status, DAT_CLASS_ERROR | DAT_INVALID_STATE | kSubtypes[i].expected);
+  }
+}
+
+void to_dat__no_two_subtypes_share_a_number() {
+  for (const SubtypeRow& a : kSubtypes) {
+    for (const SubtypeRow& b : kSubtypes) {
+      if (&a == &b) continue;
+      CHECK(dat20::to_dat(Error{Type::kInvalidState, a.subtype}) !=
+            dat20::to_dat(Error{Type::kInvalidState, b.subtype}));
+    }
+  }
+}
+
+// As consumers built long ago have them.
+void to_dat__numbers_of_the_specification() {
+  CHECK_EQUAL(dat20::to_dat(Error{Type::kNotImplemented}), 0x80000000U | 0x3fff0000U);
+  CHECK_EQUAL(dat20::to_dat(Error{Type::kAbort}), 0x80010000U);
+  CHECK_EQUAL(dat20::to_dat(Error{Type::kTimeoutExpired}), 0x80000000U | DAT_TIMEOUT_EXPIRED);
+  CHECK_EQUAL(dat20::to_dat(dat::Result<>{}), 0);
+}
+
+void to_dat__every_one_can_be_spelled() {
+  for (const TypeRow& row : kTypes) {
+    const char* major = nullptr;
+    const char* minor = nullptr;
+    CHECK_EQUAL(dat_strerror(dat20::to_dat(Error{row.type}), &major, &minor), DAT_SUCCESS);
+  }
+  for (const SubtypeRow& row : kSubtypes) {
+    const char* major = nullptr;
+    const char* minor = nullptr;
+    CHECK_EQUAL(dat_strerror(dat20::to_dat(Error{Type::kInvalidState, row.subtype}), &major, &minor), DAT_SUCCESS);
+  }
+}
+
+void fail_errno__what_verbs_and_rdma_cm_report() {
+  const std::pair<int, Error> rows[] = {
+      {ENOMEM, {Type::kInsufficientResources, Subtype::kMemory}},
+      {ENOBUFS, {Type::kInsufficientResources, Subtype::kMemory}},
+      {EMFILE, {Type::kInsufficientResources, Subtype::kDevice}},
+      {ENFILE, {Type::kInsufficientResources, Subtype::kDevice}},
+      {ENOSPC, {Type::kInsufficientResources, Subtype::kDevice}},
+      {EINVAL, {Type::kInvalidParameter}},
+      {EACCES, {Type::kPrivilegesViolation}},
+      {EPERM, {Type::kPrivilegesViolation}},
+      {EADDRINUSE, {Type::kConnQualInUse}},
+      {EADDRNOTAVAIL, {Type::kInvalidAddress, Subtype::kAddressUnreachable}},
+      {ENETUNREACH, {Type::kInvalidAddress, Subtype::kAddressUnreachable}},
+      {EHOSTUNREACH, {Type::kInvalidAddress, Subtype::kAddressUnreachable}},
+      {EAFNOSUPPORT, {Type::kInvalidAddress, Subtype::kAddressUnsupported}},
+      {ETIMEDOUT, {Type::kTimeoutExpired}},
+      {ENOSYS, {Type::kModelNotSupported}},
+      {EOPNOTSUPP, {Type::kModelNotSupported}},
+      {EIO, {Type::kInternalError}},
+      {0, {Type::kInternalError}},
+  };
+  for (const auto& [error, expected] : rows) CHECK(dat::fail_errno(error).value() == expected);
+}
+
+void guarded__nothing_is_thrown_through() {
+  CHECK_EQUAL(dat20::guarded([]() -> DAT_RETURN { throw std::bad_alloc(); }),
+              DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY);
+  CHECK_EQUAL(dat20::guarded([]() -> DAT_RETURN { throw 1; }), DAT_CLASS_ERROR | DAT_INTERNAL_ERROR);
+  CHECK_EQUAL(dat20::guarded([] { return dat20::kSuccess; }), DAT_SUCCESS);
+}
+
+void to_dat__every_kind_of_handle() {
+  using dat::Kind;
+  CHECK_EQUAL(dat20::to_dat(Kind::kIa), DAT_HANDLE_TYPE_IA);
+  CHECK_EQUAL(dat20::to_dat(Kind::kPz), DAT_HANDLE_TYPE_PZ);
+  CHECK_EQUAL(dat20::to_dat(Kind::kLmr), DAT_HANDLE_TYPE_LMR);
+  CHECK_EQUAL(dat20::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
+  CHECK_EQUAL(dat20::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
+  CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
+  CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(to_dat__every_type_has_its_number),      TEST(to_dat__every_subtype_has_its_number),
+      TEST(to_dat__no_two_subtypes_share_a_number), TEST(to_dat__numbers_of_the_specification),
+      TEST(to_dat__every_one_can_be_spelled),       TEST(fail_errno__what_verbs_and_rdma_cm_report),
+      TEST(guarded__nothing_is_thrown_through),     TEST(to_dat__every_kind_of_handle),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

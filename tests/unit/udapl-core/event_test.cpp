@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <dat2/dat_ib_extensions.h>
+
+#include <cstring>
+
+#include "tests/unit/udapl-core/fixture.hpp"
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/psp.hpp"
+#include "udapl/dat20/convert.hpp"
+
+using namespace dapple;
+using dat::EventKind;
+
+namespace {
+
+// Stand-ins for objects, of which only the address matters.
+int any_ep, any_psp, any_cr, any_data;
+
+template <class T>
+T* fake(int& where) {
+  return reinterpret_cast<T*>(&where);
+}
+
+DAT_EVENT converted(const dat::Event& event) {
+  DAT_EVENT out;
+  std::memset(&out, 0xa5, sizeof out);
+  dat20::to_dat(event, out);
+  return out;
+}
+
+struct Fixture {
+  no_device::OpenIa ia;
+  no_device::OpenEvd evd{ia.get(), 4};
+  dat::Event event{};
+  Fixture() { event.evd = &evd.get(); }
+};
+
+void to_dat__connection_events() {
+  const std::pair<EventKind, int> rows[] = {
+      {EventKind::kEstablished, DAT_CONNECTION_EVENT_ESTABLISHED},
+      {EventKind::kPeerRejected, DAT_CONNECTION_EVENT_PEER_REJECTED},
+      {EventKind::kNonPeerRejected, DAT_CONNECTION_EVENT_NON_PEER_REJECTED},
+      {EventKind::kAcceptCompletionError, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR},
+      {EventKind::kDisconnected, DAT_CONNECTION_EVENT_DISCONNECTED},
+      {EventKind::kBroken, DAT_CONNECTION_EVENT_BROKEN},
+      {EventKind::kTimedOut, DAT_CONNECTION_EVENT_TIMED_OUT},
+      {EventKind::kUnreachable, DAT_CONNECTION_EVENT_UNREACHABLE},
+  };
+  Fixture f;
+  for (const auto& [kind, number] : rows) {
+    f.event.kind = kind;
+    f.event.connection = {fake<dat::Ep>(any_ep), &any_data, 56};
+    const DAT_EVENT out = converted(f.event);
+    CHECK_EQUAL(static_cast<int>(out.event_number), number);
+    CHECK_EQUAL(out.evd_handle, &f.evd.get());
+    CHECK_EQUAL(out.event_data.connect_event_data.ep_handle, &any_ep);
+    CHECK_EQUAL(out.event_data.connect_event_data.private_data, &any_data);
+    CHECK_EQUAL(out.event_data.connect_event_data.private_data_size, 56);
+  }
+}
+
+void to_dat__asynchronous_events() {
+  const std::pair<EventKind, int> rows[] = {
+      {EventKind::kAsyncEvdOverflow, DAT_ASYNC_ERROR_EVD_OVERFLOW},
+      {EventKind::kAsyncIaCatastrophic, DAT_ASYNC_ERROR_IA_CATASTROPHIC},
+      {EventKind::kAsyncEpBroken, DAT_ASYNC_ERROR_EP_BROKEN},
+      {EventKind::kAsyncProviderInternal, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR},
+  };
+  Fixture f;
+  for (const auto& [kind, number] : rows) {
+    f.event.kind = kind;
+    f.event.async = {fake<dat::Object>(any_ep), 7};
+    const DAT_EVENT out = converted(f.event);
+    CHECK_EQUAL(static_cast<int>(out.event_number), number);
+    CHECK_EQUAL(out.evd_handle, &f.evd.get());
+    CHECK_EQUAL(out.event_data.asynch_error_event_data.dat_handle, &any_ep);
+    CHECK_EQUAL(out.event_data.asynch_error_event_data.reason, 7);
+  }
+}
+
+void to_dat__software_event() {
+  Fixture f;
+  f.event.kind = EventKind::kSoftware;
+  f.event.software = &any_data;
+  const DAT_EVENT out = converted(f.event);
+  CHECK_EQUAL(static_cast<int>(out.event_number), DAT_SOFTWARE_EVENT);
+  CHECK_EQUAL(out.event_data.software_event_data.pointer, &any_data);
+}
+
+// The service point may be gone by the time the consumer takes the event.
+void to_dat__connection_request_of_a_freed_psp() {
+  Fixture f;
+  f.event.kind = EventKind::kConnectionRequest;
+  f.event.cr = {fake<dat::Psp>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
+  const DAT_EVENT out = converted(f.event);
+  const DAT_CR_ARRIVAL_EVENT_DATA& data = out.event_data.cr_arrival_event_data;
+  CHECK_EQUAL(static_cast<int>(out.event_number), DAT_CONNECTION_REQUEST_EVENT);
+  CHECK_EQUAL(data.sp_handle.psp_handle, &any_psp);
+  CHECK_EQUAL(data.cr_handle, &any_cr);
+  CHECK_EQUAL(data.conn_qual, 0x123456789abcULL);
+  CHECK_EQUAL(data.local_ia_address_ptr, f.ia.get().address());
+  CHECK_EQUAL(data.truncate_flag, DAT_FALSE);
+}
+
+void to_dat__dto_completions() {
+  const std::pair<dat::DtoOperation, int> operations[] = {
+      {dat::DtoOperation::kSend, DAT_DTO_SEND},
+      {dat::DtoOperation::kRdmaWrite, DAT_DTO_RDMA_WRITE},
+      {dat::DtoOperation::kRdmaRead, DAT_DTO_RDMA_READ},
+      {dat::DtoOperation::kReceive, DAT_DTO_RECEIVE},
+  };
+  Fixture f;
+  f.event.kind = EventKind::kDtoCompletion;
+  for (const auto& [operation, number] : operations) {
+    for (int status = 0; status <= 11; ++status) {
+      f.event.dto = {fake<dat::Ep>(any_ep),
+                     0xfedcba9876543210ULL,
+                     0x80000000ULL,
+                     0,
+                     static_cast<dat::DtoStatus>(status),
+                     operation};
+      const DAT_EVENT out = converted(f.event);
+      const DAT_DTO_COMPLETION_EVENT_DATA& data = out.event_data.dto_completion_event_data;
+      CHECK_EQUAL(static_cast<int>(out.event_number), DAT_DTO_COMPLETION_EVENT);
+      CHECK_EQUAL(out.evd_handle, &f.evd.get());
+      CHECK_EQUAL(data.ep_handle, &any_ep);
+      CHECK_EQUAL(data.user_cookie.as_64, 0xfedcba9876543210ULL);
+      CHECK_EQUAL(static_cast<int>(data.status), status);
+      CHECK_EQUAL(data.transfered_length, 0x80000000U);
+      CHECK_EQUAL(static_cast<int>(data.operation), number);
+      CHECK_EQUAL(data.rmr_context, 0);
+    }
+  }
+}
+
+void to_dat__immediate_data() {
+  Fixture f;
+  f.event.kind = EventKind::kDtoCompletion;
+  f.event.dto = {fake<dat::Ep>(any_ep), 5, 100, 0x01020304, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveImmed};
+  DAT_EVENT out = converted(f.event);
+  const auto* data = reinterpret_cast<const DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
+  CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_IB_DTO_EVENT));
+  CHECK_EQUAL(static_cast<int>(data->type), DAT_IB_RDMA_WRITE_IMMED_DATA);
+  CHECK_EQUAL(data->val.immed.data, 0x01020304);
+  CHECK_EQUAL(static_cast<int>(data->status), DAT_OP_SUCCESS);
+  CHECK_EQUAL(out.event_data.dto_completion_event_data.transfered_length, 100);
+
+  f.event.dto.operation = dat::DtoOperation::kRdmaWriteImmed;
+  out = converted(f.event);
+  CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_IB_DTO_EVENT));
+  CHECK_EQUAL(static_cast<int>(data->type), DAT_IB_RDMA_WRITE_IMMED);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(to_dat__connection_events), TEST(to_dat__asynchronous_events),
+      TEST(to_dat__software_event),    TEST(to_dat__connection_request_of_a_freed_psp),
+      TEST(to_dat__dto_completions),   TEST(to_dat__immediate_data),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

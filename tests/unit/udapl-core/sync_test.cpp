@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the sync calls check, and what they hand to the cache operations, with a recorder in their place.
+#include "udapl/core/sync.hpp"
+
+#include <dat2/udat.h>
+
+#include <vector>
+
+#include "tests/unit/udapl-core/fixture.hpp"
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/pz.hpp"
+
+using namespace dapple::dat;
+
+namespace {
+
+struct Recorded {
+  std::vector<iovec> ranges;
+  int calls = 0;
+};
+Recorded recorded;
+
+void record(const dappledv_device_attr*, const iovec* ranges, size_t count) {
+  ++recorded.calls;
+  for (size_t i = 0; i < count; ++i) recorded.ranges.push_back(ranges[i]);
+}
+
+// What sync_segments asks of an IA.
+class FakeIa {
+ public:
+  explicit FakeIa(bool maintains) : maintains_(maintains) {}
+  LmrTable& lmrs() { return lmrs_; }
+  bool maintains_caches() const { return maintains_; }
+  const dappledv_device_attr& coherence() const { return coherence_; }
+
+ private:
+  bool maintains_;
+  LmrTable lmrs_{true};
+  dappledv_device_attr coherence_{};
+};
+
+// Regions that nothing registers: two over the same address, one behind them, and one at the end of the address space.
+// They stay until the end of the program.
+struct Region {
+  ibv_mr mr{};
+  Lmr* lmr = nullptr;
+  Region(uint32_t context, uint64_t address, uint64_t length) {
+    static auto& ia = *new no_device::OpenIa;
+    static Pz& pz = *arena<Pz>().create(ia.get(), dapple::verbs::Pd{});
+    mr.lkey = mr.rkey = context;
+    lmr = arena<Lmr>().create(ia.get(), pz, dapple::verbs::Mr(&mr), reinterpret_cast<void*>(address), length,
+                              uint32_t{kAllPrivileges});
+  }
+};
+
+constexpr uint64_t kBase = 0x10000;
+constexpr uint32_t kSize = 0x1000;
+constexpr uint32_t kFirst = 11;
+constexpr uint32_t kSecond = 12;
+constexpr uint32_t kTop = 13;
+constexpr uint64_t kTopBase = UINT64_MAX - kSize + 1;
+
+void add_regions(FakeIa& ia) {
+  static Region& first = *new Region(kFirst, kBase, kSize);
+  static Region& second = *new Region(kSecond, kBase + 2 * kSize, kSize);
+  static Region& top = *new Region(kTop, kTopBase, kSize);
+  for (Region* region : {&first, &second, &top}) ia.lmrs().add(*region->lmr);
+}
+
+DAT_LMR_TRIPLET triplet(uint32_t context, uint64_t address, uint32_t length) {
+  DAT_LMR_TRIPLET out{};
+  out.lmr_context = context;
+  out.virtual_address = address;
+  out.segment_length = length;
+  return out;
+}
+
+Result<> sync(FakeIa& ia, const std::vector<DAT_LMR_TRIPLET>& segments) {
+  recorded = {};
+  return sync_segments(ia, segments.data(), segments.size(), record);
+}
+
+const Error kBadSegment = {Type::kInvalidParameter, Subtype::kArg2};
+
+void expect_refused(const std::vector<DAT_LMR_TRIPLET>& segments) {
+  for (const bool maintains : {false, true}) {
+    FakeIa ia(maintains);
+    add_regions(ia);
+    const auto result = sync(ia, segments);
+    CHECK(!result && result.error() == kBadSegment);
+    CHECK_EQUAL(recorded.calls, 0);
+  }
+}
+
+void expect_good(const std::vector<DAT_LMR_TRIPLET>& segments) {
+  for (const bool maintains : {false, true}) {
+    FakeIa ia(maintains);
+    add_regions(ia);
+    CHECK(sync(ia, segments).has_value());
+    CHECK(recorded.calls > 0);
+    CHECK_EQUAL(recorded.ranges.size(), maintains ? segments.size() : 0);
+    for (size_t i = 0; i < recorded.ranges.size(); ++i) {
+      CHECK_EQUAL(reinterpret_cast<uint64_t>(recorded.ranges[i].iov_base), segments[i].virtual_address);
+      CHECK_EQUAL(recorded.ranges[i].iov_len, segments[i].segment_length);
+    }
+  }
+}
+
+void sync__no_segments_whatever_the_pointer() {
+  FakeIa ia(true);
+  CHECK(sync_segments(ia, static_cast<const DAT_LMR_TRIPLET*>(nullptr), 0, record).has_value());
+  CHECK(sync_segments(ia, reinterpret_cast<const DAT_LMR_TRIPLET*>(uintptr_t{8}), 0, record).has_value());
+}
+
+void sync__null_with_segments() {
+  FakeIa ia(true);
+  for (const uint64_t count : {uint64_t{1}, uint64_t{1000}, UINT64_MAX}) {
+    const auto result = sync_segments(ia, static_cast<const DAT_LMR_TRIPLET*>(nullptr), count, record);
+    CHECK(!result && result.error() == kBadSegment);
+  }
+}
+
+void sync__unknown_lmr_context() {
+  expect_refused({triplet(99, kBase, 1)});
+  expect_refused({triplet(0, kBase, 1)});
+  expect_refused({triplet(99, kBase, 0)});
+}
+
+void sync__inside_the_region() {
+  expect_good({triplet(kFirst, kBase, kSize)});
+  expect_good({triplet(kFirst, kBase, 1)});
+  expect_good({triplet(kFirst, kBase + kSize - 1, 1)});
+  expect_good({triplet(kTop, kTopBase, kSize)});
+}
+
+void sync__outside_the_region() {
+  expect_refused({triplet(kFirst, kBase - 1, 1)});
+  expect_refused({triplet(kFirst, kBase - 1, kSize)});
+  expect_refused({triplet(kFirst, kBase, kSize + 1)});
+  expect_refused({triplet(kFirst, kBase + kSize - 1, 2)});
+  expect_refused({triplet(kFirst, kBase + kSize, 1)});
+  expect_refused({triplet(kFirst, kBase, UINT32_MAX)});
+  expect_refused({triplet(kFirst, 0, 1)});
+  // In another region, but not in that of its lmr_context.
+  expect_refused({triplet(kFirst, kBase + 2 * kSize, 1)});
+  expect_refused({triplet(kSecond, kBase, 1)});
+}
+
+void sync__around_the_end_of_the_address_space() {
+  expect_refused({triplet(kFirst, UINT64_MAX, UINT32_MAX)});
+  expect_refused({triplet(kFirst, UINT64_MAX - 1, 0x10)});
+  expect_refused({triplet(kTop, kTopBase + 1, kSize)});
+  expect_refused({triplet(kTop, UINT64_MAX, 2)});
+  expect_good({triplet(kTop, UINT64_MAX, 1)});
+}
+
+void sync__empty_segments_are_checked() {
+  expect_good({triplet(kFirst, kBase, 0)});
+  expect_good({triplet(kFirst, kBase + kSize, 0)});
+  expect_refused({triplet(kFirst, kBase + kSize + 1, 0)});
+  expect_refused({triplet(kFirst, kBase - 1, 0)});
+}
+
+void sync__several_regions_in_one_call() {
+  expect_good({triplet(kFirst, kBase, 5), triplet(kSecond, kBase + 2 * kSize, 6), triplet(kFirst, kBase + 7, 8),
+               triplet(kTop, kTopBase, 9), triplet(kFirst, kBase, 0)});
+}
+
+void sync__long_lists_in_order_and_whole() {
+  for (const uint32_t count : {63U, 64U, 65U, 128U, 1000U}) {
+    std::vector<DAT_LMR_TRIPLET> segments;
+    for (uint32_t i = 0; i < count; ++i) {
+      segments.push_back(i % 2 ? triplet(kFirst, kBase + i, i) : triplet(kSecond, kBase + 2 * kSize + i, i));
+    }
+    expect_good(segments);
+  }
+}
+
+void sync__one_bad_segment_and_nothing_is_touched() {
+  for (const size_t bad : {size_t{0}, size_t{63}, size_t{64}, size_t{500}, size_t{999}}) {
+    std::vector<DAT_LMR_TRIPLET> segments(1000, triplet(kFirst, kBase, 64));
+    segments[bad].segment_length = kSize + 1;
+    expect_refused(segments);
+  }
+}
+
+void sync__a_region_that_has_gone() {
+  FakeIa ia(true);
+  add_regions(ia);
+  CHECK(sync(ia, {triplet(kFirst, kBase, 1)}).has_value());
+  (void)ia.lmrs().take(kFirst);
+  const auto result = sync(ia, {triplet(kSecond, kBase + 2 * kSize, 1), triplet(kFirst, kBase, 1)});
+  CHECK(!result && result.error() == kBadSegment);
+  CHECK_EQUAL(recorded.calls, 0);
+}
+
+void sync__coherent_orders_once() {
+  FakeIa ia(false);
+  add_regions(ia);
+  CHECK(sync(ia, std::vector<DAT_LMR_TRIPLET>(1000, triplet(kFirst, kBase, 64))).has_value());
+  CHECK_EQUAL(recorded.calls, 1);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(sync__no_segments_whatever_the_pointer),
+      TEST(sync__null_with_segments),
+      TEST(sync__unknown_lmr_context),
+      TEST(sync__inside_the_region),
+      TEST(sync__outside_the_region),
+      TEST(sync__around_the_end_of_the_address_space),
+      TEST(sync__empty_segments_are_checked),
+      TEST(sync__several_regions_in_one_call),
+      TEST(sync__long_lists_in_order_and_whole),
+      TEST(sync__one_bad_segment_and_nothing_is_touched),
+      TEST(sync__a_region_that_has_gone),
+      TEST(sync__coherent_orders_once),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
