@@ -252,7 +252,13 @@ static void expect_exit_0(pid_t child) {
 static void fork__a_child_that_exits_disturbs_nothing(void** state) {
   struct fixture* f = *state;
   one_write(f, 1);
-  for (int quick = 0; quick < 2; ++quick) {
+#ifdef __SANITIZE_ADDRESS__
+  /* What only the stack of a thread refers to looks lost in a child, which has no such thread. */
+  const int first = 1;
+#else
+  const int first = 0;
+#endif
+  for (int quick = first; quick < 2; ++quick) {
     const pid_t child = fork();
     if (child == 0) {
       if (quick) _exit(0);
