@@ -44,7 +44,7 @@ class Object {
 
  private:
   friend struct DeadObject;
-  [[maybe_unused]] const void* table_;  // must stay the first word; the face reads it through the handle
+  [[maybe_unused]] const void* table_;  // must stay the first word; read by the registry
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;
