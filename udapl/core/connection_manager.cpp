@@ -48,6 +48,11 @@ Result<> ConnectionManager::acquire() {
       return fail(Type::kInsufficientResources, Subtype::kTep);
     }
   }
+  if (pid_ != getpid()) {
+    log_error(
+        "this process was forked from one with an open IA: without its threads and queues no IA can be opened here");
+    return fail(Type::kInvalidState);
+  }
   ++users_;
   return {};
 }

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
 
@@ -17,7 +19,11 @@
 namespace dapple::dat {
 
 std::mutex& control_mutex() {
-  static std::mutex& instance = *new std::mutex;  // outlives static destruction: our thread may still run then
+  static std::mutex& instance = []() -> std::mutex& {
+    // A child of fork() must not find it held by a thread that it does not have.
+    pthread_atfork([] { control_mutex().lock(); }, [] { control_mutex().unlock(); }, [] { control_mutex().unlock(); });
+    return *new std::mutex;  // outlives static destruction: our thread may still run then
+  }();
   return instance;
 }
 
