@@ -109,6 +109,7 @@ Result<verbs::Qp> Ep::create_qp() {
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = ia().port();
   attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  if (ia().has_atomics()) attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
   const int error =
       ibv_modify_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error) return fail_errno(error);

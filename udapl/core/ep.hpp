@@ -126,6 +126,12 @@ class Ep : public Object {
                                  uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
+  // 64-bit atomics on the remote word, whose old value lands in the first 8 bytes of result. Operands and values are in
+  // the CPU's byte order.
+  Result<> post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
+                              uint32_t flags);
+  Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
+                                 uint64_t swap, uint32_t flags);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
@@ -151,9 +157,10 @@ class Ep : public Object {
                         uint32_t flags);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);
+  Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
+                       DtoOperation operation, uint32_t flags);
   Result<> check_can_request() const;
-  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
-                            bool device_writes);
+  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
   }

@@ -55,6 +55,8 @@ enum class DtoOperation : uint8_t {
   kReceive = 3,
   kRdmaWriteImmed = 8,
   kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
+  kFetchAndAdd = 10,
+  kCompareAndSwap = 11,
 };
 
 struct DtoCompletion {

@@ -59,6 +59,10 @@ class Ia : public Object {
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
+  bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
+  // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
+  bool has_zero_based() const { return !iwarp(); }
+
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }

@@ -226,6 +226,8 @@ static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_REA
 static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
+static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
+static_assert(static_cast<int>(dat::DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
 
 // Turns the completion of an extension's DTO into the extension's event.
 void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
@@ -233,11 +235,20 @@ void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
   static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof out.event_extension_data);
   auto& data = *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
   data.status = static_cast<DAT_IB_STATUS>(dto.status);
-  if (dto.operation == dat::DtoOperation::kReceiveImmed) {
-    data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
-    data.val.immed.data = dto.immediate;
-  } else {
-    data.type = DAT_IB_RDMA_WRITE_IMMED;
+  switch (dto.operation) {
+    case dat::DtoOperation::kReceiveImmed:
+      data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+      data.val.immed.data = dto.immediate;
+      break;
+    case dat::DtoOperation::kFetchAndAdd:
+      data.type = DAT_IB_FETCH_AND_ADD;
+      break;
+    case dat::DtoOperation::kCompareAndSwap:
+      data.type = DAT_IB_CMP_AND_SWAP;
+      break;
+    default:
+      data.type = DAT_IB_RDMA_WRITE_IMMED;
+      break;
   }
 }
 
