@@ -232,7 +232,6 @@ int main(void) {
       IA_TEST(lmr_create__outputs_may_be_left_out),
       IA_TEST(lmr_create__rmr_context_only_with_remote_privileges),
       IA_TEST(lmr_create__invalid_parameters),
-      IA_TEST(lmr_create__models_not_supported),
       IA_TEST(lmr_create__memory_mapped_for_reading_only),
       CONNECTED_TEST(lmr_create__over_another_with_other_pz_and_privileges),
       IA_TEST(lmr_query__everything),
