@@ -5,6 +5,7 @@
  * what; the same over IPv6.
  */
 #include <arpa/inet.h>
+#include <dat2/dat_ib_extensions.h>
 #include <dat2/dat_registry.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -221,6 +222,41 @@ static void providers_related__same_device_by_two_names(void** state) {
   assert_ok(dat_ia_close(other, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+/* ---- Attributes without an IA ---- */
+
+static void open_query__attributes_by_name(void** state) {
+  struct fixture* f = *state;
+  DAT_HANDLE query = DAT_HANDLE_NULL;
+  DAT_IA_ATTR attr;
+  DAT_PROVIDER_ATTR provider;
+  DAT_COUNT count = 0;
+  assert_ok(dat_ib_open_query(IA_NAME, &query, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, &provider));
+  assert_string_equal(attr.adapter_name, f->attr.adapter_name);
+  assert_int_equal(attr.max_eps, f->attr.max_eps);
+  assert_memory_equal(attr.ia_address_ptr, f->attr.ia_address_ptr, sizeof(struct sockaddr_in));
+  assert_string_equal(provider.provider_name, IA_NAME);
+  for (DAT_COUNT i = 0; i < provider.num_provider_specific_attr; ++i) {
+    count += strcmp(provider.provider_specific_attr[i].name, "DAT_IB_DEVICE_NAME") == 0;
+  }
+  assert_int_equal(count, 1);
+  assert_ok(dat_ib_close_query(query));
+  assert_error_type(dat_ib_close_query(query), DAT_INVALID_HANDLE);
+}
+
+static void open_query__bad_arguments(void** state) {
+  struct fixture* f = *state;
+  DAT_HANDLE query = DAT_HANDLE_NULL;
+  DAT_IA_ATTR attr;
+  assert_error(dat_ib_open_query("none-such", &query, 0, NULL, 0, NULL), DAT_PROVIDER_NOT_FOUND,
+               DAT_NAME_NOT_REGISTERED);
+  assert_error_type(dat_ib_open_query(IA_NAME, NULL, 0, NULL, 0, NULL), DAT_INVALID_PARAMETER);
+  assert_error_type(dat_ib_open_query(IA_NAME, &query, DAT_IA_FIELD_ALL, NULL, 0, NULL), DAT_INVALID_PARAMETER);
+  assert_error_type(dat_ib_open_query(IA_NAME, &query, DAT_IA_FIELD_ALL + 1, &attr, 0, NULL), DAT_INVALID_PARAMETER);
+  assert_null(query);
+  assert_error_type(dat_ib_close_query(f->ia), DAT_INVALID_HANDLE);
+  assert_error_type(dat_ib_close_query(DAT_HANDLE_NULL), DAT_INVALID_HANDLE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       ENDS_TEST(connect__bad_arguments),
@@ -232,6 +268,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(ipv6__data_moves, set_up_ipv6, tear_down),
       cmocka_unit_test_setup_teardown(ipv6__common_service_point, set_up_ipv6, tear_down),
       IA_TEST(providers_related__same_device_by_two_names),
+      IA_TEST(open_query__attributes_by_name),
+      IA_TEST(open_query__bad_arguments),
   };
   return RUN_TESTS(tests);
 }
