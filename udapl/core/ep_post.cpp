@@ -59,9 +59,11 @@ Result<> Ep::check_can_request() const {
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
-  if (!evds_.recv) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
   std::lock_guard guard(post_mutex_);
+  if (!qp_) [[unlikely]]
+    return tl::unexpected(state_error());
+  if (!evds_.recv) return fail(Type::kInvalidState);
   if (receives_.full()) return fail(Type::kInsufficientResources);
 
   Cookie& cookie = receives_.next();

@@ -8,7 +8,7 @@ namespace dapple::dat {
 
 class Evd;
 class Ep;
-class Psp;
+class ServicePoint;
 class Cr;
 class Object;
 
@@ -69,7 +69,7 @@ struct DtoCompletion {
 };
 
 struct CrArrival {
-  Psp* psp;
+  ServicePoint* service_point;
   Cr* cr;
   uint64_t conn_qual;
 };

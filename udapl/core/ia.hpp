@@ -26,8 +26,8 @@ namespace dapple::dat {
 class Cr;
 class Ep;
 class Evd;
-class Psp;
 class Pz;
+class ServicePoint;
 struct IaParams;
 
 struct IaOptions {
@@ -94,6 +94,12 @@ class Ia : public Object {
   }
   void disown(Object& object);
 
+  // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
+  bool is_on_device_of(const std::string& params);
+
+  // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
+  ServicePoint* find_service_point(uint64_t conn_qual) const;
+
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
@@ -120,7 +126,7 @@ class Ia : public Object {
   LmrTable lmrs_;
   std::unordered_set<Ep*> eps_;
   std::unordered_set<Lmr*> regions_;
-  std::unordered_set<Psp*> psps_;
+  std::unordered_set<ServicePoint*> service_points_;
   std::unordered_set<Cr*> crs_;
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;

@@ -106,7 +106,7 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
                                         DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
   attr.max_private_data_size = static_cast<DAT_COUNT>(dat::Ep::kMaxConnectData);
   attr.supports_multipath = DAT_FALSE;
-  attr.ep_creator = DAT_PSP_CREATES_EP_NEVER;
+  attr.ep_creator = DAT_PSP_CREATES_EP_IFASKED;
   attr.pz_support = DAT_PZ_UNIQUE;
   attr.optimal_buffer_alignment = std::max<DAT_UINT32>(coherence.writeback_granule, DAT_OPTIMAL_ALIGNMENT);
   // Any two streams merge. The specification's structure has the table const.

@@ -10,6 +10,7 @@
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
+#include "udapl/dat20/open_query.hpp"
 #include "udapl/dat20/segments.hpp"
 
 namespace dapple::dat20 {
@@ -88,6 +89,10 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
       return fetch_and_add(handle, args);
     case DAT_IB_CMP_AND_SWAP_OP:
       return compare_and_swap(handle, args);
+    case DAT_IB_OPEN_QUERY_OP:
+      return open_query(static_cast<DAT_NAME_PTR>(handle), args);
+    case DAT_IB_CLOSE_QUERY_OP:
+      return close_query(handle);
     case DAT_IB_RDMA_WRITE_IMMED_OP:
       return rdma_write_immed(handle, args);
     default:

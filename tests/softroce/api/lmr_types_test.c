@@ -230,7 +230,7 @@ static void lmr_create_over_lmr__not_an_lmr_of_this_ia(void** state) {
   struct made made;
   DAT_REGION_DESCRIPTION region;
   DAT_HANDLE wrong[4];
-  open_ia(&other);
+  open_ia(&other, IA_NAME);
   register_memory(&other);
   assert_ok(make_virtual(f, f->memory, 64, 0, &made));
   assert_ok(dat_lmr_free(made.lmr));

@@ -135,7 +135,7 @@ static void expect_one_thread(void) {
 
 static void open_and_close(void) {
   struct fixture f;
-  open_ia(&f);
+  open_ia(&f, IA_NAME);
   register_memory(&f);
   make_end(&f, &f.active, NULL);
   make_end(&f, &f.passive, NULL);
