@@ -83,7 +83,7 @@ static void lmr_create__invalid_parameters(void** state) {
                DAT_INVALID_ARG4);
   assert_error(create(f, (void*)(UINTPTR_MAX - 10), 100, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER,
                DAT_INVALID_ARG4);
-  assert_error(create(f, f->memory, 100, f->pz, 0x40, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+  assert_error(create(f, f->memory, 100, f->pz, 0x80, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   assert_error(create(f, f->memory, 100, f->pz, 0x1000, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   munmap(gone, 8192);
   assert_error(create(f, gone, 8192, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

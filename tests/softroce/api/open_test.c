@@ -79,7 +79,7 @@ static void ia_query__every_provider_attribute_is_filled(void** state) {
   assert_string_equal(a.provider_name, IA_NAME);
   assert_int_equal(a.dapl_version_major, 2);
   assert_int_equal(a.is_thread_safe, DAT_FALSE);
-  assert_int_equal(a.lmr_mem_types_supported, DAT_MEM_TYPE_VIRTUAL);
+  assert_int_equal(a.lmr_mem_types_supported, DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
   assert_int_equal(a.max_private_data_size, 56);
   assert_int_equal(a.lmr_sync_req, cpu ? DAT_TRUE : DAT_FALSE);
   assert_in_range(a.optimal_buffer_alignment, 64, 4096);
