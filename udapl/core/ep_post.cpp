@@ -22,6 +22,21 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
+void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
+  switch (operation) {
+    case DtoOperation::kSend:
+      return counters.add_with_bytes(EpCounter::kPostSend, length);
+    case DtoOperation::kRdmaWrite:
+      return counters.add_with_bytes(EpCounter::kPostWrite, length);
+    case DtoOperation::kRdmaWriteImmed:
+      return counters.add_with_bytes(EpCounter::kPostWriteImm, length);
+    case DtoOperation::kRdmaRead:
+      return counters.add_with_bytes(EpCounter::kPostRead, length);
+    default:
+      return;
+  }
+}
+
 void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool device_writes) {
   for (const ibv_sge& segment : segments) {
     const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
@@ -65,6 +80,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return fail_errno(error);
   receives_.push();
+  counters_.add_with_bytes(EpCounter::kPostRecv, length);
   return {};
 }
 
@@ -165,6 +181,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
+  count_request(counters_, operation, length);
   return {};
 }
 
