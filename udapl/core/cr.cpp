@@ -76,6 +76,7 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
     ep.fail_accept();
     return free(*this);
   }
+  ia().counters().add(IaCounter::kRequestAccepted);
   ep.accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
   return free(*this);
 }
@@ -88,6 +89,8 @@ Result<> Cr::reject(std::span<const uint8_t> private_data) {
   if (!private_data.empty()) std::memcpy(message.data() + sizeof header, private_data.data(), private_data.size());
   const int result = rdma_reject(id_.get(), message.data(), static_cast<uint8_t>(sizeof header + private_data.size()));
   if (result && !peer_gone_) return fail_errno(errno);
+  ia().counters().add(IaCounter::kRequestRejected);
+  ia().counters().add(IaCounter::kUserRejTx);
   return free(*this);
 }
 

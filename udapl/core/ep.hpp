@@ -20,6 +20,7 @@
 #include "udapl/core/comm.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cookie_ring.hpp"
+#include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
@@ -167,6 +168,8 @@ class Ep : public Object {
 
   ConnectionManager::Client& client() { return client_; }
 
+  EpCounterSet& counters() { return counters_; }
+
   // From the connection manager's thread, with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
   void on_device_event(ibv_event_type type);
@@ -233,6 +236,8 @@ class Ep : public Object {
   std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
   std::atomic<bool> broken_ = false;
+
+  EpCounterSet counters_;
 
   // Connection in the making.
   verbs::CmId id_;

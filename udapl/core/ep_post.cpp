@@ -22,6 +22,21 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
+void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
+  switch (operation) {
+    case DtoOperation::kSend:
+      return counters.add_with_bytes(EpCounter::kPostSend, length);
+    case DtoOperation::kRdmaWrite:
+      return counters.add_with_bytes(EpCounter::kPostWrite, length);
+    case DtoOperation::kRdmaWriteImmed:
+      return counters.add_with_bytes(EpCounter::kPostWriteImm, length);
+    case DtoOperation::kRdmaRead:
+      return counters.add_with_bytes(EpCounter::kPostRead, length);
+    default:
+      return;
+  }
+}
+
 // Whether a request's segments are what the device fills.
 bool device_writes(DtoOperation operation) {
   return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
@@ -82,6 +97,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return fail_errno(error);
   receives_.push();
+  counters_.add_with_bytes(EpCounter::kPostRecv, length);
   // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
   // looks at its queue when the queue pair is put into the error state it is in already.
   if (state() == EpState::kDisconnected) [[unlikely]]
@@ -187,6 +203,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
+  count_request(counters_, operation, length);
   return {};
 }
 

@@ -190,6 +190,8 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
       out.dto.operation = DtoOperation::kReceiveImmed;
       out.dto.immediate = completion.imm_data;
     }
+    const bool immediate = out.dto.operation == DtoOperation::kReceiveImmed;
+    cookie.ep->counters().add_with_bytes(immediate ? EpCounter::kRecvRdmaImm : EpCounter::kRecv, out.dto.length);
   }
   cookie.ep->delivered(cookie);
 }

@@ -131,6 +131,9 @@ Result<ibv_cq*> Ia::idle_cq() {
 }
 
 void Ia::report_async(EventKind kind, Object& object, int reason) {
+  counters_.add(IaCounter::kAsyncError);
+  if (kind == EventKind::kAsyncEpBroken) counters_.add(IaCounter::kAsyncQpError);
+  if (kind == EventKind::kAsyncEvdOverflow) counters_.add(IaCounter::kAsyncCqError);
   if (!async_evd_) return;
   Event event{};
   event.kind = kind;
@@ -146,9 +149,11 @@ void Ia::report_evd_overflow(Evd& evd) {
 void Ia::insert(Object& object) {
   switch (object.kind()) {
     case Kind::kEp:
+      counters_.add(IaCounter::kEpCreate);
       eps_.insert(static_cast<Ep*>(&object));
       break;
     case Kind::kLmr:
+      counters_.add(IaCounter::kLmrCreate);
       regions_.insert(static_cast<Lmr*>(&object));
       lmrs_.add(static_cast<Lmr&>(object));
       break;
@@ -161,9 +166,11 @@ void Ia::insert(Object& object) {
       crs_.insert(static_cast<Cr*>(&object));
       break;
     case Kind::kPz:
+      counters_.add(IaCounter::kPzCreate);
       pzs_.insert(static_cast<Pz*>(&object));
       break;
     case Kind::kEvd:
+      counters_.add(IaCounter::kEvdCreate);
       evds_.insert(static_cast<Evd*>(&object));
       break;
     case Kind::kIa:
@@ -176,23 +183,29 @@ void Ia::disown(Object& object) {
   if (async_evd_) async_evd_->forget_errors(object);
   switch (object.kind()) {
     case Kind::kEp:
+      counters_.add(IaCounter::kEpFree);
       eps_.erase(static_cast<Ep*>(&object));
       break;
     case Kind::kLmr:
+      counters_.add(IaCounter::kLmrFree);
       regions_.erase(static_cast<Lmr*>(&object));
       break;
     case Kind::kPsp:
     case Kind::kRsp:
     case Kind::kCsp:
+      if (object.kind() == Kind::kPsp) counters_.add(IaCounter::kPspFree);
+      if (object.kind() == Kind::kRsp) counters_.add(IaCounter::kRspFree);
       service_points_.erase(static_cast<ServicePoint*>(&object));
       break;
     case Kind::kCr:
       crs_.erase(static_cast<Cr*>(&object));
       break;
     case Kind::kPz:
+      counters_.add(IaCounter::kPzFree);
       pzs_.erase(static_cast<Pz*>(&object));
       break;
     case Kind::kEvd:
+      counters_.add(IaCounter::kEvdFree);
       evds_.erase(static_cast<Evd*>(&object));
       break;
     case Kind::kIa:

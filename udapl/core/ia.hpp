@@ -14,6 +14,7 @@
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lmr_table.hpp"
@@ -68,6 +69,8 @@ class Ia : public Object {
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
+  // Written with the control mutex held.
+  IaCounterSet& counters() { return counters_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
   Evd* async_evd() const { return async_evd_; }
@@ -117,6 +120,7 @@ class Ia : public Object {
   dappledv_device_attr coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
+  IaCounterSet counters_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 

@@ -37,7 +37,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_FETCH_AND_ADD", ia.has_atomics() ? "TRUE" : "FALSE"},
       {"DAT_IB_CMP_AND_SWAP", ia.has_atomics() ? "TRUE" : "FALSE"},
       {"DAT_IB_UD", "FALSE"},
-      {"DAT_COUNTERS", "FALSE"},
+      {"DAT_COUNTERS", "TRUE"},
       {"DAPPLE_COHERENCE", dappledv_coherence_str(coherence.coherence)},
       {"DAPPLE_COHERENCE_REASON", coherence.explanation},
       {"DAPPLE_LINE_SIZE", std::to_string(coherence.line_size)},

@@ -17,6 +17,7 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
   }
   ia.adopt(*psp);
   evd.acquire();
+  ia.counters().add(conn_qual ? IaCounter::kPspCreate : IaCounter::kPspCreateAny);
   return psp;
 }
 

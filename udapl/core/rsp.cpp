@@ -18,6 +18,7 @@ Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
   }
   ia.adopt(*rsp);
   evd.acquire();
+  ia.counters().add(IaCounter::kRspCreate);
   ep.set_reservation(rsp);
   ep.reserve();
   return rsp;

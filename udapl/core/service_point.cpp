@@ -40,6 +40,7 @@ Result<> ServicePoint::listen_at(const sockaddr* address) {
     return fail(errno == EADDRINUSE ? Type::kConnQualInUse : Type::kConnQualUnavailable);
   }
   conn_qual_ = ntohs(rdma_get_src_port(id_.get()));
+  ia().counters().add(IaCounter::kListen);
   return {};
 }
 
@@ -56,6 +57,7 @@ Result<> ServicePoint::free(ServicePoint& point) {
 
 void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
+  ia().counters().add(IaCounter::kReqRx);
   try {
     // When it is not taken the id goes here, and the peer sees a rejection that is not the consumer's.
     (void)take(id, event);
@@ -91,6 +93,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
     if (ep && !provider_made) ep->reserve();
     return fail(Type::kInsufficientResources, Subtype::kMemory);
   }
+  ia().counters().add(IaCounter::kRequest);
   if (kind() == Kind::kRsp) stop_listening();
   return {};
 }

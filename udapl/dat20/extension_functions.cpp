@@ -8,6 +8,7 @@
 
 #include "udapl/core/ep.hpp"
 #include "udapl/dat20/convert.hpp"
+#include "udapl/dat20/counter_functions.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
 #include "udapl/dat20/open_query.hpp"
@@ -89,6 +90,10 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
       return fetch_and_add(handle, args);
     case DAT_IB_CMP_AND_SWAP_OP:
       return compare_and_swap(handle, args);
+    case DAT_IB_QUERY_COUNTERS_OP:
+      return query_counters(handle, args);
+    case DAT_IB_PRINT_COUNTERS_OP:
+      return print_counters(handle, args);
     case DAT_IB_OPEN_QUERY_OP:
       return open_query(static_cast<DAT_NAME_PTR>(handle), args);
     case DAT_IB_CLOSE_QUERY_OP:

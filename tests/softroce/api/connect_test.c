@@ -257,6 +257,63 @@ static void open_query__bad_arguments(void** state) {
   assert_error_type(dat_ib_close_query(DAT_HANDLE_NULL), DAT_INVALID_HANDLE);
 }
 
+/* ---- Counters ---- */
+
+static uint64_t counter(DAT_HANDLE handle, int number) {
+  DAT_UINT64 value = 0xa5;
+  assert_ok(dat_ib_query_counters(handle, number, &value, 0));
+  return value;
+}
+
+static void counters__of_a_connection(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET from = local(f, 0, 300);
+  DAT_LMR_TRIPLET to = local(f, HALF, 300);
+  DAT_RMR_TRIPLET there = remote(f, HALF, 300);
+  DAT_UINT64 all[DCNT_IA_ALL_COUNTERS];
+  assert_int_equal(counter(f->ia, DCNT_IA_PZ_CREATE), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_EP_CREATE), 2);
+  assert_int_equal(counter(f->ia, DCNT_IA_PSP_CREATE_ANY), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_CM_REQ_TX), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_CM_REQ_RX), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_SP_CR_ACCEPTED), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_SP_CR_REJECTED), 0);
+  assert_int_equal(counter(f->ia, DCNT_IA_CM_ACTIVE_EST), 1);
+  assert_int_equal(counter(f->ia, DCNT_IA_CM_PASSIVE_EST), 1);
+  assert_int_equal(counter(f->active.ep, DCNT_EP_CONNECT), 1);
+  assert_int_equal(counter(f->passive.ep, DCNT_EP_CONNECT), 0);
+  for (uint64_t i = 0; i < 3; ++i) {
+    assert_ok(dat_ep_post_recv(f->passive.ep, 1, &to, cookie(i), DAT_COMPLETION_DEFAULT_FLAG));
+    assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(i), DAT_COMPLETION_DEFAULT_FLAG));
+    expect_dto(f->passive.recv, i, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  }
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &from, cookie(4), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  assert_int_equal(counter(f->active.ep, DCNT_EP_POST_SEND), 3);
+  assert_int_equal(counter(f->active.ep, DCNT_EP_POST_SEND_DATA), 900);
+  assert_int_equal(counter(f->active.ep, DCNT_EP_POST_WRITE), 1);
+  assert_int_equal(counter(f->active.ep, DCNT_EP_POST_WRITE_DATA), 300);
+  assert_int_equal(counter(f->passive.ep, DCNT_EP_POST_RECV), 3);
+  assert_int_equal(counter(f->passive.ep, DCNT_EP_RECV), 3);
+  assert_int_equal(counter(f->passive.ep, DCNT_EP_RECV_DATA), 900);
+  memset(all, 0xa5, sizeof all);
+  assert_ok(dat_ib_query_counters(f->active.ep, DCNT_EP_ALL_COUNTERS, all, 1));
+  assert_int_equal(all[DCNT_EP_POST_SEND], 3);
+  assert_int_equal(counter(f->active.ep, DCNT_EP_POST_SEND), 0);
+  assert_ok(dat_ib_query_counters(f->ia, DCNT_IA_ALL_COUNTERS, all, 0));
+  assert_int_equal(all[DCNT_IA_LMR_CREATE], 1);
+  assert_ok(dat_ib_print_counters(f->ia, DCNT_IA_ALL_COUNTERS, 0));
+}
+
+static void counters__bad_arguments(void** state) {
+  struct fixture* f = *state;
+  DAT_UINT64 value;
+  assert_error(dat_ib_query_counters(f->ia, DCNT_IA_ALL_COUNTERS + 1, &value, 0), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG2);
+  assert_error(dat_ib_query_counters(f->ia, -1, &value, 0), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  assert_error(dat_ib_query_counters(f->ia, 0, NULL, 0), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error_type(dat_ib_query_counters(f->pz, 0, &value, 0), DAT_INVALID_HANDLE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       ENDS_TEST(connect__bad_arguments),
@@ -270,6 +327,8 @@ int main(void) {
       IA_TEST(providers_related__same_device_by_two_names),
       IA_TEST(open_query__attributes_by_name),
       IA_TEST(open_query__bad_arguments),
+      CONNECTED_TEST(counters__of_a_connection),
+      IA_TEST(counters__bad_arguments),
   };
   return RUN_TESTS(tests);
 }
