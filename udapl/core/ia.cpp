@@ -25,7 +25,8 @@ Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this),
       options_(options),
       settings_(Settings::from_environment()),
-      lmrs_(options.thread_safe) {}
+      lmrs_(options.thread_safe),
+      windows_(options.thread_safe) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
   // Before the lock: a name server may take its time, and other IAs have connections to serve.
@@ -146,6 +147,10 @@ void Ia::insert(Object& object) {
       regions_.insert(static_cast<Lmr*>(&object));
       lmrs_.add(static_cast<Lmr&>(object));
       break;
+    case Kind::kRmr:
+      rmrs_.insert(static_cast<Rmr*>(&object));
+      windows_.add(static_cast<Rmr&>(object));
+      break;
     case Kind::kPsp:
       psps_.insert(static_cast<Psp*>(&object));
       break;
@@ -172,6 +177,10 @@ void Ia::disown(Object& object) {
       break;
     case Kind::kLmr:
       regions_.erase(static_cast<Lmr*>(&object));
+      break;
+    case Kind::kRmr:
+      rmrs_.erase(static_cast<Rmr*>(&object));
+      windows_.remove(static_cast<Rmr&>(object));
       break;
     case Kind::kPsp:
       psps_.erase(static_cast<Psp*>(&object));
@@ -206,6 +215,7 @@ void Ia::destroy_objects() {
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
   destroy_all(psps_);
+  destroy_all(rmrs_);
   destroy_all(regions_);
   destroy_all(pzs_);
   give_up_async_evd();
@@ -228,8 +238,8 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
-                       ia.pzs_.empty() && ia.evds_.size() == own_evds;
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.psps_.empty() &&
+                       ia.crs_.empty() && ia.pzs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });

@@ -191,6 +191,7 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(dat20::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
   CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+  CHECK_EQUAL(dat20::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
 }
 
 }  // namespace
