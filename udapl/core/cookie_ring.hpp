@@ -25,7 +25,10 @@ namespace dapple::dat {
 
 struct Cookie {
   uint64_t user_cookie;
-  uint64_t length;  // bytes, over all segments
+  union {
+    uint64_t length;  // bytes, over all segments
+    Rmr* window;      // of kBind
+  };
   Ep* ep;
   uint32_t sequence;  // position in the ring's endless count
   uint16_t num_segments;

@@ -125,6 +125,8 @@ Result<> Ep::free(Ep& ep) {
   ep.set_state(EpState::kDisconnected);
   if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
   ep.id_.reset();
+  ep.fail_qp();
+  ia.windows().forget(ep);
   if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
@@ -147,6 +149,7 @@ Result<> Ep::reset() {
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
   auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline_);
   if (!fresh) return tl::unexpected(fresh.error());
+  ia().windows().forget(*this);
   if (int error = verbs::destroy(qp_)) return fail_errno(error);
   qp_ = std::move(*fresh);
   for (Evd* evd : {evds_.recv, evds_.request}) {

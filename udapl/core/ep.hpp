@@ -31,6 +31,7 @@ class Cr;
 class Evd;
 class Pz;
 class Rsp;
+class Rmr;
 
 // DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
@@ -161,6 +162,14 @@ class Ep : public Object {
                               uint32_t flags);
   Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
                                  uint64_t swap, uint32_t flags);
+  // The consumer's Send, which also makes a window's context at the peer stale.
+  Result<> post_send_with_invalidate(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t context,
+                                     uint32_t flags);
+  // Into memory that a window of ours is bound to.
+  Result<> post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote, uint32_t flags);
+  // From Rmr: a bind, or an invalidation, that completes with a bind event; and an invalidation without an event.
+  Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
+  Result<> post_window_invalidate(ibv_send_wr& wr);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
@@ -186,7 +195,8 @@ class Ep : public Object {
   void fail_qp();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
-                        uint32_t flags);
+                        uint32_t flags, Rmr* window = nullptr);
+  int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);
   Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,

@@ -154,7 +154,7 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
 }
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
-                          DtoOperation operation, uint32_t flags) {
+                          DtoOperation operation, uint32_t flags, Rmr* window) {
   if (auto ready = check_can_request(); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
@@ -173,6 +173,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   Cookie& cookie = requests_.next();
   cookie.user_cookie = user_cookie;
   cookie.length = length;
+  if (window) cookie.window = window;
   cookie.ep = this;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
@@ -186,7 +187,9 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
   if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
   // Inline data is copied from where the segments say, so that must be an address of the CPU's.
-  if (!reads && length <= max_inline_ && !ia().lmrs().any_zero_based()) wr.send_flags |= IBV_SEND_INLINE;
+  if (!reads && operation != DtoOperation::kBind && operation != DtoOperation::kInvalidate && length <= max_inline_ &&
+      !ia().lmrs().any_zero_based())
+    wr.send_flags |= IBV_SEND_INLINE;
   if (ia().maintains_caches()) [[unlikely]] {
     // Inline data is copied by the CPU: its source needs nothing.
     if (wr.send_flags & IBV_SEND_INLINE)
@@ -197,8 +200,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  ibv_send_wr* bad = nullptr;
-  if (int error = ibv_post_send(qp_.get(), &wr, &bad)) [[unlikely]] {
+  if (int error = submit(wr)) [[unlikely]] {
     return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
@@ -221,6 +223,8 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
   retire(ring, ring.finish(cookie, delivers));
   if (draining_.load(std::memory_order_acquire)) [[unlikely]]
     ConnectionManager::instance().notify(*this);
+  if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
+    ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
   if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
     broken_.store(true, std::memory_order_release);

@@ -51,6 +51,17 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
+// Whether a receive tells that its Send has invalidated a window of ours.
+bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+  constexpr unsigned int kKernelsBit = 1U << 2;
+  unsigned int flags = IBV_WC_WITH_INV;
+  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
+  // nothing.
+  if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & flags);
+}
+
 }  // namespace
 
 Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
@@ -161,7 +172,10 @@ bool Evd::refill() {
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
       const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-      const bool delivers = !cookie.suppressed || completion.status != IBV_WC_SUCCESS;
+      const bool delivers =
+          (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
+      if (invalidates(completion, cookie)) [[unlikely]]
+        ia().windows().invalidated(completion.invalidated_rkey);
       cookie.ep->completed(cookie, completion.status, delivers);
       if (!delivers) continue;
       if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
@@ -175,6 +189,15 @@ bool Evd::refill() {
 void Evd::deliver(const ibv_wc& completion, Event& out) {
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
   const bool success = completion.status == IBV_WC_SUCCESS;
+  if (cookie.operation == DtoOperation::kBind) [[unlikely]] {
+    out.kind = EventKind::kBindCompletion;
+    out.evd = this;
+    // What a device finds wrong with a bind is the bind's failure, whatever it calls it.
+    const bool refused = !success && completion.status != IBV_WC_WR_FLUSH_ERR;
+    out.bind = {cookie.window, cookie.user_cookie,
+                refused ? DtoStatus::kRmrOperationFailed : to_dto_status(completion.status)};
+    return cookie.ep->delivered(cookie);
+  }
   out.kind = EventKind::kDtoCompletion;
   out.evd = this;
   out.dto.ep = cookie.ep;
@@ -183,12 +206,16 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   out.dto.operation = cookie.operation;
   out.dto.length = 0;
   out.dto.immediate = 0;
+  out.dto.rmr_context = 0;
   if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
   if (success && cookie.operation == DtoOperation::kReceive) {
     out.dto.length = completion.byte_len;
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       out.dto.operation = DtoOperation::kReceiveImmed;
       out.dto.immediate = completion.imm_data;
+    } else if (invalidates(completion, cookie)) {
+      out.dto.operation = DtoOperation::kReceiveWithInvalidate;
+      out.dto.rmr_context = completion.invalidated_rkey;
     }
     const bool immediate = out.dto.operation == DtoOperation::kReceiveImmed;
     cookie.ep->counters().add_with_bytes(immediate ? EpCounter::kRecvRdmaImm : EpCounter::kRecv, out.dto.length);

@@ -31,7 +31,8 @@ Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this),
       options_(options),
       settings_(Settings::from_environment()),
-      lmrs_(options.thread_safe) {}
+      lmrs_(options.thread_safe),
+      windows_(options.thread_safe) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
   // Before the lock: a name server may take its time, and other IAs have connections to serve.
@@ -157,6 +158,10 @@ void Ia::insert(Object& object) {
       regions_.insert(static_cast<Lmr*>(&object));
       lmrs_.add(static_cast<Lmr&>(object));
       break;
+    case Kind::kRmr:
+      rmrs_.insert(static_cast<Rmr*>(&object));
+      windows_.add(static_cast<Rmr&>(object));
+      break;
     case Kind::kPsp:
     case Kind::kRsp:
     case Kind::kCsp:
@@ -189,6 +194,10 @@ void Ia::disown(Object& object) {
     case Kind::kLmr:
       counters_.add(IaCounter::kLmrFree);
       regions_.erase(static_cast<Lmr*>(&object));
+      break;
+    case Kind::kRmr:
+      rmrs_.erase(static_cast<Rmr*>(&object));
+      windows_.remove(static_cast<Rmr&>(object));
       break;
     case Kind::kPsp:
     case Kind::kRsp:
@@ -236,6 +245,7 @@ void Ia::destroy_objects() {
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
   destroy_all(service_points_);
+  destroy_all(rmrs_);
   destroy_all(regions_);
   destroy_all(pzs_);
   give_up_async_evd();
@@ -258,7 +268,7 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.service_points_.empty() && ia.crs_.empty() &&
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.service_points_.empty() && ia.crs_.empty() &&
                        ia.pzs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(

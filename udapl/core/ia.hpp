@@ -21,6 +21,7 @@
 #include "udapl/core/named_attributes.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/settings.hpp"
+#include "udapl/core/window_table.hpp"
 
 namespace dapple::dat {
 
@@ -64,6 +65,16 @@ class Ia : public Object {
   // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
   bool has_zero_based() const { return !iwarp(); }
 
+  // Type 1 windows are their zone's, type 2 windows an endpoint's.
+  bool has_type_1_windows() const { return device_.max_mw > 0 && (device_.device_cap_flags & IBV_DEVICE_MEM_WINDOW); }
+  bool has_type_2_windows() const {
+    constexpr unsigned int kType2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    return device_.max_mw > 0 && (device_.device_cap_flags & kType2);
+  }
+  bool has_send_with_invalidate() const { return device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS; }
+  // Soft-RoCE, told by the vendor it claims.
+  bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
+
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
@@ -71,6 +82,7 @@ class Ia : public Object {
   LmrTable& lmrs() { return lmrs_; }
   // Written with the control mutex held.
   IaCounterSet& counters() { return counters_; }
+  WindowTable& windows() { return windows_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
   Evd* async_evd() const { return async_evd_; }
@@ -128,9 +140,11 @@ class Ia : public Object {
   verbs::CmId id_;
   verbs::Cq idle_cq_;
   LmrTable lmrs_;
+  WindowTable windows_;
   std::unordered_set<Ep*> eps_;
   std::unordered_set<Lmr*> regions_;
   std::unordered_set<ServicePoint*> service_points_;
+  std::unordered_set<Rmr*> rmrs_;
   std::unordered_set<Cr*> crs_;
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;

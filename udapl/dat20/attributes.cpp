@@ -66,9 +66,10 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.max_pzs = to_count(device.max_pd);
   attr.max_message_size = to_length(port.max_msg_sz);
   attr.max_rdma_size = to_length(port.max_msg_sz);
-  // Memory windows and shared receive queues are not offered yet, so there are none.
-  attr.max_rmrs = 0;
-  attr.max_rmr_target_address = 0;
+  const bool windows = ia.has_type_1_windows() || ia.has_type_2_windows();
+  attr.max_rmrs = windows ? to_count(device.max_mw) : 0;
+  attr.max_rmr_target_address = windows ? std::numeric_limits<DAT_VADDR>::max() : 0;
+  // Shared receive queues are not offered yet, so there are none.
   attr.max_srqs = 0;
   attr.max_ep_per_srq = 0;
   attr.max_recv_per_srq = 0;
@@ -117,7 +118,9 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.dto_async_return_guaranteed = DAT_TRUE;
   attr.rdma_write_for_rdma_read_req = to_dat(ia.iwarp());
   attr.rdma_read_lmr_rmr_context_exposure = to_dat(ia.iwarp());
-  attr.rmr_scope_supported = DAT_RMR_SCOPE_PZ;
+  attr.rmr_scope_supported = !ia.has_type_2_windows()  ? DAT_RMR_SCOPE_PZ
+                             : ia.has_type_1_windows() ? DAT_RMR_SCOPE_ANY
+                                                       : DAT_RMR_SCOPE_EP;
   attr.is_signal_safe = DAT_FALSE;
   attr.ha_supported = DAT_FALSE;
   attr.ha_loadbalancing = DAT_HA_LB_NONE;

@@ -8,6 +8,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/rmr.hpp"
 #include "udapl/core/service_point.hpp"
 
 namespace dapple::dat20 {
@@ -189,6 +190,8 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
   switch (kind) {
     case EventKind::kDtoCompletion:
       return DAT_DTO_COMPLETION_EVENT;
+    case EventKind::kBindCompletion:
+      return DAT_RMR_BIND_COMPLETION_EVENT;
     case EventKind::kConnectionRequest:
       return DAT_CONNECTION_REQUEST_EVENT;
     case EventKind::kEstablished:
@@ -238,6 +241,7 @@ static_assert(static_cast<int>(dat::DtoOperation::kSend) == DAT_DTO_SEND);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWrite) == DAT_DTO_RDMA_WRITE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_READ);
 static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
+static_assert(static_cast<int>(dat::DtoOperation::kReceiveWithInvalidate) == DAT_DTO_RECEIVE_WITH_INVALIDATE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
@@ -284,9 +288,16 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       data.status = static_cast<DAT_DTO_COMPLETION_STATUS>(event.dto.status);
       data.transfered_length = static_cast<DAT_SEG_LENGTH>(event.dto.length);
       data.operation = static_cast<DAT_DTOS>(event.dto.operation);
-      data.rmr_context = 0;
+      data.rmr_context = event.dto.rmr_context;
       if (event.dto.operation >= dat::DtoOperation::kRdmaWriteImmed) [[unlikely]]
         extend(event.dto, out);
+      break;
+    }
+    case EventKind::kBindCompletion: {
+      auto& data = out.event_data.rmr_completion_event_data;
+      data.rmr_handle = event.bind.rmr;
+      data.user_cookie.as_64 = event.bind.user_cookie;
+      data.status = static_cast<DAT_RMR_BIND_COMPLETION_STATUS>(event.bind.status);
       break;
     }
     case EventKind::kConnectionRequest: {
@@ -340,6 +351,8 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_RSP;
     case Kind::kCsp:
       return DAT_HANDLE_TYPE_CSP;
+    case Kind::kRmr:
+      return DAT_HANDLE_TYPE_RMR;
     case Kind::kNone:
       break;
   }

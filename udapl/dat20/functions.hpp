@@ -31,6 +31,14 @@ Function<DAT_LMR_FREE_FUNC> lmr_free;
 Function<DAT_LMR_SYNC_RDMA_READ_FUNC> lmr_sync_rdma_read;
 Function<DAT_LMR_SYNC_RDMA_WRITE_FUNC> lmr_sync_rdma_write;
 
+Function<DAT_RMR_CREATE_FUNC> rmr_create;
+Function<DAT_RMR_CREATE_FOR_EP_FUNC> rmr_create_for_ep;
+Function<DAT_RMR_QUERY_FUNC> rmr_query;
+Function<DAT_RMR_BIND_FUNC> rmr_bind;
+Function<DAT_RMR_FREE_FUNC> rmr_free;
+Function<DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC> ep_post_send_with_invalidate;
+Function<DAT_EP_POST_RDMA_READ_TO_RMR_FUNC> ep_post_rdma_read_to_rmr;
+
 Function<DAT_EVD_CREATE_FUNC> evd_create;
 Function<DAT_EVD_QUERY_FUNC> evd_query;
 Function<DAT_EVD_WAIT_FUNC> evd_wait;

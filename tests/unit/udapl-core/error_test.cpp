@@ -200,6 +200,7 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(dat20::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+  CHECK_EQUAL(dat20::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
 }
 
 }  // namespace

@@ -71,10 +71,10 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(lmr_create);
   BUILT(lmr_query);
   BUILT(lmr_free);
-  UNBUILT(rmr_create);
-  UNBUILT(rmr_query);
-  UNBUILT(rmr_bind);
-  UNBUILT(rmr_free);
+  BUILT(rmr_create);
+  BUILT(rmr_query);
+  BUILT(rmr_bind);
+  BUILT(rmr_free);
   BUILT(psp_create);
   BUILT(psp_query);
   BUILT(psp_free);
@@ -103,9 +103,9 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(csp_query);
   BUILT(csp_free);
   BUILT(ep_common_connect);
-  UNBUILT(rmr_create_for_ep);
-  UNBUILT(ep_post_send_with_invalidate);
-  UNBUILT(ep_post_rdma_read_to_rmr);
+  BUILT(rmr_create_for_ep);
+  BUILT(ep_post_send_with_invalidate);
+  BUILT(ep_post_rdma_read_to_rmr);
   UNBUILT(cno_fd_create);
   UNBUILT(cno_trigger);
   BUILT(ia_ha_related);
