@@ -268,8 +268,8 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.service_points_.empty() && ia.crs_.empty() &&
-                       ia.pzs_.empty() && ia.evds_.size() == own_evds;
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.service_points_.empty() &&
+                       ia.crs_.empty() && ia.pzs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
