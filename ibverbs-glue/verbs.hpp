@@ -20,12 +20,18 @@ struct Deleter {
   }
 };
 
+// verbs.h has it static, which no type of ours may depend on.
+inline int dealloc_mw(ibv_mw* mw) noexcept {
+  return ibv_dealloc_mw(mw);
+}
+
 using Pd = std::unique_ptr<ibv_pd, Deleter<&ibv_dealloc_pd>>;
 using CompChannel = std::unique_ptr<ibv_comp_channel, Deleter<&ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, Deleter<&ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Deleter<&ibv_destroy_qp>>;
 using Srq = std::unique_ptr<ibv_srq, Deleter<&ibv_destroy_srq>>;
 using Mr = std::unique_ptr<ibv_mr, Deleter<&ibv_dereg_mr>>;
+using Mw = std::unique_ptr<ibv_mw, Deleter<&dealloc_mw>>;
 
 // Destroys now; on failure the handle keeps the object. Returns 0 or an errno value.
 template <class T, auto Destroy>

@@ -17,25 +17,34 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/comm.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cookie_ring.hpp"
+#include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 
 namespace dapple::dat {
 
+class Cr;
 class Evd;
 class Pz;
+class Rsp;
+class Rmr;
 class Srq;
 
 // DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
   kUnconnected = 0,
+  kUnconfiguredUnconnected = 1,
   kReserved = 2,
+  kUnconfiguredReserved = 3,
   kPassiveConnectionPending = 4,
+  kUnconfiguredPassive = 5,
   kActiveConnectionPending = 6,
   kTentativeConnectionPending = 7,
+  kUnconfiguredTentative = 8,
   kConnected = 9,
   kDisconnectPending = 10,
   kDisconnected = 11,
@@ -87,21 +96,35 @@ class Ep : public Object {
   static constexpr size_t kMaxAcceptData = 196;  // bytes
 
   // Life cycle. The caller holds the control mutex.
-  // With an srq, which needs a receive EVD, receives come from there.
-  static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr, Srq* srq = nullptr);
+  // pz null: there is no queue pair until configure() brings one. With an srq, which needs a receive EVD, receives come
+  // from there.
+  static Result<Ep*> create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq = nullptr);
+  // INVALID_STATE while a service point or a request has it.
+  Result<> check_can_free() const;
   // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
   static Result<> free(Ep& ep);
   // From DISCONNECTED to UNCONNECTED, with a fresh queue pair. Completions not delivered yet are dropped, connection
   // events are not. After an error the EP is still DISCONNECTED.
   Result<> reset();
 
-  Pz& pz() const { return pz_; }
+  // Before the connection: other EVDs, PZ or limits. INVALID_STATE from the connection on, and while something is
+  // posted that a new queue pair would lose. An error changes nothing.
+  Result<> configure(Pz* pz, const EpEvds& evds, const EpAttr& attr, const Comm& comm);
+
+  Pz* pz() const { return pz_; }
   Srq* srq() const { return srq_; }
   const EpEvds& evds() const { return evds_; }
   const EpAttr& attr() const { return attr_; }
+  const Comm& comm() const { return comm_; }
+  // The CompletionFlags that a post may have. uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP made for it.
+  uint32_t recv_flags() const { return allowed_flags(attr_.recv_completion_flags); }
+  uint32_t request_flags() const { return allowed_flags(attr_.request_completion_flags); }
+  // Never one of the unconfigured states.
   EpState state() const { return state_.load(std::memory_order_acquire); }
   // Receives posted to this EP and not dequeued yet.
   uint32_t outstanding_receives() const { return receives_.head() - receives_.tail(); }
+  // What lacks a PZ or a connect EVD is unconfigured until it is connected.
+  EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
   const sockaddr* local_address() const;
@@ -113,13 +136,23 @@ class Ep : public Object {
   // timeout in microseconds.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
-  Result<> check_can_accept(size_t private_data_size) const;
+  Result<> check_unconnected() const;
+  Result<> check_connected() const;
+  Result<> check_can_accept(const Cr& request, size_t private_data_size) const;
   // Once the checks have passed, what goes wrong is an ACCEPT_COMPLETION_ERROR event: the request cannot be brought
   // back.
   void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
               std::span<const uint8_t> private_data);
   void fail_accept();
   Result<> disconnect(bool abrupt);
+
+  // What a reserved service point does with an UNCONNECTED EP, and takes back.
+  void reserve() { set_state(EpState::kReserved); }
+  void release_reservation() { set_state(EpState::kUnconnected); }
+  void set_reservation(Rsp* rsp);
+  // A request has this EP, which was made for it or reserved; then it has it no more.
+  void await_acceptance(Cr& request, bool made_for_it);
+  void forget_request();
 
   // Data path. Segments are read before the call returns.
   Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
@@ -131,12 +164,28 @@ class Ep : public Object {
                                  uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
+  // 64-bit atomics on the remote word, whose old value lands in the first 8 bytes of result. Operands and values are in
+  // the CPU's byte order.
+  Result<> post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
+                              uint32_t flags);
+  Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
+                                 uint64_t swap, uint32_t flags);
+  // The consumer's Send, which also makes a window's context at the peer stale.
+  Result<> post_send_with_invalidate(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t context,
+                                     uint32_t flags);
+  // Into memory that a window of ours is bound to.
+  Result<> post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote, uint32_t flags);
+  // From Rmr: a bind, or an invalidation, that completes with a bind event; and an invalidation without an event.
+  Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
+  Result<> post_window_invalidate(ibv_send_wr& wr);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
 
   ConnectionManager::Client& client() { return client_; }
+
+  EpCounterSet& counters() { return counters_; }
 
   // From the connection manager's thread, with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
@@ -146,19 +195,25 @@ class Ep : public Object {
 
  private:
   friend class Arena<Ep>;
-  Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
+  Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
-  Result<verbs::Qp> create_qp();
+  static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
+  static uint32_t allowed_flags(uint32_t ep_flags) {
+    return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
+  }
+  Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
-                        uint32_t flags);
+                        uint32_t flags, Rmr* window = nullptr);
+  int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);
+  Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
+                       DtoOperation operation, uint32_t flags);
   Result<> check_can_request() const;
-  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
-                            bool device_writes);
+  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
   }
@@ -184,21 +239,27 @@ class Ep : public Object {
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;
 
-  Pz& pz_;
+  Pz* pz_;
   Srq* const srq_;
-  const EpEvds evds_;
+  EpEvds evds_;
+  Comm comm_;
+  std::atomic<bool> configured_;
+  Rsp* reservation_ = nullptr;  // the last service point this EP was reserved for
+  Cr* request_ = nullptr;       // the request that has this EP
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
   CookieRing requests_;
   CookieRing receives_;
-  verbs::Qp qp_;                        // never null once create() has returned
+  verbs::Qp qp_;                        // null while there is no PZ
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
   std::atomic<bool> broken_ = false;
+
+  EpCounterSet counters_;
 
   // Connection in the making.
   verbs::CmId id_;

@@ -28,7 +28,7 @@ constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
 Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                      std::span<const uint8_t> private_data) {
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
-  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+  if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
 
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
@@ -48,6 +48,7 @@ Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeou
     remote_ = {};
     return resolving;
   }
+  counters_.add(EpCounter::kConnect);
   set_state(EpState::kActiveConnectionPending);
   set_deadline(timeout_us == Evd::kInfinite ? kNever : now_ns() + int64_t{timeout_us} * 1000);
   return {};
@@ -87,6 +88,7 @@ Result<> Ep::send_connect() {
   param.rnr_retry_count = ia().settings().rnr_retry_count;
   param.qp_num = qp_->qp_num;
   if (rdma_connect(id_.get(), &param)) return fail_errno(errno);
+  ia().counters().add(IaCounter::kReqTx);
   return {};
 }
 
@@ -106,9 +108,9 @@ Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agree
   return {};
 }
 
-Result<> Ep::check_can_accept(size_t private_data_size) const {
-  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
-  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+Result<> Ep::check_can_accept(const Cr& request, size_t private_data_size) const {
+  if (request_ != &request && state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (auto ready = check_configured(); !ready) return ready;
   if (private_data_size > kMaxAcceptData) return fail(Type::kInvalidParameter, Subtype::kArg3);
   return {};
 }
@@ -132,7 +134,8 @@ void Ep::accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_d
   set_state(EpState::kCompletionPending);
   const bool accepted = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, &param) &&
                         set_qp_attributes(IBV_QPS_RTS, &param) && rdma_accept(id_.get(), &param) == 0;
-  if (!accepted) fail_accept();
+  if (!accepted) return fail_accept();
+  ia().counters().add(IaCounter::kRepTx);
 }
 
 void Ep::fail_accept() {
@@ -141,6 +144,7 @@ void Ep::fail_accept() {
 }
 
 Result<> Ep::disconnect(bool abrupt) {
+  counters_.add(EpCounter::kDisconnect);
   switch (state()) {
     case EpState::kDisconnected:
       return {};
@@ -160,6 +164,7 @@ Result<> Ep::disconnect(bool abrupt) {
   if (abrupt) {
     fail_qp();
     rdma_disconnect(id_.get());
+    ia().counters().add(IaCounter::kDreqTx);
     end_connection(EventKind::kDisconnected);
     return {};
   }
@@ -187,6 +192,7 @@ bool Ep::drained() const {
 void Ep::start_disconnect() {
   draining_.store(false, std::memory_order_release);
   rdma_disconnect(id_.get());
+  ia().counters().add(IaCounter::kDreqTx);
   set_deadline(now_ns() + kReplyLimitNs);
 }
 
@@ -208,9 +214,10 @@ void Ep::end_connection(EventKind kind) {
   const bool was_up = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
-  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies.
-  fail_qp();
+  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
+  // first: a receive posted meanwhile is found here, or its poster sees the state.
   set_state(EpState::kDisconnected);
+  fail_qp();
   report(kind);
   // An EP that will take no more of a shared queue says so, as consumers know it from the InfiniBand event of the last
   // work request. Said here rather than passed on, because not every device has that event.
@@ -236,7 +243,10 @@ void Ep::answer_response(const verbs::CmEvent& event) {
   // INIT once more: only now does the connection manager say which remote accesses it has agreed on.
   const bool up = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, nullptr) &&
                   set_qp_attributes(IBV_QPS_RTS, nullptr) && rdma_establish(id_.get()) == 0;
+  ia().counters().add(IaCounter::kRepRx);
   if (up) {
+    ia().counters().add(IaCounter::kRtuTx);
+    ia().counters().add(IaCounter::kActiveEst);
     establish({event.private_data.data(), event.private_data_size});
   } else {
     id_.reset();  // tells the peer
@@ -245,9 +255,16 @@ void Ep::answer_response(const verbs::CmEvent& event) {
 }
 
 void Ep::answer_rejection(const verbs::CmEvent& event) {
-  // iWARP has no reason code: there only a consumer's reject carries data.
-  const bool consumers = ia().iwarp() || event.status == kRejectedByConsumer;
-  if (!consumers || event.private_data_size < kRejectHeaderSize) return end_connection(EventKind::kNonPeerRejected);
+  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that is dropped
+  // unanswered has the consumer's reason too, but nothing where the header would be.
+  const uint8_t* header = event.private_data.data();
+  const bool marked = event.private_data_size >= kRejectHeaderSize &&
+                      std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
+  if (!marked || (!ia().iwarp() && event.status != kRejectedByConsumer)) {
+    ia().counters().add(IaCounter::kErrRejRx);
+    return end_connection(EventKind::kNonPeerRejected);
+  }
+  ia().counters().add(IaCounter::kUserRejRx);
   keep_private_data({event.private_data.data() + kRejectHeaderSize, event.private_data_size - kRejectHeaderSize});
   end_connection(EventKind::kPeerRejected);
 }
@@ -266,6 +283,7 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
   }
   switch (event.type) {
     case RDMA_CM_EVENT_DISCONNECTED:
+      ia().counters().add(IaCounter::kDreqRx);
       rdma_disconnect(id_.get());  // the reply
       end_connection(EventKind::kDisconnected);
       break;
@@ -320,6 +338,8 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
 void Ep::on_passive_event(const verbs::CmEvent& event) {
   switch (event.type) {
     case RDMA_CM_EVENT_ESTABLISHED:
+      ia().counters().add(IaCounter::kRtuRx);
+      ia().counters().add(IaCounter::kPassiveEst);
       establish({});
       break;
     case RDMA_CM_EVENT_UNREACHABLE:
@@ -358,6 +378,7 @@ void Ep::on_attention() {
 void Ep::on_deadline() {
   switch (state()) {
     case EpState::kActiveConnectionPending:
+      ia().counters().add(IaCounter::kErrTimeout);
       id_.reset();
       end_connection(EventKind::kTimedOut);
       break;

@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The data path of an endpoint: nothing here allocates, and nothing locks unless the IA was opened thread-safe.
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <mutex>
 
+#include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
@@ -23,16 +22,25 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
-// uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP that was made for it.
-uint32_t allowed_flags(uint32_t ep_flags) {
-  return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
+void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
+  switch (operation) {
+    case DtoOperation::kSend:
+      return counters.add_with_bytes(EpCounter::kPostSend, length);
+    case DtoOperation::kRdmaWrite:
+      return counters.add_with_bytes(EpCounter::kPostWrite, length);
+    case DtoOperation::kRdmaWriteImmed:
+      return counters.add_with_bytes(EpCounter::kPostWriteImm, length);
+    case DtoOperation::kRdmaRead:
+      return counters.add_with_bytes(EpCounter::kPostRead, length);
+    default:
+      return;
+  }
 }
 
-void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool device_writes) {
-  for (const ibv_sge& segment : segments) {
-    const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
-    (device_writes ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
-  }
+// Whether a request's segments are what the device fills.
+bool device_writes(DtoOperation operation) {
+  return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
+         operation == DtoOperation::kCompareAndSwap;
 }
 
 }  // namespace
@@ -47,10 +55,12 @@ Result<> Ep::check_can_request() const {
 
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~allowed_flags(attr_.recv_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg5);
-  if (!evds_.recv || srq_) return fail(Type::kInvalidState);
+  if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   const uint64_t length = total_length(segments);
   std::lock_guard guard(post_mutex_);
+  if (!qp_) [[unlikely]]
+    return tl::unexpected(state_error());
+  if (!evds_.recv || srq_) return fail(Type::kInvalidState);
   if (receives_.full()) return fail(Type::kInsufficientResources);
 
   Cookie& cookie = receives_.next();
@@ -71,6 +81,11 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return fail_errno(error);
   receives_.push();
+  counters_.add_with_bytes(EpCounter::kPostRecv, length);
+  // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
+  // looks at its queue when the queue pair is put into the error state it is in already.
+  if (state() == EpState::kDisconnected) [[unlikely]]
+    fail_qp();
   return {};
 }
 
@@ -78,7 +93,7 @@ Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint3
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
   if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
@@ -103,7 +118,7 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
   // uDAPL 2.0 6.6.21: more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
@@ -116,14 +131,14 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~allowed_flags(attr_.request_completion_flags)) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
   // Verbs reads as much as the local segments hold: it must all be there.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
 }
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
-                          DtoOperation operation, uint32_t flags) {
+                          DtoOperation operation, uint32_t flags, Rmr* window) {
   if (auto ready = check_can_request(); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
@@ -142,13 +157,14 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   Cookie& cookie = requests_.next();
   cookie.user_cookie = user_cookie;
   cookie.length = length;
+  if (window) cookie.window = window;
   cookie.ep = this;
   cookie.srq = nullptr;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
 
-  const bool reads = operation == DtoOperation::kRdmaRead;
+  const bool reads = device_writes(operation);
   // Every so often a suppressed request is signalled after all, or its slot would never come back.
   const bool signal =
       !cookie.suppressed || (unsignalled_run_ + 1) * 2 >= attr_.max_request_dtos || ia().maintains_caches();
@@ -156,7 +172,10 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
   if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
-  if (!reads && length <= max_inline_) wr.send_flags |= IBV_SEND_INLINE;
+  // Inline data is copied from where the segments say, so that must be an address of the CPU's.
+  if (!reads && operation != DtoOperation::kBind && operation != DtoOperation::kInvalidate && length <= max_inline_ &&
+      !ia().lmrs().any_zero_based())
+    wr.send_flags |= IBV_SEND_INLINE;
   if (ia().maintains_caches()) [[unlikely]] {
     // Inline data is copied by the CPU: its source needs nothing.
     if (wr.send_flags & IBV_SEND_INLINE)
@@ -167,24 +186,22 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  ibv_send_wr* bad = nullptr;
-  if (int error = ibv_post_send(qp_.get(), &wr, &bad)) [[unlikely]] {
+  if (int error = submit(wr)) [[unlikely]] {
     return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
+  count_request(counters_, operation, length);
   return {};
 }
 
 // Remembers the segments too: what the device writes is maintained again when it is done, because the CPU may have
 // prefetched the lines meanwhile.
-void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
-                              bool device_writes) {
-  maintain(ia(), segments, device_writes);
+void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu) {
   const auto kept = ring.segments(cookie);
-  const size_t count = device_writes ? segments.size() : 0;
-  std::copy_n(segments.begin(), count, kept.begin());
-  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(count);
+  for (size_t i = 0; i < segments.size(); ++i) kept[i] = cpu_segment(ia(), segments[i]);
+  maintain(ia(), kept.first(segments.size()), for_cpu);
+  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
 void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
@@ -194,6 +211,8 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
   }
   if (draining_.load(std::memory_order_acquire)) [[unlikely]]
     ConnectionManager::instance().notify(*this);
+  if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
+    ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
   if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
     broken_.store(true, std::memory_order_release);

@@ -52,6 +52,17 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
+// Whether a receive tells that its Send has invalidated a window of ours.
+bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+  constexpr unsigned int kKernelsBit = 1U << 2;
+  unsigned int flags = IBV_WC_WITH_INV;
+  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
+  // nothing.
+  if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & flags);
+}
+
 }  // namespace
 
 Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
@@ -94,12 +105,10 @@ uint32_t Evd::pending_mask_for(uint32_t qlen) const {
   return std::bit_ceil(qlen + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
 }
 
-bool Evd::configure(EvdConfig config) {
-  if (configured_ && config != config_) return false;
+void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
   solicited_only_.store(config == EvdConfig::kSolicited, std::memory_order_relaxed);
-  return true;
 }
 
 void Evd::unconfigure() {
@@ -182,8 +191,11 @@ bool Evd::refill() {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
       auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
       if (cookie.srq) [[unlikely]]
-        cookie.srq->completed(cookie, completion.qp_num);
-      const bool delivers = !cookie.suppressed || completion.status != IBV_WC_SUCCESS;
+        cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
+      const bool delivers =
+          (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
+      if (invalidates(completion, cookie)) [[unlikely]]
+        ia().windows().invalidated(completion.invalidated_rkey);
       cookie.ep->completed(cookie, completion.status, delivers);
       if (!delivers) continue;
       if (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS) ++signals_;
@@ -198,6 +210,15 @@ bool Evd::refill() {
 void Evd::deliver(const ibv_wc& completion, Event& out) {
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
   const bool success = completion.status == IBV_WC_SUCCESS;
+  if (cookie.operation == DtoOperation::kBind) [[unlikely]] {
+    out.kind = EventKind::kBindCompletion;
+    out.evd = this;
+    // What a device finds wrong with a bind is the bind's failure, whatever it calls it.
+    const bool refused = !success && completion.status != IBV_WC_WR_FLUSH_ERR;
+    out.bind = {cookie.window, cookie.user_cookie,
+                refused ? DtoStatus::kRmrOperationFailed : to_dto_status(completion.status)};
+    return cookie.ep->delivered(cookie);
+  }
   out.kind = EventKind::kDtoCompletion;
   out.evd = this;
   out.dto.ep = cookie.ep;
@@ -206,13 +227,19 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   out.dto.operation = cookie.operation;
   out.dto.length = 0;
   out.dto.immediate = 0;
+  out.dto.rmr_context = 0;
   if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
   if (success && cookie.operation == DtoOperation::kReceive) {
     out.dto.length = completion.byte_len;
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       out.dto.operation = DtoOperation::kReceiveImmed;
       out.dto.immediate = completion.imm_data;
+    } else if (invalidates(completion, cookie)) {
+      out.dto.operation = DtoOperation::kReceiveWithInvalidate;
+      out.dto.rmr_context = completion.invalidated_rkey;
     }
+    const bool immediate = out.dto.operation == DtoOperation::kReceiveImmed;
+    cookie.ep->counters().add_with_bytes(immediate ? EpCounter::kRecvRdmaImm : EpCounter::kRecv, out.dto.length);
   }
   cookie.ep->delivered(cookie);
 }

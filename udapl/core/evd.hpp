@@ -70,9 +70,11 @@ class Evd : public Object {
   // The caller holds the control mutex. Throws std::bad_alloc.
   Result<> resize(uint32_t min_qlen);
 
-  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. False when others want it otherwise.
-  // The caller holds the control mutex.
-  [[nodiscard]] bool configure(EvdConfig config);
+  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. can_configure() is false when EPs
+  // other than this many leaving ones want it otherwise; then configure() must not be called. The caller holds the
+  // control mutex.
+  bool can_configure(EvdConfig config, uint32_t leaving) const { return configured_ <= leaving || config == config_; }
+  void configure(EvdConfig config);
   void unconfigure();
   EvdConfig config() const { return config_; }
 

@@ -8,13 +8,15 @@ namespace dapple::dat {
 
 class Evd;
 class Ep;
-class Psp;
+class ServicePoint;
 class Cr;
 class Object;
+class Rmr;
 
 // Values up to kTimedOut... are the core's own; each face has a table to its event numbers.
 enum class EventKind : uint8_t {
   kDtoCompletion,
+  kBindCompletion,
   kConnectionRequest,
   kEstablished,
   kPeerRejected,
@@ -54,8 +56,13 @@ enum class DtoOperation : uint8_t {
   kRdmaWrite = 1,
   kRdmaRead = 2,
   kReceive = 3,
+  kReceiveWithInvalidate = 4,  // a receive whose Send has invalidated a window
+  kBind = 5,                   // of a window; its event is a kBindCompletion
+  kInvalidate = 7,             // of a window that is about to be bound again: our own, no event
   kRdmaWriteImmed = 8,
   kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
+  kFetchAndAdd = 10,
+  kCompareAndSwap = 11,
 };
 
 struct DtoCompletion {
@@ -65,10 +72,17 @@ struct DtoCompletion {
   uint32_t immediate;  // of kReceiveImmed, as it travelled
   DtoStatus status;
   DtoOperation operation;
+  uint32_t rmr_context;  // of kReceiveWithInvalidate: the one that is stale now
+};
+
+struct BindCompletion {
+  Rmr* rmr;  // may have been freed since
+  uint64_t user_cookie;
+  DtoStatus status;
 };
 
 struct CrArrival {
-  Psp* psp;
+  ServicePoint* service_point;
   Cr* cr;
   uint64_t conn_qual;
 };
@@ -89,6 +103,7 @@ struct Event {
   Evd* evd;
   union {
     DtoCompletion dto;
+    BindCompletion bind;
     CrArrival cr;
     Connection connection;
     AsyncError async;

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
 
@@ -12,14 +14,18 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia_params.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/psp.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/service_point.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 
 std::mutex& control_mutex() {
-  static std::mutex& instance = *new std::mutex;  // outlives static destruction: our thread may still run then
+  static std::mutex& instance = []() -> std::mutex& {
+    // A child of fork() must not find it held by a thread that it does not have.
+    pthread_atfork([] { control_mutex().lock(); }, [] { control_mutex().unlock(); }, [] { control_mutex().unlock(); });
+    return *new std::mutex;  // outlives static destruction: our thread may still run then
+  }();
   return instance;
 }
 
@@ -27,7 +33,8 @@ Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this),
       options_(options),
       settings_(Settings::from_environment()),
-      lmrs_(options.thread_safe) {}
+      lmrs_(options.thread_safe),
+      windows_(options.thread_safe) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
   // Before the lock: a name server may take its time, and other IAs have connections to serve.
@@ -127,6 +134,9 @@ Result<ibv_cq*> Ia::idle_cq() {
 }
 
 void Ia::report_async(EventKind kind, Object& object, int reason) {
+  counters_.add(IaCounter::kAsyncError);
+  if (kind == EventKind::kAsyncEpBroken) counters_.add(IaCounter::kAsyncQpError);
+  if (kind == EventKind::kAsyncEvdOverflow) counters_.add(IaCounter::kAsyncCqError);
   if (!async_evd_) return;
   Event event{};
   event.kind = kind;
@@ -142,22 +152,32 @@ void Ia::report_evd_overflow(Evd& evd) {
 void Ia::insert(Object& object) {
   switch (object.kind()) {
     case Kind::kEp:
+      counters_.add(IaCounter::kEpCreate);
       eps_.insert(static_cast<Ep*>(&object));
       break;
     case Kind::kLmr:
+      counters_.add(IaCounter::kLmrCreate);
       regions_.insert(static_cast<Lmr*>(&object));
       lmrs_.add(static_cast<Lmr&>(object));
       break;
+    case Kind::kRmr:
+      rmrs_.insert(static_cast<Rmr*>(&object));
+      windows_.add(static_cast<Rmr&>(object));
+      break;
     case Kind::kPsp:
-      psps_.insert(static_cast<Psp*>(&object));
+    case Kind::kRsp:
+    case Kind::kCsp:
+      service_points_.insert(static_cast<ServicePoint*>(&object));
       break;
     case Kind::kCr:
       crs_.insert(static_cast<Cr*>(&object));
       break;
     case Kind::kPz:
+      counters_.add(IaCounter::kPzCreate);
       pzs_.insert(static_cast<Pz*>(&object));
       break;
     case Kind::kEvd:
+      counters_.add(IaCounter::kEvdCreate);
       evds_.insert(static_cast<Evd*>(&object));
       break;
     case Kind::kCno:
@@ -176,21 +196,33 @@ void Ia::disown(Object& object) {
   if (async_evd_) async_evd_->forget_errors(object);
   switch (object.kind()) {
     case Kind::kEp:
+      counters_.add(IaCounter::kEpFree);
       eps_.erase(static_cast<Ep*>(&object));
       break;
     case Kind::kLmr:
+      counters_.add(IaCounter::kLmrFree);
       regions_.erase(static_cast<Lmr*>(&object));
       break;
+    case Kind::kRmr:
+      rmrs_.erase(static_cast<Rmr*>(&object));
+      windows_.remove(static_cast<Rmr&>(object));
+      break;
     case Kind::kPsp:
-      psps_.erase(static_cast<Psp*>(&object));
+    case Kind::kRsp:
+    case Kind::kCsp:
+      if (object.kind() == Kind::kPsp) counters_.add(IaCounter::kPspFree);
+      if (object.kind() == Kind::kRsp) counters_.add(IaCounter::kRspFree);
+      service_points_.erase(static_cast<ServicePoint*>(&object));
       break;
     case Kind::kCr:
       crs_.erase(static_cast<Cr*>(&object));
       break;
     case Kind::kPz:
+      counters_.add(IaCounter::kPzFree);
       pzs_.erase(static_cast<Pz*>(&object));
       break;
     case Kind::kEvd:
+      counters_.add(IaCounter::kEvdFree);
       evds_.erase(static_cast<Evd*>(&object));
       break;
     case Kind::kCno:
@@ -203,6 +235,13 @@ void Ia::disown(Object& object) {
     case Kind::kNone:
       break;
   }
+}
+
+ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
+  for (ServicePoint* point : service_points_) {
+    if (point->conn_qual() == conn_qual && point->listening()) return point;
+  }
+  return nullptr;
 }
 
 // In the order of dependence, so that no free can find its object in use.
@@ -220,7 +259,8 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
   destroy_all(srqs_);
-  destroy_all(psps_);
+  destroy_all(service_points_);
+  destroy_all(rmrs_);
   destroy_all(regions_);
   destroy_all(pzs_);
   give_up_async_evd();
@@ -247,8 +287,9 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
-                       ia.pzs_.empty() && ia.cnos_.empty() && ia.srqs_.empty() && ia.evds_.size() == own_evds;
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.service_points_.empty() &&
+                       ia.crs_.empty() && ia.pzs_.empty() && ia.cnos_.empty() && ia.srqs_.empty() &&
+                       ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });

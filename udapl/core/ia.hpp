@@ -14,6 +14,7 @@
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lmr_table.hpp"
@@ -21,6 +22,7 @@
 #include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/settings.hpp"
+#include "udapl/core/window_table.hpp"
 
 namespace dapple::dat {
 
@@ -28,8 +30,8 @@ class Cno;
 class Cr;
 class Ep;
 class Evd;
-class Psp;
 class Pz;
+class ServicePoint;
 class Srq;
 struct IaParams;
 
@@ -62,11 +64,28 @@ class Ia : public Object {
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
+  bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
+  // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
+  bool has_zero_based() const { return !iwarp(); }
+
+  // Type 1 windows are their zone's, type 2 windows an endpoint's.
+  bool has_type_1_windows() const { return device_.max_mw > 0 && (device_.device_cap_flags & IBV_DEVICE_MEM_WINDOW); }
+  bool has_type_2_windows() const {
+    constexpr unsigned int kType2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    return device_.max_mw > 0 && (device_.device_cap_flags & kType2);
+  }
+  bool has_send_with_invalidate() const { return device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS; }
+  // Soft-RoCE, told by the vendor it claims.
+  bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
+
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
+  // Written with the control mutex held.
+  IaCounterSet& counters() { return counters_; }
+  WindowTable& windows() { return windows_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
   Evd* async_evd() const { return async_evd_; }
@@ -93,6 +112,12 @@ class Ia : public Object {
   }
   void disown(Object& object);
 
+  // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
+  bool is_on_device_of(const std::string& params);
+
+  // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
+  ServicePoint* find_service_point(uint64_t conn_qual) const;
+
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
@@ -110,6 +135,7 @@ class Ia : public Object {
   dappledv_device_attr coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
+  IaCounterSet counters_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 
@@ -117,9 +143,11 @@ class Ia : public Object {
   verbs::CmId id_;
   verbs::Cq idle_cq_;
   LmrTable lmrs_;
+  WindowTable windows_;
   std::unordered_set<Ep*> eps_;
   std::unordered_set<Lmr*> regions_;
-  std::unordered_set<Psp*> psps_;
+  std::unordered_set<ServicePoint*> service_points_;
+  std::unordered_set<Rmr*> rmrs_;
   std::unordered_set<Cr*> crs_;
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;

@@ -2,29 +2,17 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/srq.hpp"
 
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
+#include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
 
 namespace dapple::dat {
-namespace {
-
-void maintain(const Ia& ia, std::span<const ibv_sge> segments) {
-  for (const ibv_sge& segment : segments) {
-    const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
-    dappledv_sync_for_cpu(&ia.coherence(), &range, 1);
-  }
-}
-
-}  // namespace
-
 Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
     : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)), mutex_(ia.thread_safe()) {
   grow(attr.max_recv_dtos);
@@ -132,8 +120,9 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie)
   Slot& slot = *free_;
   slot.cookie.user_cookie = user_cookie;
   if (ia().maintains_caches()) [[unlikely]] {
-    maintain(ia(), segments);
-    slot.kept.assign(segments.begin(), segments.end());
+    slot.kept.clear();
+    for (const ibv_sge& segment : segments) slot.kept.push_back(cpu_segment(ia(), segment));
+    maintain(ia(), slot.kept, true);
   }
   ibv_recv_wr wr{};
   wr.wr_id = reinterpret_cast<uint64_t>(&slot.cookie);
@@ -167,7 +156,7 @@ void Srq::completed(Cookie& cookie, uint32_t qp_num) {
 void Srq::delivered(const Cookie& cookie) {
   auto& slot = const_cast<Slot&>(reinterpret_cast<const Slot&>(cookie));
   if (ia().maintains_caches()) [[unlikely]]
-    maintain(ia(), slot.kept);
+    maintain(ia(), slot.kept, true);
   std::lock_guard guard(mutex_);
   slot.next_free = std::exchange(free_, &slot);
   --outstanding_;

@@ -8,7 +8,8 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/rmr.hpp"
+#include "udapl/core/service_point.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -54,6 +55,10 @@ DAT_RETURN_TYPE to_type(Type type) {
       return DAT_INVALID_ADDRESS;
     case Type::kNotImplemented:
       return DAT_NOT_IMPLEMENTED;
+    case Type::kPortInUse:
+      return DAT_PORT_IN_USE;
+    case Type::kCommNotSupported:
+      return DAT_COMM_NOT_SUPPORTED;
   }
   return DAT_INTERNAL_ERROR;
 }
@@ -144,6 +149,16 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_EP_NOTREADY;
     case Subtype::kEpEvdConnect:
       return DAT_INVALID_STATE_EP_EVD_CONNECT;
+    case Subtype::kEpPz:
+      return DAT_INVALID_STATE_EP_PZ;
+    case Subtype::kEpUnconfigured:
+      return DAT_INVALID_STATE_EP_UNCONFIGURED;
+    case Subtype::kEpUnconfReserved:
+      return DAT_INVALID_STATE_EP_UNCONFRESERVED;
+    case Subtype::kEpUnconfPassive:
+      return DAT_INVALID_STATE_EP_UNCONFPASSIVE;
+    case Subtype::kEpUnconfTentative:
+      return DAT_INVALID_STATE_EP_UNCONFTENTATIVE;
     case Subtype::kEvdInUse:
       return DAT_INVALID_STATE_EVD_IN_USE;
     case Subtype::kEvdWaiter:
@@ -185,6 +200,8 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
   switch (kind) {
     case EventKind::kDtoCompletion:
       return DAT_DTO_COMPLETION_EVENT;
+    case EventKind::kBindCompletion:
+      return DAT_RMR_BIND_COMPLETION_EVENT;
     case EventKind::kConnectionRequest:
       return DAT_CONNECTION_REQUEST_EVENT;
     case EventKind::kEstablished:
@@ -237,8 +254,11 @@ static_assert(static_cast<int>(dat::DtoOperation::kSend) == DAT_DTO_SEND);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWrite) == DAT_DTO_RDMA_WRITE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_READ);
 static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
+static_assert(static_cast<int>(dat::DtoOperation::kReceiveWithInvalidate) == DAT_DTO_RECEIVE_WITH_INVALIDATE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
+static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
+static_assert(static_cast<int>(dat::DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
 
 // Turns the completion of an extension's DTO into the extension's event.
 void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
@@ -246,11 +266,20 @@ void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
   static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof out.event_extension_data);
   auto& data = *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
   data.status = static_cast<DAT_IB_STATUS>(dto.status);
-  if (dto.operation == dat::DtoOperation::kReceiveImmed) {
-    data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
-    data.val.immed.data = dto.immediate;
-  } else {
-    data.type = DAT_IB_RDMA_WRITE_IMMED;
+  switch (dto.operation) {
+    case dat::DtoOperation::kReceiveImmed:
+      data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+      data.val.immed.data = dto.immediate;
+      break;
+    case dat::DtoOperation::kFetchAndAdd:
+      data.type = DAT_IB_FETCH_AND_ADD;
+      break;
+    case dat::DtoOperation::kCompareAndSwap:
+      data.type = DAT_IB_CMP_AND_SWAP;
+      break;
+    default:
+      data.type = DAT_IB_RDMA_WRITE_IMMED;
+      break;
   }
 }
 
@@ -272,15 +301,22 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       data.status = static_cast<DAT_DTO_COMPLETION_STATUS>(event.dto.status);
       data.transfered_length = static_cast<DAT_SEG_LENGTH>(event.dto.length);
       data.operation = static_cast<DAT_DTOS>(event.dto.operation);
-      data.rmr_context = 0;
+      data.rmr_context = event.dto.rmr_context;
       if (event.dto.operation >= dat::DtoOperation::kRdmaWriteImmed) [[unlikely]]
         extend(event.dto, out);
       break;
     }
+    case EventKind::kBindCompletion: {
+      auto& data = out.event_data.rmr_completion_event_data;
+      data.rmr_handle = event.bind.rmr;
+      data.user_cookie.as_64 = event.bind.user_cookie;
+      data.status = static_cast<DAT_RMR_BIND_COMPLETION_STATUS>(event.bind.status);
+      break;
+    }
     case EventKind::kConnectionRequest: {
       auto& data = out.event_data.cr_arrival_event_data;
-      data.sp_handle.psp_handle = event.cr.psp;
-      // Of the EVD, not of the PSP, which may have been freed since.
+      data.sp_handle.psp_handle = event.cr.service_point;
+      // Of the EVD, not of the service point, which may have been freed since.
       data.local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(event.evd->ia().address());
       data.conn_qual = event.cr.conn_qual;
       data.cr_handle = event.cr.cr;
@@ -325,6 +361,12 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_PSP;
     case Kind::kCr:
       return DAT_HANDLE_TYPE_CR;
+    case Kind::kRsp:
+      return DAT_HANDLE_TYPE_RSP;
+    case Kind::kCsp:
+      return DAT_HANDLE_TYPE_CSP;
+    case Kind::kRmr:
+      return DAT_HANDLE_TYPE_RMR;
     case Kind::kCno:
       return DAT_HANDLE_TYPE_CNO;
     case Kind::kSrq:

@@ -82,6 +82,13 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.lmr_free_func = lmr_free;
   t.lmr_sync_rdma_read_func = lmr_sync_rdma_read;
   t.lmr_sync_rdma_write_func = lmr_sync_rdma_write;
+  t.rmr_create_func = rmr_create;
+  t.rmr_create_for_ep_func = rmr_create_for_ep;
+  t.rmr_query_func = rmr_query;
+  t.rmr_bind_func = rmr_bind;
+  t.rmr_free_func = rmr_free;
+  t.ep_post_send_with_invalidate_func = ep_post_send_with_invalidate;
+  t.ep_post_rdma_read_to_rmr_func = ep_post_rdma_read_to_rmr;
   t.evd_create_func = evd_create;
   t.evd_query_func = evd_query;
   t.evd_wait_func = evd_wait;
@@ -129,6 +136,17 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.cr_query_func = cr_query;
   t.cr_accept_func = cr_accept;
   t.cr_reject_func = cr_reject;
+  t.cr_handoff_func = cr_handoff;
+  t.rsp_create_func = rsp_create;
+  t.rsp_query_func = rsp_query;
+  t.rsp_free_func = rsp_free;
+  t.csp_create_func = csp_create;
+  t.csp_query_func = csp_query;
+  t.csp_free_func = csp_free;
+  t.ep_modify_func = ep_modify;
+  t.ep_dup_connect_func = ep_dup_connect;
+  t.ep_common_connect_func = ep_common_connect;
+  t.ia_ha_related_func = ia_ha_related;
   return t;
 }
 

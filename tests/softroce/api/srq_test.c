@@ -272,6 +272,48 @@ static void srq__bad_arguments(void** state) {
                DAT_INVALID_ARG2);
 }
 
+/* An EP that is made without a PZ gets its queue pair, and with it the queue, later; then its limits change. */
+static void srq__an_ep_configured_step_by_step(void** state) {
+  struct fixture* f = *state;
+  struct end active;
+  struct end passive;
+  DAT_SRQ_HANDLE srq = make_srq(f, kDepth, 0);
+  DAT_PZ_HANDLE other_pz;
+  DAT_EP_PARAM param;
+  make_end(f, &active, NULL);
+  make_end(f, &passive, NULL);
+  assert_ok(dat_ep_free(passive.ep));
+  assert_ok(dat_ep_create_with_srq(f->ia, DAT_HANDLE_NULL, passive.recv, DAT_HANDLE_NULL, DAT_HANDLE_NULL, srq, NULL,
+                                   &passive.ep));
+  assert_int_equal(state_of(passive.ep), DAT_EP_STATE_UNCONFIGURED_UNCONNECTED);
+  assert_ok(dat_pz_create(f->ia, &other_pz));
+  memset(&param, 0, sizeof param);
+  param.pz_handle = other_pz;
+  assert_error(dat_ep_modify(passive.ep, DAT_EP_FIELD_PZ_HANDLE, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error(dat_ep_modify(passive.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG3);
+  param.pz_handle = f->pz;
+  param.request_evd_handle = passive.request;
+  param.connect_evd_handle = passive.connect;
+  assert_ok(dat_ep_modify(
+      passive.ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+  assert_int_equal(state_of(passive.ep), DAT_EP_STATE_UNCONNECTED);
+  param.ep_attr.max_request_dtos = 5;
+  assert_ok(dat_ep_modify(passive.ep, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &param));
+  listen_any(f);
+  for (uint64_t i = 0; i < 3; ++i) assert_ok(post(f, srq, i));
+  begin_connect(f, &active, NULL, 0);
+  assert_ok(dat_cr_accept(take_request(f), passive.ep, 0, NULL));
+  expect_event(active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  expect_event(passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  for (uint64_t i = 0; i < 3; ++i) {
+    send_from(f, &active, i);
+    assert_ptr_equal(expect_dto(passive.recv, i, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS).ep_handle, passive.ep);
+  }
+  assert_ok(dat_ep_free(passive.ep));
+  assert_ok(dat_srq_free(srq));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IA_TEST(srq__bad_arguments),
@@ -282,6 +324,7 @@ int main(void) {
       IA_TEST(srq_free__in_the_wrong_order),
       IA_TEST(srq__outlives_its_eps),
       IA_TEST(srq__an_ep_that_ends_says_so),
+      IA_TEST(srq__an_ep_configured_step_by_step),
   };
   return RUN_TESTS(tests);
 }

@@ -6,7 +6,7 @@
 
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 #include "udapl/dat20/convert.hpp"
 
 using namespace dapple;
@@ -60,6 +60,25 @@ void to_dat__connection_events() {
   }
 }
 
+void to_dat__windows() {
+  Fixture f;
+  f.event.kind = EventKind::kBindCompletion;
+  f.event.bind = {fake<dat::Rmr>(any_data), 77, dat::DtoStatus::kRmrOperationFailed};
+  DAT_EVENT out = converted(f.event);
+  CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_RMR_BIND_COMPLETION_EVENT));
+  CHECK_EQUAL(out.event_data.rmr_completion_event_data.rmr_handle, &any_data);
+  CHECK_EQUAL(out.event_data.rmr_completion_event_data.user_cookie.as_64, 77);
+  CHECK(out.event_data.rmr_completion_event_data.status == DAT_RMR_OPERATION_FAILED);
+
+  f.event.kind = EventKind::kDtoCompletion;
+  f.event.dto = {
+      fake<dat::Ep>(any_ep), 5, 100, 0, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveWithInvalidate, 0x1234};
+  out = converted(f.event);
+  CHECK(out.event_number == DAT_DTO_COMPLETION_EVENT);
+  CHECK(out.event_data.dto_completion_event_data.operation == DAT_DTO_RECEIVE_WITH_INVALIDATE);
+  CHECK_EQUAL(out.event_data.dto_completion_event_data.rmr_context, 0x1234);
+}
+
 void to_dat__asynchronous_events() {
   const std::pair<EventKind, int> rows[] = {
       {EventKind::kAsyncEvdOverflow, DAT_ASYNC_ERROR_EVD_OVERFLOW},
@@ -92,7 +111,7 @@ void to_dat__software_event() {
 void to_dat__connection_request_of_a_freed_psp() {
   Fixture f;
   f.event.kind = EventKind::kConnectionRequest;
-  f.event.cr = {fake<dat::Psp>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
+  f.event.cr = {fake<dat::ServicePoint>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
   const DAT_EVENT out = converted(f.event);
   const DAT_CR_ARRIVAL_EVENT_DATA& data = out.event_data.cr_arrival_event_data;
   CHECK_EQUAL(static_cast<int>(out.event_number), DAT_CONNECTION_REQUEST_EVENT);
@@ -119,7 +138,8 @@ void to_dat__dto_completions() {
                      0x80000000ULL,
                      0,
                      static_cast<dat::DtoStatus>(status),
-                     operation};
+                     operation,
+                     0};
       const DAT_EVENT out = converted(f.event);
       const DAT_DTO_COMPLETION_EVENT_DATA& data = out.event_data.dto_completion_event_data;
       CHECK_EQUAL(static_cast<int>(out.event_number), DAT_DTO_COMPLETION_EVENT);
@@ -137,7 +157,8 @@ void to_dat__dto_completions() {
 void to_dat__immediate_data() {
   Fixture f;
   f.event.kind = EventKind::kDtoCompletion;
-  f.event.dto = {fake<dat::Ep>(any_ep), 5, 100, 0x01020304, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveImmed};
+  f.event.dto = {
+      fake<dat::Ep>(any_ep), 5, 100, 0x01020304, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveImmed, 0};
   DAT_EVENT out = converted(f.event);
   const auto* data = reinterpret_cast<const DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
   CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_IB_DTO_EVENT));
@@ -156,9 +177,13 @@ void to_dat__immediate_data() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(to_dat__connection_events), TEST(to_dat__asynchronous_events),
-      TEST(to_dat__software_event),    TEST(to_dat__connection_request_of_a_freed_psp),
-      TEST(to_dat__dto_completions),   TEST(to_dat__immediate_data),
+      TEST(to_dat__connection_events),
+      TEST(to_dat__windows),
+      TEST(to_dat__asynchronous_events),
+      TEST(to_dat__software_event),
+      TEST(to_dat__connection_request_of_a_freed_psp),
+      TEST(to_dat__dto_completions),
+      TEST(to_dat__immediate_data),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The buffers of work requests on a device that is not cache-coherent.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <span>
+
+#include "udapl/core/ia.hpp"
+#include "udapl/core/lmr.hpp"
+
+namespace dapple::dat {
+
+// The segment by its address for the CPU, which in a zero-based region is another. Empty if it is in no region: the
+// device will refuse it, and there is nothing to maintain.
+inline ibv_sge cpu_segment(Ia& ia, const ibv_sge& segment) {
+  const auto guard = ia.lmrs().guard();
+  const Lmr* lmr = ia.lmrs().find(segment.lkey);
+  if (!lmr || !lmr->contains(segment.addr, segment.length)) return {};
+  return {reinterpret_cast<uint64_t>(lmr->cpu_address(segment.addr)), segment.length, segment.lkey};
+}
+
+// segments: as cpu_segment() gives them.
+inline void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool for_cpu) {
+  for (const ibv_sge& segment : segments) {
+    if (segment.length == 0) continue;
+    const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
+    (for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
+  }
+}
+
+}  // namespace dapple::dat

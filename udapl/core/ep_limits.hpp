@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The limits of an endpoint against those of its device.
+#pragma once
+
+#include <algorithm>
+
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+// Only a device that needs maintenance makes an EP remember its buffers.
+inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
+  return ia.maintains_caches() ? max_iov : 0;
+}
+
+inline uint32_t max_request_segments(const EpAttr& attr) {
+  return std::max({attr.max_request_iov, attr.max_rdma_read_iov, attr.max_rdma_write_iov});
+}
+
+// The limits an EP gets when it asks for none.
+EpAttr with_defaults(const Ia& ia, EpAttr attr);
+// INVALID_PARAMETER with this subtype for more than the device has.
+Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
+
+// How the receive EVD of such an EP has to notify, and what is said to an EP that wants another way than the EVD's.
+EvdConfig recv_config(const EpAttr& attr);
+Subtype conflict_with(EvdConfig config);
+
+}  // namespace dapple::dat

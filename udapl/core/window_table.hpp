@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+
+#include "udapl/core/lock.hpp"
+#include "udapl/core/rmr.hpp"
+
+namespace dapple::dat {
+
+// The windows of an IA, and what each is bound to. Between them and the LMRs it keeps the count that holds an LMR.
+//
+// Threads: internally locked on a thread-safe IA. Nothing else is locked inside.
+class WindowTable {
+ public:
+  struct State {
+    Binding binding;
+    uint32_t context;
+  };
+
+  explicit WindowTable(bool thread_safe) : mutex_(thread_safe) {}
+
+  void add(Rmr& rmr);
+  void remove(Rmr& rmr);
+
+  State state(const Rmr& rmr) const;
+  // Records what is about to be posted on ep. Returns what was before.
+  State begin(Rmr& rmr, Ep& ep, const Binding& binding);
+  void set_context(Rmr& rmr, uint32_t context);
+  void unbind(Rmr& rmr);
+
+  // A bind posted on ep has failed. rmr may be gone.
+  void failed(const Rmr* rmr, const Ep& ep);
+  // A peer has invalidated the window of this rmr_context.
+  void invalidated(uint32_t context);
+  // The queue pair of ep is about to go, and with it the windows that it alone serves.
+  void forget(const Ep& ep);
+
+  // Where a window of this rmr_context points to.
+  std::optional<Binding> find(uint32_t context) const;
+
+ private:
+  static void bind(Rmr& rmr, const Binding& binding);
+
+  mutable OptionalMutex mutex_;
+  std::unordered_set<Rmr*> windows_;
+};
+
+}  // namespace dapple::dat
