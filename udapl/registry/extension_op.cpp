@@ -25,7 +25,7 @@ DAT_RETURN open_by_name(DAT_NAME_PTR name, DAT_EXTENDED_OP op, va_list args) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   ProviderUse use;
   if (const DAT_RETURN status =
-          registry().acquire(name, {DAT_VERSION_MAJOR, DAT_VERSION_MINOR}, DAT_THREADSAFE != DAT_FALSE, use))
+          registry().acquire(name, {DAT_VERSION_MAJOR, DAT_VERSION_MINOR}, DAT_THREADSAFE == DAT_TRUE, use))
     return status;
   const DAT_RETURN status = use.provider->handle_extendedop_func(name, op, args);
   if (status == DAT_SUCCESS)
@@ -68,6 +68,7 @@ DAPPLE_EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP
   va_start(args, op);
   DAT_RETURN status;
   if (op & DAT_OPEN_EXTENSION_BASE) {
+    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above
     const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
     status = guarded([&] { return open_by_name(name, op, args); });
   } else {
