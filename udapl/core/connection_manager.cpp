@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection_manager.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,14 +23,6 @@
 #include "udapl/core/psp.hpp"
 
 namespace dapple::dat {
-namespace {
-
-bool make_non_blocking(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
-}
-
-}  // namespace
 
 ConnectionManager& ConnectionManager::instance() {
   static ConnectionManager& manager = *new ConnectionManager;  // the thread may outlive static destruction

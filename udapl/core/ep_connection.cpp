@@ -207,9 +207,10 @@ void Ep::report(EventKind kind) {
 void Ep::end_connection(EventKind kind) {
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
-  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies.
-  fail_qp();
+  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
+  // first: a receive posted meanwhile is found here, or its poster sees the state.
   set_state(EpState::kDisconnected);
+  fail_qp();
   report(kind);
 }
 
@@ -241,9 +242,14 @@ void Ep::answer_response(const verbs::CmEvent& event) {
 }
 
 void Ep::answer_rejection(const verbs::CmEvent& event) {
-  // iWARP has no reason code: there only a consumer's reject carries data.
-  const bool consumers = ia().iwarp() || event.status == kRejectedByConsumer;
-  if (!consumers || event.private_data_size < kRejectHeaderSize) return end_connection(EventKind::kNonPeerRejected);
+  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that is dropped
+  // unanswered has the consumer's reason too, but nothing where the header would be.
+  const uint8_t* header = event.private_data.data();
+  const bool marked = event.private_data_size >= kRejectHeaderSize &&
+                      std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
+  if (!marked || (!ia().iwarp() && event.status != kRejectedByConsumer)) {
+    return end_connection(EventKind::kNonPeerRejected);
+  }
   keep_private_data({event.private_data.data() + kRejectHeaderSize, event.private_data_size - kRejectHeaderSize});
   end_connection(EventKind::kPeerRejected);
 }

@@ -63,6 +63,10 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return fail_errno(error);
   receives_.push();
+  // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
+  // looks at its queue when the queue pair is put into the error state it is in already.
+  if (state() == EpState::kDisconnected) [[unlikely]]
+    fail_qp();
   return {};
 }
 

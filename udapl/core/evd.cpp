@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/evd.hpp"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 
@@ -50,11 +49,6 @@ DtoStatus to_dto_status(ibv_wc_status status) {
     default:
       return DtoStatus::kTransport;
   }
-}
-
-bool make_non_blocking(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
 }  // namespace
@@ -234,6 +228,20 @@ void Evd::forget(const Ep& ep) {
       case EventKind::kTimedOut:
       case EventKind::kUnreachable:
         return event.connection.ep == &ep;
+      default:
+        return false;
+    }
+  });
+}
+
+void Evd::forget_errors(const Object& object) {
+  software_.remove_if([&object](const Event& event) {
+    switch (event.kind) {
+      case EventKind::kAsyncEvdOverflow:
+      case EventKind::kAsyncIaCatastrophic:
+      case EventKind::kAsyncEpBroken:
+      case EventKind::kAsyncProviderInternal:
+        return event.async.object == &object;
       default:
         return false;
     }

@@ -70,6 +70,8 @@ class Evd : public Object {
   void forget_completions(const Ep& ep);
   // The same, and what was reported about its connection: the endpoint itself goes.
   void forget(const Ep& ep);
+  // Forgets the asynchronous errors of an object that goes.
+  void forget_errors(const Object& object);
   // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
   // wait.
   void reap();

@@ -28,13 +28,19 @@ Ia::Ia(const IaOptions& options)
       lmrs_(options.thread_safe) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
+  // Before the lock: a name server may take its time, and other IAs have connections to serve.
+  auto params = IaParams::parse(options.params);
+  if (!params) return tl::unexpected(params.error());
+  auto address = resolve(*params);
+  if (!address) return tl::unexpected(address.error());
+
   std::lock_guard guard(control_mutex());
   auto& manager = ConnectionManager::instance();
   if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
   Ia* ia = nullptr;
   try {
     ia = arena<Ia>().create(options);
-    if (auto opened = ia->open_device(); opened)
+    if (auto opened = ia->open_device(*params, *address); opened)
       return ia;
     else {
       arena<Ia>().destroy(ia, options.tables.dead);
@@ -48,13 +54,8 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   }
 }
 
-Result<> Ia::open_device() {
-  auto params = IaParams::parse(options_.params);
-  if (!params) return tl::unexpected(params.error());
-  auto address = resolve(*params);
-  if (!address) return tl::unexpected(address.error());
-  address_ = *address;
-
+Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address) {
+  address_ = address;
   auto& manager = ConnectionManager::instance();
   id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);
@@ -63,16 +64,16 @@ Result<> Ia::open_device() {
         "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and scripts/softroce runs a program "
         "beside "
         "a software device",
-        name().c_str(), params->where.c_str());
+        name().c_str(), params.where.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
   if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
   if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
 
-  const char* override_class = params->coherence.empty() ? nullptr : params->coherence.c_str();
+  const char* override_class = params.coherence.empty() ? nullptr : params.coherence.c_str();
   if (dappledv_query_device_override(context(), override_class, &coherence_)) {
     log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
-              params->coherence.c_str());
+              params.coherence.c_str());
     return fail(Type::kInvalidParameter);
   }
   if (auto usable = query_coherence(); !usable) return usable;
@@ -164,6 +165,7 @@ void Ia::insert(Object& object) {
 }
 
 void Ia::disown(Object& object) {
+  if (async_evd_) async_evd_->forget_errors(object);
   switch (object.kind()) {
     case Kind::kEp:
       eps_.erase(static_cast<Ep*>(&object));
@@ -216,7 +218,9 @@ void Ia::destroy_objects() {
 }
 
 void Ia::give_up_async_evd() {
-  if (async_evd_) async_evd_->release();
+  if (!async_evd_) return;
+  async_evd_->forget_errors(*this);
+  async_evd_->release();
   async_evd_ = nullptr;
 }
 

@@ -28,6 +28,7 @@ class Ep;
 class Evd;
 class Psp;
 class Pz;
+struct IaParams;
 
 struct IaOptions {
   std::string name;
@@ -92,7 +93,7 @@ class Ia : public Object {
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
-  Result<> open_device();
+  Result<> open_device(const IaParams& params, const sockaddr_storage& address);
   Result<> query_coherence();
   void insert(Object& object);
   void destroy_objects();

@@ -52,12 +52,11 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, void* address, uint64_t length, uint32_
 
 Result<> Lmr::free(Lmr& lmr) {
   Ia& ia = lmr.ia();
-  const uint32_t context = lmr.context();
   if (lmr.in_use()) return fail(Type::kInvalidState, Subtype::kLmrInUse);
   // Out of the table first: no sync may find a region that is going.
-  ia.lmrs().remove(context);
+  auto entry = ia.lmrs().take(lmr.context());
   if (int error = verbs::destroy(lmr.mr_)) {
-    ia.lmrs().add(lmr);
+    ia.lmrs().put_back(std::move(entry));
     return error == EBUSY || error == EINVAL ? fail(Type::kInvalidState, Subtype::kLmrInUse) : fail_errno(error);
   }
   lmr.pz_.release();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "udapl/core/lmr.hpp"
 #include "udapl/core/lock.hpp"
@@ -16,6 +17,8 @@ namespace dapple::dat {
 // Threads: on a thread-safe IA a caller of find() holds the guard while it uses what it found, and with it lmr_free
 // off.
 class LmrTable {
+  using Map = std::unordered_map<uint32_t, Lmr*>;
+
  public:
   explicit LmrTable(bool thread_safe) : mutex_(thread_safe) {}
 
@@ -23,9 +26,14 @@ class LmrTable {
     std::lock_guard guard(mutex_);
     by_context_.insert_or_assign(lmr.context(), &lmr);
   }
-  void remove(uint32_t context) {
+  // Hides a region from find() until put_back(), which cannot fail.
+  [[nodiscard]] Map::node_type take(uint32_t context) {
     std::lock_guard guard(mutex_);
-    by_context_.erase(context);
+    return by_context_.extract(context);
+  }
+  void put_back(Map::node_type region) {
+    std::lock_guard guard(mutex_);
+    by_context_.insert(std::move(region));
   }
   [[nodiscard]] std::unique_lock<OptionalMutex> guard() const { return std::unique_lock(mutex_); }
   const Lmr* find(uint32_t context) const {
@@ -35,7 +43,7 @@ class LmrTable {
 
  private:
   mutable OptionalMutex mutex_;
-  std::unordered_map<uint32_t, Lmr*> by_context_;
+  Map by_context_;
 };
 
 }  // namespace dapple::dat

@@ -44,7 +44,7 @@ class Object {
 
  private:
   friend struct DeadObject;
-  const void* table_;  // must stay the first word
+  [[maybe_unused]] const void* table_;  // must stay the first word; the face reads it through the handle
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;

@@ -2,11 +2,18 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
 
 namespace dapple::dat {
+
+// False with errno set on failure.
+inline bool make_non_blocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
 
 class UniqueFd {
  public:

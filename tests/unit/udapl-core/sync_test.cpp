@@ -190,7 +190,7 @@ void sync__a_region_that_has_gone() {
   FakeIa ia(true);
   add_regions(ia);
   CHECK(sync(ia, {triplet(kFirst, kBase, 1)}).has_value());
-  ia.lmrs().remove(kFirst);
+  (void)ia.lmrs().take(kFirst);
   const auto result = sync(ia, {triplet(kSecond, kBase + 2 * kSize, 1), triplet(kFirst, kBase, 1)});
   CHECK(!result && result.error() == kBadSegment);
   CHECK_EQUAL(recorded.calls, 0);

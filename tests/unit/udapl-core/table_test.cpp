@@ -29,33 +29,87 @@ DAT_RETURN call(DAT_RETURN (*slot)(Arguments...)) {
 // The slots in the order of the table, each with whether something is behind it.
 template <class Visit>
 void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
-#define BUILT(name) visit(#name, t.name##_func, true);
-#define UNBUILT(name) visit(#name, t.name##_func, false);
-  BUILT(ia_open)
-  BUILT(ia_query)
-  BUILT(ia_close)
-  BUILT(set_consumer_context) BUILT(get_consumer_context) BUILT(get_handle_type) UNBUILT(cno_create) UNBUILT(
-      cno_modify_agent) UNBUILT(cno_query) UNBUILT(cno_free) UNBUILT(cno_wait) BUILT(cr_query) BUILT(cr_accept)
-      BUILT(cr_reject) UNBUILT(cr_handoff) BUILT(evd_create) BUILT(evd_query) UNBUILT(evd_modify_cno) UNBUILT(
-          evd_enable) UNBUILT(evd_disable) BUILT(evd_wait) UNBUILT(evd_resize) BUILT(evd_post_se) BUILT(evd_dequeue)
-          BUILT(evd_free) BUILT(ep_create) BUILT(ep_query) UNBUILT(ep_modify) BUILT(ep_connect) UNBUILT(ep_dup_connect)
-              BUILT(ep_disconnect) BUILT(ep_post_send) BUILT(ep_post_recv) BUILT(ep_post_rdma_read)
-                  BUILT(ep_post_rdma_write) BUILT(ep_get_status) BUILT(ep_free) BUILT(lmr_create) BUILT(lmr_query)
-                      BUILT(lmr_free) UNBUILT(rmr_create) UNBUILT(rmr_query) UNBUILT(rmr_bind) UNBUILT(rmr_free)
-                          BUILT(psp_create) BUILT(psp_query) BUILT(psp_free) UNBUILT(rsp_create) UNBUILT(rsp_query)
-                              UNBUILT(rsp_free) BUILT(pz_create) BUILT(pz_query) BUILT(pz_free) BUILT(psp_create_any)
-                                  BUILT(ep_reset) BUILT(evd_set_unwaitable) BUILT(evd_clear_unwaitable)
-                                      BUILT(lmr_sync_rdma_read) BUILT(lmr_sync_rdma_write) UNBUILT(ep_create_with_srq)
-                                          UNBUILT(ep_recv_query) UNBUILT(ep_set_watermark) UNBUILT(srq_create)
-                                              UNBUILT(srq_free) UNBUILT(srq_post_recv) UNBUILT(srq_query)
-                                                  UNBUILT(srq_resize) UNBUILT(srq_set_lw) UNBUILT(csp_create)
-                                                      UNBUILT(csp_query) UNBUILT(csp_free) UNBUILT(ep_common_connect)
-                                                          UNBUILT(rmr_create_for_ep)
-                                                              UNBUILT(ep_post_send_with_invalidate)
-                                                                  UNBUILT(ep_post_rdma_read_to_rmr)
-                                                                      UNBUILT(cno_fd_create) UNBUILT(cno_trigger)
-                                                                          UNBUILT(ia_ha_related)
-                                                                              BUILT(handle_extendedop)
+#define BUILT(name) visit(#name, t.name##_func, true)
+#define UNBUILT(name) visit(#name, t.name##_func, false)
+  BUILT(ia_open);
+  BUILT(ia_query);
+  BUILT(ia_close);
+  BUILT(set_consumer_context);
+  BUILT(get_consumer_context);
+  BUILT(get_handle_type);
+  UNBUILT(cno_create);
+  UNBUILT(cno_modify_agent);
+  UNBUILT(cno_query);
+  UNBUILT(cno_free);
+  UNBUILT(cno_wait);
+  BUILT(cr_query);
+  BUILT(cr_accept);
+  BUILT(cr_reject);
+  UNBUILT(cr_handoff);
+  BUILT(evd_create);
+  BUILT(evd_query);
+  UNBUILT(evd_modify_cno);
+  UNBUILT(evd_enable);
+  UNBUILT(evd_disable);
+  BUILT(evd_wait);
+  UNBUILT(evd_resize);
+  BUILT(evd_post_se);
+  BUILT(evd_dequeue);
+  BUILT(evd_free);
+  BUILT(ep_create);
+  BUILT(ep_query);
+  UNBUILT(ep_modify);
+  BUILT(ep_connect);
+  UNBUILT(ep_dup_connect);
+  BUILT(ep_disconnect);
+  BUILT(ep_post_send);
+  BUILT(ep_post_recv);
+  BUILT(ep_post_rdma_read);
+  BUILT(ep_post_rdma_write);
+  BUILT(ep_get_status);
+  BUILT(ep_free);
+  BUILT(lmr_create);
+  BUILT(lmr_query);
+  BUILT(lmr_free);
+  UNBUILT(rmr_create);
+  UNBUILT(rmr_query);
+  UNBUILT(rmr_bind);
+  UNBUILT(rmr_free);
+  BUILT(psp_create);
+  BUILT(psp_query);
+  BUILT(psp_free);
+  UNBUILT(rsp_create);
+  UNBUILT(rsp_query);
+  UNBUILT(rsp_free);
+  BUILT(pz_create);
+  BUILT(pz_query);
+  BUILT(pz_free);
+  BUILT(psp_create_any);
+  BUILT(ep_reset);
+  BUILT(evd_set_unwaitable);
+  BUILT(evd_clear_unwaitable);
+  BUILT(lmr_sync_rdma_read);
+  BUILT(lmr_sync_rdma_write);
+  UNBUILT(ep_create_with_srq);
+  UNBUILT(ep_recv_query);
+  UNBUILT(ep_set_watermark);
+  UNBUILT(srq_create);
+  UNBUILT(srq_free);
+  UNBUILT(srq_post_recv);
+  UNBUILT(srq_query);
+  UNBUILT(srq_resize);
+  UNBUILT(srq_set_lw);
+  UNBUILT(csp_create);
+  UNBUILT(csp_query);
+  UNBUILT(csp_free);
+  UNBUILT(ep_common_connect);
+  UNBUILT(rmr_create_for_ep);
+  UNBUILT(ep_post_send_with_invalidate);
+  UNBUILT(ep_post_rdma_read_to_rmr);
+  UNBUILT(cno_fd_create);
+  UNBUILT(cno_trigger);
+  UNBUILT(ia_ha_related);
+  BUILT(handle_extendedop);
 #undef BUILT
 #undef UNBUILT
 }

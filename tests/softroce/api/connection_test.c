@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * Connections: between two endpoints of this process, and with another process that is killed.
+ */
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/softroce/api/api.h"
+
+enum { kMaxConnectData = 56, kMaxAcceptData = 196, kMaxRejectData = 144 };
+
+/* The connection manager hands over its whole field: what was sent, then zeroes. */
+static void check_private_data(const void* data, DAT_COUNT size, unsigned int seed, DAT_COUNT sent) {
+  assert_true(size >= sent);
+  if (size == 0) return;
+  assert_non_null(data);
+  assert_true(is_filled(data, (size_t)sent, seed));
+  assert_true(is_all((const unsigned char*)data + sent, (size_t)(size - sent), 0));
+}
+
+static void one_connection(struct fixture* f, DAT_COUNT connect_size, DAT_COUNT accept_size) {
+  unsigned char ours[256];
+  unsigned char theirs[256];
+  DAT_CR_PARAM request;
+  DAT_CR_HANDLE cr;
+  DAT_EVENT event;
+  fill(ours, sizeof ours, 1);
+  fill(theirs, sizeof theirs, 2);
+  begin_connect(f, &f->active, ours, connect_size);
+  memset(ours, 0, sizeof ours); /* the provider has its own copy */
+  cr = take_request(f);
+  memset(&request, 0xa5, sizeof request);
+  assert_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
+  check_private_data(request.private_data, request.private_data_size, 1, connect_size);
+  assert_ok(dat_cr_accept(cr, f->passive.ep, accept_size, theirs));
+  memset(theirs, 0, sizeof theirs);
+  event = expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  check_private_data(event.event_data.connect_event_data.private_data,
+                     event.event_data.connect_event_data.private_data_size, 2, accept_size);
+  assert_ptr_equal(event.event_data.connect_event_data.ep_handle, f->active.ep);
+  event = expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  assert_ptr_equal(event.event_data.connect_event_data.ep_handle, f->passive.ep);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_CONNECTED);
+  assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_CONNECTED);
+}
+
+static void disconnect_both(struct fixture* f, DAT_CLOSE_FLAGS flags) {
+  assert_ok(dat_ep_disconnect(f->active.ep, flags));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+  assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+static void reset_both(struct fixture* f) {
+  assert_ok(dat_ep_reset(f->active.ep));
+  assert_ok(dat_ep_reset(f->passive.ep));
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
+}
+
+static void one_message(struct fixture* f, uint64_t number) {
+  DAT_LMR_TRIPLET source = local(f, 0, 1000);
+  DAT_LMR_TRIPLET sink = local(f, HALF, 1000);
+  fill(f->memory, 1000, (unsigned int)number);
+  assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(number + 1), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(number), DAT_COMPLETION_DEFAULT_FLAG));
+  expect_dto(f->passive.recv, number + 1, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  expect_dto(f->active.request, number, DAT_DTO_SEND, DAT_DTO_SUCCESS);
+  assert_true(is_filled(f->memory + HALF, 1000, (unsigned int)number));
+}
+
+static void connect__private_data_both_ways(void** state) {
+  static const DAT_COUNT sizes[][2] = {{0, 0}, {1, 1}, {56, 56}, {0, 56}, {56, 0}, {7, kMaxAcceptData}};
+  struct fixture* f = *state;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    one_connection(f, sizes[i][0], sizes[i][1]);
+    disconnect_both(f, DAT_CLOSE_ABRUPT_FLAG);
+    reset_both(f);
+  }
+}
+
+static void connect__private_data_too_long_or_missing(void** state) {
+  struct fixture* f = *state;
+  unsigned char data[256] = {0};
+  DAT_IA_ADDRESS_PTR to = f->attr.ia_address_ptr;
+  DAT_CR_HANDLE cr;
+  for (DAT_COUNT size = kMaxConnectData + 1; size <= 256; size += 199) {
+    assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, size, data, DAT_QOS_BEST_EFFORT, 0),
+                 DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  }
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, -1, data, DAT_QOS_BEST_EFFORT, 0),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  assert_error_type(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 1, NULL, DAT_QOS_BEST_EFFORT, 0),
+                    DAT_INVALID_PARAMETER);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
+
+  begin_connect(f, &f->active, NULL, 0);
+  cr = take_request(f);
+  assert_error(dat_cr_accept(cr, f->passive.ep, kMaxAcceptData + 1, data), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error_type(dat_cr_accept(cr, f->passive.ep, 1, NULL), DAT_INVALID_PARAMETER);
+  assert_error(dat_cr_reject(cr, kMaxRejectData + 1, data), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  /* None of it has used the request up. */
+  assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void connect__bad_arguments(void** state) {
+  struct fixture* f = *state;
+  DAT_IA_ADDRESS_PTR to = f->attr.ia_address_ptr;
+  assert_error(dat_ep_connect(f->active.ep, NULL, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, (DAT_QOS)0x1000, 0), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG7);
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, (DAT_CONNECT_FLAGS)8),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
+}
+
+static void cr_reject__the_peer_gets_the_data(void** state) {
+  static const DAT_COUNT sizes[] = {0, 1, 56, kMaxRejectData};
+  struct fixture* f = *state;
+  unsigned char data[kMaxRejectData];
+  fill(data, sizeof data, 3);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    DAT_EVENT event;
+    begin_connect(f, &f->active, NULL, 0);
+    assert_ok(dat_cr_reject(take_request(f), sizes[i], sizes[i] ? data : NULL));
+    event = expect_event(f->active.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);
+    check_private_data(event.event_data.connect_event_data.private_data,
+                       event.event_data.connect_event_data.private_data_size, 3, sizes[i]);
+    assert_ptr_equal(event.event_data.connect_event_data.ep_handle, f->active.ep);
+    assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+    assert_ok(dat_ep_reset(f->active.ep));
+  }
+  one_connection(f, 0, 0);
+}
+
+static void connect__nobody_listens(void** state) {
+  struct fixture* f = *state;
+  assert_ok(dat_psp_free(f->psp));
+  begin_connect(f, &f->active, NULL, 0);
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+static struct sockaddr_in no_machine(const struct fixture* f) {
+  struct sockaddr_in address;
+  memcpy(&address, f->attr.ia_address_ptr, sizeof address);
+  address.sin_addr.s_addr = htonl((ntohl(address.sin_addr.s_addr) & 0xffffff00U) | 77);
+  return address;
+}
+
+static void connect__unreachable_address(void** state) {
+  struct fixture* f = *state;
+  struct sockaddr_in nowhere = no_machine(f);
+  assert_ok(dat_ep_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&nowhere, f->port, DAT_TIMEOUT_INFINITE, 0, NULL,
+                           DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_UNREACHABLE);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+static void connect__no_route(void** state) {
+  struct fixture* f = *state;
+  struct sockaddr_in nowhere = no_machine(f);
+  DAT_RETURN status;
+  nowhere.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, nobody's */
+  status = dat_ep_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&nowhere, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
+                          DAT_CONNECT_DEFAULT_FLAG);
+  /* The kernel may see it at once or later. */
+  if (status == DAT_SUCCESS) {
+    expect_event(f->active.connect, DAT_CONNECTION_EVENT_UNREACHABLE);
+    assert_ok(dat_ep_reset(f->active.ep));
+  } else {
+    assert_int_equal(status, DAT_CLASS_ERROR | DAT_INVALID_ADDRESS | DAT_INVALID_ADDRESS_UNREACHABLE);
+  }
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
+  one_connection(f, 0, 0);
+}
+
+static void connect__request_dropped_unanswered(void** state) {
+  struct fixture* f = *state;
+  struct fixture other;
+  open_ia(&other);
+  listen_any(&other);
+  f->port = other.port;
+  begin_connect(f, &f->active, NULL, 0);
+  take_request(&other);
+  assert_ok(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+}
+
+static void connect__time_is_up(void** state) {
+  struct fixture* f = *state;
+  struct sockaddr_in nowhere = no_machine(f);
+  assert_ok(dat_ep_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&nowhere, f->port, 50000, 0, NULL, DAT_QOS_BEST_EFFORT,
+                           DAT_CONNECT_DEFAULT_FLAG));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_TIMED_OUT);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+  assert_ok(dat_ep_reset(f->active.ep));
+
+  /* A peer that does not answer; its late answer finds nobody. */
+  assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, f->port, 300000, 0, NULL, DAT_QOS_BEST_EFFORT,
+                           DAT_CONNECT_DEFAULT_FLAG));
+  DAT_CR_HANDLE cr = take_request(f);
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_TIMED_OUT);
+  usleep(100000);
+  assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+  assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_DISCONNECTED);
+  reset_both(f);
+  one_connection(f, 0, 0);
+}
+
+static void connect__wrong_state(void** state) {
+  struct fixture* f = *state;
+  DAT_IA_ADDRESS_PTR to = f->attr.ia_address_ptr;
+  struct end third;
+  DAT_CR_HANDLE cr;
+  begin_connect(f, &f->active, NULL, 0);
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0), DAT_INVALID_STATE,
+               DAT_INVALID_STATE_EP_ACTCONNPENDING);
+  assert_error(dat_ep_reset(f->active.ep), DAT_INVALID_STATE, DAT_INVALID_STATE_EP_ACTCONNPENDING);
+  assert_ok(dat_cr_accept(take_request(f), f->passive.ep, 0, NULL));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0), DAT_INVALID_STATE,
+               DAT_INVALID_STATE_EP_CONNECTED);
+  assert_error(dat_ep_reset(f->active.ep), DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED);
+
+  /* Accepting with an endpoint that has a connection leaves the request for another. */
+  make_end(f, &third, NULL);
+  begin_connect(f, &third, NULL, 0);
+  cr = take_request(f);
+  assert_error(dat_cr_accept(cr, f->passive.ep, 0, NULL), DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED);
+  assert_ok(dat_cr_reject(cr, 0, NULL));
+  expect_event(third.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);
+
+  disconnect_both(f, DAT_CLOSE_ABRUPT_FLAG);
+  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0), DAT_INVALID_STATE,
+               DAT_INVALID_STATE_EP_DISCONNECTED);
+  assert_ok(dat_ep_reset(f->active.ep));
+  assert_error(dat_ep_disconnect(f->active.ep, DAT_CLOSE_ABRUPT_FLAG), DAT_INVALID_STATE,
+               DAT_INVALID_STATE_EP_UNCONNECTED);
+}
+
+static void connect__without_a_connection_evd(void** state) {
+  struct fixture* f = *state;
+  DAT_EP_HANDLE ep;
+  assert_ok(dat_ep_create(f->ia, f->pz, f->active.recv, f->active.request, DAT_HANDLE_NULL, NULL, &ep));
+  assert_error(dat_ep_connect(ep, f->attr.ia_address_ptr, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0),
+               DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_CONNECT);
+}
+
+static void post_recv__before_the_connection(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET source = local(f, 0, 500);
+  DAT_LMR_TRIPLET sinks[2] = {local(f, HALF, 500), local(f, HALF + 1000, 500)};
+  DAT_CR_HANDLE cr;
+  fill(f->memory, 500, 4);
+  assert_ok(dat_ep_post_recv(f->active.ep, 1, &sinks[0], cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sinks[1], cookie(2), DAT_COMPLETION_DEFAULT_FLAG));
+  begin_connect(f, &f->active, NULL, 0);
+  cr = take_request(f);
+  /* And while it is being made. */
+  assert_ok(dat_ep_post_recv(f->active.ep, 1, &sinks[0], cookie(3), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  expect_nothing(f->active.recv);
+  assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(10), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_ok(dat_ep_post_send(f->passive.ep, 1, &source, cookie(20), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_ok(dat_ep_post_send(f->passive.ep, 1, &source, cookie(21), DAT_COMPLETION_DEFAULT_FLAG));
+  assert_int_equal(expect_dto(f->passive.recv, 2, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS).transfered_length, 500);
+  expect_dto(f->active.recv, 1, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  expect_dto(f->active.recv, 3, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  assert_true(is_filled(f->memory + HALF, 500, 4));
+  assert_true(is_filled(f->memory + HALF + 1000, 500, 4));
+}
+
+static void post_request__before_the_connection(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET source = local(f, 0, 500);
+  assert_error(dat_ep_post_send(f->active.ep, 1, &source, cookie(1), DAT_COMPLETION_DEFAULT_FLAG), DAT_INVALID_STATE,
+               DAT_INVALID_STATE_EP_UNCONNECTED);
+}
+
+static void post__on_a_disconnected_ep_is_flushed(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET segment = local(f, 0, 500);
+  const DAT_RMR_TRIPLET there = remote(f, HALF, 500);
+  const uint64_t big = 0xfedcba9876543210ULL;
+  assert_ok(dat_ep_post_recv(f->active.ep, 1, &segment, cookie(big), DAT_COMPLETION_DEFAULT_FLAG));
+  disconnect_both(f, DAT_CLOSE_ABRUPT_FLAG);
+  expect_dto(f->active.recv, big, DAT_DTO_RECEIVE, DAT_DTO_ERR_FLUSHED);
+  for (uint64_t i = 0; i < 40; i += 4) {
+    assert_ok(dat_ep_post_recv(f->active.ep, 1, &segment, cookie(big + i), DAT_COMPLETION_DEFAULT_FLAG));
+    assert_ok(dat_ep_post_send(f->active.ep, 1, &segment, cookie(big + i + 1), DAT_COMPLETION_DEFAULT_FLAG));
+    assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &segment, cookie(i + 2), &there, DAT_COMPLETION_SUPPRESS_FLAG));
+    assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &segment, cookie(i + 3), &there, DAT_COMPLETION_DEFAULT_FLAG));
+    expect_dto(f->active.recv, big + i, DAT_DTO_RECEIVE, DAT_DTO_ERR_FLUSHED);
+    expect_dto(f->active.request, big + i + 1, DAT_DTO_SEND, DAT_DTO_ERR_FLUSHED);
+    expect_dto(f->active.request, i + 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED);
+    expect_dto(f->active.request, i + 3, DAT_DTO_RDMA_READ, DAT_DTO_ERR_FLUSHED);
+  }
+  /* Being flushed is no news of a broken connection. */
+  expect_nothing(f->active.connect);
+  expect_nothing(f->async);
+}
+
+static void disconnect__graceful_and_abrupt(void** state) {
+  struct fixture* f = *state;
+  const DAT_CLOSE_FLAGS flags[] = {DAT_CLOSE_GRACEFUL_FLAG, DAT_CLOSE_ABRUPT_FLAG};
+  for (size_t i = 0; i < 2; ++i) {
+    one_connection(f, 0, 0);
+    one_message(f, i * 100);
+    disconnect_both(f, flags[i]);
+    assert_ok(dat_ep_disconnect(f->active.ep, flags[i])); /* a second time is no error, and no event */
+    expect_nothing(f->active.connect);
+    expect_nothing(f->passive.connect);
+    reset_both(f);
+    /* From the other side. */
+    one_connection(f, 0, 0);
+    assert_ok(dat_ep_disconnect(f->passive.ep, flags[i]));
+    expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+    expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+    reset_both(f);
+    /* From both at once. */
+    one_connection(f, 0, 0);
+    assert_ok(dat_ep_disconnect(f->passive.ep, flags[i]));
+    assert_ok(dat_ep_disconnect(f->active.ep, flags[i]));
+    expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+    expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+    reset_both(f);
+  }
+  assert_error(dat_ep_disconnect(f->active.ep, (DAT_CLOSE_FLAGS)7), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+}
+
+static void disconnect__graceful_completes_what_is_posted(void** state) {
+  struct fixture* f = *state;
+  enum { kWrites = 12 };
+  const size_t size = 100000;
+  one_connection(f, 0, 0);
+  memset(f->memory + HALF, 0, kWrites * size);
+  for (unsigned int i = 0; i < kWrites; ++i) {
+    DAT_LMR_TRIPLET source = local(f, i * size, size);
+    const DAT_RMR_TRIPLET to = remote(f, HALF + i * size, size);
+    fill(f->memory + i * size, size, i);
+    assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(i), &to, DAT_COMPLETION_DEFAULT_FLAG));
+  }
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  for (unsigned int i = 0; i < kWrites; ++i) {
+    expect_dto(f->active.request, i, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+    assert_true(is_filled(f->memory + HALF + i * size, size, i));
+  }
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void disconnect__before_the_peer_answers(void** state) {
+  struct fixture* f = *state;
+  DAT_CR_HANDLE cr;
+  begin_connect(f, &f->active, NULL, 0);
+  cr = take_request(f);
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_ABRUPT_FLAG));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  usleep(100000);
+  assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
+static void reset__and_reconnect_20_times(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET left = local(f, 0, 10);
+  for (uint64_t i = 0; i < 20; ++i) {
+    one_connection(f, 0, 0);
+    one_message(f, i * 10);
+    /* A receive that is never used, and never heard of after the reset. */
+    assert_ok(dat_ep_post_recv(f->passive.ep, 1, &left, cookie(999), DAT_COMPLETION_DEFAULT_FLAG));
+    disconnect_both(f, i % 2 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG);
+    reset_both(f);
+  }
+  expect_nothing(f->passive.recv);
+  assert_ok(dat_ep_reset(f->active.ep)); /* UNCONNECTED already */
+}
+
+static void psp_free__requests_stay_valid(void** state) {
+  struct fixture* f = *state;
+  struct end other;
+  DAT_CR_PARAM param;
+  DAT_EVENT event;
+  DAT_CR_HANDLE cr;
+  make_end(f, &other, NULL);
+  begin_connect(f, &f->active, NULL, 0);
+  begin_connect(f, &other, NULL, 0);
+  cr = take_request(f);
+  usleep(300000); /* for the other request to arrive */
+  assert_ok(dat_psp_free(f->psp));
+  assert_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+  assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  event = expect_event(f->requests, DAT_CONNECTION_REQUEST_EVENT);
+  assert_memory_equal(event.event_data.cr_arrival_event_data.local_ia_address_ptr, f->attr.ia_address_ptr, 16);
+  assert_ok(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
+  assert_ok(dat_evd_free(f->requests)); /* nothing refers to it any more */
+}
+
+static void psp_create__conn_qual_over_16_bits(void** state) {
+  struct fixture* f = *state;
+  static const DAT_CONN_QUAL qualifiers[] = {1234567, 0x123456789abcdef0ULL};
+  DAT_PSP_PARAM param;
+  DAT_PSP_HANDLE again;
+  for (size_t i = 0; i < 2; ++i) {
+    assert_ok(dat_psp_free(f->psp));
+    f->port = qualifiers[i];
+    assert_ok(dat_psp_create(f->ia, f->port, f->requests, DAT_PSP_CONSUMER_FLAG, &f->psp));
+    assert_ok(dat_psp_query(f->psp, DAT_PSP_FIELD_ALL, &param));
+    assert_int_equal(param.conn_qual, f->port);
+    assert_ptr_equal(param.evd_handle, f->requests);
+    assert_ptr_equal(param.ia_handle, f->ia);
+    assert_error(dat_psp_create(f->ia, f->port, f->requests, DAT_PSP_CONSUMER_FLAG, &again), DAT_CONN_QUAL_IN_USE,
+                 DAT_NO_SUBTYPE);
+    one_connection(f, 5, 6);
+    disconnect_both(f, DAT_CLOSE_ABRUPT_FLAG);
+    reset_both(f);
+  }
+}
+
+static void cr_query__who_asks(void** state) {
+  struct fixture* f = *state;
+  DAT_CR_PARAM request;
+  DAT_EP_PARAM ep;
+  DAT_CR_HANDLE cr;
+  begin_connect(f, &f->active, "x", 1);
+  cr = take_request(f);
+  memset(&request, 0xa5, sizeof request);
+  assert_ok(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request));
+  assert_int_equal(((struct sockaddr_in*)request.remote_ia_address_ptr)->sin_family, AF_INET);
+  assert_int_equal(((struct sockaddr_in*)request.remote_ia_address_ptr)->sin_addr.s_addr,
+                   ((struct sockaddr_in*)f->attr.ia_address_ptr)->sin_addr.s_addr);
+  assert_int_not_equal(request.remote_port_qual, 0);
+  assert_ptr_equal(request.local_ep_handle, DAT_HANDLE_NULL);
+  assert_ok(dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &ep));
+  assert_int_equal(ep.local_port_qual, request.remote_port_qual);
+  assert_int_equal(ep.remote_port_qual, f->port);
+  assert_int_equal(ep.ep_state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+}
+
+static void evd_overflow__the_async_event_names_the_evd(void** state) {
+  struct fixture* f = *state;
+  struct end ends[2];
+  DAT_EVD_HANDLE narrow;
+  DAT_EVENT event;
+  for (size_t i = 0; i < 2; ++i) make_end(f, &ends[i], NULL);
+  assert_ok(dat_psp_free(f->psp));
+  assert_ok(dat_evd_create(f->ia, 1, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &narrow));
+  assert_ok(dat_psp_create_any(f->ia, &f->port, narrow, DAT_PSP_CONSUMER_FLAG, &f->psp));
+  begin_connect(f, &ends[0], NULL, 0);
+  usleep(200000);
+  begin_connect(f, &ends[1], NULL, 0);
+  event = expect_event(f->async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+  assert_ptr_equal(event.event_data.asynch_error_event_data.dat_handle, narrow);
+  /* The request that found no room is refused, not left hanging. */
+  expect_event(ends[1].connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+  expect_event(narrow, DAT_CONNECTION_REQUEST_EVENT);
+}
+
+static void ep_free__connected_and_with_work_posted(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET segment = local(f, 0, 100);
+  one_connection(f, 0, 0);
+  assert_ok(dat_ep_post_recv(f->active.ep, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+  free_end(&f->active);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  free_end(&f->passive);
+}
+
+/* The other process: says its port through a pipe, accepts one connection, and waits for its end. */
+static void serve_until_killed(int out) {
+  struct fixture f;
+  DAT_RMR_TRIPLET window;
+  open_ia(&f);
+  register_memory(&f);
+  make_end(&f, &f.passive, NULL);
+  listen_any(&f);
+  window = remote(&f, 0, MEMORY_SIZE);
+  if (write(out, &f.port, sizeof f.port) < 0 || write(out, &window, sizeof window) < 0) _exit(1);
+  assert_ok(dat_cr_accept(take_request(&f), f.passive.ep, 0, NULL));
+  expect_event(f.passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  for (;;) pause();
+}
+
+static void peer_killed__in_the_middle_of_transfers(void** state) {
+  struct fixture* f;
+  void* own = NULL;
+  int fds[2];
+  pid_t child;
+  DAT_RMR_TRIPLET window;
+  DAT_LMR_TRIPLET source;
+  DAT_EVENT event;
+  DAT_COUNT more;
+  uint64_t posted = 0, completed = 0, flushed = 0;
+  (void)state;
+  assert_int_equal(pipe(fds), 0);
+  child = fork();
+  if (child == 0) serve_until_killed(fds[1]);
+  set_up_ia(&own);
+  f = own;
+  make_end(f, &f->active, NULL);
+  assert_int_equal(read(fds[0], &f->port, sizeof f->port), sizeof f->port);
+  assert_int_equal(read(fds[0], &window, sizeof window), sizeof window);
+  begin_connect(f, &f->active, NULL, 0);
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  source = local(f, 0, 1000000);
+  assert_ok(dat_ep_post_recv(f->active.ep, 1, &source, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+  for (bool killed = false; !flushed;) {
+    while (posted < completed + 8) {
+      const DAT_RETURN status =
+          dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(posted), &window, DAT_COMPLETION_DEFAULT_FLAG);
+      assert_int_equal(status, DAT_SUCCESS);
+      ++posted;
+    }
+    if (completed >= 8 && !killed) {
+      kill(child, SIGKILL);
+      killed = true;
+    }
+    assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
+    assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, completed);
+    assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_DTO_RDMA_WRITE);
+    if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) ++flushed;
+    ++completed;
+  }
+  while (completed < posted) {
+    assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
+    assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, completed++);
+    assert_int_not_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+  }
+  expect_dto(f->active.recv, 1, DAT_DTO_RECEIVE, DAT_DTO_ERR_FLUSHED);
+  assert_ok(dat_evd_wait(f->active.connect, WAIT_US, 1, &event, &more));
+  assert_true(event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+              event.event_number == DAT_CONNECTION_EVENT_BROKEN);
+  assert_int_equal(more, 0);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  close(fds[0]);
+  close(fds[1]);
+
+  /* What is left can be freed piece by piece. */
+  free_end(&f->active);
+  assert_ok(dat_lmr_free(f->lmr));
+  assert_ok(dat_pz_free(f->pz));
+  assert_ok(dat_ia_close(f->ia, DAT_CLOSE_GRACEFUL_FLAG));
+  f->ia = DAT_HANDLE_NULL;
+  tear_down(&own);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(peer_killed__in_the_middle_of_transfers), /* before the parent knows any device */
+      ENDS_TEST(connect__private_data_both_ways),
+      ENDS_TEST(connect__private_data_too_long_or_missing),
+      ENDS_TEST(connect__bad_arguments),
+      ENDS_TEST(cr_reject__the_peer_gets_the_data),
+      ENDS_TEST(connect__nobody_listens),
+      ENDS_TEST(connect__unreachable_address),
+      ENDS_TEST(connect__no_route),
+      ENDS_TEST(connect__request_dropped_unanswered),
+      ENDS_TEST(connect__time_is_up),
+      ENDS_TEST(connect__wrong_state),
+      ENDS_TEST(connect__without_a_connection_evd),
+      ENDS_TEST(post_recv__before_the_connection),
+      ENDS_TEST(post_request__before_the_connection),
+      CONNECTED_TEST(post__on_a_disconnected_ep_is_flushed),
+      ENDS_TEST(disconnect__graceful_and_abrupt),
+      ENDS_TEST(disconnect__graceful_completes_what_is_posted),
+      ENDS_TEST(disconnect__before_the_peer_answers),
+      ENDS_TEST(reset__and_reconnect_20_times),
+      ENDS_TEST(psp_free__requests_stay_valid),
+      ENDS_TEST(psp_create__conn_qual_over_16_bits),
+      ENDS_TEST(cr_query__who_asks),
+      ENDS_TEST(evd_overflow__the_async_event_names_the_evd),
+      ENDS_TEST(ep_free__connected_and_with_work_posted),
+  };
+  return RUN_TESTS(tests);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * dat_lmr_create, sentence by sentence, and that its privileges hold on the wire.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/softroce/api/api.h"
+
+#define REMOTE_READ DAT_MEM_PRIV_REMOTE_READ_FLAG
+#define REMOTE_WRITE DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+#define LOCAL_READ DAT_MEM_PRIV_LOCAL_READ_FLAG
+#define LOCAL_WRITE DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+
+struct region {
+  DAT_LMR_HANDLE lmr;
+  DAT_LMR_CONTEXT lmr_context;
+  DAT_RMR_CONTEXT rmr_context;
+  DAT_VLEN size;
+  DAT_VADDR address;
+};
+
+static DAT_RETURN create(struct fixture* f, void* address, DAT_VLEN length, DAT_PZ_HANDLE pz, int privileges,
+                         struct region* out) {
+  DAT_REGION_DESCRIPTION description;
+  description.for_va = address;
+  memset(out, 0xa5, sizeof *out);
+  return dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, length, pz, (DAT_MEM_PRIV_FLAGS)privileges,
+                        DAT_VA_TYPE_VA, &out->lmr, &out->lmr_context, &out->rmr_context, &out->size, &out->address);
+}
+
+static void lmr_create__says_what_is_registered(void** state) {
+  static const size_t ranges[][2] = {{0, 1}, {1, 1}, {100, 5000}, {4095, 2}, {0, MEMORY_SIZE}};
+  struct fixture* f = *state;
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; ++i) {
+    struct region r;
+    unsigned char* start = f->memory + ranges[i][0];
+    assert_ok(create(f, start, ranges[i][1], f->pz, DAT_MEM_PRIV_ALL_FLAG, &r));
+    /* At least what was asked for. */
+    assert_true(r.address <= (uintptr_t)start);
+    assert_true(r.address + r.size >= (uintptr_t)start + ranges[i][1]);
+    assert_int_not_equal(r.lmr_context, 0);
+    assert_ok(dat_lmr_free(r.lmr));
+  }
+}
+
+static void lmr_create__outputs_may_be_left_out(void** state) {
+  struct fixture* f = *state;
+  DAT_REGION_DESCRIPTION description;
+  DAT_LMR_HANDLE lmr;
+  description.for_va = f->memory;
+  assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+                           &lmr, NULL, NULL, NULL, NULL));
+  assert_ok(dat_lmr_free(lmr));
+  assert_error(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG,
+                              DAT_VA_TYPE_VA, NULL, NULL, NULL, NULL, NULL),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+}
+
+static void lmr_create__rmr_context_only_with_remote_privileges(void** state) {
+  struct fixture* f = *state;
+  for (int privileges = 0; privileges < 0x34; ++privileges) {
+    struct region r;
+    if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) continue;
+    assert_ok(create(f, f->memory, 4096, f->pz, privileges, &r));
+    if (privileges & (REMOTE_READ | REMOTE_WRITE)) {
+      assert_int_not_equal(r.rmr_context, 0);
+    } else {
+      assert_int_equal(r.rmr_context, 0);
+    }
+    assert_ok(dat_lmr_free(r.lmr));
+  }
+}
+
+static void lmr_create__invalid_parameters(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  DAT_REGION_DESCRIPTION description;
+  void* gone = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_error(create(f, f->memory, 0, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  assert_error(create(f, f->memory, UINT64_MAX, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG4);
+  assert_error(create(f, (void*)(UINTPTR_MAX - 10), 100, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG4);
+  assert_error(create(f, f->memory, 100, f->pz, 0x40, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+  assert_error(create(f, f->memory, 100, f->pz, 0x1000, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+  munmap(gone, 8192);
+  assert_error(create(f, gone, 8192, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error_type(create(f, NULL, 100, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r), DAT_INVALID_PARAMETER);
+
+  description.for_va = f->memory;
+  assert_error(dat_lmr_create(f->ia, (DAT_MEM_TYPE)77, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+                              &r.lmr, NULL, NULL, NULL, NULL),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  assert_error(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG,
+                              (DAT_VA_TYPE)77, &r.lmr, NULL, NULL, NULL, NULL),
+               DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+}
+
+/* What is not offered says so, and is not advertised. */
+static void lmr_create__models_not_supported(void** state) {
+  static const DAT_MEM_TYPE types[] = {DAT_MEM_TYPE_LMR, DAT_MEM_TYPE_SHARED_VIRTUAL};
+  struct fixture* f = *state;
+  DAT_REGION_DESCRIPTION description;
+  DAT_LMR_HANDLE lmr;
+  memset(&description, 0, sizeof description);
+  description.for_va = f->memory;
+  for (size_t i = 0; i < 2; ++i) {
+    assert_error(dat_lmr_create(f->ia, types[i], description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr,
+                                NULL, NULL, NULL, NULL),
+                 DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+    assert_int_equal(f->provider.lmr_mem_types_supported & types[i], 0);
+  }
+  assert_error(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG,
+                              DAT_VA_TYPE_ZB, &lmr, NULL, NULL, NULL, NULL),
+               DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+  assert_int_equal(f->attr.zb_supported, DAT_FALSE);
+}
+
+static void lmr_create__memory_mapped_for_reading_only(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  void* memory = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ok(create(f, memory, 8192, f->pz, LOCAL_READ | REMOTE_READ, &r));
+  assert_ok(dat_lmr_free(r.lmr));
+  assert_error(create(f, memory, 8192, f->pz, LOCAL_READ | LOCAL_WRITE, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error(create(f, memory, 8192, f->pz, REMOTE_WRITE, &r), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  munmap(memory, 8192);
+}
+
+static void lmr_create__over_another_with_other_pz_and_privileges(void** state) {
+  struct fixture* f = *state;
+  struct region r[2];
+  DAT_PZ_HANDLE pz;
+  DAT_LMR_TRIPLET source;
+  const DAT_RMR_TRIPLET there = remote(f, HALF, 100);
+  assert_ok(dat_pz_create(f->ia, &pz));
+  assert_ok(create(f, f->memory, 4096, pz, LOCAL_READ, &r[0]));
+  assert_ok(create(f, f->memory + 100, 4096, f->pz, LOCAL_READ | REMOTE_READ, &r[1]));
+  assert_int_not_equal(r[0].lmr_context, r[1].lmr_context);
+  assert_int_not_equal(r[0].lmr_context, f->lmr_context);
+  /* Freeing one leaves the others: the memory is the consumer's. */
+  assert_ok(dat_lmr_free(r[0].lmr));
+  source = local(f, 200, 100);
+  source.lmr_context = r[1].lmr_context;
+  fill(f->memory + 200, 100, 1);
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  assert_true(is_filled(f->memory + HALF, 100, 1));
+}
+
+static void lmr_query__everything(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  DAT_LMR_PARAM param;
+  assert_ok(create(f, f->memory + 5, 4097, f->pz, LOCAL_READ | REMOTE_READ, &r));
+  memset(&param, 0xa5, sizeof param);
+  assert_ok(dat_lmr_query(r.lmr, DAT_LMR_FIELD_ALL, &param));
+  assert_ptr_equal(param.ia_handle, f->ia);
+  assert_int_equal(param.mem_type, DAT_MEM_TYPE_VIRTUAL);
+  assert_ptr_equal(param.region_desc.for_va, f->memory + 5);
+  assert_int_equal(param.length, 4097);
+  assert_ptr_equal(param.pz_handle, f->pz);
+  assert_int_equal(param.mem_priv, LOCAL_READ | REMOTE_READ);
+  assert_int_equal(param.va_type, DAT_VA_TYPE_VA);
+  assert_int_equal(param.lmr_context, r.lmr_context);
+  assert_int_equal(param.rmr_context, r.rmr_context);
+  assert_int_equal(param.registered_size, r.size);
+  assert_int_equal(param.registered_address, r.address);
+  assert_error(dat_lmr_query(r.lmr, DAT_LMR_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error(dat_lmr_query(r.lmr, (DAT_LMR_PARAM_MASK)0x40000000, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+}
+
+/* A peer that goes beyond its rights: an error for it, and not a byte here. */
+static void expect_refused(struct fixture* f, DAT_RMR_TRIPLET there, bool reads) {
+  DAT_LMR_TRIPLET near = local(f, 0, 100);
+  memset(f->memory, 0x11, 100);
+  memset(f->memory + HALF, 0x22, 100);
+  if (reads) {
+    assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &near, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  } else {
+    assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &near, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  }
+  expect_dto(f->active.request, 1, reads ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
+  assert_true(is_all(f->memory, 100, 0x11));
+  assert_true(is_all(f->memory + HALF, 100, 0x22));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+static DAT_RMR_TRIPLET window(struct fixture* f, DAT_PZ_HANDLE pz, int privileges, struct region* r) {
+  DAT_RMR_TRIPLET there = remote(f, HALF, 100);
+  assert_ok(create(f, f->memory + HALF, 100, pz, privileges, r));
+  there.rmr_context = r->rmr_context;
+  return there;
+}
+
+static void privileges__rdma_write_to_what_may_be_read(void** state) {
+  struct region r;
+  expect_refused(*state, window(*state, ((struct fixture*)*state)->pz, LOCAL_READ | LOCAL_WRITE | REMOTE_READ, &r),
+                 false);
+}
+
+static void privileges__rdma_read_from_what_may_be_written(void** state) {
+  struct region r;
+  expect_refused(*state, window(*state, ((struct fixture*)*state)->pz, LOCAL_WRITE | REMOTE_WRITE, &r), true);
+}
+
+static void privileges__no_remote_rights_unless_asked_for(void** state) {
+  struct region r;
+  DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, LOCAL_READ | LOCAL_WRITE, &r);
+  there.rmr_context = r.lmr_context;
+  expect_refused(*state, there, true);
+}
+
+static void privileges__a_freed_lmr(void** state) {
+  struct region r;
+  const DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
+  assert_ok(dat_lmr_free(r.lmr));
+  expect_refused(*state, there, false);
+}
+
+static void privileges__another_protection_zone(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  DAT_PZ_HANDLE pz;
+  assert_ok(dat_pz_create(f->ia, &pz));
+  expect_refused(f, window(f, pz, DAT_MEM_PRIV_ALL_FLAG, &r), false);
+}
+
+static void privileges__local_memory_of_another_protection_zone(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  DAT_PZ_HANDLE pz;
+  DAT_LMR_TRIPLET source = local(f, 0, 1000);
+  const DAT_RMR_TRIPLET there = remote(f, HALF, 1000);
+  DAT_EVENT event;
+  assert_ok(dat_pz_create(f->ia, &pz));
+  assert_ok(create(f, f->memory, 1000, pz, DAT_MEM_PRIV_ALL_FLAG, &r));
+  source.lmr_context = r.lmr_context;
+  memset(f->memory + HALF, 0x22, 1000);
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  event = expect_event(f->active.request, DAT_DTO_COMPLETION_EVENT);
+  assert_int_not_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+  assert_true(is_all(f->memory + HALF, 1000, 0x22));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      IA_TEST(lmr_create__says_what_is_registered),
+      IA_TEST(lmr_create__outputs_may_be_left_out),
+      IA_TEST(lmr_create__rmr_context_only_with_remote_privileges),
+      IA_TEST(lmr_create__invalid_parameters),
+      IA_TEST(lmr_create__models_not_supported),
+      IA_TEST(lmr_create__memory_mapped_for_reading_only),
+      CONNECTED_TEST(lmr_create__over_another_with_other_pz_and_privileges),
+      IA_TEST(lmr_query__everything),
+      CONNECTED_TEST(privileges__rdma_write_to_what_may_be_read),
+      CONNECTED_TEST(privileges__rdma_read_from_what_may_be_written),
+      CONNECTED_TEST(privileges__no_remote_rights_unless_asked_for),
+      CONNECTED_TEST(privileges__a_freed_lmr),
+      CONNECTED_TEST(privileges__another_protection_zone),
+      CONNECTED_TEST(privileges__local_memory_of_another_protection_zone),
+  };
+  return RUN_TESTS(tests);
+}

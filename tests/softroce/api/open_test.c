@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * Opening and closing: what an IA says of itself, what it leaves behind, what cannot be opened, and fork().
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/softroce/api/api.h"
+
+/* Two queries into memory of different contents: a field that is not filled in differs. */
+#define FILLED(field) assert_memory_equal(&a.field, &b.field, sizeof a.field)
+
+static void ia_query__every_ia_attribute_is_filled(void** state) {
+  struct fixture* f = *state;
+  DAT_IA_ATTR a, b;
+  memset(&a, 0xa5, sizeof a);
+  memset(&b, 0x5a, sizeof b);
+  assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &a, 0, NULL));
+  assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &b, 0, NULL));
+  FILLED(adapter_name), FILLED(vendor_name), FILLED(hardware_version_major), FILLED(hardware_version_minor);
+  FILLED(firmware_version_major), FILLED(firmware_version_minor), FILLED(ia_address_ptr), FILLED(max_eps);
+  FILLED(max_dto_per_ep), FILLED(max_rdma_read_per_ep_in), FILLED(max_rdma_read_per_ep_out), FILLED(max_evds);
+  FILLED(max_evd_qlen), FILLED(max_iov_segments_per_dto), FILLED(max_lmrs), FILLED(max_lmr_block_size);
+  FILLED(max_lmr_virtual_address), FILLED(max_pzs), FILLED(max_message_size), FILLED(max_rdma_size), FILLED(max_rmrs);
+  FILLED(max_rmr_target_address), FILLED(max_srqs), FILLED(max_ep_per_srq), FILLED(max_recv_per_srq);
+  FILLED(max_iov_segments_per_rdma_read), FILLED(max_iov_segments_per_rdma_write), FILLED(max_rdma_read_in);
+  FILLED(max_rdma_read_out), FILLED(max_rdma_read_per_ep_in_guaranteed), FILLED(max_rdma_read_per_ep_out_guaranteed);
+  FILLED(zb_supported), FILLED(extension_supported), FILLED(extension_version), FILLED(num_transport_attr);
+  FILLED(transport_attr), FILLED(num_vendor_attr), FILLED(vendor_attr);
+
+  assert_string_equal(a.adapter_name, "rxe0");
+  assert_int_equal(a.ia_address_ptr->sa_family, AF_INET);
+  assert_string_equal(inet_ntoa(((struct sockaddr_in*)a.ia_address_ptr)->sin_addr), getenv("SOFTROCE_ADDRESS"));
+  assert_in_range(a.max_eps, 2, INT32_MAX);
+  assert_in_range(a.max_dto_per_ep, 16, INT32_MAX);
+  assert_in_range(a.max_evds, 4, INT32_MAX);
+  assert_in_range(a.max_evd_qlen, 64, INT32_MAX);
+  assert_in_range(a.max_iov_segments_per_dto, 1, 1000);
+  assert_in_range(a.max_iov_segments_per_rdma_read, 1, 1000);
+  assert_in_range(a.max_iov_segments_per_rdma_write, 1, 1000);
+  assert_in_range(a.max_lmrs, 1, INT32_MAX);
+  assert_in_range(a.max_pzs, 1, INT32_MAX);
+  assert_in_range(a.max_message_size, 1 << 20, UINT32_MAX);
+  assert_in_range(a.max_rdma_size, 1 << 20, UINT32_MAX);
+  assert_in_range(a.max_lmr_block_size, 1 << 20, UINT64_MAX);
+  assert_in_range(a.max_rdma_read_per_ep_in, 1, 1000);
+  assert_in_range(a.max_rdma_read_per_ep_out, 1, 1000);
+}
+
+static void ia_query__every_provider_attribute_is_filled(void** state) {
+  struct fixture* f = *state;
+  DAT_PROVIDER_ATTR a, b;
+  bool cpu = getenv("DAPPLE_COHERENCE") && strcmp(getenv("DAPPLE_COHERENCE"), "cpu") == 0;
+  memset((void*)&a, 0xa5, sizeof a);
+  memset((void*)&b, 0x5a, sizeof b);
+  assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &a));
+  assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &b));
+  FILLED(provider_name), FILLED(provider_version_major), FILLED(provider_version_minor), FILLED(dapl_version_major);
+  FILLED(dapl_version_minor), FILLED(lmr_mem_types_supported), FILLED(iov_ownership_on_return);
+  FILLED(dat_qos_supported), FILLED(completion_flags_supported), FILLED(is_thread_safe);
+  FILLED(max_private_data_size), FILLED(supports_multipath), FILLED(ep_creator), FILLED(pz_support);
+  FILLED(optimal_buffer_alignment), FILLED(evd_stream_merging_supported), FILLED(srq_supported);
+  FILLED(srq_watermarks_supported), FILLED(srq_ep_pz_difference_supported), FILLED(srq_info_supported);
+  FILLED(ep_recv_info_supported), FILLED(lmr_sync_req), FILLED(dto_async_return_guaranteed);
+  FILLED(rdma_write_for_rdma_read_req), FILLED(rdma_read_lmr_rmr_context_exposure), FILLED(rmr_scope_supported);
+  FILLED(is_signal_safe), FILLED(ha_supported), FILLED(ha_loadbalancing), FILLED(num_provider_specific_attr);
+  FILLED(provider_specific_attr);
+
+  assert_string_equal(a.provider_name, IA_NAME);
+  assert_int_equal(a.dapl_version_major, 2);
+  assert_int_equal(a.is_thread_safe, DAT_FALSE);
+  assert_int_equal(a.lmr_mem_types_supported, DAT_MEM_TYPE_VIRTUAL);
+  assert_int_equal(a.max_private_data_size, 56);
+  assert_int_equal(a.lmr_sync_req, cpu ? DAT_TRUE : DAT_FALSE);
+  assert_in_range(a.optimal_buffer_alignment, 64, 4096);
+  for (size_t i = 0; i < sizeof a.evd_stream_merging_supported / sizeof a.evd_stream_merging_supported[0]; ++i) {
+    for (size_t k = 0; k < sizeof a.evd_stream_merging_supported[0] / sizeof(DAT_BOOLEAN); ++k) {
+      assert_int_equal(a.evd_stream_merging_supported[i][k], DAT_TRUE);
+    }
+  }
+}
+
+static const char* named(const DAT_PROVIDER_ATTR* attr, const char* name) {
+  for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; ++i) {
+    if (strcmp(attr->provider_specific_attr[i].name, name) == 0) return attr->provider_specific_attr[i].value;
+  }
+  fail_msg("no attribute %s", name);
+  return "";
+}
+
+static void ia_query__named_attributes(void** state) {
+  struct fixture* f = *state;
+  assert_string_equal(named(&f->provider, "DAT_IB_DEVICE_NAME"), "rxe0");
+  assert_string_equal(named(&f->provider, "DAT_IB_IMMED_DATA"), "TRUE");
+  assert_string_equal(named(&f->provider, "DAT_IB_PORT_NUMBER"), "1");
+  assert_string_equal(named(&f->provider, "DAPPLE_TRANSPORT"), "RoCE");
+  assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");
+}
+
+static void ia_query__bad_arguments(void** state) {
+  struct fixture* f = *state;
+  DAT_PROVIDER_ATTR provider;
+  DAT_IA_ATTR ia;
+  assert_error(dat_ia_query(f->ia, NULL, UINT64_MAX, &ia, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, NULL, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, UINT64_MAX, &provider), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG6);
+  assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, 0, NULL));
+}
+
+static int entries(const char* folder) {
+  DIR* const dir = opendir(folder);
+  int count = 0;
+  while (readdir(dir)) ++count;
+  closedir(dir);
+  return count;
+}
+
+static void open_and_close(void) {
+  struct fixture f;
+  open_ia(&f);
+  register_memory(&f);
+  make_end(&f, &f.active, NULL);
+  make_end(&f, &f.passive, NULL);
+  listen_any(&f);
+  assert_ok(dat_ia_close(f.ia, DAT_CLOSE_ABRUPT_FLAG));
+
+  munmap(f.memory, MEMORY_SIZE);
+}
+
+static void ia_open__100_times_leaves_nothing_behind(void** state) {
+  int fds, tasks;
+  size_t memory;
+  (void)state;
+  for (int i = 0; i < 5; ++i) open_and_close();
+  fds = entries("/proc/self/fd");
+  tasks = entries("/proc/self/task");
+  memory = mallinfo2().uordblks;
+  for (int i = 0; i < 100; ++i) open_and_close();
+  assert_int_equal(entries("/proc/self/fd"), fds);
+  assert_int_equal(entries("/proc/self/task"), tasks);
+  assert_int_equal(tasks, 3); /* with . and .. : no thread of ours is left */
+  /* The C library may keep a little. */
+  assert_true(mallinfo2().uordblks < memory + 4096);
+}
+
+static DAT_RETURN open_name(const char* name, DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN safe, DAT_IA_HANDLE* ia) {
+  DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+  return dat_ia_openv((DAT_NAME_PTR)(uintptr_t)name, 8, &async, ia, major, minor, safe);
+}
+
+static void ia_open__what_is_not_there(void** state) {
+  DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+  const int fds = entries("/proc/self/fd");
+  (void)state;
+  for (int i = 0; i < 3; ++i) {
+    assert_error(open_name("nobody", 2, 0, DAT_FALSE, &ia), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+    assert_error(open_name(IA_NAME, 7, 0, DAT_FALSE, &ia), DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+    assert_error_type(open_name("no-netdev", 2, 0, DAT_FALSE, &ia), DAT_INVALID_ADDRESS);
+    assert_error_type(open_name("no-rdma", 2, 0, DAT_FALSE, &ia), DAT_INVALID_ADDRESS);
+    assert_error_type(open_name("no-port", 2, 0, DAT_FALSE, &ia), DAT_INVALID_ADDRESS);
+    assert_error_type(open_name("bad-params", 2, 0, DAT_FALSE, &ia), DAT_INVALID_PARAMETER);
+    assert_error_type(open_name("bad-coherence", 2, 0, DAT_FALSE, &ia), DAT_INVALID_PARAMETER);
+    assert_ptr_equal(ia, DAT_HANDLE_NULL);
+  }
+  assert_int_equal(entries("/proc/self/task"), 3);
+  /* Looking into the device tree once may leave librdmacm with its devices open. */
+  assert_true(entries("/proc/self/fd") <= fds + 4);
+}
+
+static void ia_open__bad_arguments(void** state) {
+  DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+  DAT_IA_HANDLE ia;
+  int local_variable = 0;
+  (void)state;
+  assert_error_type(dat_ia_open(NULL, 8, &async, &ia), DAT_INVALID_PARAMETER);
+  assert_error_type(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, NULL, &ia), DAT_INVALID_PARAMETER);
+  assert_error_type(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, &async, NULL), DAT_INVALID_HANDLE);
+  assert_error(dat_ia_open((DAT_NAME_PTR)IA_NAME, 0, &async, &ia), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  async = &local_variable;
+  assert_error(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, &async, &ia), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+  assert_int_equal(entries("/proc/self/task"), 3);
+}
+
+static void ia_open__every_way_to_name_the_device(void** state) {
+  static const char* const names[] = {"by-address", "by-device", "by-ipv6", IA_NAME};
+  (void)state;
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    DAT_IA_HANDLE ia;
+    DAT_IA_ATTR attr;
+    assert_ok(open_name(names[i], 2, 0, DAT_FALSE, &ia));
+    assert_ok(dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+    assert_string_equal(attr.adapter_name, "rxe0");
+    assert_int_equal(attr.ia_address_ptr->sa_family, strcmp(names[i], "by-ipv6") == 0 ? AF_INET6 : AF_INET);
+    assert_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+  }
+}
+
+static void ia_open__coherence_in_ia_params(void** state) {
+  DAT_PROVIDER_ATTR provider;
+  DAT_IA_HANDLE ia;
+  (void)state;
+  assert_ok(open_name("as-cpu", 2, 0, DAT_FALSE, &ia));
+  assert_ok(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &provider));
+  assert_int_equal(provider.lmr_sync_req, DAT_TRUE);
+  assert_string_not_equal(named(&provider, "DAPPLE_CLEAN_INSTRUCTION"), "none");
+  assert_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/* Two IAs over IPv6 of one process talk to each other. */
+static void connect__over_ipv6(void** state) {
+  struct fixture f;
+  (void)state;
+  memset(&f, 0, sizeof f);
+  assert_ok(open_name("by-ipv6", 2, 0, DAT_FALSE, &f.ia));
+  assert_ok(dat_ia_query(f.ia, NULL, DAT_IA_FIELD_ALL, &f.attr, 0, NULL));
+  assert_ok(dat_pz_create(f.ia, &f.pz));
+  make_end(&f, &f.active, NULL);
+  make_end(&f, &f.passive, NULL);
+  listen_any(&f);
+  connect_ends(&f);
+  assert_ok(dat_ia_close(f.ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+static void one_write(struct fixture* f, unsigned int seed) {
+  DAT_LMR_TRIPLET source = local(f, 0, 5000);
+  const DAT_RMR_TRIPLET there = remote(f, HALF, 5000);
+  fill(f->memory, 5000, seed);
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(seed), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  expect_dto(f->active.request, seed, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  assert_true(is_filled(f->memory + HALF, 5000, seed));
+}
+
+static void expect_exit_0(pid_t child) {
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void fork__a_child_that_exits_disturbs_nothing(void** state) {
+  struct fixture* f = *state;
+  one_write(f, 1);
+  for (int quick = 0; quick < 2; ++quick) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (quick) _exit(0);
+      exit(0); /* with all handlers and destructors */
+    }
+    expect_exit_0(child);
+    one_write(f, 2 + (unsigned int)quick);
+  }
+  expect_nothing(f->active.connect);
+  expect_nothing(f->passive.connect);
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+static void* wait_forever(void* evd) {
+  DAT_EVENT event;
+  DAT_COUNT more;
+  dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more);
+  return NULL;
+}
+
+static void exit__without_close_is_clean(void** state) {
+  (void)state;
+  for (int i = 0; i < 3; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      void* own = NULL;
+      pthread_t thread;
+      alarm(30);
+      set_up_connected(&own);
+      pthread_create(&thread, NULL, wait_forever, ((struct fixture*)own)->active.recv);
+      usleep(i * 20000U);
+      exit(0);
+    }
+    expect_exit_0(child);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exit__without_close_is_clean), /* before the parent knows any device */
+      cmocka_unit_test(ia_open__what_is_not_there),
+      cmocka_unit_test(ia_open__bad_arguments),
+      cmocka_unit_test(ia_open__every_way_to_name_the_device),
+      cmocka_unit_test(ia_open__coherence_in_ia_params),
+      cmocka_unit_test(ia_open__100_times_leaves_nothing_behind),
+      cmocka_unit_test(connect__over_ipv6),
+      IA_TEST(ia_query__every_ia_attribute_is_filled),
+      IA_TEST(ia_query__every_provider_attribute_is_filled),
+      IA_TEST(ia_query__named_attributes),
+      IA_TEST(ia_query__bad_arguments),
+      CONNECTED_TEST(fork__a_child_that_exits_disturbs_nothing),
+  };
+  return RUN_TESTS(tests);
+}
