@@ -68,7 +68,6 @@ DAPPLE_EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP
   va_start(args, op);
   DAT_RETURN status;
   if (op & DAT_OPEN_EXTENSION_BASE) {
-    // NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, above
     const DAT_NAME_PTR name = va_arg(args, DAT_NAME_PTR);
     status = guarded([&] { return open_by_name(name, op, args); });
   } else {
