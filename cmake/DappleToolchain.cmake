@@ -34,6 +34,9 @@ target_compile_definitions(dapple_flags INTERFACE _GNU_SOURCE)
 
 if(DAPPLE_SANITIZE)
   target_compile_options(dapple_flags INTERFACE
-    -fsanitize=${DAPPLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=${DAPPLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # A C program may pass any number where a header has an enum, and gets an error for it. Without -fstrict-enums the
+    # compiler keeps such a number.
+    -fno-sanitize=enum)
   target_link_options(dapple_flags INTERFACE -fsanitize=${DAPPLE_SANITIZE})
 endif()

@@ -78,4 +78,15 @@ inline socklen_t address_size(const sockaddr* address) noexcept {
   }
 }
 
+// Whether both name the same host, whatever the ports.
+inline bool same_address(const sockaddr* a, const sockaddr* b) noexcept {
+  if (a->sa_family != b->sa_family) return false;
+  if (a->sa_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
+  }
+  return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, sizeof(in6_addr)) == 0;
+}
+
 }  // namespace dapple::verbs

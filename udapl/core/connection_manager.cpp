@@ -20,7 +20,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 
 namespace dapple::dat {
 
@@ -47,6 +47,11 @@ Result<> ConnectionManager::acquire() {
       channel_.reset();
       return fail(Type::kInsufficientResources, Subtype::kTep);
     }
+  }
+  if (pid_ != getpid()) {
+    log_error(
+        "this process was forked from one with an open IA: without its threads and queues no IA can be opened here");
+    return fail(Type::kInvalidState);
   }
   ++users_;
   return {};
@@ -187,7 +192,9 @@ void ConnectionManager::serve_connection_events() {
     auto* owner = static_cast<Object*>(event.context);
     switch (owner->kind()) {
       case Kind::kPsp:
-        if (event.request) static_cast<Psp*>(owner)->on_request(event);
+      case Kind::kRsp:
+      case Kind::kCsp:
+        if (event.request) static_cast<ServicePoint*>(owner)->on_request(event);
         break;
       case Kind::kEp:
         static_cast<Ep*>(owner)->on_connection_event(event);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "udapl/core/event.hpp"
 
@@ -61,6 +62,16 @@ class CookieRing {
     tail_.store(0, std::memory_order_release);
     finished_.store(0, std::memory_order_release);
     undelivered_ = 0;
+  }
+
+  // Takes the room of another, empty ring; nobody may hold a cookie of either.
+  void replace(CookieRing&& other) {
+    capacity_ = other.capacity_;
+    keep_segments_ = other.keep_segments_;
+    mask_ = other.mask_;
+    cookies_ = std::move(other.cookies_);
+    segments_ = std::move(other.segments_);
+    clear();
   }
 
   // A completion has come off the CQ; delivers says whether deliver() will follow. Both return up to which sequence

@@ -5,10 +5,12 @@
 #include <arpa/inet.h>
 
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -29,14 +31,15 @@ Cr::Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event)
   id_->context = static_cast<Object*>(this);
 }
 
-Cr* Cr::create(Psp& psp, verbs::CmId id, const verbs::CmEvent& event) {
-  Cr* cr = arena<Cr>().create(psp.ia(), std::move(id), event);
-  psp.ia().adopt(*cr);
+Cr* Cr::create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event) {
+  Cr* cr = arena<Cr>().create(ia, std::move(id), event);
+  ia.adopt(*cr);
   return cr;
 }
 
 Result<> Cr::free(Cr& cr) {
   Ia& ia = cr.ia();
+  cr.give_back_ep();
   ia.disown(cr);
   arena<Cr>().destroy(&cr, ia.tables().dead);
   return {};
@@ -46,8 +49,28 @@ uint64_t Cr::remote_port() const {
   return ntohs(rdma_get_dst_port(id_.get()));
 }
 
-Result<> Cr::accept(Ep& ep, std::span<const uint8_t> private_data) {
-  if (auto ready = ep.check_can_accept(private_data.size()); !ready) return ready;
+void Cr::hold(Ep& ep, bool made_for_it) {
+  ep_ = &ep;
+  ep_made_for_it_ = made_for_it;
+  ep.await_acceptance(*this, made_for_it);
+}
+
+void Cr::give_back_ep() {
+  Ep* ep = std::exchange(ep_, nullptr);
+  if (!ep) return;
+  ep->forget_request();
+  if (ep_made_for_it_) (void)Ep::free(*ep);
+}
+
+Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
+  // A request that comes with an EP takes no other.
+  if (ep_ ? given && given != ep_ : !given) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  Ep& ep = ep_ ? *ep_ : *given;
+  if (auto ready = ep.check_can_accept(*this, private_data.size()); !ready) return ready;
+  if (ep_) {
+    ep.forget_request();
+    ep_ = nullptr;
+  }
   if (peer_gone_) {
     // uDAPL 2.0 6.4.3.2: the request was withdrawn meanwhile; the connection EVD tells.
     ep.fail_accept();
@@ -65,6 +88,29 @@ Result<> Cr::reject(std::span<const uint8_t> private_data) {
   if (!private_data.empty()) std::memcpy(message.data() + sizeof header, private_data.data(), private_data.size());
   const int result = rdma_reject(id_.get(), message.data(), static_cast<uint8_t>(sizeof header + private_data.size()));
   if (result && !peer_gone_) return fail_errno(errno);
+  return free(*this);
+}
+
+Result<> Cr::hand_off(uint64_t conn_qual) {
+  ServicePoint* target = nullptr;
+  arena<Ia>().for_each(Kind::kIa, [&](Ia& other) {
+    if (!target && verbs::same_address(other.address(), ia().address())) target = other.find_service_point(conn_qual);
+  });
+  if (!target) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  verbs::CmEvent event;
+  event.responder_resources = responder_resources_;
+  event.initiator_depth = initiator_depth_;
+  event.private_data_size = static_cast<uint8_t>(private_data_size_);
+  event.private_data = private_data_;
+  try {
+    if (auto taken = target->take(id_, event); !taken) {
+      id_->context = static_cast<Object*>(this);
+      return taken;
+    }
+  } catch (const std::bad_alloc&) {
+    if (!id_) (void)free(*this);  // it went with what could not be made
+    throw;
+  }
   return free(*this);
 }
 

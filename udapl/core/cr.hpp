@@ -16,7 +16,6 @@
 namespace dapple::dat {
 
 class Ep;
-class Psp;
 
 // Connection request. Accepting or rejecting consumes it. All calls are made with the control mutex held.
 class Cr : public Object {
@@ -24,13 +23,23 @@ class Cr : public Object {
   static constexpr Kind kKind = Kind::kCr;
   static constexpr size_t kMaxRejectData = 144;  // bytes: the IBTA's 148 less the header that marks a consumer's reject
 
-  static Cr* create(Psp& psp, verbs::CmId id, const verbs::CmEvent& event);
-  // Drops the request; the peer sees a rejection that is not the consumer's.
+  static Cr* create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  // Drops the request; the peer sees a rejection that is not the consumer's. An EP that came with it is given back.
   static Result<> free(Cr& cr);
 
-  // The EP takes over the connection; the CR is consumed, unless the error is one of the caller's making.
-  Result<> accept(Ep& ep, std::span<const uint8_t> private_data);
+  // The request has this EP: a reserved one, or one that was made for it and goes with it unless it is accepted.
+  void hold(Ep& ep, bool made_for_it);
+  Ep* local_ep() const { return ep_; }
+  void forget_ep() { ep_ = nullptr; }
+  // For somebody else to answer the request.
+  verbs::CmId give_up_id() { return std::move(id_); }
+
+  // The EP takes over the connection; the CR is consumed, unless the error is one of the caller's making. ep is null
+  // where the request has one already.
+  Result<> accept(Ep* ep, std::span<const uint8_t> private_data);
   Result<> reject(std::span<const uint8_t> private_data);
+  // To the consumer of another service point of this process on the same address. An error changes nothing.
+  Result<> hand_off(uint64_t conn_qual);
 
   const sockaddr* remote_address() const { return rdma_get_peer_addr(id_.get()); }
   uint64_t remote_port() const;
@@ -43,8 +52,11 @@ class Cr : public Object {
  private:
   friend class Arena<Cr>;
   Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  void give_back_ep();
 
   verbs::CmId id_;
+  Ep* ep_ = nullptr;
+  bool ep_made_for_it_ = false;
   uint8_t responder_resources_;
   uint8_t initiator_depth_;
   bool peer_gone_ = false;

@@ -5,23 +5,14 @@
 #include <algorithm>
 
 #include "udapl/core/connection_manager.hpp"
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ep_limits.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
 
 namespace dapple::dat {
-namespace {
 
-// Only a device that needs maintenance makes an EP remember its buffers.
-uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
-  return ia.maintains_caches() ? max_iov : 0;
-}
-
-uint32_t max_request_segments(const EpAttr& attr) {
-  return std::max({attr.max_request_iov, attr.max_rdma_read_iov, attr.max_rdma_write_iov});
-}
-
-// The limits an EP gets when it asks for none.
 EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
   if (attr.max_message_size == 0) attr.max_message_size = largest;
@@ -32,7 +23,7 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   return attr;
 }
 
-Result<> check(const Ia& ia, const EpAttr& attr) {
+Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
   const ibv_device_attr& device = ia.device();
   const auto max_wr = static_cast<uint32_t>(device.max_qp_wr);
   const auto max_sge = static_cast<uint32_t>(device.max_sge);
@@ -41,76 +32,80 @@ Result<> check(const Ia& ia, const EpAttr& attr) {
       attr.max_recv_dtos <= max_wr && attr.max_request_dtos <= max_wr && attr.max_recv_iov <= max_sge &&
       max_request_segments(attr) <= max_sge && attr.max_rdma_read_in <= static_cast<uint32_t>(device.max_qp_rd_atom) &&
       attr.max_rdma_read_out <= static_cast<uint32_t>(device.max_qp_init_rd_atom);
-  if (!fits) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (!fits) return fail(Type::kInvalidParameter, subtype);
   return {};
 }
 
-}  // namespace
-
-Ep::Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr)
+Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr)
     : Object(ia.tables().live, kKind, &ia),
       pz_(pz),
       evds_(evds),
+      comm_{.domain = ia.address()->sa_family},
+      configured_(pz && evds.connect),
       attr_(attr),
       post_mutex_(ia.thread_safe()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
       client_(*this) {}
 
-Result<Ep*> Ep::create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& wanted) {
+Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted) {
   const EpAttr attr = with_defaults(ia, wanted);
-  if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check(ia, attr, Subtype::kArg6); !fits) return tl::unexpected(fits.error());
   Ep* ep = arena<Ep>().create(ia, pz, evds, attr);
-  auto qp = ep->create_qp();
-  if (!qp) {
-    arena<Ep>().destroy(ep, ia.tables().dead);
-    return tl::unexpected(qp.error());
+  if (pz) {
+    auto qp = create_qp(*ep, *pz, evds, attr, ep->max_inline_);
+    if (!qp) {
+      arena<Ep>().destroy(ep, ia.tables().dead);
+      return tl::unexpected(qp.error());
+    }
+    ep->qp_ = std::move(*qp);
   }
-  ep->qp_ = std::move(*qp);
   ia.adopt(*ep);
-  pz.acquire();
+  if (pz) pz->acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
   return ep;
 }
 
-Result<verbs::Qp> Ep::create_qp() {
-  ibv_cq* recv_cq = evds_.recv ? evds_.recv->cq() : nullptr;
-  ibv_cq* send_cq = evds_.request ? evds_.request->cq() : nullptr;
+Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline) {
+  Ia& ia = ep.ia();
+  ibv_cq* recv_cq = evds.recv ? evds.recv->cq() : nullptr;
+  ibv_cq* send_cq = evds.request ? evds.request->cq() : nullptr;
   if (!recv_cq || !send_cq) {
-    auto idle = ia().idle_cq();
+    auto idle = ia.idle_cq();
     if (!idle) return tl::unexpected(idle.error());
     if (!recv_cq) recv_cq = *idle;
     if (!send_cq) send_cq = *idle;
   }
   ibv_qp_init_attr init{};
-  init.qp_context = static_cast<Object*>(this);
+  init.qp_context = static_cast<Object*>(&ep);
   init.qp_type = IBV_QPT_RC;
   init.send_cq = send_cq;
   init.recv_cq = recv_cq;
-  init.cap.max_send_wr = std::max(1U, attr_.max_request_dtos);
-  init.cap.max_recv_wr = std::max(1U, attr_.max_recv_dtos);
-  init.cap.max_send_sge = std::max(1U, max_request_segments(attr_));
-  init.cap.max_recv_sge = std::max(1U, attr_.max_recv_iov);
-  init.cap.max_inline_data = ia().settings().max_inline_bytes;
-  verbs::Qp qp(ibv_create_qp(pz_.pd(), &init));
+  init.cap.max_send_wr = std::max(1U, attr.max_request_dtos);
+  init.cap.max_recv_wr = std::max(1U, attr.max_recv_dtos);
+  init.cap.max_send_sge = std::max(1U, max_request_segments(attr));
+  init.cap.max_recv_sge = std::max(1U, attr.max_recv_iov);
+  init.cap.max_inline_data = ia.settings().max_inline_bytes;
+  verbs::Qp qp(ibv_create_qp(pz.pd(), &init));
   if (!qp && errno == EINVAL && init.cap.max_inline_data) {
     init.cap.max_inline_data = 0;  // not every device has inline data
-    qp.reset(ibv_create_qp(pz_.pd(), &init));
+    qp.reset(ibv_create_qp(pz.pd(), &init));
   }
   if (!qp) return fail_errno(errno);
-  max_inline_ = init.cap.max_inline_data;
+  max_inline = init.cap.max_inline_data;
 
   // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the
   // start.
-  if (ia().iwarp()) return qp;
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = ia().port();
-  attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  if (ia.iwarp()) return qp;
+  ibv_qp_attr state{};
+  state.qp_state = IBV_QPS_INIT;
+  state.port_num = ia.port();
+  state.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+  if (ia.has_atomics()) state.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
   const int error =
-      ibv_modify_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+      ibv_modify_qp(qp.get(), &state, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error) return fail_errno(error);
   return qp;
 }
@@ -124,6 +119,8 @@ void Ep::fail_qp() {
 Result<> Ep::free(Ep& ep) {
   Ia& ia = ep.ia();
   auto& manager = ConnectionManager::instance();
+  if (ep.request_) ep.request_->forget_ep();
+  ep.set_reservation(nullptr);
   ep.set_deadline(kNever);
   ep.set_state(EpState::kDisconnected);
   if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
@@ -136,7 +133,7 @@ Result<> Ep::free(Ep& ep) {
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->release();
   }
-  ep.pz_.release();
+  if (ep.pz_) ep.pz_->release();
   ia.disown(ep);
   arena<Ep>().destroy(&ep, ia.tables().dead);
   return {};
@@ -148,7 +145,7 @@ Result<> Ep::reset() {
   id_.reset();
   // A new queue pair rather than the old one through RESET: its number is new as well, so the peer's connection manager
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
-  auto fresh = create_qp();
+  auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline_);
   if (!fresh) return tl::unexpected(fresh.error());
   if (int error = verbs::destroy(qp_)) return fail_errno(error);
   qp_ = std::move(*fresh);
@@ -183,9 +180,17 @@ uint64_t Ep::remote_port() const {
 
 Error Ep::state_error() const {
   const auto subtype = [this] {
-    switch (state()) {
+    switch (reported_state()) {
       case EpState::kUnconnected:
         return Subtype::kEpUnconnected;
+      case EpState::kUnconfiguredUnconnected:
+        return Subtype::kEpUnconfigured;
+      case EpState::kUnconfiguredReserved:
+        return Subtype::kEpUnconfReserved;
+      case EpState::kUnconfiguredPassive:
+        return Subtype::kEpUnconfPassive;
+      case EpState::kUnconfiguredTentative:
+        return Subtype::kEpUnconfTentative;
       case EpState::kReserved:
         return Subtype::kEpReserved;
       case EpState::kPassiveConnectionPending:

@@ -17,6 +17,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/comm.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/error.hpp"
@@ -25,16 +26,22 @@
 
 namespace dapple::dat {
 
+class Cr;
 class Evd;
 class Pz;
+class Rsp;
 
 // DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
   kUnconnected = 0,
+  kUnconfiguredUnconnected = 1,
   kReserved = 2,
+  kUnconfiguredReserved = 3,
   kPassiveConnectionPending = 4,
+  kUnconfiguredPassive = 5,
   kActiveConnectionPending = 6,
   kTentativeConnectionPending = 7,
+  kUnconfiguredTentative = 8,
   kConnected = 9,
   kDisconnectPending = 10,
   kDisconnected = 11,
@@ -86,17 +93,28 @@ class Ep : public Object {
   static constexpr size_t kMaxAcceptData = 196;  // bytes
 
   // Life cycle. The caller holds the control mutex.
-  static Result<Ep*> create(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+  // pz null: there is no queue pair until configure() brings one.
+  static Result<Ep*> create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr);
+  // INVALID_STATE while a service point or a request has it.
+  Result<> check_can_free() const;
   // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
   static Result<> free(Ep& ep);
   // From DISCONNECTED to UNCONNECTED, with a fresh queue pair. Completions not delivered yet are dropped, connection
   // events are not. After an error the EP is still DISCONNECTED.
   Result<> reset();
 
-  Pz& pz() const { return pz_; }
+  // Before the connection: other EVDs, PZ or limits. INVALID_STATE from the connection on, and while something is
+  // posted that a new queue pair would lose. An error changes nothing.
+  Result<> configure(Pz* pz, const EpEvds& evds, const EpAttr& attr, const Comm& comm);
+
+  Pz* pz() const { return pz_; }
   const EpEvds& evds() const { return evds_; }
   const EpAttr& attr() const { return attr_; }
+  const Comm& comm() const { return comm_; }
+  // Never one of the unconfigured states.
   EpState state() const { return state_.load(std::memory_order_acquire); }
+  // What lacks a PZ or a connect EVD is unconfigured until it is connected.
+  EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
   const sockaddr* local_address() const;
@@ -108,13 +126,23 @@ class Ep : public Object {
   // timeout in microseconds.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
-  Result<> check_can_accept(size_t private_data_size) const;
+  Result<> check_unconnected() const;
+  Result<> check_connected() const;
+  Result<> check_can_accept(const Cr& request, size_t private_data_size) const;
   // Once the checks have passed, what goes wrong is an ACCEPT_COMPLETION_ERROR event: the request cannot be brought
   // back.
   void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
               std::span<const uint8_t> private_data);
   void fail_accept();
   Result<> disconnect(bool abrupt);
+
+  // What a reserved service point does with an UNCONNECTED EP, and takes back.
+  void reserve() { set_state(EpState::kReserved); }
+  void release_reservation() { set_state(EpState::kUnconnected); }
+  void set_reservation(Rsp* rsp);
+  // A request has this EP, which was made for it or reserved; then it has it no more.
+  void await_acceptance(Cr& request, bool made_for_it);
+  void forget_request();
 
   // Data path. Segments are read before the call returns.
   Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
@@ -126,6 +154,12 @@ class Ep : public Object {
                                  uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
+  // 64-bit atomics on the remote word, whose old value lands in the first 8 bytes of result. Operands and values are in
+  // the CPU's byte order.
+  Result<> post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
+                              uint32_t flags);
+  Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
+                                 uint64_t swap, uint32_t flags);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
@@ -141,9 +175,10 @@ class Ep : public Object {
 
  private:
   friend class Arena<Ep>;
-  Ep(Ia& ia, Pz& pz, const EpEvds& evds, const EpAttr& attr);
+  Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr);
 
-  Result<verbs::Qp> create_qp();
+  static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
+  Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
 
@@ -151,9 +186,10 @@ class Ep : public Object {
                         uint32_t flags);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);
+  Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
+                       DtoOperation operation, uint32_t flags);
   Result<> check_can_request() const;
-  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
-                            bool device_writes);
+  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
   }
@@ -179,15 +215,19 @@ class Ep : public Object {
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;
 
-  Pz& pz_;
-  const EpEvds evds_;
+  Pz* pz_;
+  EpEvds evds_;
+  Comm comm_;
+  std::atomic<bool> configured_;
+  Rsp* reservation_ = nullptr;  // the last service point this EP was reserved for
+  Cr* request_ = nullptr;       // the request that has this EP
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
   CookieRing requests_;
   CookieRing receives_;
-  verbs::Qp qp_;                        // never null once create() has returned
+  verbs::Qp qp_;                        // null while there is no PZ
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_

@@ -28,7 +28,7 @@ constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
 Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                      std::span<const uint8_t> private_data) {
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
-  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+  if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
 
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
@@ -106,9 +106,9 @@ Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agree
   return {};
 }
 
-Result<> Ep::check_can_accept(size_t private_data_size) const {
-  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
-  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+Result<> Ep::check_can_accept(const Cr& request, size_t private_data_size) const {
+  if (request_ != &request && state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (auto ready = check_configured(); !ready) return ready;
   if (private_data_size > kMaxAcceptData) return fail(Type::kInvalidParameter, Subtype::kArg3);
   return {};
 }

@@ -22,10 +22,27 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
-void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool device_writes) {
+// Whether a request's segments are what the device fills.
+bool device_writes(DtoOperation operation) {
+  return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
+         operation == DtoOperation::kCompareAndSwap;
+}
+
+// The segment by its address for the CPU, which in a zero-based region is another. Empty if it is in no region: the
+// device will refuse it, and there is nothing to maintain.
+ibv_sge cpu_segment(Ia& ia, const ibv_sge& segment) {
+  const auto guard = ia.lmrs().guard();
+  const Lmr* lmr = ia.lmrs().find(segment.lkey);
+  if (!lmr || !lmr->contains(segment.addr, segment.length)) return {};
+  return {reinterpret_cast<uint64_t>(lmr->cpu_address(segment.addr)), segment.length, segment.lkey};
+}
+
+// segments: as cpu_segment() gives them.
+void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool for_cpu) {
   for (const ibv_sge& segment : segments) {
+    if (segment.length == 0) continue;
     const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
-    (device_writes ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
+    (for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
   }
 }
 
@@ -42,9 +59,11 @@ Result<> Ep::check_can_request() const {
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~uint32_t{kAllCompletionFlags}) return fail(Type::kInvalidParameter, Subtype::kArg5);
-  if (!evds_.recv) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
   std::lock_guard guard(post_mutex_);
+  if (!qp_) [[unlikely]]
+    return tl::unexpected(state_error());
+  if (!evds_.recv) return fail(Type::kInvalidState);
   if (receives_.full()) return fail(Type::kInsufficientResources);
 
   Cookie& cookie = receives_.next();
@@ -142,7 +161,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
 
-  const bool reads = operation == DtoOperation::kRdmaRead;
+  const bool reads = device_writes(operation);
   // Every so often a suppressed request is signalled after all, or its slot would never come back.
   const bool signal =
       !cookie.suppressed || (unsignalled_run_ + 1) * 2 >= attr_.max_request_dtos || ia().maintains_caches();
@@ -150,7 +169,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
   if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
-  if (!reads && length <= max_inline_) wr.send_flags |= IBV_SEND_INLINE;
+  // Inline data is copied from where the segments say, so that must be an address of the CPU's.
+  if (!reads && length <= max_inline_ && !ia().lmrs().any_zero_based()) wr.send_flags |= IBV_SEND_INLINE;
   if (ia().maintains_caches()) [[unlikely]] {
     // Inline data is copied by the CPU: its source needs nothing.
     if (wr.send_flags & IBV_SEND_INLINE)
@@ -172,13 +192,11 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
 
 // Remembers the segments too: what the device writes is maintained again when it is done, because the CPU may have
 // prefetched the lines meanwhile.
-void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments,
-                              bool device_writes) {
-  maintain(ia(), segments, device_writes);
+void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu) {
   const auto kept = ring.segments(cookie);
-  const size_t count = device_writes ? segments.size() : 0;
-  std::copy_n(segments.begin(), count, kept.begin());
-  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(count);
+  for (size_t i = 0; i < segments.size(); ++i) kept[i] = cpu_segment(ia(), segments[i]);
+  maintain(ia(), kept.first(segments.size()), for_cpu);
+  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
 void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {

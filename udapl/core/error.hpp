@@ -30,6 +30,8 @@ enum class Type : uint8_t {
   kInterruptedCall,
   kInvalidAddress,
   kNotImplemented,
+  kPortInUse,
+  kCommNotSupported,
 };
 
 enum class Subtype : uint8_t {
@@ -79,6 +81,11 @@ enum class Subtype : uint8_t {
   kEpDiscPending,
   kEpNotReady,
   kEpEvdConnect,
+  kEpPz,
+  kEpUnconfigured,
+  kEpUnconfReserved,
+  kEpUnconfPassive,
+  kEpUnconfTentative,
   kEvdInUse,
   kEvdWaiter,
   kEvdUnwaitable,

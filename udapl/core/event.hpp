@@ -8,7 +8,7 @@ namespace dapple::dat {
 
 class Evd;
 class Ep;
-class Psp;
+class ServicePoint;
 class Cr;
 class Object;
 
@@ -55,6 +55,8 @@ enum class DtoOperation : uint8_t {
   kReceive = 3,
   kRdmaWriteImmed = 8,
   kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
+  kFetchAndAdd = 10,
+  kCompareAndSwap = 11,
 };
 
 struct DtoCompletion {
@@ -67,7 +69,7 @@ struct DtoCompletion {
 };
 
 struct CrArrival {
-  Psp* psp;
+  ServicePoint* service_point;
   Cr* cr;
   uint64_t conn_qual;
 };

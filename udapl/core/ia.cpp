@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
 
@@ -11,13 +13,17 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia_params.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/psp.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/service_point.hpp"
 
 namespace dapple::dat {
 
 std::mutex& control_mutex() {
-  static std::mutex& instance = *new std::mutex;  // outlives static destruction: our thread may still run then
+  static std::mutex& instance = []() -> std::mutex& {
+    // A child of fork() must not find it held by a thread that it does not have.
+    pthread_atfork([] { control_mutex().lock(); }, [] { control_mutex().unlock(); }, [] { control_mutex().unlock(); });
+    return *new std::mutex;  // outlives static destruction: our thread may still run then
+  }();
   return instance;
 }
 
@@ -147,7 +153,9 @@ void Ia::insert(Object& object) {
       lmrs_.add(static_cast<Lmr&>(object));
       break;
     case Kind::kPsp:
-      psps_.insert(static_cast<Psp*>(&object));
+    case Kind::kRsp:
+    case Kind::kCsp:
+      service_points_.insert(static_cast<ServicePoint*>(&object));
       break;
     case Kind::kCr:
       crs_.insert(static_cast<Cr*>(&object));
@@ -174,7 +182,9 @@ void Ia::disown(Object& object) {
       regions_.erase(static_cast<Lmr*>(&object));
       break;
     case Kind::kPsp:
-      psps_.erase(static_cast<Psp*>(&object));
+    case Kind::kRsp:
+    case Kind::kCsp:
+      service_points_.erase(static_cast<ServicePoint*>(&object));
       break;
     case Kind::kCr:
       crs_.erase(static_cast<Cr*>(&object));
@@ -191,6 +201,13 @@ void Ia::disown(Object& object) {
   }
 }
 
+ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
+  for (ServicePoint* point : service_points_) {
+    if (point->conn_qual() == conn_qual && point->listening()) return point;
+  }
+  return nullptr;
+}
+
 // In the order of dependence, so that no free can find its object in use.
 void Ia::destroy_objects() {
   const auto destroy_all = [](auto& set) {
@@ -205,7 +222,7 @@ void Ia::destroy_objects() {
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
-  destroy_all(psps_);
+  destroy_all(service_points_);
   destroy_all(regions_);
   destroy_all(pzs_);
   give_up_async_evd();
@@ -228,7 +245,7 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
     const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.psps_.empty() && ia.crs_.empty() &&
+    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.service_points_.empty() && ia.crs_.empty() &&
                        ia.pzs_.empty() && ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(

@@ -26,8 +26,8 @@ namespace dapple::dat {
 class Cr;
 class Ep;
 class Evd;
-class Psp;
 class Pz;
+class ServicePoint;
 struct IaParams;
 
 struct IaOptions {
@@ -58,6 +58,10 @@ class Ia : public Object {
   const ibv_device_attr& device() const { return device_; }
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
+
+  bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
+  // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
+  bool has_zero_based() const { return !iwarp(); }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
@@ -90,6 +94,12 @@ class Ia : public Object {
   }
   void disown(Object& object);
 
+  // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
+  bool is_on_device_of(const std::string& params);
+
+  // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
+  ServicePoint* find_service_point(uint64_t conn_qual) const;
+
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
@@ -116,7 +126,7 @@ class Ia : public Object {
   LmrTable lmrs_;
   std::unordered_set<Ep*> eps_;
   std::unordered_set<Lmr*> regions_;
-  std::unordered_set<Psp*> psps_;
+  std::unordered_set<ServicePoint*> service_points_;
   std::unordered_set<Cr*> crs_;
   std::unordered_set<Pz*> pzs_;
   std::unordered_set<Evd*> evds_;

@@ -3,6 +3,7 @@
 #include "udapl/core/lmr.hpp"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
@@ -16,35 +17,76 @@ int to_access(uint32_t privileges) {
   if (privileges & kRemoteRead) access |= IBV_ACCESS_REMOTE_READ;
   // IBTA 10.6.3.1: a region that peers may write must be writable locally.
   if (privileges & kRemoteWrite) access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+  if (privileges & kRemoteAtomic) access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
   return access;
+}
+
+Result<> check(const Ia& ia, const LmrRequest& request) {
+  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
+    return fail(Type::kInvalidParameter, Subtype::kArg6);
+  }
+  if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
+  if (request.length == 0 || request.length > ia.device().max_mr_size) {
+    return fail(Type::kInvalidParameter, Subtype::kArg4);
+  }
+  const auto address = reinterpret_cast<uint64_t>(request.address);
+  if (address + (request.length - 1) < address) {
+    return fail(Type::kInvalidParameter, Subtype::kArg4);  // wraps the address space
+  }
+  if (!request.zero_based) return {};
+  // Devices translate by page: an offset of 0 can only be the first byte of a page. Most refuse anything else, and
+  // some kernels' software device would take it and address the wrong bytes.
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (!ia.has_zero_based() || address % page != 0) return fail(Type::kModelNotSupported);
+  return {};
+}
+
+verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
+  if (request.zero_based) return verbs::Mr(ibv_reg_mr_iova(pz.pd(), request.address, request.length, 0, access));
+  return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
 }
 
 }  // namespace
 
-Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, void* address, uint64_t length, uint32_t privileges)
+Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable)
     : Object(ia.tables().live, kKind, &ia),
       pz_(pz),
-      address_(reinterpret_cast<uint64_t>(address)),
-      length_(length),
-      privileges_(privileges),
+      address_(reinterpret_cast<uint64_t>(request.address)),
+      length_(request.length),
+      privileges_(request.privileges),
+      type_(request.type),
+      zero_based_(request.zero_based),
+      bindable_(bindable),
+      description_(request.description),
+      cookie_(std::move(cookie)),
       mr_(std::move(mr)) {}
 
-Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, void* address, uint64_t length, uint32_t privileges) {
-  if (privileges & ~uint32_t{kAllPrivileges}) return fail(Type::kInvalidParameter, Subtype::kArg6);
-  if (length == 0 || length > ia.device().max_mr_size) return fail(Type::kInvalidParameter, Subtype::kArg4);
-  if (reinterpret_cast<uint64_t>(address) + (length - 1) < length - 1) {
-    return fail(Type::kInvalidParameter, Subtype::kArg4);  // wraps the address space
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request) {
+  if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
+  if (!request.cookie) return create(ia, pz, request, SharedCookieHold());
+  auto cookie = SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address), request.length);
+  if (!cookie) return tl::unexpected(cookie.error());
+  return create(ia, pz, request, std::move(*cookie));
+}
+
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie) {
+  const int access = to_access(request.privileges);
+  bool bindable = ia.device().max_mw > 0;
+  verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
+  if (!mr && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+    // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
+    bindable = false;
+    mr = register_memory(pz, request, access);
   }
-  verbs::Mr mr(ibv_reg_mr(pz.pd(), address, length, to_access(privileges)));
   if (!mr) {
     // EFAULT: not mapped, or not with the rights asked for.
     return errno == EFAULT ? fail(Type::kInvalidParameter, Subtype::kArg3) : fail_errno(errno);
   }
   if (ia.maintains_caches()) {
-    const iovec range{address, length};
+    const iovec range{request.address, request.length};
     dappledv_sync_for_cpu(&ia.coherence(), &range, 1);
   }
-  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), address, length, privileges);
+  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);
   pz.acquire();
   return lmr;
@@ -52,7 +94,9 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, void* address, uint64_t length, uint32_
 
 Result<> Lmr::free(Lmr& lmr) {
   Ia& ia = lmr.ia();
-  if (lmr.in_use()) return fail(Type::kInvalidState, Subtype::kLmrInUse);
+  if (lmr.in_use() || lmr.windows_.load(std::memory_order_acquire) != 0) {
+    return fail(Type::kInvalidState, Subtype::kLmrInUse);
+  }
   // Out of the table first: no sync may find a region that is going.
   auto entry = ia.lmrs().take(lmr.context());
   if (int error = verbs::destroy(lmr.mr_)) {

@@ -2,58 +2,97 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/shared_memory.hpp"
 
 namespace dapple::dat {
 
 class Pz;
 
-// DAT_MEM_PRIV_FLAGS.
+// DAT_MEM_PRIV_FLAGS, and the extensions' flag for atomics.
 enum MemPrivilege : uint32_t {
   kLocalRead = 0x01,
   kRemoteRead = 0x02,
   kLocalWrite = 0x10,
   kRemoteWrite = 0x20,
+  kRemoteAtomic = 0x40,
   kAllPrivileges = kLocalRead | kRemoteRead | kLocalWrite | kRemoteWrite,
+  kRemotePrivileges = kRemoteRead | kRemoteWrite | kRemoteAtomic,
 };
 
-// Local memory region over virtual memory. Immutable; the memory stays the consumer's and must outlive the LMR.
+// DAT_MEM_TYPE; 1.2 and 2.0 agree on these values.
+enum class MemType : uint8_t { kVirtual = 0, kLmr = 1, kSharedVirtual = 2 };
+
+struct LmrRequest {
+  void* address = nullptr;
+  uint64_t length = 0;  // bytes
+  uint32_t privileges = 0;
+  bool zero_based = false;
+  MemType type = MemType::kVirtual;
+  const void* description = nullptr;     // of kLmr: the handle it was made from
+  const SharedCookie* cookie = nullptr;  // of kSharedVirtual
+};
+
+// Local memory region. Immutable but for the count of its windows; the memory stays the consumer's and must outlive the
+// LMR. A region over another one's memory is registered on its own and may outlive the other.
 class Lmr : public Object {
  public:
   static constexpr Kind kKind = Kind::kLmr;
 
   // Registration is a sync point: on a device that is not coherent the region is cleaned and invalidated once. The
   // caller holds the control mutex.
-  static Result<Lmr*> create(Ia& ia, Pz& pz, void* address, uint64_t length, uint32_t privileges);
-  // The caller holds the control mutex.
+  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request);
+  // INVALID_STATE while a window is bound to it. The caller holds the control mutex.
   static Result<> free(Lmr& lmr);
 
   Pz& pz() const { return pz_; }
-  uint64_t address() const { return address_; }
+  void* address() const { return reinterpret_cast<void*>(address_); }
   uint64_t length() const { return length_; }
   uint32_t privileges() const { return privileges_; }
+  MemType type() const { return type_; }
+  const void* description() const { return description_; }
+  const SharedCookie* cookie() const { return cookie_.cookie() ? &*cookie_.cookie() : nullptr; }
+  bool zero_based() const { return zero_based_; }
   // lmr_context and rmr_context; the latter is 0 unless remote access was asked for.
   uint32_t context() const { return mr_->lkey; }
-  uint32_t remote_context() const { return privileges_ & (kRemoteRead | kRemoteWrite) ? mr_->rkey : 0; }
+  uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
+  ibv_mr* mr() const { return mr_.get(); }
+  // Whether memory windows may be bound to it.
+  bool bindable() const { return bindable_; }
 
-  // Whether [address, address + length) lies inside; an empty range may also lie at the end.
-  bool contains(uint64_t address, uint64_t length) const {
-    return address >= address_ && length <= length_ && address - address_ <= length_ - length;
+  // Addresses in segments begin here: at the memory's own address, or at 0 in a zero-based region.
+  uint64_t base() const { return zero_based_ ? 0 : address_; }
+  // Whether the segment [at, at + length) lies inside; an empty one may also lie at the end.
+  bool contains(uint64_t at, uint64_t length) const {
+    return at >= base() && length <= length_ && at - base() <= length_ - length;
   }
+  // Where the CPU finds what a segment that is inside calls `at`.
+  void* cpu_address(uint64_t at) const { return reinterpret_cast<void*>(at - base() + address_); }
+
+  // Bound windows. On a thread-safe IA changed by any thread.
+  std::atomic<uint32_t>& windows() { return windows_; }
 
  private:
   friend class Arena<Lmr>;
-  Lmr(Ia& ia, Pz& pz, verbs::Mr mr, void* address, uint64_t length, uint32_t privileges);
+  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie);
+  Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable);
 
   Pz& pz_;
   uint64_t address_;
   uint64_t length_;
   uint32_t privileges_;
+  MemType type_;
+  bool zero_based_;
+  bool bindable_;
+  const void* description_;
+  std::atomic<uint32_t> windows_ = 0;
+  SharedCookieHold cookie_;
   verbs::Mr mr_;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -25,14 +26,18 @@ class LmrTable {
   void add(Lmr& lmr) {
     std::lock_guard guard(mutex_);
     by_context_.insert_or_assign(lmr.context(), &lmr);
+    zero_based_ += lmr.zero_based();
   }
   // Hides a region from find() until put_back(), which cannot fail.
   [[nodiscard]] Map::node_type take(uint32_t context) {
     std::lock_guard guard(mutex_);
-    return by_context_.extract(context);
+    auto region = by_context_.extract(context);
+    if (region) zero_based_ -= region.mapped()->zero_based();
+    return region;
   }
   void put_back(Map::node_type region) {
     std::lock_guard guard(mutex_);
+    if (region) zero_based_ += region.mapped()->zero_based();
     by_context_.insert(std::move(region));
   }
   [[nodiscard]] std::unique_lock<OptionalMutex> guard() const { return std::unique_lock(mutex_); }
@@ -40,10 +45,13 @@ class LmrTable {
     const auto found = by_context_.find(context);
     return found == by_context_.end() ? nullptr : found->second;
   }
+  // Whether a segment's address may be no address of the CPU's. Readable without the guard.
+  bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 
  private:
   mutable OptionalMutex mutex_;
   Map by_context_;
+  std::atomic<uint32_t> zero_based_ = 0;
 };
 
 }  // namespace dapple::dat

@@ -10,7 +10,7 @@
 
 namespace dapple::dat {
 
-enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr };
+enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp };
 
 // The function tables of one face: what a live object dispatches through, and the table whose slots all answer
 // INVALID_HANDLE, which a freed one keeps as long as the library stays loaded.
@@ -44,7 +44,7 @@ class Object {
 
  private:
   friend struct DeadObject;
-  [[maybe_unused]] const void* table_;  // must stay the first word; the face reads it through the handle
+  [[maybe_unused]] const void* table_;  // must stay the first word; read by the registry
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;

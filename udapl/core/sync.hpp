@@ -35,7 +35,8 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
       iovec ranges[kBatch];
       size_t used = 0;
       for (uint64_t i = 0; i < count; ++i) {
-        ranges[used++] = {reinterpret_cast<void*>(segments[i].virtual_address),
+        if (lmr->context() != segments[i].lmr_context) lmr = ia.lmrs().find(segments[i].lmr_context);
+        ranges[used++] = {lmr->cpu_address(segments[i].virtual_address),
                           static_cast<size_t>(segments[i].segment_length)};
         if (used == kBatch || i + 1 == count) {
           sync(&ia.coherence(), ranges, used);

@@ -78,7 +78,7 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.max_rdma_read_out = to_count(int64_t{device.max_qp_init_rd_atom} * device.max_qp);
   attr.max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
   attr.max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
-  attr.zb_supported = DAT_FALSE;
+  attr.zb_supported = to_dat(ia.has_zero_based());
   attr.extension_supported = ia.iwarp() ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB;
   attr.extension_version = ia.iwarp() ? 0 : DAT_IB_EXTENSION_VERSION;
   attr.num_transport_attr = 0;
@@ -97,7 +97,8 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.dapl_version_major = info.dapl_version_major;
   attr.dapl_version_minor = info.dapl_version_minor;
   attr.is_thread_safe = info.is_thread_safe;
-  attr.lmr_mem_types_supported = DAT_MEM_TYPE_VIRTUAL;
+  // A bit mask, in which VIRTUAL, the value 0, is always there.
+  attr.lmr_mem_types_supported = static_cast<DAT_MEM_TYPE>(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
   attr.iov_ownership_on_return = DAT_IOV_CONSUMER;
   attr.dat_qos_supported = DAT_QOS_BEST_EFFORT;
   attr.completion_flags_supported =
@@ -105,7 +106,7 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
                                         DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
   attr.max_private_data_size = static_cast<DAT_COUNT>(dat::Ep::kMaxConnectData);
   attr.supports_multipath = DAT_FALSE;
-  attr.ep_creator = DAT_PSP_CREATES_EP_NEVER;
+  attr.ep_creator = DAT_PSP_CREATES_EP_IFASKED;
   attr.pz_support = DAT_PZ_UNIQUE;
   attr.optimal_buffer_alignment = std::max<DAT_UINT32>(coherence.writeback_granule, DAT_OPTIMAL_ALIGNMENT);
   // Any two streams merge. The specification's structure has the table const.

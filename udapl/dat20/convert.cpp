@@ -8,7 +8,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -54,6 +54,10 @@ DAT_RETURN_TYPE to_type(Type type) {
       return DAT_INVALID_ADDRESS;
     case Type::kNotImplemented:
       return DAT_NOT_IMPLEMENTED;
+    case Type::kPortInUse:
+      return DAT_PORT_IN_USE;
+    case Type::kCommNotSupported:
+      return DAT_COMM_NOT_SUPPORTED;
   }
   return DAT_INTERNAL_ERROR;
 }
@@ -144,6 +148,16 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_EP_NOTREADY;
     case Subtype::kEpEvdConnect:
       return DAT_INVALID_STATE_EP_EVD_CONNECT;
+    case Subtype::kEpPz:
+      return DAT_INVALID_STATE_EP_PZ;
+    case Subtype::kEpUnconfigured:
+      return DAT_INVALID_STATE_EP_UNCONFIGURED;
+    case Subtype::kEpUnconfReserved:
+      return DAT_INVALID_STATE_EP_UNCONFRESERVED;
+    case Subtype::kEpUnconfPassive:
+      return DAT_INVALID_STATE_EP_UNCONFPASSIVE;
+    case Subtype::kEpUnconfTentative:
+      return DAT_INVALID_STATE_EP_UNCONFTENTATIVE;
     case Subtype::kEvdInUse:
       return DAT_INVALID_STATE_EVD_IN_USE;
     case Subtype::kEvdWaiter:
@@ -226,6 +240,8 @@ static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_REA
 static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
 static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
+static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
+static_assert(static_cast<int>(dat::DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
 
 // Turns the completion of an extension's DTO into the extension's event.
 void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
@@ -233,11 +249,20 @@ void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
   static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof out.event_extension_data);
   auto& data = *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
   data.status = static_cast<DAT_IB_STATUS>(dto.status);
-  if (dto.operation == dat::DtoOperation::kReceiveImmed) {
-    data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
-    data.val.immed.data = dto.immediate;
-  } else {
-    data.type = DAT_IB_RDMA_WRITE_IMMED;
+  switch (dto.operation) {
+    case dat::DtoOperation::kReceiveImmed:
+      data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+      data.val.immed.data = dto.immediate;
+      break;
+    case dat::DtoOperation::kFetchAndAdd:
+      data.type = DAT_IB_FETCH_AND_ADD;
+      break;
+    case dat::DtoOperation::kCompareAndSwap:
+      data.type = DAT_IB_CMP_AND_SWAP;
+      break;
+    default:
+      data.type = DAT_IB_RDMA_WRITE_IMMED;
+      break;
   }
 }
 
@@ -266,8 +291,8 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
     }
     case EventKind::kConnectionRequest: {
       auto& data = out.event_data.cr_arrival_event_data;
-      data.sp_handle.psp_handle = event.cr.psp;
-      // Of the EVD, not of the PSP, which may have been freed since.
+      data.sp_handle.psp_handle = event.cr.service_point;
+      // Of the EVD, not of the service point, which may have been freed since.
       data.local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(event.evd->ia().address());
       data.conn_qual = event.cr.conn_qual;
       data.cr_handle = event.cr.cr;
@@ -311,6 +336,10 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_PSP;
     case Kind::kCr:
       return DAT_HANDLE_TYPE_CR;
+    case Kind::kRsp:
+      return DAT_HANDLE_TYPE_RSP;
+    case Kind::kCsp:
+      return DAT_HANDLE_TYPE_CSP;
     case Kind::kNone:
       break;
   }

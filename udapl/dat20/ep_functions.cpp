@@ -6,6 +6,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/dat20/connect_arguments.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
@@ -27,6 +28,10 @@ static_assert(static_cast<int>(EpState::kTentativeConnectionPending) == DAT_EP_S
 static_assert(static_cast<int>(EpState::kConnected) == DAT_EP_STATE_CONNECTED);
 static_assert(static_cast<int>(EpState::kDisconnectPending) == DAT_EP_STATE_DISCONNECT_PENDING);
 static_assert(static_cast<int>(EpState::kDisconnected) == DAT_EP_STATE_DISCONNECTED);
+static_assert(static_cast<int>(EpState::kUnconfiguredUnconnected) == DAT_EP_STATE_UNCONFIGURED_UNCONNECTED);
+static_assert(static_cast<int>(EpState::kUnconfiguredReserved) == DAT_EP_STATE_UNCONFIGURED_RESERVED);
+static_assert(static_cast<int>(EpState::kUnconfiguredPassive) == DAT_EP_STATE_UNCONFIGURED_PASSIVE);
+static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
 static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
 
 // False for an attribute that no EP can have.
@@ -76,10 +81,6 @@ bool evd_argument(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& ou
   return out && out->has(stream);
 }
 
-bool valid_private_data(DAT_COUNT size, const void* data) {
-  return size >= 0 && (size == 0 || data);
-}
-
 }  // namespace
 
 DAT_RETURN ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
@@ -87,8 +88,9 @@ DAT_RETURN ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_H
                      DAT_EP_HANDLE* ep_handle) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  auto* pz = argument<dat::Pz>(pz_handle, *ia);
-  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+  dat::Pz* pz = nullptr;
+  if (pz_handle != DAT_HANDLE_NULL) pz = argument<dat::Pz>(pz_handle, *ia);
+  if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   dat::EpEvds evds;
   if (!evd_argument(recv_evd, *ia, dat::kEvdDto, evds.recv)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
@@ -101,10 +103,11 @@ DAT_RETURN ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_H
   }
   dat::EpAttr attr;
   if (ep_attr && !to_core(*ep_attr, attr)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), DAT_INVALID_ARG6)) return status;
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    auto ep = Ep::create(*ia, *pz, evds, attr);
+    auto ep = Ep::create(*ia, pz, evds, attr);
     if (!ep) return dat20::to_dat(ep.error());
     *ep_handle = *ep;
     return kSuccess;
@@ -119,12 +122,13 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
   std::lock_guard guard(dat::control_mutex());
   *param = {};
   param->ia_handle = consumer_handle(ep->ia());
-  param->ep_state = static_cast<DAT_EP_STATE>(ep->state());
+  param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
+  param->comm = {ep->comm().domain, ep->comm().type, ep->comm().protocol};
   param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->local_address());
   param->local_port_qual = ep->local_port();
   param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->remote_address());
   param->remote_port_qual = ep->remote_port();
-  param->pz_handle = &ep->pz();
+  param->pz_handle = ep->pz();
   param->recv_evd_handle = ep->evds().recv;
   param->request_evd_handle = ep->evds().request;
   param->connect_evd_handle = ep->evds().connect;
@@ -137,7 +141,7 @@ DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLE
                          DAT_BOOLEAN* request_idle) {
   const auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  if (state) *state = static_cast<DAT_EP_STATE>(ep->state());
+  if (state) *state = static_cast<DAT_EP_STATE>(ep->reported_state());
   if (recv_idle) *recv_idle = dat20::to_dat(ep->recv_idle());
   if (request_idle) *request_idle = dat20::to_dat(ep->request_idle());
   return DAT_SUCCESS;
@@ -149,10 +153,9 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!valid_private_data(private_data_size, private_data)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  constexpr int kQos = DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM;
-  if (qos & ~kQos) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  if (qos != DAT_QOS_BEST_EFFORT) return error(DAT_MODEL_NOT_SUPPORTED);
+  if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
+  if (auto status = check_private_data(private_data_size, private_data, DAT_INVALID_ARG5)) return status;
+  if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
   if (flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG) return error(DAT_MODEL_NOT_SUPPORTED);
   if (flags & ~DAT_CONNECT_MULTIPATH_REQUESTED_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   return guarded([&] {
@@ -190,6 +193,7 @@ DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
+    if (auto free = ep->check_can_free(); !free) return dat20::to_dat(free);
     return dat20::to_dat(Ep::free(*ep));
   });
 }

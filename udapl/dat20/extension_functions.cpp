@@ -10,6 +10,7 @@
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
+#include "udapl/dat20/open_query.hpp"
 #include "udapl/dat20/segments.hpp"
 
 namespace dapple::dat20 {
@@ -31,10 +32,67 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   return to_dat(ep->post_rdma_write_immed(segments.list, cookie.as_64, to_remote(*remote), immediate, flags));
 }
 
+// The core names a post's arguments by their place in its own list; these are their places in the macros.
+struct AtomicArguments {
+  DAT_RETURN_SUBTYPE local;
+  DAT_RETURN_SUBTYPE remote;
+  DAT_RETURN_SUBTYPE flags;
+};
+
+template <class Post>
+DAT_RETURN atomic(const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags,
+                  const AtomicArguments& at, Post post) {
+  if (!local) return error(DAT_INVALID_PARAMETER, at.local);
+  if (!remote || remote->virtual_address % 8 != 0) return error(DAT_INVALID_PARAMETER, at.remote);
+  if (static_cast<uint32_t>(flags) & ~uint32_t{dat::kAllCompletionFlags}) {
+    return error(DAT_INVALID_PARAMETER, at.flags);
+  }
+  return to_dat(post(*to_segments(1, local).list.data(), to_remote(*remote)));
+}
+
+// Arguments in the order of the dat_ib_post_fetch_and_add macro.
+DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
+  auto* ep = self<dat::Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const auto add = va_arg(args, DAT_UINT64);
+  const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
+  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
+  const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
+  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
+  return atomic(local, remote, flags, {DAT_INVALID_ARG3, DAT_INVALID_ARG5, DAT_INVALID_ARG6},
+                [&](const ibv_sge& result, const dat::RemoteBuffer& word) {
+                  return ep->post_fetch_and_add(result, cookie.as_64, word, add, flags);
+                });
+}
+
+// Arguments in the order of the dat_ib_post_cmp_and_swap macro.
+DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
+  auto* ep = self<dat::Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const auto compare = va_arg(args, DAT_UINT64);
+  const auto swap = va_arg(args, DAT_UINT64);
+  const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
+  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
+  const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
+  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
+  return atomic(local, remote, flags, {DAT_INVALID_ARG4, DAT_INVALID_ARG6, DAT_INVALID_ARG7},
+                [&](const ibv_sge& result, const dat::RemoteBuffer& word) {
+                  return ep->post_compare_and_swap(result, cookie.as_64, word, compare, swap, flags);
+                });
+}
+
 }  // namespace
 
 DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   switch (static_cast<int>(op)) {
+    case DAT_IB_FETCH_AND_ADD_OP:
+      return fetch_and_add(handle, args);
+    case DAT_IB_CMP_AND_SWAP_OP:
+      return compare_and_swap(handle, args);
+    case DAT_IB_OPEN_QUERY_OP:
+      return open_query(static_cast<DAT_NAME_PTR>(handle), args);
+    case DAT_IB_CLOSE_QUERY_OP:
+      return close_query(handle);
     case DAT_IB_RDMA_WRITE_IMMED_OP:
       return rdma_write_immed(handle, args);
     default:

@@ -16,6 +16,7 @@ using Function = std::remove_pointer_t<Pointer>;
 
 Function<DAT_IA_QUERY_FUNC> ia_query;
 Function<DAT_IA_CLOSE_FUNC> ia_close;
+Function<DAT_IA_HA_RELATED_FUNC> ia_ha_related;
 Function<DAT_SET_CONSUMER_CONTEXT_FUNC> set_consumer_context;
 Function<DAT_GET_CONSUMER_CONTEXT_FUNC> get_consumer_context;
 Function<DAT_GET_HANDLE_TYPE_FUNC> get_handle_type;
@@ -43,6 +44,9 @@ Function<DAT_EP_CREATE_FUNC> ep_create;
 Function<DAT_EP_QUERY_FUNC> ep_query;
 Function<DAT_EP_GET_STATUS_FUNC> ep_get_status;
 Function<DAT_EP_CONNECT_FUNC> ep_connect;
+Function<DAT_EP_MODIFY_FUNC> ep_modify;
+Function<DAT_EP_DUP_CONNECT_FUNC> ep_dup_connect;
+Function<DAT_EP_COMMON_CONNECT_FUNC> ep_common_connect;
 Function<DAT_EP_DISCONNECT_FUNC> ep_disconnect;
 Function<DAT_EP_RESET_FUNC> ep_reset;
 Function<DAT_EP_FREE_FUNC> ep_free;
@@ -60,5 +64,12 @@ Function<DAT_PSP_FREE_FUNC> psp_free;
 Function<DAT_CR_QUERY_FUNC> cr_query;
 Function<DAT_CR_ACCEPT_FUNC> cr_accept;
 Function<DAT_CR_REJECT_FUNC> cr_reject;
+Function<DAT_CR_HANDOFF_FUNC> cr_handoff;
+Function<DAT_RSP_CREATE_FUNC> rsp_create;
+Function<DAT_RSP_QUERY_FUNC> rsp_query;
+Function<DAT_RSP_FREE_FUNC> rsp_free;
+Function<DAT_CSP_CREATE_FUNC> csp_create;
+Function<DAT_CSP_QUERY_FUNC> csp_query;
+Function<DAT_CSP_FREE_FUNC> csp_free;
 
 }  // namespace dapple::dat20

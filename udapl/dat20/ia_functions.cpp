@@ -38,6 +38,19 @@ DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
   return guarded([&] { return to_dat(Ia::close(*ia, flags == DAT_CLOSE_ABRUPT_FLAG)); });
 }
 
+// Related are the IAs of one device: a fault of it takes them all.
+DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  return guarded([&] {
+    const std::string* params = params_of(name);
+    *answer = to_dat(params && ia->is_on_device_of(*params));
+    return kSuccess;
+  });
+}
+
 DAT_RETURN set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context) {
   auto* object = static_cast<dat::Object*>(handle);
   object->set_consumer_context(context.as_64);

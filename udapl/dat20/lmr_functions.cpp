@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <dat2/dat_ib_extensions.h>
+
+#include <algorithm>
+
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"
 #include "udapl/core/pz.hpp"
@@ -18,35 +22,90 @@ static_assert(DAT_MEM_PRIV_LOCAL_READ_FLAG == int{dat::kLocalRead} &&
               DAT_MEM_PRIV_LOCAL_WRITE_FLAG == int{dat::kLocalWrite} &&
               DAT_MEM_PRIV_REMOTE_WRITE_FLAG == int{dat::kRemoteWrite});
 
+static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{dat::kRemoteAtomic});
+static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(dat::MemType::kVirtual) &&
+              DAT_MEM_TYPE_LMR == static_cast<int>(dat::MemType::kLmr) &&
+              DAT_MEM_TYPE_SHARED_VIRTUAL == static_cast<int>(dat::MemType::kSharedVirtual));
+
+namespace {
+
+// Fills in what the kind of memory says about where it is. cookie is storage for as long as the request.
+DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, dat::LmrRequest& request,
+                    dat::SharedCookie& cookie) {
+  switch (request.type) {
+    case dat::MemType::kVirtual:
+      request.address = region.for_va;
+      return kSuccess;
+    case dat::MemType::kLmr: {
+      const auto* original = argument<Lmr>(region.for_lmr_handle, ia);
+      if (!original) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+      request.address = original->address();
+      request.length = original->length();
+      request.description = original;
+      return kSuccess;
+    }
+    case dat::MemType::kSharedVirtual: {
+      const DAT_SHARED_MEMORY& shared = region.for_shared_memory;
+      if (!shared.shared_memory_id) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+      request.address = shared.virtual_address;
+      std::copy_n(*shared.shared_memory_id, cookie.size(), cookie.begin());
+      request.cookie = &cookie;
+      return kSuccess;
+    }
+  }
+  return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+}
+
+DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
+  DAT_REGION_DESCRIPTION region{};
+  switch (lmr.type()) {
+    case dat::MemType::kVirtual:
+      region.for_va = lmr.address();
+      break;
+    case dat::MemType::kLmr:
+      region.for_lmr_handle = const_cast<void*>(lmr.description());
+      break;
+    case dat::MemType::kSharedVirtual:
+      region.for_shared_memory.virtual_address = lmr.address();
+      // The provider's copy of the consumer's bytes, for the life of the LMR.
+      region.for_shared_memory.shared_memory_id =
+          reinterpret_cast<DAT_LMR_COOKIE>(const_cast<char*>(lmr.cookie()->data()));
+      break;
+  }
+  return region;
+}
+
+}  // namespace
+
 DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
                       DAT_LMR_HANDLE* lmr_handle, DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context,
                       DAT_VLEN* registered_size, DAT_VADDR* registered_address) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  switch (mem_type) {
-    case DAT_MEM_TYPE_VIRTUAL:
-      break;
-    case DAT_MEM_TYPE_LMR:
-    case DAT_MEM_TYPE_SHARED_VIRTUAL:
-      return error(DAT_MODEL_NOT_SUPPORTED);
-    default:
-      return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (mem_type < DAT_MEM_TYPE_VIRTUAL || mem_type > DAT_MEM_TYPE_SHARED_VIRTUAL) {
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
-  if (va_type == DAT_VA_TYPE_ZB) return error(DAT_MODEL_NOT_SUPPORTED);
-  if (va_type != DAT_VA_TYPE_VA) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+  if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   auto* pz = argument<dat::Pz>(pz_handle, *ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    auto lmr = Lmr::create(*ia, *pz, region.for_va, length, privileges);
+    dat::LmrRequest request;
+    dat::SharedCookie cookie;
+    request.type = static_cast<dat::MemType>(mem_type);
+    request.length = length;
+    request.privileges = privileges;
+    request.zero_based = va_type == DAT_VA_TYPE_ZB;
+    if (const DAT_RETURN status = describe(*ia, region, request, cookie); status != DAT_SUCCESS) return status;
+    auto lmr = Lmr::create(*ia, *pz, request);
     if (!lmr) return to_dat(lmr.error());
     *lmr_handle = *lmr;
     if (lmr_context) *lmr_context = (*lmr)->context();
     if (rmr_context) *rmr_context = (*lmr)->remote_context();
     if (registered_size) *registered_size = (*lmr)->length();
-    if (registered_address) *registered_address = (*lmr)->address();
+    if (registered_address) *registered_address = reinterpret_cast<DAT_VADDR>((*lmr)->address());
     return kSuccess;
   });
 }
@@ -58,16 +117,16 @@ DAT_RETURN lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   *param = {};
   param->ia_handle = consumer_handle(lmr->ia());
-  param->mem_type = DAT_MEM_TYPE_VIRTUAL;
-  param->region_desc.for_va = reinterpret_cast<DAT_PVOID>(lmr->address());
+  param->mem_type = static_cast<DAT_MEM_TYPE>(lmr->type());
+  param->region_desc = description_of(*lmr);
   param->length = lmr->length();
   param->pz_handle = &lmr->pz();
   param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr->privileges());
-  param->va_type = DAT_VA_TYPE_VA;
+  param->va_type = lmr->zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
   param->lmr_context = lmr->context();
   param->rmr_context = lmr->remote_context();
   param->registered_size = lmr->length();
-  param->registered_address = lmr->address();
+  param->registered_address = reinterpret_cast<DAT_VADDR>(lmr->address());
   return DAT_SUCCESS;
 }
 

@@ -117,6 +117,12 @@ const DAT_PROVIDER_INFO& info_of(const void* table) {
   return static_cast<const Entry*>(table)->info;
 }
 
+const std::string* params_of(const char* name) {
+  const Entry* entry =
+      entries().find([name](const Entry& candidate) { return std::strcmp(candidate.info.ia_name, name) == 0; });
+  return entry ? &entry->params : nullptr;
+}
+
 }  // namespace dapple::dat20
 
 using dapple::dat20::entries;

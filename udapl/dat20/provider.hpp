@@ -4,6 +4,8 @@
 
 #include <dat2/dat_registry.h>
 
+#include <string>
+
 namespace dapple::dat20 {
 
 // The table whose slots all answer INVALID_HANDLE: what freed objects dispatch through.
@@ -19,5 +21,7 @@ DAT_RETURN ia_open_not_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen
 
 // The entry of dat.conf that a table stands for.
 const DAT_PROVIDER_INFO& info_of(const void* table);
+// The ia_params of an entry of ours by its name; null if none has it.
+const std::string* params_of(const char* name);
 
 }  // namespace dapple::dat20

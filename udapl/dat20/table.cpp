@@ -109,6 +109,17 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   t.cr_query_func = cr_query;
   t.cr_accept_func = cr_accept;
   t.cr_reject_func = cr_reject;
+  t.cr_handoff_func = cr_handoff;
+  t.rsp_create_func = rsp_create;
+  t.rsp_query_func = rsp_query;
+  t.rsp_free_func = rsp_free;
+  t.csp_create_func = csp_create;
+  t.csp_query_func = csp_query;
+  t.csp_free_func = csp_free;
+  t.ep_modify_func = ep_modify;
+  t.ep_dup_connect_func = ep_dup_connect;
+  t.ep_common_connect_func = ep_common_connect;
+  t.ia_ha_related_func = ia_ha_related;
   return t;
 }
 

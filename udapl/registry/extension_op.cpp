@@ -24,8 +24,8 @@ DAT_RETURN open_by_name(DAT_NAME_PTR name, DAT_EXTENDED_OP op, va_list args) {
   if (!name || ::strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   ProviderUse use;
-  if (const DAT_RETURN status =
-          registry().acquire(name, {DAT_VERSION_MAJOR, DAT_VERSION_MINOR}, DAT_THREADSAFE == DAT_TRUE, use))
+  const bool thread_safe = DAT_THREADSAFE == DAT_TRUE;
+  if (const DAT_RETURN status = registry().acquire(name, {DAT_VERSION_MAJOR, DAT_VERSION_MINOR}, thread_safe, use))
     return status;
   const DAT_RETURN status = use.provider->handle_extendedop_func(name, op, args);
   if (status == DAT_SUCCESS)

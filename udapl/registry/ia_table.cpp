@@ -26,7 +26,7 @@ DAT_IA_HANDLE IaTable::insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use)
   for (std::uintptr_t tried = 1; tried < kSize; ++tried) {
     last_ = last_ + 1 < kSize ? last_ + 1 : 1;
     if (provider_ias_[last_].load(std::memory_order_relaxed)) continue;
-    const auto handle = reinterpret_cast<DAT_IA_HANDLE>(last_);
+    const auto handle = reinterpret_cast<DAT_IA_HANDLE>(last_);  // NOLINT(performance-no-int-to-ptr): it is a number
     open_.push_back({handle, provider_ia, use});
     provider_ias_[last_].store(provider_ia, std::memory_order_release);
     return handle;

@@ -25,9 +25,9 @@ void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const 
   check_status(found & ~(DAT_RETURN)0xffff, expected, what, file, line);
 }
 
-void open_ia(struct fixture* f) {
+void open_ia(struct fixture* f, const char* name) {
   memset(f, 0, sizeof *f);
-  assert_ok(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia));
+  assert_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &f->async, &f->ia));
   assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &f->attr, DAT_PROVIDER_FIELD_ALL, &f->provider));
   assert_ok(dat_pz_create(f->ia, &f->pz));
 }
@@ -41,12 +41,16 @@ void register_memory(struct fixture* f) {
                            DAT_VA_TYPE_VA, &f->lmr, &f->lmr_context, &f->rmr_context, NULL, NULL));
 }
 
-int set_up_ia(void** state) {
+int set_up_named_ia(void** state, const char* name) {
   struct fixture* f = malloc(sizeof *f);
-  open_ia(f);
+  open_ia(f, name);
   register_memory(f);
   *state = f;
   return 0;
+}
+
+int set_up_ia(void** state) {
+  return set_up_named_ia(state, IA_NAME);
 }
 
 int set_up_ends(void** state) {

@@ -20,8 +20,9 @@
 
 /* The entries of the guest's dat.conf. */
 #define IA_NAME "ofa-v2-rxe"
+#define IPV6_IA_NAME "ofa-v2-rxe6"
 
-#define WAIT_US 20000000U /* for what must come */
+#define WAIT_US 60000000U /* for what must come; an emulated machine's clock may run several times too fast */
 #define SOON_US 200000U   /* for what must not */
 
 void check_status(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
@@ -66,11 +67,12 @@ struct fixture {
 
 /* For cmocka: state points to a fixture. With an IA and memory; the same with two ends; the same connected. */
 int set_up_ia(void** state);
+int set_up_named_ia(void** state, const char* name);
 int set_up_ends(void** state);
 int set_up_connected(void** state);
 int tear_down(void** state);
 
-void open_ia(struct fixture* f);
+void open_ia(struct fixture* f, const char* name);
 void register_memory(struct fixture* f);
 /* attr may be NULL. */
 void make_end(struct fixture* f, struct end* end, const DAT_EP_ATTR* attr);

@@ -186,7 +186,7 @@ static void connect__no_route(void** state) {
 static void connect__request_dropped_unanswered(void** state) {
   struct fixture* f = *state;
   struct fixture other;
-  open_ia(&other);
+  open_ia(&other, IA_NAME);
   listen_any(&other);
   f->port = other.port;
   begin_connect(f, &f->active, NULL, 0);
@@ -484,7 +484,7 @@ static void ep_free__connected_and_with_work_posted(void** state) {
 static void serve_until_killed(int out) {
   struct fixture f;
   DAT_RMR_TRIPLET window;
-  open_ia(&f);
+  open_ia(&f, IA_NAME);
   register_memory(&f);
   make_end(&f, &f.passive, NULL);
   listen_any(&f);

@@ -262,11 +262,14 @@ static void post__a_suppressed_receive(void** state) {
   expect_nothing(f->passive.recv);
 }
 
+/*
+ * What is read from the peer goes back to another place of it: the new contents, as the fence makes the RDMA Write
+ * wait. rxe carries out an RDMA Read from its own machine within the post, so here it would wait in any case.
+ */
 static void post__barrier_fence_waits_for_reads(void** state) {
   struct fixture* f = *state;
   const size_t size = 50000;
   for (unsigned int round = 0; round < 10; ++round) {
-    /* What is read from the peer goes back to another place of it: only fenced is that the new contents. */
     DAT_LMR_TRIPLET buffer = local(f, 0, size);
     const DAT_RMR_TRIPLET from = remote(f, HALF, size);
     const DAT_RMR_TRIPLET to = remote(f, HALF + size, size);

@@ -239,7 +239,7 @@ static void further_arguments__null_wild_freed_wrong_kind_or_ia(void** state) {
   DAT_PZ_HANDLE freed;
   DAT_REGION_DESCRIPTION region;
   int local_variable = 0;
-  open_ia(&other);
+  open_ia(&other, IA_NAME);
   make_end(&other, &foreign, NULL);
   region.for_va = f->memory;
   assert_ok(dat_pz_create(f->ia, &freed));

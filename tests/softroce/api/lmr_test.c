@@ -99,25 +99,6 @@ static void lmr_create__invalid_parameters(void** state) {
 }
 
 /* What is not offered says so, and is not advertised. */
-static void lmr_create__models_not_supported(void** state) {
-  static const DAT_MEM_TYPE types[] = {DAT_MEM_TYPE_LMR, DAT_MEM_TYPE_SHARED_VIRTUAL};
-  struct fixture* f = *state;
-  DAT_REGION_DESCRIPTION description;
-  DAT_LMR_HANDLE lmr;
-  memset(&description, 0, sizeof description);
-  description.for_va = f->memory;
-  for (size_t i = 0; i < 2; ++i) {
-    assert_error(dat_lmr_create(f->ia, types[i], description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr,
-                                NULL, NULL, NULL, NULL),
-                 DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-    assert_int_equal(f->provider.lmr_mem_types_supported & types[i], 0);
-  }
-  assert_error(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, description, 10, f->pz, DAT_MEM_PRIV_ALL_FLAG,
-                              DAT_VA_TYPE_ZB, &lmr, NULL, NULL, NULL, NULL),
-               DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-  assert_int_equal(f->attr.zb_supported, DAT_FALSE);
-}
-
 static void lmr_create__memory_mapped_for_reading_only(void** state) {
   struct fixture* f = *state;
   struct region r;
@@ -251,7 +232,6 @@ int main(void) {
       IA_TEST(lmr_create__outputs_may_be_left_out),
       IA_TEST(lmr_create__rmr_context_only_with_remote_privileges),
       IA_TEST(lmr_create__invalid_parameters),
-      IA_TEST(lmr_create__models_not_supported),
       IA_TEST(lmr_create__memory_mapped_for_reading_only),
       CONNECTED_TEST(lmr_create__over_another_with_other_pz_and_privileges),
       IA_TEST(lmr_query__everything),

@@ -127,9 +127,15 @@ static int entries(const char* folder) {
   return count;
 }
 
+/* A thread that has been joined may still be listed for a moment. */
+static void expect_one_thread(void) {
+  for (int tries = 0; tries < 1000 && entries("/proc/self/task") > 3; ++tries) usleep(2000);
+  assert_int_equal(entries("/proc/self/task"), 3); /* with . and .. */
+}
+
 static void open_and_close(void) {
   struct fixture f;
-  open_ia(&f);
+  open_ia(&f, IA_NAME);
   register_memory(&f);
   make_end(&f, &f.active, NULL);
   make_end(&f, &f.passive, NULL);
@@ -140,17 +146,15 @@ static void open_and_close(void) {
 }
 
 static void ia_open__100_times_leaves_nothing_behind(void** state) {
-  int fds, tasks;
+  int fds;
   size_t memory;
   (void)state;
   for (int i = 0; i < 5; ++i) open_and_close();
   fds = entries("/proc/self/fd");
-  tasks = entries("/proc/self/task");
   memory = mallinfo2().uordblks;
   for (int i = 0; i < 100; ++i) open_and_close();
   assert_int_equal(entries("/proc/self/fd"), fds);
-  assert_int_equal(entries("/proc/self/task"), tasks);
-  assert_int_equal(tasks, 3); /* with . and .. : no thread of ours is left */
+  expect_one_thread();
   /* The C library may keep a little. */
   assert_true(mallinfo2().uordblks < memory + 4096);
 }
@@ -174,7 +178,7 @@ static void ia_open__what_is_not_there(void** state) {
     assert_error_type(open_name("bad-coherence", 2, 0, DAT_FALSE, &ia), DAT_INVALID_PARAMETER);
     assert_ptr_equal(ia, DAT_HANDLE_NULL);
   }
-  assert_int_equal(entries("/proc/self/task"), 3);
+  expect_one_thread();
   /* Looking into the device tree once may leave librdmacm with its devices open. */
   assert_true(entries("/proc/self/fd") <= fds + 4);
 }
@@ -190,7 +194,7 @@ static void ia_open__bad_arguments(void** state) {
   assert_error(dat_ia_open((DAT_NAME_PTR)IA_NAME, 0, &async, &ia), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   async = &local_variable;
   assert_error(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, &async, &ia), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
-  assert_int_equal(entries("/proc/self/task"), 3);
+  expect_one_thread();
 }
 
 static void ia_open__every_way_to_name_the_device(void** state) {
@@ -252,7 +256,13 @@ static void expect_exit_0(pid_t child) {
 static void fork__a_child_that_exits_disturbs_nothing(void** state) {
   struct fixture* f = *state;
   one_write(f, 1);
-  for (int quick = 0; quick < 2; ++quick) {
+#ifdef __SANITIZE_ADDRESS__
+  /* What only the stack of a thread refers to looks lost in a child, which has no such thread. */
+  const int first = 1;
+#else
+  const int first = 0;
+#endif
+  for (int quick = first; quick < 2; ++quick) {
     const pid_t child = fork();
     if (child == 0) {
       if (quick) _exit(0);

@@ -109,7 +109,7 @@ static void sync__unknown_lmr_context(void** state) {
   expect_one(f, segment, false);
 
   /* Known to another IA only. */
-  open_ia(&other);
+  open_ia(&other, IA_NAME);
   register_memory(&other);
   expect_one(&other, local(&other, 0, 64), true);
   expect_one(f, local(&other, 0, 64), false);

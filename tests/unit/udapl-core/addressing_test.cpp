@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 #include "udapl/dat20/peer_address.hpp"
 
 using dapple::dat::to_port;

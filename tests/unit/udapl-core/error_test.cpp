@@ -38,8 +38,10 @@ const TypeRow kTypes[] = {
     {Type::kInterruptedCall, DAT_INTERRUPTED_CALL},
     {Type::kInvalidAddress, DAT_INVALID_ADDRESS},
     {Type::kNotImplemented, DAT_NOT_IMPLEMENTED},
+    {Type::kPortInUse, DAT_PORT_IN_USE},
+    {Type::kCommNotSupported, DAT_COMM_NOT_SUPPORTED},
 };
-static_assert(std::size(kTypes) == static_cast<size_t>(Type::kNotImplemented) + 1);
+static_assert(std::size(kTypes) == static_cast<size_t>(Type::kCommNotSupported) + 1);
 
 struct SubtypeRow {
   Subtype subtype;
@@ -88,6 +90,11 @@ const SubtypeRow kSubtypes[] = {
     {Subtype::kEpDiscPending, DAT_INVALID_STATE_EP_DISCPENDING},
     {Subtype::kEpNotReady, DAT_INVALID_STATE_EP_NOTREADY},
     {Subtype::kEpEvdConnect, DAT_INVALID_STATE_EP_EVD_CONNECT},
+    {Subtype::kEpPz, DAT_INVALID_STATE_EP_PZ},
+    {Subtype::kEpUnconfigured, DAT_INVALID_STATE_EP_UNCONFIGURED},
+    {Subtype::kEpUnconfReserved, DAT_INVALID_STATE_EP_UNCONFRESERVED},
+    {Subtype::kEpUnconfPassive, DAT_INVALID_STATE_EP_UNCONFPASSIVE},
+    {Subtype::kEpUnconfTentative, DAT_INVALID_STATE_EP_UNCONFTENTATIVE},
     {Subtype::kEvdInUse, DAT_INVALID_STATE_EVD_IN_USE},
     {Subtype::kEvdWaiter, DAT_INVALID_STATE_EVD_WAITER},
     {Subtype::kEvdUnwaitable, DAT_INVALID_STATE_EVD_UNWAITABLE},
@@ -190,6 +197,8 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(dat20::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
   CHECK_EQUAL(dat20::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
   CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
+  CHECK_EQUAL(dat20::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
+  CHECK_EQUAL(dat20::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
   CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
 }
 

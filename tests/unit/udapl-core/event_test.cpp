@@ -6,7 +6,7 @@
 
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/psp.hpp"
+#include "udapl/core/service_point.hpp"
 #include "udapl/dat20/convert.hpp"
 
 using namespace dapple;
@@ -92,7 +92,7 @@ void to_dat__software_event() {
 void to_dat__connection_request_of_a_freed_psp() {
   Fixture f;
   f.event.kind = EventKind::kConnectionRequest;
-  f.event.cr = {fake<dat::Psp>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
+  f.event.cr = {fake<dat::ServicePoint>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
   const DAT_EVENT out = converted(f.event);
   const DAT_CR_ARRIVAL_EVENT_DATA& data = out.event_data.cr_arrival_event_data;
   CHECK_EQUAL(static_cast<int>(out.event_number), DAT_CONNECTION_REQUEST_EVENT);

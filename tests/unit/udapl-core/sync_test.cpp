@@ -46,12 +46,16 @@ class FakeIa {
 struct Region {
   ibv_mr mr{};
   Lmr* lmr = nullptr;
-  Region(uint32_t context, uint64_t address, uint64_t length) {
+  Region(uint32_t context, uint64_t address, uint64_t length, bool zero_based = false) {
     static auto& ia = *new no_device::OpenIa;
     static Pz& pz = *arena<Pz>().create(ia.get(), dapple::verbs::Pd{});
     mr.lkey = mr.rkey = context;
-    lmr = arena<Lmr>().create(ia.get(), pz, dapple::verbs::Mr(&mr), reinterpret_cast<void*>(address), length,
-                              uint32_t{kAllPrivileges});
+    LmrRequest request;
+    request.address = reinterpret_cast<void*>(address);
+    request.length = length;
+    request.privileges = kAllPrivileges;
+    request.zero_based = zero_based;
+    lmr = arena<Lmr>().create(ia.get(), pz, dapple::verbs::Mr(&mr), request, SharedCookieHold(), false);
   }
 };
 
@@ -60,13 +64,15 @@ constexpr uint32_t kSize = 0x1000;
 constexpr uint32_t kFirst = 11;
 constexpr uint32_t kSecond = 12;
 constexpr uint32_t kTop = 13;
+constexpr uint32_t kZeroBased = 14;
 constexpr uint64_t kTopBase = UINT64_MAX - kSize + 1;
 
 void add_regions(FakeIa& ia) {
   static Region& first = *new Region(kFirst, kBase, kSize);
   static Region& second = *new Region(kSecond, kBase + 2 * kSize, kSize);
   static Region& top = *new Region(kTop, kTopBase, kSize);
-  for (Region* region : {&first, &second, &top}) ia.lmrs().add(*region->lmr);
+  static Region& zero_based = *new Region(kZeroBased, kBase, kSize, true);
+  for (Region* region : {&first, &second, &top, &zero_based}) ia.lmrs().add(*region->lmr);
 }
 
 DAT_LMR_TRIPLET triplet(uint32_t context, uint64_t address, uint32_t length) {
@@ -178,6 +184,36 @@ void sync__long_lists_in_order_and_whole() {
   }
 }
 
+void sync__zero_based_segments_are_offsets() {
+  FakeIa ia(true);
+  add_regions(ia);
+  CHECK(sync(ia, {triplet(kZeroBased, 0, kSize), triplet(kFirst, kBase + 1, 2), triplet(kZeroBased, kSize - 3, 3),
+                  triplet(kZeroBased, kSize, 0)})
+            .has_value());
+  const uint64_t expected[] = {kBase, kBase + 1, kBase + kSize - 3, kBase + kSize};
+  CHECK_EQUAL(recorded.ranges.size(), 4);
+  for (size_t i = 0; i < recorded.ranges.size(); ++i) {
+    CHECK_EQUAL(reinterpret_cast<uint64_t>(recorded.ranges[i].iov_base), expected[i]);
+  }
+  expect_refused({triplet(kZeroBased, 0, kSize + 1)});
+  expect_refused({triplet(kZeroBased, kSize - 1, 2)});
+  expect_refused({triplet(kZeroBased, kBase, 1)});
+  expect_refused({triplet(kZeroBased, UINT64_MAX, 1)});
+}
+
+void lmr_table__counts_zero_based_regions() {
+  FakeIa ia(true);
+  CHECK(!ia.lmrs().any_zero_based());
+  add_regions(ia);
+  CHECK(ia.lmrs().any_zero_based());
+  (void)ia.lmrs().take(kFirst);
+  CHECK(ia.lmrs().any_zero_based());
+  auto region = ia.lmrs().take(kZeroBased);
+  CHECK(!ia.lmrs().any_zero_based());
+  ia.lmrs().put_back(std::move(region));
+  CHECK(ia.lmrs().any_zero_based());
+}
+
 void sync__one_bad_segment_and_nothing_is_touched() {
   for (const size_t bad : {size_t{0}, size_t{63}, size_t{64}, size_t{500}, size_t{999}}) {
     std::vector<DAT_LMR_TRIPLET> segments(1000, triplet(kFirst, kBase, 64));
@@ -216,6 +252,8 @@ int main() {
       TEST(sync__empty_segments_are_checked),
       TEST(sync__several_regions_in_one_call),
       TEST(sync__long_lists_in_order_and_whole),
+      TEST(sync__zero_based_segments_are_offsets),
+      TEST(lmr_table__counts_zero_based_regions),
       TEST(sync__one_bad_segment_and_nothing_is_touched),
       TEST(sync__a_region_that_has_gone),
       TEST(sync__coherent_orders_once),

@@ -45,7 +45,7 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(cr_query);
   BUILT(cr_accept);
   BUILT(cr_reject);
-  UNBUILT(cr_handoff);
+  BUILT(cr_handoff);
   BUILT(evd_create);
   BUILT(evd_query);
   UNBUILT(evd_modify_cno);
@@ -58,9 +58,9 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(evd_free);
   BUILT(ep_create);
   BUILT(ep_query);
-  UNBUILT(ep_modify);
+  BUILT(ep_modify);
   BUILT(ep_connect);
-  UNBUILT(ep_dup_connect);
+  BUILT(ep_dup_connect);
   BUILT(ep_disconnect);
   BUILT(ep_post_send);
   BUILT(ep_post_recv);
@@ -78,9 +78,9 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   BUILT(psp_create);
   BUILT(psp_query);
   BUILT(psp_free);
-  UNBUILT(rsp_create);
-  UNBUILT(rsp_query);
-  UNBUILT(rsp_free);
+  BUILT(rsp_create);
+  BUILT(rsp_query);
+  BUILT(rsp_free);
   BUILT(pz_create);
   BUILT(pz_query);
   BUILT(pz_free);
@@ -99,16 +99,16 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   UNBUILT(srq_query);
   UNBUILT(srq_resize);
   UNBUILT(srq_set_lw);
-  UNBUILT(csp_create);
-  UNBUILT(csp_query);
-  UNBUILT(csp_free);
-  UNBUILT(ep_common_connect);
+  BUILT(csp_create);
+  BUILT(csp_query);
+  BUILT(csp_free);
+  BUILT(ep_common_connect);
   UNBUILT(rmr_create_for_ep);
   UNBUILT(ep_post_send_with_invalidate);
   UNBUILT(ep_post_rdma_read_to_rmr);
   UNBUILT(cno_fd_create);
   UNBUILT(cno_trigger);
-  UNBUILT(ia_ha_related);
+  BUILT(ia_ha_related);
   BUILT(handle_extendedop);
 #undef BUILT
 #undef UNBUILT

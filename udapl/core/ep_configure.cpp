@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What an endpoint is made of before it is connected: its PZ, EVDs and limits, and who has it meanwhile.
+#include <mutex>
+
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ep_limits.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/pz.hpp"
+#include "udapl/core/rsp.hpp"
+
+namespace dapple::dat {
+namespace {
+
+bool is_before_connection(EpState state) {
+  return state == EpState::kUnconnected || state == EpState::kReserved || state == EpState::kPassiveConnectionPending ||
+         state == EpState::kTentativeConnectionPending;
+}
+
+// What a queue pair is created with.
+bool same_queues(const EpEvds& a, const EpAttr& x, const EpEvds& b, const EpAttr& y) {
+  return a.recv == b.recv && a.request == b.request && x.max_recv_dtos == y.max_recv_dtos &&
+         x.max_request_dtos == y.max_request_dtos && x.max_recv_iov == y.max_recv_iov &&
+         max_request_segments(x) == max_request_segments(y);
+}
+
+}  // namespace
+
+EpState Ep::reported_state() const {
+  const EpState now = state();
+  if (configured_.load(std::memory_order_acquire)) return now;
+  switch (now) {
+    case EpState::kUnconnected:
+      return EpState::kUnconfiguredUnconnected;
+    case EpState::kReserved:
+      return EpState::kUnconfiguredReserved;
+    case EpState::kPassiveConnectionPending:
+      return EpState::kUnconfiguredPassive;
+    case EpState::kTentativeConnectionPending:
+      return EpState::kUnconfiguredTentative;
+    default:
+      return now;
+  }
+}
+
+Result<> Ep::check_configured() const {
+  if (!pz_) return fail(Type::kInvalidState, Subtype::kEpPz);
+  if (!evds_.connect) return fail(Type::kInvalidState, Subtype::kEpEvdConnect);
+  return {};
+}
+
+Result<> Ep::check_unconnected() const {
+  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  return {};
+}
+
+Result<> Ep::check_connected() const {
+  if (state() != EpState::kConnected) return tl::unexpected(state_error());
+  return {};
+}
+
+Result<> Ep::check_can_free() const {
+  switch (state()) {
+    case EpState::kReserved:
+    case EpState::kPassiveConnectionPending:
+    case EpState::kTentativeConnectionPending:
+      return tl::unexpected(state_error());
+    default:
+      return {};
+  }
+}
+
+Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const Comm& comm) {
+  if (!is_before_connection(state())) return tl::unexpected(state_error());
+  const EpAttr attr = with_defaults(ia(), wanted);
+  if (auto fits = check(ia(), attr, Subtype::kArg3); !fits) return fits;
+  if (!is_supported(comm, ia().address()->sa_family)) return fail(Type::kCommNotSupported);
+
+  const bool new_queues = pz != pz_ || !same_queues(evds, attr, evds_, attr_);
+  std::lock_guard guard(post_mutex_);
+  if (new_queues) {
+    if (!receives_.empty()) return tl::unexpected(state_error());
+    CookieRing requests(attr.max_request_dtos, kept_segments(ia(), max_request_segments(attr)));
+    CookieRing receives(attr.max_recv_dtos, kept_segments(ia(), attr.max_recv_iov));
+    verbs::Qp fresh;
+    uint32_t max_inline = 0;
+    if (pz) {
+      auto created = create_qp(*this, *pz, evds, attr, max_inline);
+      if (!created) return tl::unexpected(created.error());
+      fresh = std::move(*created);
+    }
+    if (int error = verbs::destroy(qp_)) return fail_errno(error);
+    qp_ = std::move(fresh);
+    max_inline_ = max_inline;
+    requests_.replace(std::move(requests));
+    receives_.replace(std::move(receives));
+  }
+  // New ones first: what stays must not seem unused in between.
+  if (pz) pz->acquire();
+  for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
+    if (evd) evd->acquire();
+  }
+  if (pz_) pz_->release();
+  // free() looks for what an EVD still has of this EP in the EP's own ones only.
+  if (evds_.connect && evds_.connect != evds.connect) evds_.connect->forget(*this);
+  for (Evd* evd : {evds_.recv, evds_.request, evds_.connect}) {
+    if (evd) evd->release();
+  }
+  pz_ = pz;
+  evds_ = evds;
+  attr_ = attr;
+  comm_ = comm;
+  configured_.store(pz_ && evds_.connect, std::memory_order_release);
+  return {};
+}
+
+void Ep::set_reservation(Rsp* rsp) {
+  if (reservation_ && reservation_ != rsp) reservation_->forget_ep();
+  reservation_ = rsp;
+}
+
+void Ep::await_acceptance(Cr& request, bool made_for_it) {
+  request_ = &request;
+  set_state(made_for_it ? EpState::kTentativeConnectionPending : EpState::kPassiveConnectionPending);
+}
+
+void Ep::forget_request() {
+  request_ = nullptr;
+  set_state(EpState::kUnconnected);
+}
+
+}  // namespace dapple::dat

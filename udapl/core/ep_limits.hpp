@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The limits of an endpoint against those of its device.
+#pragma once
+
+#include <algorithm>
+
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+// Only a device that needs maintenance makes an EP remember its buffers.
+inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
+  return ia.maintains_caches() ? max_iov : 0;
+}
+
+inline uint32_t max_request_segments(const EpAttr& attr) {
+  return std::max({attr.max_request_iov, attr.max_rdma_read_iov, attr.max_rdma_write_iov});
+}
+
+// The limits an EP gets when it asks for none.
+EpAttr with_defaults(const Ia& ia, EpAttr attr);
+// INVALID_PARAMETER with this subtype for more than the device has.
+Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
+
+}  // namespace dapple::dat

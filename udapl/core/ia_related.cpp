@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <cstring>
+#include <mutex>
+
+#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/ia_params.hpp"
+#include "udapl/core/lock.hpp"
+
+namespace dapple::dat {
+
+bool Ia::is_on_device_of(const std::string& params) {
+  const auto parsed = IaParams::parse(params);
+  if (!parsed) return false;
+  auto address = resolve(*parsed);
+  if (!address) return false;
+  std::lock_guard guard(control_mutex());
+  const verbs::CmId id = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
+  if (!id || rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&*address)) || !id->verbs) return false;
+  return std::strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(context()->device)) == 0;
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/rsp.hpp"
+
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+
+namespace dapple::dat {
+
+Rsp::Rsp(Ia& ia, Ep& ep, Evd& evd) : ServicePoint(ia, kKind, evd), ep_(&ep) {}
+
+Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
+  if (auto free = ep.check_unconnected(); !free) return tl::unexpected(free.error());
+  Rsp* rsp = arena<Rsp>().create(ia, ep, evd);
+  if (auto listening = rsp->listen(conn_qual); !listening) {
+    arena<Rsp>().destroy(rsp, ia.tables().dead);
+    return tl::unexpected(listening.error());
+  }
+  ia.adopt(*rsp);
+  evd.acquire();
+  ep.set_reservation(rsp);
+  ep.reserve();
+  return rsp;
+}
+
+Result<> Rsp::free(Rsp& rsp) {
+  Ia& ia = rsp.ia();
+  if (rsp.ep_) {
+    if (rsp.reserved_ep()) rsp.ep_->release_reservation();
+    rsp.ep_->set_reservation(nullptr);
+  }
+  rsp.evd_.release();
+  ia.disown(rsp);
+  arena<Rsp>().destroy(&rsp, ia.tables().dead);
+  return {};
+}
+
+void Rsp::forget_ep() {
+  ep_ = nullptr;
+  stop_listening();  // there is nothing left to take a request
+}
+
+}  // namespace dapple::dat

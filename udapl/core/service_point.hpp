@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What listens for connection requests: public (psp.hpp), reserved (rsp.hpp) and common (csp.hpp) service points. All
+// calls are made with the control mutex held.
+#pragma once
+
+#include <cstdint>
+
+#include "ibverbs-glue/rdma_cm.hpp"
+#include "udapl/core/error.hpp"
+#include "udapl/core/object.hpp"
+
+namespace dapple::dat {
+
+class Evd;
+
+class ServicePoint : public Object {
+ public:
+  // Requests that have arrived stay valid.
+  static Result<> free(ServicePoint& point);
+
+  uint64_t conn_qual() const { return conn_qual_; }
+  Evd& evd() const { return evd_; }
+  bool listening() const { return id_ != nullptr; }
+
+  void on_request(const verbs::CmEvent& event);
+  // Makes a request this point's: its consumer gets an event. An error leaves id with the caller; event tells what the
+  // peer offers. Throws std::bad_alloc.
+  Result<> take(verbs::CmId& id, const verbs::CmEvent& event);
+
+ protected:
+  ServicePoint(Ia& ia, Kind kind, Evd& evd);
+  ~ServicePoint() = default;
+
+  // On this address, or on the IA's with the port that conn_qual stands for, 0 letting the system choose.
+  // CONN_QUAL_IN_USE when somebody listens there already.
+  Result<> listen(uint64_t conn_qual);
+  Result<> listen_at(const sockaddr* address);
+  void stop_listening() { id_.reset(); }
+
+  Evd& evd_;
+  uint64_t conn_qual_ = 0;
+  verbs::CmId id_;  // null once it listens no more
+};
+
+// The port a connection qualifier stands for, as every rdma_cm provider of uDAPL computes it.
+inline uint16_t to_port(uint64_t conn_qual) {
+  constexpr uint64_t kSpan = 32001;
+  constexpr uint64_t kBase = 65535 - kSpan;
+  return static_cast<uint16_t>(conn_qual <= 0xffff ? conn_qual : conn_qual % kSpan + kBase);
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/dat20/open_query.hpp"
+
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/convert.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/dat20/handles.hpp"
+#include "udapl/dat20/provider.hpp"
+
+namespace dapple::dat20 {
+
+DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
+  auto* handle = va_arg(args, DAT_HANDLE*);
+  const auto ia_mask = va_arg(args, DAT_IA_ATTR_MASK);
+  auto* ia_attr = va_arg(args, DAT_IA_ATTR*);
+  const auto provider_mask = va_arg(args, DAT_PROVIDER_ATTR_MASK);
+  auto* provider_attr = va_arg(args, DAT_PROVIDER_ATTR*);
+  if (!handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+
+  // The registry asks for what the headers take a consumer for by default.
+  DAT_EVD_HANDLE no_evd = DAT_EVD_OUT_OF_SCOPE;
+  DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+  const auto open = DAT_THREADSAFE ? ia_open_thread_safe : ia_open_not_thread_safe;
+  DAT_RETURN status = open(name, 0, &no_evd, &ia);
+  if (status != DAT_SUCCESS) return status;
+  status = ia_query(ia, nullptr, ia_mask, ia_attr, provider_mask, provider_attr);
+  if (status != DAT_SUCCESS) {
+    (void)ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+    return status;
+  }
+  *handle = ia;
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN close_query(DAT_HANDLE handle) {
+  dat::Ia* ia = self<dat::Ia>(handle);
+  // An IA that was opened for use is closed by dat_ia_close, which tells the registry.
+  if (!ia || consumer_handle(*ia) != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+}  // namespace dapple::dat20

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The extensions that tell an IA's attributes without the IA being opened for use.
+#pragma once
+
+#include <dat2/udat.h>
+
+#include <cstdarg>
+
+namespace dapple::dat20 {
+
+// args as the dat_ib_open_query macro passes them after the name. What the attributes point to lives until close_query.
+DAT_RETURN open_query(DAT_NAME_PTR name, va_list args);
+// Of a handle that open_query gave out: it is none of the registry's.
+DAT_RETURN close_query(DAT_HANDLE handle);
+
+}  // namespace dapple::dat20
