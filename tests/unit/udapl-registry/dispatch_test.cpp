@@ -82,9 +82,10 @@ void check_dispatch(HandleKind kind, DAT_RETURN_SUBTYPE subtype, const char* nam
   if (kind == kObject) check_refuses(name, subtype, open, function);
 }
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): PARAMS has its own
+// NOLINTBEGIN(bugprone-macro-parentheses): PARAMS has its own
 #define DISPATCHES(KIND, SUBTYPE, NAME, PARAMS, CALL) \
   check_dispatch<&DAT_PROVIDER::NAME##_func>(KIND, SUBTYPE, "dat_" #NAME, dat_##NAME, [] PARAMS { return (CALL); });
+// NOLINTEND(bugprone-macro-parentheses)
 
 void dispatch__every_slot() {
   fake.slot_result = kResult;
