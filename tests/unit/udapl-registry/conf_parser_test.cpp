@@ -135,11 +135,14 @@ void parse_dat_conf__bad_lines_are_reported_and_the_rest_stands() {
       {std::string(5000, 'x'), "the line is longer than 4096 bytes"},
   };
   for (const auto& bad : bad_lines) {
-    const std::string text = kGood + "\n" + bad.line + "\n" + kGood + "\n";
+    std::string text = kGood + "\n";
+    text.append(bad.line).append("\n").append(kGood).append("\n");
     const std::string found = parsed(text);
-    const std::string expected =
-        (bad.what ? "!2: " + std::string(bad.what) + "\n" : std::string()) + "ofa-v2-d0|libdaplofa.so.2|d0 0@1\n" +
-        (bad.what ? "" : "ofa-v2-d0|libdaplofa.so.2|d0 0@2\n") + "ofa-v2-d0|libdaplofa.so.2|d0 0@3\n";
+    std::string expected;
+    if (bad.what) expected.append("!2: ").append(bad.what).append("\n");
+    expected += "ofa-v2-d0|libdaplofa.so.2|d0 0@1\n";
+    if (!bad.what) expected += "ofa-v2-d0|libdaplofa.so.2|d0 0@2\n";
+    expected += "ofa-v2-d0|libdaplofa.so.2|d0 0@3\n";
     CHECK_EQUAL(found, expected);
   }
 }

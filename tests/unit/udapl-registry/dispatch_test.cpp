@@ -34,7 +34,8 @@ T sample(int number) {
   if constexpr (std::is_enum_v<T>)
     value = static_cast<T>(1);
   else
-    std::memset(static_cast<void*>(&value), number + 0x11, sizeof value);
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer itself
+    std::memset(static_cast<void*>(&value), number + 0x11, sizeof(T));
   return value;
 }
 
@@ -49,8 +50,10 @@ void check_reaches(const char* name, DAT_HANDLE handle, DAT_RETURN (*function)(D
   check_equal(fake.slot, slot_offset<kSlot>(), name, __FILE__, __LINE__);
   check_equal(fake.argument_count, sizeof...(Args), name, __FILE__, __LINE__);
   std::size_t index = 0;
-  const auto compare = [&](const auto& argument) {
-    check(std::memcmp(fake.arguments[index++], &argument, sizeof argument) == 0, name, __FILE__, __LINE__);
+  const auto compare = [&]<class Argument>(const Argument& argument) {
+    const void* const sent = &argument;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer itself
+    check(std::memcmp(fake.arguments[index++], sent, sizeof(Argument)) == 0, name, __FILE__, __LINE__);
   };
   std::apply([&](const auto&... args) { (compare(args), ...); }, arguments);
 }
@@ -79,8 +82,10 @@ void check_dispatch(HandleKind kind, DAT_RETURN_SUBTYPE subtype, const char* nam
   if (kind == kObject) check_refuses(name, subtype, open, function);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): PARAMS has its own
 #define DISPATCHES(KIND, SUBTYPE, NAME, PARAMS, CALL) \
-  check_dispatch<&DAT_PROVIDER::NAME##_func>(KIND, SUBTYPE, "dat_" #NAME, dat_##NAME, [] PARAMS { return CALL; });
+  check_dispatch<&DAT_PROVIDER::NAME##_func>(KIND, SUBTYPE, "dat_" #NAME, dat_##NAME, [] PARAMS { return (CALL); });
+// NOLINTEND(bugprone-macro-parentheses)
 
 void dispatch__every_slot() {
   fake.slot_result = kResult;

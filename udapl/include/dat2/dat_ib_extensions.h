@@ -400,7 +400,8 @@ typedef struct dat_ib_collective_group {
 /* ---- Spelling of the additions, as dat_strerror() does it; static strings ---- */
 
 static __inline__ DAT_RETURN DAT_API dat_strerror_extension(DAT_IB_RETURN value, const char** message) {
-  if (DAT_GET_TYPE(value) != DAT_IB_ERR) return dat_strerror((DAT_RETURN)value, message, NULL);
+  const char* subtype;
+  if (DAT_GET_TYPE(value) != DAT_IB_ERR) return dat_strerror((DAT_RETURN)value, message, &subtype);
   *message = DAT_GET_SUBTYPE(value) == DAT_GET_SUBTYPE(DAT_IB_COLLECTIVE_ERR) ? "DAT_IB_COLLECTIVE_ERR" : "DAT_IB_ERR";
   return DAT_SUCCESS;
 }
