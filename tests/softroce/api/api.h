@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <unistd.h>
 /* clang-format on */
 #include <dat2/udat.h>
 #include <stdbool.h>
@@ -29,6 +30,14 @@ void check_status(DAT_RETURN found, DAT_RETURN expected, const char* what, const
 void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
 
 #define assert_ok(call) check_status((call), DAT_SUCCESS, #call, __FILE__, __LINE__)
+/* A post, tried again while the queue is full: a device may take its time with requests that make no event. */
+#define assert_posted(call)                                                                                       \
+  do {                                                                                                            \
+    DAT_RETURN posted_status;                                                                                     \
+    int patience_ms = 20000;                                                                                      \
+    while (DAT_GET_TYPE(posted_status = (call)) == DAT_INSUFFICIENT_RESOURCES && patience_ms-- > 0) usleep(1000); \
+    check_status(posted_status, DAT_SUCCESS, #call, __FILE__, __LINE__);                                          \
+  } while (0)
 /* Class, type and subtype. */
 #define assert_error(call, type, subtype) \
   check_status((call), DAT_CLASS_ERROR | (DAT_RETURN)(type) | (DAT_RETURN)(subtype), #call, __FILE__, __LINE__)

@@ -40,7 +40,7 @@ static void send_one(struct fixture* f, uint64_t number) {
   DAT_LMR_TRIPLET from = local(f, 0, 8);
   DAT_LMR_TRIPLET to = local(f, HALF, 8);
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &to, cookie(number), DAT_COMPLETION_DEFAULT_FLAG));
-  assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(number), DAT_COMPLETION_SUPPRESS_FLAG));
+  assert_posted(dat_ep_post_send(f->active.ep, 1, &from, cookie(number), DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 static void cno_wait__completions_of_two_evds(void** state) {
