@@ -3,8 +3,6 @@
 #include "udapl/core/connection_manager.hpp"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/service_point.hpp"
+#include "udapl/core/silent_thread.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
@@ -58,21 +57,9 @@ Result<> ConnectionManager::acquire() {
   return {};
 }
 
-// Signals are the application's: its handlers never run on our thread.
 void ConnectionManager::start() {
   pid_ = getpid();
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this, generation = generation_] { run(generation); });
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_setname_np(thread_.native_handle(), "dapple-cm");
+  thread_ = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm");
 }
 
 void ConnectionManager::release() {

@@ -13,7 +13,7 @@ class Cr;
 class Object;
 class Rmr;
 
-// Values up to kTimedOut... are the core's own; each face has a table to its event numbers.
+// The values are the core's own: each face has a table to its event numbers.
 enum class EventKind : uint8_t {
   kDtoCompletion,
   kBindCompletion,
