@@ -4,9 +4,9 @@
 // The tuning variables of the original provider that still mean something over rdma_cm. Read once when an IA is opened.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <cstdint>
+
+#include "ibverbs-glue/verbs.hpp"
 
 namespace dapple::dat {
 
