@@ -9,7 +9,7 @@
 work=$(mktemp -d)
 
 # A program that takes longer has failed.
-time_limit_s=120
+time_limit_s=300
 
 folder_of() { if [ "$1" = n ]; then echo "$build/lib"; else echo "$peer/usr/lib/x86_64-linux-gnu"; fi; }
 
