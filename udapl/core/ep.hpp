@@ -198,6 +198,8 @@ class Ep : public Object {
   Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
+  // Whether a flushed request says that the device has put the queue pair into error, rather than we.
+  bool flush_is_the_devices() const;
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
   }

@@ -214,10 +214,18 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
-  if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
+  if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
     broken_.store(true, std::memory_order_release);
     ConnectionManager::instance().notify(*this);
   }
+}
+
+// Rxe of Linux 6.12 only flushes a request with an unknown lkey. Whoever ends a connection leaves CONNECTED before the
+// queue pair is put into error, or looks at it under the control mutex as on_attention() does. With iWARP the kernel
+// puts it into error when the peer disconnects.
+bool Ep::flush_is_the_devices() const {
+  const EpState now = state();
+  return (now == EpState::kConnected || now == EpState::kCompletionPending) && !ia().iwarp();
 }
 
 void Ep::delivered(const Cookie& cookie) {
