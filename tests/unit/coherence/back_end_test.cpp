@@ -7,7 +7,8 @@
 //   line_size=N             what the CPU must report
 //   refused                 the CPU must say that it cannot, and why
 //   block_size=N            riscv64: Zicbom with this block, whatever the kernel says
-//   persist=unimplemented   the emulator announces the persistence instruction and has none
+//   persist=WORD            the instruction for persistence must be of this name, "dc" left out: cvap, none
+//   persist=unimplemented   the emulator announces one and has none
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ long expected_line_size_bytes = 0;
 long riscv64_block_size_bytes = 0;
 bool expect_refusal = false;
 bool may_execute_persist = true;
+const char* expected_persist = nullptr;
 
 struct Choices {
   std::array<BackEnd, 8> at = {};
@@ -138,6 +140,10 @@ void description__is_complete() {
   CHECK(back_end.cpu.can_persist == (back_end.persist_range != nullptr));
   CHECK(back_end.cpu.can_persist == (strcmp(back_end.cpu.persist_instruction, "none") != 0));
   CHECK(can != expect_refusal);
+  if (expected_persist != nullptr) {
+    const char* const last_blank = strrchr(back_end.cpu.persist_instruction, ' ');
+    CHECK(strcmp(last_blank != nullptr ? last_blank + 1 : back_end.cpu.persist_instruction, expected_persist) == 0);
+  }
 #if defined(__aarch64__)
   CHECK(strcmp(back_end.cpu.architecture, "arm64") == 0);
 #elif defined(__x86_64__)
@@ -297,6 +303,8 @@ int main(int argc, char** argv) {
       expect_refusal = true;
     } else if (strcmp(argv[i], "persist=unimplemented") == 0) {
       may_execute_persist = false;
+    } else if (strncmp(argv[i], "persist=", 8) == 0) {
+      expected_persist = argv[i] + 8;
     } else if (!read_number(argv[i], "line_size", &expected_line_size_bytes) &&
                !read_number(argv[i], "block_size", &riscv64_block_size_bytes)) {
       return 2;
