@@ -13,7 +13,14 @@ template <auto kMake>
 const auto& make_once() noexcept {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static constinit decltype(kMake()) made = {};
-  pthread_once(&once, [] { made = kMake(); });
+  // Spares all calls but the first a call into libc, which for a few cache lines counts.
+  static constinit bool is_made = false;
+  if (!__atomic_load_n(&is_made, __ATOMIC_ACQUIRE)) {
+    pthread_once(&once, [] {
+      made = kMake();
+      __atomic_store_n(&is_made, true, __ATOMIC_RELEASE);
+    });
+  }
   return made;
 }
 
