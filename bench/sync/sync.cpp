@@ -123,7 +123,7 @@ bool row(size_t length, bool dirty, Fence fence) {
   for (int i = 0; i < kMeasurements && (i == 0 || median(rounds.ratios) < kLeastRatio); ++i) {
     measure(arena, length, dirty, fence, count, rounds);
   }
-  const double lines = static_cast<double>(arena.size() / kLineBytes);
+  const double lines = static_cast<double>(arena.size()) / kLineBytes;
   const double ours_ns = median(rounds.ours_ns);
   const double ratio = median(rounds.ratios);
   printf("| %8zu | %-5s | %-6s | %7.3f | %7.3f | %7.2f | %4.2f |%s\n", length, dirty ? "dirty" : "clean",

@@ -98,7 +98,7 @@ void compare(size_t size, bool dirty) {
     }
   }
   printf("%7zu KiB %-5s", size >> 10, dirty ? "dirty" : "clean");
-  for (double ns : best_ns) printf("  %7.3f %5.2f", ns / static_cast<double>(size / kLineBytes), best_ns[0] / ns);
+  for (double ns : best_ns) printf("  %7.3f %5.2f", ns * kLineBytes / static_cast<double>(size), best_ns[0] / ns);
   printf("\n");
   fflush(stdout);
 }

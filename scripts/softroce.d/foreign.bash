@@ -37,7 +37,7 @@ fetch_foreign_kernel() { # KERNEL ARCHITECTURE
   (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get -q download "${wanted[@]}" >&2) ||
     die "$kExitCannotStart" "cannot fetch ${wanted[*]}"
   for package in "$new"/debs/*.deb; do dpkg-deb -x "$package" "$new/tree"; done
-  image=$(find "$new/tree" -path '*/boot/vmlinuz-*' -o -path '*/lib/modules/*/vmlinuz')
+  image=$(find "$new/tree" -path '*/boot/vmlinu[xz]-*' -o -path '*/lib/modules/*/vmlinuz')
   [ -f "$image" ] || die "$kExitCannotStart" "no kernel in ${wanted[*]}"
   mv "$image" "$new/image"
   rm -rf "$new/apt" "$new/debs" "$new/tree"
