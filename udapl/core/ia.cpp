@@ -104,8 +104,8 @@ Result<> Ia::query_coherence() {
   }
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
   if (maintains_caches_ && !coherence_.sync_supported) {
-    log_error("IA %s: %s needs cache maintenance, and this CPU has no instruction for it in user space", name().c_str(),
-              ibv_get_device_name(context()->device));
+    log_error("IA %s: %s needs cache maintenance, and this CPU or kernel gives user space no instruction for it",
+              name().c_str(), ibv_get_device_name(context()->device));
     return fail(Type::kModelNotSupported);
   }
   return {};
