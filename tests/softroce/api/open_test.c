@@ -107,18 +107,6 @@ static void ia_query__named_attributes(void** state) {
   assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");
 }
 
-static void ia_query__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_PROVIDER_ATTR provider;
-  DAT_IA_ATTR ia;
-  assert_error(dat_ia_query(f->ia, NULL, UINT64_MAX, &ia, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, NULL, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, UINT64_MAX, &provider), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG6);
-  assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, 0, NULL));
-}
-
 static int entries(const char* folder) {
   DIR* const dir = opendir(folder);
   int count = 0;
@@ -313,7 +301,6 @@ int main(void) {
       IA_TEST(ia_query__every_ia_attribute_is_filled),
       IA_TEST(ia_query__every_provider_attribute_is_filled),
       IA_TEST(ia_query__named_attributes),
-      IA_TEST(ia_query__bad_arguments),
       CONNECTED_TEST(fork__a_child_that_exits_disturbs_nothing),
   };
   return RUN_TESTS(tests);
