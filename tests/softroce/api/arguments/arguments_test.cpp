@@ -6,6 +6,7 @@
 // parameter that has neither a wrong value nor the table's word that there is none.
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "tests/softroce/api/arguments/table.hpp"
 
@@ -15,11 +16,6 @@ using arguments::Table;
 using arguments::World;
 
 namespace {
-
-// From the library's map file.
-const char* const kExported[] = {
-#include "exported_functions.inc"
-};
 
 using Fill = void (*)(Table&);
 constexpr Fill kFills[] = {arguments::add_registry,  arguments::add_common,    arguments::add_memory,
@@ -91,10 +87,16 @@ int count_incomplete(World& w) {
   int failures = 0;
   for (const Fill fill : kFills) fill(table);
   const auto& functions = table.functions();
-  for (const char* name : kExported) {
-    const auto is_it = [name](const Function& function) { return std::strcmp(function.name, name) == 0; };
+  int exported = 0;
+  std::istringstream names(EXPORTED_FUNCTIONS);  // from the library's map file
+  for (std::string name; names >> name; ++exported) {
+    const auto is_it = [&name](const Function& function) { return name == function.name; };
     if (std::any_of(functions.begin(), functions.end(), is_it)) continue;
-    print_error("%s is exported and in no table\n", name);
+    print_error("%s is exported and in no table\n", name.c_str());
+    ++failures;
+  }
+  if (exported < 84) {
+    print_error("the map has %d functions only\n", exported);
     ++failures;
   }
   for (const Function& function : functions) {
@@ -115,7 +117,6 @@ int count_incomplete(World& w) {
 }
 
 void tables__are_complete(void** state) {
-  assert_int_equal(std::size(kExported), 84);
   assert_int_equal(count_incomplete(*static_cast<World*>(*state)), 0);
 }
 
