@@ -75,7 +75,7 @@ void be_peer(char** arguments) {
   DAT_EP_HANDLE ep;
   DAT_EVENT event;
   const int phase = atoi(arguments[1]);
-  alarm(60); /* its survivor may have failed */
+  alarm(600); /* its survivor may have failed */
   open_ia(&f, IA_NAME);
   register_memory(&f);
   evd = make_common_evd(&f);
