@@ -31,6 +31,7 @@ Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeou
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (remote->sa_family != ia().address()->sa_family) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
 
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);

@@ -29,6 +29,17 @@ std::mutex& control_mutex() {
   return instance;
 }
 
+namespace {
+
+// A fork() must not take registered pages away from the parent. Linux copies them for the child since 5.12. Before,
+// verbs has to be told, and a child has no such pages then; that fails if the process has registered memory already,
+// which is its own care.
+void make_fork_safe() {
+  if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
+}
+
+}  // namespace
+
 Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this),
       options_(options),
@@ -44,6 +55,7 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   if (!address) return tl::unexpected(address.error());
 
   std::lock_guard guard(control_mutex());
+  make_fork_safe();
   auto& manager = ConnectionManager::instance();
   if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
   Ia* ia = nullptr;

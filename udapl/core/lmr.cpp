@@ -79,8 +79,9 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
     mr = register_memory(pz, request, access);
   }
   if (!mr) {
-    // EFAULT: not mapped, or not with the rights asked for.
-    return errno == EFAULT ? fail(Type::kInvalidParameter, Subtype::kArg3) : fail_errno(errno);
+    // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
+    if (errno == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return errno == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(errno);
   }
   if (ia.maintains_caches()) {
     const iovec range{request.address, request.length};

@@ -192,14 +192,17 @@ DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLE
 DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual,
                       DAT_TIMEOUT timeout, DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
                       DAT_CONNECT_FLAGS flags) {
+  constexpr int kMultipath = DAT_CONNECT_MULTIPATH_REQUESTED_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG;
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // nobody can listen there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
-  if (auto status = check_private_data(private_data_size, private_data, DAT_INVALID_ARG5)) return status;
+  if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
+    return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
+  if (flags & ~kMultipath) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   if (flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG) return error(DAT_MODEL_NOT_SUPPORTED);
-  if (flags & ~DAT_CONNECT_MULTIPATH_REQUESTED_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     const sockaddr_storage peer = peer_address(*remote_address);

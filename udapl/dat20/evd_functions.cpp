@@ -55,7 +55,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
 
 DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
   const auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   *param = {};
@@ -71,7 +71,7 @@ DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD
 DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT* event,
                     DAT_COUNT* nmore) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -86,7 +86,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
 
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   dat::Event found;
   if (const auto result = evd->dequeue(found); !result) return to_dat(result.error());
@@ -96,28 +96,28 @@ DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return to_dat(evd->post_software(event->event_data.software_event_data.pointer));
 }
 
 DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(false);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(true);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (min_qlen > evd->ia().device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
@@ -128,7 +128,7 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
 
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   dat::Cno* notified = nullptr;
   if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
@@ -139,7 +139,7 @@ DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
 
 DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(evd->set_enabled(true));
@@ -148,7 +148,7 @@ DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
 
 DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(evd->set_enabled(false));
@@ -157,7 +157,7 @@ DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
 
 DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(Evd::free(*evd));

@@ -160,7 +160,8 @@ DAPPLE_EXPORT DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name,
 }
 
 DAPPLE_EXPORT DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* other) {
-  if (!handle || !other) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!other) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     const DAT_IA_HANDLE found = IaTable::is_index(handle) ? IaTable::lookup(handle) : ia_table().reverse(handle);
     if (!found) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
