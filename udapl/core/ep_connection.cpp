@@ -10,10 +10,12 @@
 #include <mutex>
 
 #include "udapl/core/connection_manager.hpp"
+#include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/psp.hpp"
+#include "udapl/core/ud_message.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -27,6 +29,7 @@ constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
 
 Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                      std::span<const uint8_t> private_data) {
+  if (ud_) return connect_datagrams(remote, conn_qual, timeout_us, private_data);
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
@@ -109,9 +112,15 @@ Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agree
 }
 
 Result<> Ep::check_can_accept(const Cr& request, size_t private_data_size) const {
-  if (request_ != &request && state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (request.is_datagrams() != is_datagrams()) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  // An endpoint for datagrams has many peers.
+  const bool takes_more =
+      ud_ && (is_up() || state() == EpState::kActiveConnectionPending || state() == EpState::kCompletionPending);
+  if (request_ != &request && state() != EpState::kUnconnected && !takes_more) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
-  if (private_data_size > kMaxAcceptData) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (private_data_size > (ud_ ? UdMessage::kMaxReplyData : kMaxAcceptData)) {
+    return fail(Type::kInvalidParameter, Subtype::kArg3);
+  }
   return {};
 }
 
@@ -145,6 +154,7 @@ void Ep::fail_accept() {
 
 Result<> Ep::disconnect(bool abrupt) {
   counters_.add(EpCounter::kDisconnect);
+  if (ud_) return {};
   switch (state()) {
     case EpState::kDisconnected:
       return {};
@@ -211,7 +221,7 @@ void Ep::report(EventKind kind) {
 }
 
 void Ep::end_connection(EventKind kind) {
-  const bool was_up = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
+  const bool was_up = is_up();
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
   // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
@@ -361,21 +371,26 @@ void Ep::on_device_event(ibv_event_type type) {
     return;
   }
   ia().report_async(EventKind::kAsyncEpBroken, *this, type);
-  if (state() == EpState::kConnected || state() == EpState::kDisconnectPending) break_connection();
+  if (is_up()) break_connection();
+}
+
+bool Ep::is_up() const {
+  const EpState now = state();
+  return now == EpState::kConnected || now == EpState::kDisconnectPending || now == EpState::kDatagrams;
 }
 
 void Ep::break_connection() {
-  rdma_disconnect(id_.get());
+  if (id_) rdma_disconnect(id_.get());
   end_connection(EventKind::kBroken);
 }
 
 void Ep::on_attention() {
-  const bool connected = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
-  if (connected && broken_.exchange(false)) return break_connection();
+  if (is_up() && broken_.exchange(false)) return break_connection();
   if (draining_.load(std::memory_order_acquire) && drained()) start_disconnect();
 }
 
 void Ep::on_deadline() {
+  if (ud_) return serve_datagram_deadlines();
   switch (state()) {
     case EpState::kActiveConnectionPending:
       ia().counters().add(IaCounter::kErrTimeout);
