@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/named_attributes.hpp"
 
-#include <arpa/inet.h>
 #include <endian.h>
+#include <netinet/in.h>
 
 #include <cstdio>
 #include <cstring>
@@ -34,12 +34,16 @@ std::string to_guid(uint64_t network_order) {
   return text;
 }
 
-// The GID that stands for the IA's address, on a network where it does; else the port's first.
+// The one that connections of the IA carry: on Ethernet it stands for the IA's address, else it is the port's first.
 std::string to_gid(const Ia& ia) {
   ibv_gid gid = mapped_gid(ia.address());
   if (ia.port_attr().link_layer != IBV_LINK_LAYER_ETHERNET && ibv_query_gid(ia.context(), ia.port(), 0, &gid)) gid = {};
-  char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET6, &gid, text, sizeof text);
+  std::string text;
+  for (size_t i = 0; i < sizeof gid.raw; i += 2) {
+    char part[8];
+    std::snprintf(part, sizeof part, "%s%02x%02x", i ? ":" : "", gid.raw[i], gid.raw[i + 1]);
+    text += part;
+  }
   return text;
 }
 
@@ -76,9 +80,9 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_PORT_STATUS", to_port_status(ia.port_attr().state)},
       {"DAT_IB_PORT_NUMBER", std::to_string(ia.port())},
       {"DAT_EXTENSION_INTERFACE", ia.iwarp() ? "FALSE" : "TRUE"},
-      {"DAT_IB_IMMED_DATA", ia.iwarp() ? "FALSE" : "TRUE"},
       {"DAT_IB_FETCH_AND_ADD", ia.has_atomics() ? "TRUE" : "FALSE"},
       {"DAT_IB_CMP_AND_SWAP", ia.has_atomics() ? "TRUE" : "FALSE"},
+      {"DAT_IB_IMMED_DATA", ia.iwarp() ? "FALSE" : "TRUE"},
       {"DAT_IB_UD", ia.has_datagrams() ? "TRUE" : "FALSE"},
       {"DAT_COUNTERS", "TRUE"},
       {"DAPPLE_COHERENCE", dappledv_coherence_str(coherence.coherence)},
