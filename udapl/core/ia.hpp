@@ -9,6 +9,7 @@
 #include <infiniband/dappledv.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 
@@ -57,6 +58,8 @@ class Ia : public Object {
   const Tables& tables() const { return options_.tables; }
   bool thread_safe() const { return options_.thread_safe; }
   const Settings& settings() const { return settings_; }
+  // What an EP can have posted in either direction.
+  uint32_t max_dtos() const { return std::min(static_cast<uint32_t>(device().max_qp_wr), settings_.max_dtos); }
 
   ibv_context* context() const { return id_->verbs; }
   uint8_t port() const { return id_->port_num; }
@@ -66,7 +69,7 @@ class Ia : public Object {
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
   // Bytes a packet carries, and so a datagram.
-  uint32_t mtu() const { return 128U << port_attr_.active_mtu; }
+  uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
   bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
   // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ud_connection.hpp"
 
+#include <arpa/inet.h>
 #include <endian.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "udapl/core/connect_log.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
@@ -106,7 +108,24 @@ Result<> UdConnection::start() {
 }
 
 void UdConnection::begin_answer() {
-  if (!start()) end(EventKind::kUdError);
+  if (!start()) fail("looking for the way back", -errno);
+}
+
+void UdConnection::fail(const char* what, int status) {
+  log_failure(what, status);
+  end(EventKind::kUdError);
+}
+
+void UdConnection::log_failure(const char* what, int status) const {
+  // sin_port and sin6_port lie at the same place.
+  log_failed_connect(ia(), peer(), ntohs(reinterpret_cast<const sockaddr_in&>(peer_).sin_port), what, status);
+}
+
+verbs::Ah UdConnection::make_address(ibv_ah_attr attr) const {
+  const Settings& settings = ia().settings();
+  if (settings.service_level >= 0) attr.sl = static_cast<uint8_t>(settings.service_level);
+  if (settings.hop_limit >= 0) attr.grh.hop_limit = static_cast<uint8_t>(settings.hop_limit);
+  return verbs::Ah(ibv_create_ah(ep_.pz()->pd(), &attr));
 }
 
 bool UdConnection::resolve_address() {
@@ -137,7 +156,7 @@ bool UdConnection::answer() {
   param.private_data = outgoing_.data();
   param.private_data_len = outgoing_.size();
   param.qp_num = ep_.qp_num();
-  verbs::Ah handle(ibv_create_ah(ep_.pz()->pd(), const_cast<ibv_ah_attr*>(&*address)));
+  verbs::Ah handle = make_address(*address);
   if (!handle || rdma_accept(request_.get(), &param)) return false;
   ia().counters().add(IaCounter::kRepTx);
   establish(std::move(handle), qp_num_);
@@ -147,7 +166,7 @@ bool UdConnection::answer() {
 void UdConnection::establish(verbs::Ah handle, uint32_t qp_num) {
   qp_num_ = qp_num;
   address_handle_ = ep_.add_address(std::move(handle));
-  if (!address_handle_) return end(EventKind::kUdError);
+  if (!address_handle_) return fail("keeping the address", -ENOMEM);
   ia().counters().add(IaCounter::kAhResolved);
   end(EventKind::kUdEstablished);
 }
@@ -188,15 +207,15 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       // A peer that is not one of ours has a queue pair and private data all the same.
       const UdReceived message(data);
       keep_private_data(message.ours ? message.data : data);
-      ibv_ah_attr attr = event.ah_attr;
-      verbs::Ah handle(ibv_create_ah(ep_.pz()->pd(), &attr));
-      if (!handle) return end(EventKind::kUdError);
+      verbs::Ah handle = make_address(event.ah_attr);
+      if (!handle) return fail("ibv_create_ah", -errno);
       return establish(std::move(handle), event.qp_num);
     }
     case RDMA_CM_EVENT_UNREACHABLE: {
       // IBTA 12.11.2.4: a status is the peer's; time-outs are errno values below 0. A rejection with our header is its
       // consumer's.
-      if (event.status <= 0) return end(EventKind::kUdError);
+      if (event.status <= 0) return fail(rdma_event_str(event.type), event.status);
+      log_failure(rdma_event_str(event.type), event.status);
       const UdReceived message(data);
       ia().counters().add(message.ours ? IaCounter::kUserRejRx : IaCounter::kErrRejRx);
       keep_private_data(message.data);
@@ -209,12 +228,12 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
     default:
       break;
   }
-  if (!going) end(EventKind::kUdError);
+  if (!going) fail(rdma_event_str(event.type), event.status ? event.status : -errno);
 }
 
 void UdConnection::on_deadline() {
   ia().counters().add(IaCounter::kErrTimeout);
-  end(EventKind::kUdError);
+  fail("the consumer's time-out", -ETIMEDOUT);
 }
 
 }  // namespace dapple::dat

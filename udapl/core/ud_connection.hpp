@@ -66,6 +66,9 @@ class UdConnection : public Object {
   bool ask();
   bool answer();
   void establish(verbs::Ah handle, uint32_t qp_num);
+  verbs::Ah make_address(ibv_ah_attr attr) const;
+  void fail(const char* what, int status);
+  void log_failure(const char* what, int status) const;
   void end(EventKind kind);
   void keep_private_data(std::span<const uint8_t> data);
 
