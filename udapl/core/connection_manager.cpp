@@ -21,6 +21,7 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/core/silent_thread.hpp"
 #include "udapl/core/srq.hpp"
+#include "udapl/core/ud_connection.hpp"
 
 namespace dapple::dat {
 
@@ -186,6 +187,9 @@ void ConnectionManager::serve_connection_events() {
         break;
       case Kind::kEp:
         static_cast<Ep*>(owner)->on_connection_event(event);
+        break;
+      case Kind::kUdConnection:
+        static_cast<UdConnection*>(owner)->on_connection_event(event);
         break;
       case Kind::kCr:
         static_cast<Cr*>(owner)->on_connection_event(event);

@@ -12,6 +12,7 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/ud_message.hpp"
 
 namespace dapple::dat {
 
@@ -43,7 +44,9 @@ class Cr : public Object {
 
   const sockaddr* remote_address() const { return rdma_get_peer_addr(id_.get()); }
   uint64_t remote_port() const;
-  std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
+  // It came for datagrams: only an endpoint for these can accept it.
+  bool is_datagrams() const { return datagrams_; }
+  std::span<const uint8_t> private_data() const { return datagrams_ ? UdReceived(received()).data : received(); }
   uint8_t responder_resources() const { return responder_resources_; }
   uint8_t initiator_depth() const { return initiator_depth_; }
 
@@ -53,8 +56,12 @@ class Cr : public Object {
   friend class Arena<Cr>;
   Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
   void give_back_ep();
+  int reject_connection(std::span<const uint8_t> private_data);
+  int reject_datagrams(std::span<const uint8_t> private_data);
+  std::span<const uint8_t> received() const { return {private_data_.data(), private_data_size_}; }
 
   verbs::CmId id_;
+  const bool datagrams_;
   Ep* ep_ = nullptr;
   bool ep_made_for_it_ = false;
   uint8_t responder_resources_;

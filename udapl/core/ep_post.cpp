@@ -22,21 +22,6 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
-void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
-  switch (operation) {
-    case DtoOperation::kSend:
-      return counters.add_with_bytes(EpCounter::kPostSend, length);
-    case DtoOperation::kRdmaWrite:
-      return counters.add_with_bytes(EpCounter::kPostWrite, length);
-    case DtoOperation::kRdmaWriteImmed:
-      return counters.add_with_bytes(EpCounter::kPostWriteImm, length);
-    case DtoOperation::kRdmaRead:
-      return counters.add_with_bytes(EpCounter::kPostRead, length);
-    default:
-      return;
-  }
-}
-
 // Whether a request's segments are what the device fills.
 bool device_writes(DtoOperation operation) {
   return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
@@ -45,11 +30,17 @@ bool device_writes(DtoOperation operation) {
 
 }  // namespace
 
-Result<> Ep::check_can_request() const {
-  const EpState now = state();
-  // uDAPL 2.0 6.6.18: on a disconnected EP the post succeeds and the DTO is flushed.
-  if (now == EpState::kConnected || now == EpState::kDisconnected) [[likely]]
+Result<> Ep::check_can_request(DtoOperation operation) const {
+  if (state() == EpState::kConnected) [[likely]]
     return {};
+  return check_can_request_slowly(operation);
+}
+
+Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
+  const EpState now = state();
+  if ((operation == DtoOperation::kSendUd) != is_datagrams()) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  // uDAPL 2.0 6.6.18: on a disconnected EP the post succeeds and the DTO is flushed.
+  if (now == EpState::kDatagrams || now == EpState::kDisconnected) return {};
   return tl::unexpected(state_error());
 }
 
@@ -139,7 +130,7 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
-  if (auto ready = check_can_request(); !ready) [[unlikely]]
+  if (auto ready = check_can_request(operation); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
@@ -191,7 +182,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
-  count_request(counters_, operation, length);
+  counters_.add_request(operation, length);
   return {};
 }
 

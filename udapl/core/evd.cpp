@@ -57,6 +57,8 @@ bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
   constexpr unsigned int kKernelsBit = 1U << 2;
   unsigned int flags = IBV_WC_WITH_INV;
   if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  if (cookie.ep->is_datagrams()) [[unlikely]]
+    return false;
   // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
   // nothing.
   if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
@@ -130,7 +132,8 @@ Result<> Evd::free(Evd& evd) {
   }
   // Nobody else knows of a request that was not dequeued.
   for (Event event; evd.software_.pop(event);) {
-    if (event.kind == EventKind::kConnectionRequest) (void)Cr::free(*event.cr.cr);
+    if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)
+      (void)Cr::free(*event.cr.cr);
   }
   ia.disown(evd);
   arena<Evd>().destroy(&evd, ia.tables().dead);
@@ -139,6 +142,7 @@ Result<> Evd::free(Evd& evd) {
 
 bool Evd::post(Event event) {
   event.evd = this;
+  counters_.add(EvdCounter::kConnectionCallback);
   if (!software_.push(event)) {
     ia().report_evd_overflow(*this);
     return false;
@@ -161,7 +165,11 @@ Result<> Evd::post_software(void* pointer) {
 Result<> Evd::dequeue(Event& out) {
   if (has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   std::lock_guard guard(data_mutex_);
-  if (pop(out)) return {};
+  if (pop(out)) {
+    counters_.add(EvdCounter::kDequeueFound);
+    return {};
+  }
+  counters_.add(EvdCounter::kDequeueNotFound);
   return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
 }
 
@@ -185,6 +193,7 @@ bool Evd::refill() {
     if (capacity == 0) return false;
     const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
     if (count < 0) cq_broken_ = true;
+    counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
     if (count <= 0) return false;
     uint32_t kept = 0;
     for (int i = 0; i < count; ++i) {
@@ -229,7 +238,13 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   out.dto.immediate = 0;
   out.dto.rmr_context = 0;
   if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
-  if (success && cookie.operation == DtoOperation::kReceive) {
+  if (cookie.operation == DtoOperation::kReceive && cookie.ep->is_datagrams()) [[unlikely]] {
+    out.dto.operation = DtoOperation::kReceiveUd;
+    if (success) {
+      out.dto.length = completion.byte_len;
+      cookie.ep->counters().add_with_bytes(EpCounter::kRecvUd, out.dto.length);
+    }
+  } else if (success && cookie.operation == DtoOperation::kReceive) {
     out.dto.length = completion.byte_len;
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       out.dto.operation = DtoOperation::kReceiveImmed;
@@ -283,6 +298,10 @@ void Evd::forget(const Ep& ep) {
       case EventKind::kTimedOut:
       case EventKind::kUnreachable:
         return event.connection.ep == &ep;
+      case EventKind::kUdEstablished:
+      case EventKind::kUdRejected:
+      case EventKind::kUdError:
+        return event.datagrams.ep == &ep;
       default:
         return false;
     }

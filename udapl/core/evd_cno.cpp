@@ -97,6 +97,7 @@ bool Evd::serve_channel(bool may_look) {
   unsigned int notifications = 0;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++notifications;
   if (notifications == 0) return false;
+  counters_.add_shared(EvdCounter::kDtoCallback, notifications);
   ibv_ack_cq_events(cq_.get(), notifications);
   if (waited_on()) {
     // Meant for it: a thread that waits here comes before the CNO, and arms the CQ itself.

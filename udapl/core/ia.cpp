@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "udapl/core/cno.hpp"
 #include "udapl/core/connection_manager.hpp"
@@ -99,6 +100,7 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   }
   if (auto usable = query_coherence(); !usable) return usable;
   named_attributes_.fill(*this);
+  port_counters_.open(ibv_get_device_name(context()->device), port());
   return manager.watch(context());
 }
 
@@ -173,6 +175,7 @@ void Ia::insert(Object& object) {
       lmrs_.add(static_cast<Lmr&>(object));
       break;
     case Kind::kRmr:
+      counters_.add(IaCounter::kRmrCreate);
       rmrs_.insert(static_cast<Rmr*>(&object));
       windows_.add(static_cast<Rmr&>(object));
       break;
@@ -196,9 +199,11 @@ void Ia::insert(Object& object) {
       cnos_.insert(static_cast<Cno*>(&object));
       break;
     case Kind::kSrq:
+      counters_.add(IaCounter::kSrqCreate);
       srqs_.insert(static_cast<Srq*>(&object));
       break;
     case Kind::kIa:
+    case Kind::kUdConnection:
     case Kind::kNone:
       break;
   }
@@ -216,6 +221,7 @@ void Ia::disown(Object& object) {
       regions_.erase(static_cast<Lmr*>(&object));
       break;
     case Kind::kRmr:
+      counters_.add(IaCounter::kRmrFree);
       rmrs_.erase(static_cast<Rmr*>(&object));
       windows_.remove(static_cast<Rmr&>(object));
       break;
@@ -241,11 +247,23 @@ void Ia::disown(Object& object) {
       cnos_.erase(static_cast<Cno*>(&object));
       break;
     case Kind::kSrq:
+      counters_.add(IaCounter::kSrqFree);
       srqs_.erase(static_cast<Srq*>(&object));
       break;
     case Kind::kIa:
+    case Kind::kUdConnection:
     case Kind::kNone:
       break;
+  }
+}
+
+void Ia::serve_datagrams() {
+  if (std::exchange(serves_datagrams_, true)) return;
+  for (ServicePoint* point : service_points_) {
+    if (point->kind() == Kind::kPsp && !point->listen_for_datagrams()) {
+      log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
+                static_cast<unsigned long long>(point->conn_qual()));
+    }
   }
 }
 

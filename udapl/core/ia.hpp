@@ -22,6 +22,7 @@
 #include "udapl/core/named_attributes.hpp"
 #include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/port_counters.hpp"
 #include "udapl/core/settings.hpp"
 #include "udapl/core/window_table.hpp"
 
@@ -67,6 +68,9 @@ class Ia : public Object {
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
+  // Bytes a packet carries, and so a datagram.
+  uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
+  bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
   // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
   bool has_zero_based() const { return !iwarp(); }
@@ -88,6 +92,8 @@ class Ia : public Object {
   LmrTable& lmrs() { return lmrs_; }
   // Written with the control mutex held.
   IaCounterSet& counters() { return counters_; }
+  CounterBases<kIaCounters>& counter_bases() { return counter_bases_; }
+  PortCounters& port_counters() { return port_counters_; }
   WindowTable& windows() { return windows_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
@@ -118,6 +124,11 @@ class Ia : public Object {
   // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
   bool is_on_device_of(const std::string& params);
 
+  // From the first datagram endpoint on, public service points take requests for datagrams too. The caller holds the
+  // control mutex.
+  void serve_datagrams();
+  bool serves_datagrams() const { return serves_datagrams_; }
+
   // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
   ServicePoint* find_service_point(uint64_t conn_qual) const;
 
@@ -139,6 +150,9 @@ class Ia : public Object {
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;
+  CounterBases<kIaCounters> counter_bases_{};
+  PortCounters port_counters_;
+  bool serves_datagrams_ = false;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 

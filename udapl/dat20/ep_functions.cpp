@@ -12,6 +12,7 @@
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
 #include "udapl/dat20/peer_address.hpp"
+#include "udapl/dat20/service_type.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -39,7 +40,7 @@ static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMP
 bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
   const DAT_COUNT counts[] = {in.max_recv_dtos,    in.max_request_dtos,  in.max_recv_iov,      in.max_request_iov,
                               in.max_rdma_read_in, in.max_rdma_read_out, in.max_rdma_read_iov, in.max_rdma_write_iov};
-  if (in.service_type != DAT_SERVICE_TYPE_RC) return false;
+  if (!to_service(in.service_type, out.datagrams)) return false;
   if (std::any_of(std::begin(counts), std::end(counts), [](DAT_COUNT count) { return count < 0; })) return false;
   out.max_message_size = in.max_message_size;
   out.max_rdma_size = in.max_rdma_size;
@@ -59,7 +60,7 @@ bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
 
 void to_dat(const dat::EpAttr& in, DAT_EP_ATTR& out) {
   out = {};
-  out.service_type = DAT_SERVICE_TYPE_RC;
+  out.service_type = to_dat_service(in.datagrams);
   out.max_message_size = in.max_message_size;
   out.max_rdma_size = in.max_rdma_size;
   out.qos = static_cast<DAT_QOS>(in.qos);

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/evd.hpp"
 
+#include <dat2/dat_ib_extensions.h>
+
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/convert.hpp"
@@ -15,7 +17,8 @@ using dat::Ia;
 
 static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
               DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
-              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
+              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync} &&
+              int{DAT_IB_EVD_EXTENSION_FLAG} == int{dat::kEvdExtension});
 static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
 
 namespace {
@@ -31,7 +34,8 @@ bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
 
 DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
                       DAT_EVD_HANDLE* evd_handle) {
-  constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
+  // Extension events come with their streams' others, whether they are asked for or not.
+  constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG | DAT_IB_EVD_EXTENSION_FLAG;
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
