@@ -8,17 +8,15 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr const char* kInfiniband = "/sys/class/infiniband/";
 
 sockaddr_storage copy(const sockaddr* address) {
   sockaddr_storage storage{};
@@ -55,14 +53,6 @@ bool address_of_host(const std::string& name, sockaddr_storage& out) {
   return false;
 }
 
-// The network device behind a port of an RDMA device.
-std::string netdev_of_port(const std::string& device, uint32_t port) {
-  std::ifstream file(kInfiniband + device + "/ports/" + std::to_string(port) + "/gid_attrs/ndevs/0");
-  std::string netdev;
-  file >> netdev;
-  return netdev;
-}
-
 }  // namespace
 
 Result<IaParams> IaParams::parse(const std::string& text) {
@@ -94,7 +84,7 @@ Result<IaParams> IaParams::parse(const std::string& text) {
 Result<sockaddr_storage> resolve(const IaParams& params) {
   sockaddr_storage address{};
   if (params.port) {
-    const std::string netdev = netdev_of_port(params.where, params.port);
+    const std::string netdev = verbs::netdev_of_port(params.where, params.port);
     if (netdev.empty()) {
       log_error(
           "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and scripts/softroce runs "
