@@ -14,6 +14,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
+#include "udapl/ports/rdma_ports.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -53,6 +54,14 @@ bool address_of_host(const std::string& name, sockaddr_storage& out) {
   return false;
 }
 
+// The network device behind a port of an RDMA device. Where the kernel names none (IPoIB), sysfs lets one be found.
+std::string netdev_of_port(const std::string& device, uint32_t number) {
+  if (std::string netdev = verbs::netdev_of_port(device, number); !netdev.empty()) return netdev;
+  for (const RdmaPort& port : rdma_ports())
+    if (port.device == device && port.number == number) return port.netdev;
+  return {};
+}
+
 }  // namespace
 
 Result<IaParams> IaParams::parse(const std::string& text) {
@@ -84,7 +93,7 @@ Result<IaParams> IaParams::parse(const std::string& text) {
 Result<sockaddr_storage> resolve(const IaParams& params) {
   sockaddr_storage address{};
   if (params.port) {
-    const std::string netdev = verbs::netdev_of_port(params.where, params.port);
+    const std::string netdev = netdev_of_port(params.where, params.port);
     if (netdev.empty()) {
       log_error(
           "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and scripts/softroce runs "
