@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "udapl/core/cno.hpp"
+#include "udapl/core/coherence_check.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
@@ -92,36 +93,27 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
   if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
 
-  const char* override_class = params.coherence.empty() ? nullptr : params.coherence.c_str();
-  if (dappledv_query_device_override(context(), override_class, &coherence_)) {
-    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
-              params.coherence.c_str());
-    return fail(Type::kInvalidParameter);
-  }
-  if (auto usable = query_coherence(); !usable) return usable;
+  if (auto usable = query_coherence(params.coherence); !usable) return usable;
   named_attributes_.fill(*this);
   port_counters_.open(ibv_get_device_name(context()->device), port());
   return manager.watch(context());
 }
 
-Result<> Ia::query_coherence() {
-  const bool overridden = coherence_.reason == DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT ||
-                          coherence_.reason == DAPPLEDV_REASON_OVERRIDE_PARAMETER;
-  const bool known_non_coherent = coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU ||
-                                  coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
-  if (known_non_coherent && !overridden) {
-    log_error(
-        "IA %s: %s is not cache-coherent (%s), and Linux verbs needs its queues to be; if this device's are, say "
-        "coherence=cpu in ia_params",
-        name().c_str(), ibv_get_device_name(context()->device), coherence_.explanation);
+Result<> Ia::query_coherence(const std::string& override_class) {
+  if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
+                                     &coherence_)) {
+    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
+              override_class.c_str());
+    return fail(Type::kInvalidParameter);
+  }
+  if (const char* obstacle = obstacle_of(coherence_)) {
+    log_error("IA %s: %s is not used: %s (%s)", name().c_str(), ibv_get_device_name(context()->device), obstacle,
+              coherence_.explanation);
     return fail(Type::kModelNotSupported);
   }
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
-  if (maintains_caches_ && !coherence_.sync_supported) {
-    log_error("IA %s: %s needs cache maintenance, and this CPU or kernel gives user space no instruction for it",
-              name().c_str(), ibv_get_device_name(context()->device));
-    return fail(Type::kModelNotSupported);
-  }
+  // On a CPU without the instructions its sync_supported stays 0, and no such LMR is made.
+  (void)dappledv_override_region(&coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region_coherence_);
   return {};
 }
 

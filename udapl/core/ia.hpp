@@ -86,6 +86,8 @@ class Ia : public Object {
   bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
+  // Of an LMR whose memory is marked non-coherent.
+  const dappledv_device_attr& region_coherence() const { return region_coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
@@ -136,7 +138,7 @@ class Ia : public Object {
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
   Result<> open_device(const IaParams& params, const sockaddr_storage& address);
-  Result<> query_coherence();
+  Result<> query_coherence(const std::string& override_class);
   void insert(Object& object);
   void destroy_objects(Notifier::Threads& agents);
   void give_up_async_evd();
@@ -147,6 +149,7 @@ class Ia : public Object {
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
+  dappledv_device_attr region_coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/ports/rdma_ports.hpp"
 
@@ -53,8 +54,9 @@ bool address_of_host(const std::string& name, sockaddr_storage& out) {
   return false;
 }
 
-// The network device behind a port of an RDMA device.
+// The network device behind a port of an RDMA device. Where the kernel names none (IPoIB), sysfs lets one be found.
 std::string netdev_of_port(const std::string& device, uint32_t number) {
+  if (std::string netdev = verbs::netdev_of_port(device, number); !netdev.empty()) return netdev;
   for (const RdmaPort& port : rdma_ports())
     if (port.device == device && port.number == number) return port.netdev;
   return {};

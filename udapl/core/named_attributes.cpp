@@ -65,6 +65,17 @@ const char* to_port_status(ibv_port_state state) {
   return "UNKNOWN";
 }
 
+const char* truth(bool value) {
+  return value ? "TRUE" : "FALSE";
+}
+
+// "TRUE", "FALSE" or "UNKNOWN".
+const char* answer(uint8_t value) {
+  return value == DAPPLEDV_ANSWER_UNKNOWN ? "UNKNOWN" : truth(value == DAPPLEDV_ANSWER_YES);
+}
+
+constexpr const char* kFirstOfOurs = "DAPPLE_COHERENCE";
+
 }  // namespace
 
 void NamedAttributes::fill(const Ia& ia) {
@@ -85,18 +96,37 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_IMMED_DATA", ia.iwarp() ? "FALSE" : "TRUE"},
       {"DAT_IB_UD", ia.has_datagrams() ? "TRUE" : "FALSE"},
       {"DAT_COUNTERS", "TRUE"},
-      {"DAPPLE_COHERENCE", dappledv_coherence_str(coherence.coherence)},
+      {kFirstOfOurs, dappledv_coherence_str(coherence.coherence)},
       {"DAPPLE_COHERENCE_REASON", coherence.explanation},
+      {"DAPPLE_COHERENCE_CERTAINTY", dappledv_certainty_str(coherence.certainty)},
+      {"DAPPLE_SYNC_FOR_READ", truth(coherence.sync_for_device_required)},
+      {"DAPPLE_SYNC_FOR_WRITE", truth(coherence.sync_for_cpu_required)},
+      {"DAPPLE_SYNC_COMPLETE", truth(coherence.sync_complete)},
+      {"DAPPLE_NONCOHERENT_LMR", truth(ia.region_coherence().sync_supported)},
       {"DAPPLE_LINE_SIZE", std::to_string(coherence.line_size)},
+      {"DAPPLE_WRITEBACK_GRANULE", std::to_string(coherence.writeback_granule)},
       {"DAPPLE_CLEAN_INSTRUCTION", coherence.clean_instruction},
       {"DAPPLE_CLEAN_INVALIDATE_INSTRUCTION", coherence.clean_invalidate_instruction},
+      {"DAPPLE_CACHES_PERSISTENT", answer(coherence.caches_persistent)},
+      {"DAPPLE_PCI_RELAXED_ORDERING", answer(coherence.pci_relaxed_ordering)},
+      {"DAPPLE_PCI_NO_SNOOP", answer(coherence.pci_no_snoop)},
+      {"DAPPLE_ATOMIC_WRITE", answer(coherence.atomic_write)},
+      {"DAPPLE_FLUSH_VISIBILITY", answer(coherence.flush_visibility)},
+      {"DAPPLE_FLUSH_PERSISTENCE", answer(coherence.flush_persistence)},
+      {"DAPPLE_ON_DEMAND_PAGING", answer(coherence.on_demand_paging)},
+      {"DAPPLE_WINDOW_TYPE_1", answer(coherence.window_type_1)},
+      {"DAPPLE_WINDOW_TYPE_2A", answer(coherence.window_type_2a)},
+      {"DAPPLE_WINDOW_TYPE_2B", answer(coherence.window_type_2b)},
       {"DAPPLE_TRANSPORT", ia.iwarp()                                             ? "iWARP"
                            : ia.port_attr().link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE"
                                                                                   : "InfiniBand"},
   };
   values_.reserve(std::size(pairs));  // keeps the pointers below valid
   attributes_.reserve(std::size(pairs));
-  for (const auto& [name, value] : pairs) attributes_.push_back({name, values_.emplace_back(value).c_str()});
+  for (const auto& [name, value] : pairs) {
+    if (name == kFirstOfOurs) first_of_ours_ = attributes_.size();
+    attributes_.push_back({name, values_.emplace_back(value).c_str()});
+  }
 }
 
 }  // namespace dapple::dat

@@ -104,7 +104,30 @@ static void ia_query__named_attributes(void** state) {
   assert_string_equal(named(&f->provider, "DAT_IB_IMMED_DATA"), "TRUE");
   assert_string_equal(named(&f->provider, "DAT_IB_PORT_NUMBER"), "1");
   assert_string_equal(named(&f->provider, "DAPPLE_TRANSPORT"), "RoCE");
+  assert_string_equal(named(&f->provider, "DAPPLE_COHERENCE_CERTAINTY"),
+                      getenv("DAPPLE_COHERENCE") ? "override" : "kernel");
+  assert_string_equal(named(&f->provider, "DAPPLE_SYNC_FOR_READ"), getenv("DAPPLE_COHERENCE") ? "TRUE" : "FALSE");
+  assert_string_equal(named(&f->provider, "DAPPLE_WINDOW_TYPE_2B"), "TRUE");
+  assert_string_equal(named(&f->provider, "DAPPLE_PCI_NO_SNOOP"), "UNKNOWN");
   assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");
+}
+
+/* They say the same as the last of the provider's, and the original's names come first. */
+static void ia_query__transport_attributes(void** state) {
+  struct fixture* f = *state;
+  const DAT_COUNT count = f->attr.num_transport_attr;
+  const DAT_COUNT before = f->provider.num_provider_specific_attr - count;
+  assert_true(count > 10 && before > 10);
+  for (DAT_COUNT i = 0; i < count; ++i) {
+    assert_string_equal(f->attr.transport_attr[i].name, f->provider.provider_specific_attr[before + i].name);
+    assert_string_equal(f->attr.transport_attr[i].value, f->provider.provider_specific_attr[before + i].value);
+    assert_int_equal(strncmp(f->attr.transport_attr[i].name, "DAPPLE_", 7), 0);
+    assert_string_not_equal(f->attr.transport_attr[i].value, "");
+  }
+  for (DAT_COUNT i = 0; i < before; ++i) {
+    assert_int_equal(strncmp(f->provider.provider_specific_attr[i].name, "DAT_", 4), 0);
+  }
+  assert_string_equal(f->attr.transport_attr[0].name, "DAPPLE_COHERENCE");
 }
 
 static int entries(const char* folder) {
@@ -376,6 +399,7 @@ int main(void) {
       IA_TEST(ia_query__every_ia_attribute_is_filled),
       IA_TEST(ia_query__every_provider_attribute_is_filled),
       IA_TEST(ia_query__named_attributes),
+      IA_TEST(ia_query__transport_attributes),
       CONNECTED_TEST(fork__a_child_that_exits_disturbs_nothing),
       CONNECTED_TEST(fork__a_child_that_runs_a_program_disturbs_nothing),
       CONNECTED_TEST(fork__a_child_that_goes_on_disturbs_nothing),
