@@ -210,12 +210,13 @@ static void post__a_receive_too_small(void** state) {
   memset(f->memory + HALF, 0xee, 5000);
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DEFAULT));
   assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(2), DEFAULT));
+  /* First: once the passive end has seen its error it disconnects, which may overtake the refusal of the Send. */
+  expect_dto(f->active.request, 2, DAT_DTO_SEND, DAT_DTO_ERR_REMOTE_RESPONDER);
   event = expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
   /* The length is what is wrong; rxe blames the queue pair. */
   assert_true(event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_LENGTH ||
               event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_EP);
   assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-  expect_dto(f->active.request, 2, DAT_DTO_SEND, DAT_DTO_ERR_REMOTE_RESPONDER);
   assert_true(is_all(f->memory + HALF + 100, 4900, 0xee));
   expect_broken(f);
 }
@@ -341,8 +342,7 @@ static void post__unknown_rmr_context(void** state) {
   assert_int_equal(expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_REMOTE_ACCESS).transfered_length,
                    0);
   expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED); /* suppressed is a success only */
-  expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
-  expect_end(&f->passive);
+  expect_broken(f);
 }
 
 static void post__beyond_the_remote_region(void** state) {
