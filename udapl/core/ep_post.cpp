@@ -7,6 +7,7 @@
 
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
+#include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -69,6 +70,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   ibv_recv_wr* bad = nullptr;
+  given_to_device(&cookie);
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return fail_errno(error);
   receives_.push();
@@ -177,6 +179,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
+  given_to_device(&cookie);
   if (int error = submit(wr)) [[unlikely]] {
     return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   }

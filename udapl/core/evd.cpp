@@ -11,6 +11,7 @@
 
 #include "udapl/core/arena.hpp"
 #include "udapl/core/cr.hpp"
+#include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
@@ -199,6 +200,7 @@ bool Evd::refill() {
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
       auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+      taken_from_device(&cookie);
       if (cookie.srq) [[unlikely]]
         cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
       const bool delivers =

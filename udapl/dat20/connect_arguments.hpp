@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the three ways to connect an endpoint, and the two to answer a request, check alike. Each gives the error with the
-// number of the argument that its caller has it at, or DAT_SUCCESS.
+// What the three ways to connect an endpoint, and the two to answer a request, check alike. Each gives the error with
+// the number of the argument that its caller has it at, or DAT_SUCCESS.
 #pragma once
 
 #include "udapl/core/ep.hpp"
