@@ -16,6 +16,7 @@
 
 #include "tools/dapple-info/child.hpp"
 #include "tools/dapple-info/table.hpp"
+#include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
 
 namespace dapple::info {
@@ -206,7 +207,14 @@ DatReport read_dat(const std::string& registry) {
     }
     report.entries.push_back(std::move(entry));
   }
+  const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), configuration.entries);
   for (DatEntry& entry : offered) {
+    // The registry says the name only; what it would make up here, it has made up.
+    for (const dat::AutomaticEntry& candidate : made) {
+      if (!is_entry_of(entry, candidate.entry)) continue;
+      entry.library = candidate.entry.library;
+      entry.params = candidate.entry.ia_params;
+    }
     try_entry(registry, entry);
     report.entries.push_back(std::move(entry));
   }
@@ -219,7 +227,8 @@ std::string dat_for_people(const DatReport& report) {
   if (!report.problem.empty()) text += "The registry cannot be used: " + report.problem + "\n";
   if (report.entries.empty()) {
     return text +
-           "No provider of uDAPL is configured. A line like this in the file makes one, for the network device "
+           "There is no provider of uDAPL: no line of a dat.conf, and no active RDMA port whose network device has "
+           "an address. A line like this makes one, for the network device "
            "d0 of an RDMA device:\n"
            "  my-ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"\n";
   }
