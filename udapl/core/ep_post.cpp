@@ -205,7 +205,9 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
-  if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
+  // A queue pair for datagrams has nobody to disconnect it: what it flushes says that it has failed. Some versions of
+  // rxe call the very request that failed flushed.
+  if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || is_datagrams())) [[unlikely]] {
     broken_.store(true, std::memory_order_release);
     ConnectionManager::instance().notify(*this);
   }
