@@ -216,8 +216,9 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
 
 // Rxe of Linux 6.12 only flushes a request with an unknown lkey. Whoever ends a connection leaves CONNECTED before the
 // queue pair is put into error, or looks at it under the control mutex as on_attention() does. With iWARP the kernel
-// puts it into error when the peer disconnects.
+// puts it into error when the peer disconnects. A queue pair for datagrams has nobody to disconnect it.
 bool Ep::flush_is_the_devices() const {
+  if (is_datagrams()) return true;
   const EpState now = state();
   return (now == EpState::kConnected || now == EpState::kCompletionPending) && !ia().iwarp();
 }

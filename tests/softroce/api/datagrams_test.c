@@ -212,7 +212,7 @@ static void connect__time_is_up(void** state) {
   struct fixture* f = *state;
   DAT_CR_HANDLE cr;
   struct ud_event event;
-  assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, f->port, 300000, 0, NULL, DAT_QOS_BEST_EFFORT,
+  assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, f->port, 2000000, 0, NULL, DAT_QOS_BEST_EFFORT,
                            DAT_CONNECT_DEFAULT_FLAG));
   cr = take_ud_request(f); /* and does not answer */
   expect_refused(f, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, 0);
@@ -487,13 +487,15 @@ static void failure__is_told_and_reset_heals_it(void** state) {
   DAT_LMR_TRIPLET from = local(f, 0, 500);
   DAT_LMR_TRIPLET into = local(f, HALF, 100);
   struct ud_event event;
+  DAT_DTO_COMPLETION_STATUS status;
   assert_ok(dat_ep_post_recv(f->active.ep, 1, &into, cookie(7), DEFAULT));
   from.lmr_context ^= 0xff00;
   assert_ok(send_ud(f->active.ep, &from, &pair.to_passive, 1));
   expect_ud(f->active.request, DAT_IB_DTO_EVENT, DAT_IB_UD_SEND, &event);
-  /* rxe calls it the one where it sends connected, the other where it does not. */
-  assert_true(event.event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_PROTECTION ||
-              event.event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_EP);
+  status = event.event.event_data.dto_completion_event_data.status;
+  /* rxe has called it by three names so far, that of a flushed one among them. */
+  assert_true(status == DAT_DTO_ERR_LOCAL_PROTECTION || status == DAT_DTO_ERR_LOCAL_EP ||
+              status == DAT_DTO_ERR_FLUSHED);
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
   assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
   expect_ud_dto(f->active.recv, 7, DAT_IB_DTO_RECV_UD, DAT_DTO_ERR_FLUSHED);
