@@ -97,7 +97,7 @@ Result<> Cr::reject(std::span<const uint8_t> private_data) {
 }
 
 int Cr::reject_datagrams(std::span<const uint8_t> private_data) {
-  const UdMessage message(0, private_data);
+  const UdMessage message(0, 0, private_data);
   return rdma_reject(id_.get(), message.data(), message.size());
 }
 

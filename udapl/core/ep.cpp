@@ -172,7 +172,7 @@ Result<> Ep::free(Ep& ep) {
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
-  ep.drop_datagrams();
+  ep.drop_datagrams(qp_num);
   if (ep.srq_) {
     if (qp_num) ep.srq_->remove(qp_num);
     ep.srq_->release();
@@ -206,7 +206,7 @@ Result<> Ep::reset() {
   qp_ = std::move(*fresh);
   // Events of datagrams tell of connections that go with the queue pair.
   if (ud_) evds_.connect->forget(*this);
-  drop_datagrams();
+  drop_datagrams(old_num);
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }

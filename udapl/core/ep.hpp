@@ -277,7 +277,7 @@ class Ep : public Object {
   Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                              std::span<const uint8_t> private_data);
   void update_datagrams();
-  void drop_datagrams();
+  void drop_datagrams(uint32_t former_qp_num);
   void serve_datagram_deadlines();
   bool is_up() const;
   void remember_peer(const sockaddr* address, uint64_t port);

@@ -146,8 +146,9 @@ Result<> Ep::free_address(ibv_ah* address) {
   return {};
 }
 
-void Ep::drop_datagrams() {
+void Ep::drop_datagrams(uint32_t former_qp_num) {
   if (!ud_) return;
+  ia().ud_replies().forget(former_qp_num);
   for (UdConnection* connection : ud_->connections) UdConnection::free(*connection);
   ud_->connections.clear();
   ud_->addresses.clear([](ibv_ah* address) { ibv_destroy_ah(address); });

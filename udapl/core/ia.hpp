@@ -24,6 +24,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/core/port_counters.hpp"
 #include "udapl/core/settings.hpp"
+#include "udapl/core/ud_replies.hpp"
 #include "udapl/core/window_table.hpp"
 
 namespace dapple::dat {
@@ -130,6 +131,7 @@ class Ia : public Object {
   // control mutex.
   void serve_datagrams();
   bool serves_datagrams() const { return serves_datagrams_; }
+  UdReplies& ud_replies() { return ud_replies_; }
 
   // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
   ServicePoint* find_service_point(uint64_t conn_qual) const;
@@ -156,6 +158,7 @@ class Ia : public Object {
   CounterBases<kIaCounters> counter_bases_{};
   PortCounters port_counters_;
   bool serves_datagrams_ = false;
+  UdReplies ud_replies_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 

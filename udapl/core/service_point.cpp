@@ -77,8 +77,18 @@ Result<> ServicePoint::free(ServicePoint& point) {
 void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
   const bool datagrams = id->ps == RDMA_PS_UDP;
-  // Without our header there is no telling which queue pair asks.
-  if (datagrams && !UdReceived({event.private_data.data(), event.private_data_size}).ours) return;
+  if (datagrams) {
+    const UdReceived message({event.private_data.data(), event.private_data_size});
+    if (!message.ours) return;  // there is no telling which queue pair asks
+    if (const UdReply* reply = ia().ud_replies().find(rdma_get_peer_addr(id.get()), message)) {
+      rdma_conn_param param{};
+      param.private_data = reply->message.data();
+      param.private_data_len = reply->message.size();
+      param.qp_num = reply->qp_num;
+      rdma_accept(id.get(), &param);  // lost again, it is asked for again
+      return;
+    }
+  }
   ia().counters().add(datagrams ? IaCounter::kAhReqRx : IaCounter::kReqRx);
   try {
     // When it is not taken the id goes here, and the peer sees a rejection that is not the consumer's.

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -56,6 +57,16 @@ std::optional<ibv_ah_attr> to_address(const Ia& ia, const rdma_cm_id& id) {
   return attr;
 }
 
+// Another process, or the same a day later, begins somewhere else.
+uint32_t next_serial() {
+  static uint32_t serial = [] {
+    uint32_t first = 0;
+    if (getrandom(&first, sizeof first, GRND_NONBLOCK) != sizeof first) first = static_cast<uint32_t>(now_ns());
+    return first;
+  }();
+  return ++serial;
+}
+
 }  // namespace
 
 UdConnection::UdConnection(Ep& ep, bool passive, const sockaddr* peer)
@@ -70,7 +81,7 @@ UdConnection::UdConnection(Ep& ep, bool passive, const sockaddr* peer)
 Result<UdConnection*> UdConnection::connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
                                             std::span<const uint8_t> data) {
   UdConnection* connection = arena<UdConnection>().create(ep, false, peer);
-  connection->outgoing_ = UdMessage(ep.qp_num(), data);
+  connection->outgoing_ = UdMessage(ep.qp_num(), next_serial(), data);
   if (timeout_us != Evd::kInfinite) connection->deadline_ns_ = now_ns() + int64_t{timeout_us} * 1000;
   if (auto started = connection->start(); !started) {
     free(*connection);
@@ -85,7 +96,8 @@ UdConnection* UdConnection::accept(Ep& ep, verbs::CmId& request, const UdReceive
   UdConnection* connection = arena<UdConnection>().create(ep, true, rdma_get_peer_addr(request.get()));
   connection->request_ = std::move(request);
   connection->request_->context = static_cast<Object*>(connection);
-  connection->outgoing_ = UdMessage(ep.qp_num(), reply);
+  connection->serial_ = message.serial;
+  connection->outgoing_ = UdMessage(ep.qp_num(), message.serial, reply);
   connection->qp_num_ = message.qp_num;
   connection->keep_private_data(message.data);
   return connection;
@@ -159,6 +171,7 @@ bool UdConnection::answer() {
   verbs::Ah handle = make_address(*address);
   if (!handle || rdma_accept(request_.get(), &param)) return false;
   ia().counters().add(IaCounter::kRepTx);
+  ia().ud_replies().remember({peer_, qp_num_, serial_, ep_.qp_num(), now_ns(), outgoing_});
   establish(std::move(handle), qp_num_);
   return true;
 }

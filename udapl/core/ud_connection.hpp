@@ -83,7 +83,8 @@ class UdConnection : public Object {
   ibv_ah* address_handle_ = nullptr;
   uint32_t qp_num_ = 0;
   sockaddr_storage peer_{};
-  UdMessage outgoing_{0, {}};
+  uint32_t serial_ = 0;  // of the passive side: the request's
+  UdMessage outgoing_{0, 0, {}};
   std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
   size_t private_data_size_ = 0;
 };

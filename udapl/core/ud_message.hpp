@@ -13,16 +13,17 @@
 
 namespace dapple::dat {
 
-// In network byte order: 'D' 'A' 'U' and a version, 24 bits of queue pair number, 8 bits of length.
+// In network byte order: 'D' 'A' 'U' and a version, 24 bits of queue pair number, 8 bits of length, 32 bits that tell a
+// request from others of the same queue pair, and from itself when the kernel sends it again.
 class UdMessage {
  public:
-  static constexpr size_t kHeaderSize = 8;
+  static constexpr size_t kHeaderSize = 12;
   // The connection manager carries 216 bytes in a request, of which rdma_cm takes 36, and 136 in a reply or rejection.
   static constexpr size_t kMaxRequestData = 216 - 36 - kHeaderSize;
   static constexpr size_t kMaxReplyData = 136 - kHeaderSize;
 
   // At most kMaxRequestData bytes.
-  UdMessage(uint32_t qp_num, std::span<const uint8_t> data)
+  UdMessage(uint32_t qp_num, uint32_t serial, std::span<const uint8_t> data)
       : bytes_{'D',
                'A',
                'U',
@@ -30,7 +31,11 @@ class UdMessage {
                static_cast<uint8_t>(qp_num >> 16),
                static_cast<uint8_t>(qp_num >> 8),
                static_cast<uint8_t>(qp_num),
-               static_cast<uint8_t>(data.size())},
+               static_cast<uint8_t>(data.size()),
+               static_cast<uint8_t>(serial >> 24),
+               static_cast<uint8_t>(serial >> 16),
+               static_cast<uint8_t>(serial >> 8),
+               static_cast<uint8_t>(serial)},
         size_(kHeaderSize + data.size()) {
     std::copy(data.begin(), data.end(), bytes_.begin() + kHeaderSize);
   }
@@ -49,6 +54,7 @@ class UdMessage {
 struct UdReceived {
   bool ours = false;  // else the rest is empty
   uint32_t qp_num = 0;
+  uint32_t serial = 0;
   std::span<const uint8_t> data;
 
   explicit UdReceived(std::span<const uint8_t> message) {
@@ -57,6 +63,7 @@ struct UdReceived {
            message.size() - UdMessage::kHeaderSize >= message[7];
     if (!ours) return;
     qp_num = uint32_t{message[4]} << 16 | uint32_t{message[5]} << 8 | message[6];
+    serial = uint32_t{message[8]} << 24 | uint32_t{message[9]} << 16 | uint32_t{message[10]} << 8 | message[11];
     data = message.subspan(UdMessage::kHeaderSize, message[7]);
   }
 };

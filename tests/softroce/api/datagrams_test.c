@@ -233,7 +233,7 @@ static void connect__request_goes_with_its_dispatcher(void** state) {
 
 static void private_data__as_much_as_there_is_room_for(void** state) {
   struct fixture* f = *state;
-  enum { kAsk = 56, kReply = 128 };
+  enum { kAsk = 56, kReply = 124 };
   unsigned char data[kReply + 1];
   struct ud_event event;
   DAT_CR_HANDLE cr;

@@ -2,15 +2,20 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What datagram endpoints are made of, as far as it goes without a device.
+#include <netinet/in.h>
+
 #include <atomic>
+#include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/address_table.hpp"
+#include "udapl/core/clock.hpp"
 #include "udapl/core/counters.hpp"
 #include "udapl/core/ud_message.hpp"
+#include "udapl/core/ud_replies.hpp"
 
 using namespace dapple::dat;
 
@@ -81,7 +86,7 @@ void ud_message__is_understood() {
   std::vector<uint8_t> data(UdMessage::kMaxReplyData);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 7);
   for (size_t size : {size_t{0}, size_t{1}, size_t{56}, data.size()}) {
-    const UdMessage message(0x123456, {data.data(), size});
+    const UdMessage message(0x123456, 0x89abcdef, {data.data(), size});
     CHECK_EQUAL(message.size(), size + UdMessage::kHeaderSize);
     // The connection manager pads what it carries.
     std::vector<uint8_t> padded(message.data(), message.data() + message.size());
@@ -89,13 +94,14 @@ void ud_message__is_understood() {
     const UdReceived received(padded);
     CHECK(received.ours);
     CHECK_EQUAL(received.qp_num, 0x123456);
+    CHECK_EQUAL(received.serial, 0x89abcdef);
     CHECK_EQUAL(received.data.size(), size);
     CHECK(std::equal(received.data.begin(), received.data.end(), data.begin()));
   }
 }
 
 void ud_message__of_somebody_else_is_not() {
-  const UdMessage message(7, {});
+  const UdMessage message(7, 1, {});
   std::vector<uint8_t> bytes(message.data(), message.data() + message.size());
   CHECK(UdReceived(bytes).ours);
   for (size_t size = 0; size < bytes.size(); ++size) CHECK(!UdReceived({bytes.data(), size}).ours);
@@ -108,6 +114,34 @@ void ud_message__of_somebody_else_is_not() {
   too_long[7] = 1;  // says that there is data
   CHECK(!UdReceived(too_long).ours);
   CHECK(UdReceived({}).data.empty());
+}
+
+void ud_replies__are_found_while_their_queue_pair_lives() {
+  UdReplies replies;
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = 0x0100090a;
+  const auto* address = reinterpret_cast<const sockaddr*>(&peer);
+  for (uint32_t i = 1; i <= 300; ++i) {
+    UdReply reply{{}, 7, i, 100 + i % 2, now_ns(), UdMessage(100 + i % 2, i, {})};
+    std::memcpy(&reply.peer, &peer, sizeof peer);
+    replies.remember(reply);
+  }
+  const auto find = [&](uint32_t qp_num, uint32_t serial) {
+    const UdMessage request(qp_num, serial, {});
+    return replies.find(address, UdReceived({request.data(), request.size()}));
+  };
+  CHECK(find(7, 300) && find(7, 300)->qp_num == 100);
+  CHECK(find(7, 299) && find(7, 299)->qp_num == 101);
+  CHECK(!find(8, 300));
+  CHECK(!find(7, 301));
+  CHECK(!find(7, 1));  // long ago
+  peer.sin_addr.s_addr = 0x0200090a;
+  CHECK(!find(7, 300));
+  peer.sin_addr.s_addr = 0x0100090a;
+  replies.forget(100);
+  CHECK(!find(7, 300));
+  CHECK(find(7, 299));
 }
 
 void counters__requests_by_operation() {
@@ -149,6 +183,7 @@ int main() {
       TEST(address_table__is_read_while_it_grows),
       TEST(ud_message__is_understood),
       TEST(ud_message__of_somebody_else_is_not),
+      TEST(ud_replies__are_found_while_their_queue_pair_lives),
       TEST(counters__requests_by_operation),
       TEST(counters__of_an_evd_add_up),
   };
