@@ -18,7 +18,8 @@ inline const char* obstacle_of(const dappledv_device_attr& attr) {
     return "it is not cache-coherent, and Linux verbs needs its queues to be; if they are, say coherence=cpu in "
            "ia_params or DAPPLE_COHERENCE";
   }
-  if (!attr.sync_supported) return "it needs cache maintenance, and this CPU or kernel gives user space no instruction for it";
+  if (!attr.sync_supported)
+    return "it needs cache maintenance, and this CPU or kernel gives user space no instruction for it";
   return nullptr;
 }
 
