@@ -37,6 +37,7 @@ class CoherentIa {
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return false; }
   const dappledv_device_attr& coherence() const { return coherence_; }
+  const dappledv_device_attr& region_coherence() const { return coherence_; }  // no memory here is marked
 
  private:
   LmrTable lmrs_;
