@@ -113,7 +113,7 @@ class Ia : public Object {
   void disown(Object& object);
 
   // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
-  bool is_on_device_of(const std::string& params);
+  Result<bool> is_on_device_of(const std::string& params);
 
   // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
   ServicePoint* find_service_point(uint64_t conn_qual) const;
