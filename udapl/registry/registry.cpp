@@ -134,9 +134,11 @@ void Registry::load_configuration_once() {
   // A second source of entries, for when no file is found, belongs here.
   Configuration configuration = load_configuration(default_search(), kServedMajors);
   conf_path_ = std::move(configuration.path);
+  std::vector<Listed> listed;  // all of it or, when memory is short, nothing
   for (ConfEntry& entry : configuration.entries)
-    if (entry.is_default) listed_.push_back({std::move(entry), {}, {}});
-  for (Listed& listed : listed_) listed.info = info_of(listed.conf);
+    if (entry.is_default) listed.push_back({std::move(entry), {}, {}});
+  for (Listed& each : listed) each.info = info_of(each.conf);
+  listed_ = std::move(listed);
   configured_ = true;
 }
 
