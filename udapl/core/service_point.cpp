@@ -37,6 +37,7 @@ Result<> ServicePoint::listen_at(const sockaddr* address) {
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);
   if (rdma_bind_addr(id_.get(), const_cast<sockaddr*>(address)) || rdma_listen(id_.get(), kBacklog)) {
+    if (is_shortage(errno)) return fail_errno(errno);
     return fail(errno == EADDRINUSE ? Type::kConnQualInUse : Type::kConnQualUnavailable);
   }
   conn_qual_ = ntohs(rdma_get_src_port(id_.get()));
@@ -78,7 +79,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   const bool provider_made = ep && kind() == Kind::kPsp;
   Cr* cr = nullptr;
   try {
-    cr = Cr::create(ia(), std::move(id), event);
+    cr = Cr::create(ia(), id, event);
   } catch (const std::bad_alloc&) {
     if (provider_made) (void)Ep::free(*ep);
     throw;
