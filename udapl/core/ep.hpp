@@ -235,6 +235,8 @@ class Ep : public Object {
   void break_connection();
   bool drained() const;
   void start_disconnect();
+  // That the connection ends. False when the id had to go for it: then nothing more is heard of this connection.
+  bool tell_peer();
   void set_deadline(int64_t deadline_ns);
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;

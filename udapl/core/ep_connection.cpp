@@ -163,8 +163,7 @@ Result<> Ep::disconnect(bool abrupt) {
   }
   if (abrupt) {
     fail_qp();
-    rdma_disconnect(id_.get());
-    ia().counters().add(IaCounter::kDreqTx);
+    tell_peer();
     end_connection(EventKind::kDisconnected);
     return {};
   }
@@ -191,9 +190,18 @@ bool Ep::drained() const {
 
 void Ep::start_disconnect() {
   draining_.store(false, std::memory_order_release);
-  rdma_disconnect(id_.get());
+  if (tell_peer()) {
+    set_deadline(now_ns() + kReplyLimitNs);
+  } else {
+    end_connection(EventKind::kDisconnected);  // no reply will come
+  }
+}
+
+bool Ep::tell_peer() {
   ia().counters().add(IaCounter::kDreqTx);
-  set_deadline(now_ns() + kReplyLimitNs);
+  if (rdma_disconnect(id_.get()) == 0) return true;
+  id_.reset();
+  return false;
 }
 
 void Ep::set_deadline(int64_t deadline_ns) {
@@ -365,7 +373,7 @@ void Ep::on_device_event(ibv_event_type type) {
 }
 
 void Ep::break_connection() {
-  rdma_disconnect(id_.get());
+  tell_peer();
   end_connection(EventKind::kBroken);
 }
 
