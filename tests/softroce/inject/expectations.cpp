@@ -31,6 +31,12 @@ constexpr Row kRows[] = {
     {"realloc", ENOMEM, nullptr, MEMORY},
     // No EP or CR can be made for a request: it is dropped, which its sender sees.
     {"malloc", ENOMEM, THREAD, "event NON_PEER_REJECTED"},
+    // A provider that could not make its tables registers nothing, and dat_provider_init cannot say why.
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, MEMORY},
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED"},
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "success"},  // the C++ runtime's reserve for exceptions
+    // dat.conf, which is read again at the next call.
+    {"open", EMFILE, "dat_registry_list_providers", MEMORY},
     {"eventfd", EMFILE, nullptr, DEVICE},
     {"eventfd", ENOMEM, nullptr, MEMORY},
     {"epoll_create1", EMFILE, nullptr, DEVICE},

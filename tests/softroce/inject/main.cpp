@@ -11,11 +11,15 @@
 //   --full      with every error that calls.def has for a call, instead of the first
 //   --report    also says what was seen where all was well
 #include <dirent.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
@@ -73,6 +77,42 @@ struct Inventory {
   }
 };
 
+// A place that is told apart in every process.
+struct SharedPlace {
+  inject_call call;
+  uint32_t path;
+  bool operator<(const SharedPlace& other) const { return std::pair(call, path) < std::pair(other.call, other.path); }
+};
+
+// What the processes tell each other.
+struct Shared {
+  size_t learned;  // places that the first use of the library comes to
+  SharedPlace places[2048];
+  size_t seen;  // and those that have been failed
+  SharedPlace seen_places[4096];
+  bool fired;
+  char where[64];
+  char outcome[256];
+  char problem[512];
+};
+
+Shared& shared() {
+  static Shared& area =
+      *static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  return area;
+}
+
+// Runs the function in a process of its own; its exit code, or 128 and the signal that ended it.
+template <class Function>
+int in_child(Function function) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) std::exit(function());  // which lets a leak checker look
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 void play(const Scenario& scenario, Run& run) {
   try {
     scenario.play(run);
@@ -99,6 +139,7 @@ class Campaign {
       if (options_.scenario.empty() || options_.scenario == each->name) run_scenario(*each);
     }
     if (options_.only.empty() && options_.scenario.empty()) check_reached();
+    for (const auto& [call, path] : seen_) shared().seen_places[shared().seen++] = {call, path};
     std::printf("%d failures injected, %d places not reached again, %d problems\n", injected_, missed_, problems_);
     return problems_ == 0 ? 0 : 1;
   }
@@ -213,6 +254,78 @@ class Campaign {
   int problems_ = 0;
 };
 
+// The first use of the library: reading dat.conf, making tables. Each failure is a process's first.
+class FirstUse {
+ public:
+  static int learn() {
+    inject_watch();
+    Run run;
+    play(kScenarios[0], run);
+    for (size_t i = 0; i < inject_places(); ++i) {
+      const inject_place place = inject_place_at(i);
+      shared().places[shared().learned++] = {place.call, place.path};
+    }
+    return run.problem().empty() ? 0 : 1;
+  }
+
+  static int fail(const SharedPlace& place, int error) {
+    inject_arm(place.call, place.path, error);
+    Run run;
+    play(kScenarios[0], run);
+    shared().fired = inject_fired() != kNotFired;
+    std::snprintf(shared().where, sizeof shared().where, "%s", run.where().c_str());
+    std::snprintf(shared().outcome, sizeof shared().outcome, "%s", run.outcome().c_str());
+    std::snprintf(shared().problem, sizeof shared().problem, "%s", run.problem().c_str());
+    return 0;
+  }
+
+  // The number of problems.
+  static int run(const Options& options) {
+    const std::set<SharedPlace> seen(shared().seen_places, shared().seen_places + shared().seen);
+    int injected = 0;
+    int problems = 0;
+    for (size_t i = 0; i < shared().learned; ++i) {
+      const SharedPlace place = shared().places[i];
+      const char* call = inject_name(place.call);
+      const int error = inject_errors(place.call)[0];
+      if (!error || seen.contains(place) || (!options.only.empty() && options.only != call)) continue;
+      const int code = in_child([&] { return fail(place, error); });
+      if (code == 0 && !shared().fired && !*shared().problem) continue;
+      ++injected;
+      const std::string where = *shared().where ? shared().where : "a thread";
+      std::string wrong;
+      if (code != 0) {
+        wrong = "exit code " + std::to_string(code);
+      } else if (*shared().problem) {
+        wrong = std::string(shared().outcome) + ", then " + shared().problem;
+      } else if (!is_expected(call, error, where + FIRST_USE, shared().outcome) &&
+                 !is_expected(call, error, where, shared().outcome)) {
+        wrong = std::string(shared().outcome) + " instead of " + expected_outcomes(call, error, where);
+      } else if (options.report) {
+        std::printf("  %s %s in %s: %s\n", call, strerrorname_np(error), where.c_str(), shared().outcome);
+      }
+      if (wrong.empty()) continue;
+      std::printf("first use: %s %s in %s: %s\n", call, strerrorname_np(error), where.c_str(), wrong.c_str());
+      ++problems;
+    }
+    std::printf("first use      %4d failures, %d problems\n", injected, problems);
+    return problems;
+  }
+};
+
+int run_all(const Options& options) {
+  const bool first_use = options.scenario.empty() || options.scenario == "first use";
+  shared().learned = 0;  // before there are children
+  if (first_use && (in_child([] { return FirstUse::learn(); }) != 0 || shared().learned == 0)) {
+    std::printf("first use: something is wrong without a failure\n");
+    return 1;
+  }
+  const int code = in_child([&] { return Campaign(options).run(); });
+  if (code > 1) std::printf("ended with %d\n", code);
+  const int problems = first_use ? FirstUse::run(options) : 0;
+  return code == 0 && problems == 0 ? 0 : 1;
+}
+
 }  // namespace
 }  // namespace dapple::inject
 
@@ -233,5 +346,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return dapple::inject::Campaign(options).run();
+  return dapple::inject::run_all(options);
 }

@@ -93,6 +93,9 @@ void play_service_points(Run& run);
 void play_windows(Run& run);
 void play_shared_queue(Run& run);
 
+// After the name of a function in which something failed as the process used the library for the first time.
+#define FIRST_USE ", first use"
+
 // What a consumer may see when that call fails with that error there, in words; empty if nothing says.
 std::string expected_outcomes(const char* call, int error, const std::string& where);
 bool is_expected(const char* call, int error, const std::string& where, const std::string& outcome);
