@@ -15,6 +15,7 @@ namespace {
 #define DEVICE "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE"
 #define THREAD "a thread"
 #define BROKEN_CQ "dat_evd_wait: DAT_INTERNAL_ERROR"
+#define BROKEN_CQ_DEQUEUED "dat_evd_dequeue: DAT_INTERNAL_ERROR"
 
 constexpr int kAny = 0;
 
@@ -122,16 +123,16 @@ constexpr Row kRows[] = {
     // A CQ that cannot be polled or armed is broken for good, and its EVD says so to who waits next, or never if it
     // goes.
     {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ},
+    {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_poll_cq", EIO, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
     {"ibv_poll_cq", EIO, "dat_evd_wait", "success"},
-    {"ibv_poll_cq", EIO, "dat_cno_wait", "dat_evd_dequeue: DAT_INTERNAL_ERROR"},
     {"ibv_poll_cq", EIO, "dat_ep_disconnect", "success"},
     {"ibv_poll_cq", EIO, "dat_ep_free", "success"},
     {"ibv_poll_cq", EIO, "dat_ep_reset", "success"},
     {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ},
+    {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "success"},
-    {"ibv_req_notify_cq", ENOMEM, "dat_cno_wait", "dat_evd_dequeue: DAT_INTERNAL_ERROR"},
     // The channel stays readable, so the notification is taken at the next look.
     {"ibv_get_cq_event", EIO, nullptr, "success"},
     // A device whose events cannot be read is gone; short of memory, they are read at the next look.
