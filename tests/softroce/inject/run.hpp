@@ -12,7 +12,7 @@
 
 namespace dapple::inject {
 
-inline constexpr DAT_TIMEOUT kWaitUs = 10'000'000;  // for what must come
+inline constexpr DAT_TIMEOUT kWaitUs = 60'000'000;  // for what must come, in an emulated machine too
 inline constexpr size_t kMemorySize = 65536;        // bytes
 
 // Thrown to leave a scenario that cannot go on.
