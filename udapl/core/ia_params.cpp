@@ -15,12 +15,10 @@
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/read_file.hpp"
+#include "udapl/ports/rdma_ports.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr const char* kInfiniband = "/sys/class/infiniband/";
 
 sockaddr_storage copy(const sockaddr* address) {
   sockaddr_storage storage{};
@@ -70,12 +68,10 @@ std::string_view next_word(std::string_view& text) {
 }
 
 // The network device behind a port of an RDMA device; empty if there is none.
-Result<std::string> netdev_of_port(const std::string& device, uint32_t port) {
-  const std::string path = kInfiniband + device + "/ports/" + std::to_string(port) + "/gid_attrs/ndevs/0";
-  const auto text = read_file(path.c_str());
-  if (!text) return is_shortage(text.error()) ? Result<std::string>(fail_errno(text.error())) : std::string();
-  std::string_view rest = *text;
-  return std::string(next_word(rest));
+Result<std::string> netdev_of_port(const std::string& device, uint32_t number) {
+  for (const RdmaPort& port : rdma_ports())
+    if (port.device == device && port.number == number) return port.netdev;
+  return std::string();
 }
 
 }  // namespace

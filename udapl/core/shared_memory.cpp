@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "udapl/core/read_file.hpp"
+#include "udapl/ports/read_file.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -74,9 +74,11 @@ void SharedCookies::release(const SharedCookie& cookie) {
 }
 
 Result<SharedCookieHold> SharedCookieHold::take(const SharedCookie& cookie, uint64_t address, uint64_t length) {
-  const auto maps = read_file("/proc/self/maps");
-  if (!maps) return is_shortage(maps.error()) ? fail_errno(maps.error()) : fail(Type::kInvalidState);
-  const auto mapping = find_shared_mapping(*maps, address, length);
+  std::string maps;
+  if (const int error = read_file("/proc/self/maps", maps)) {
+    return is_shortage(error) ? fail_errno(error) : fail(Type::kInvalidState);
+  }
+  const auto mapping = find_shared_mapping(maps, address, length);
   if (!mapping) return fail(Type::kInvalidState);
   if (auto acquired = SharedCookies::instance().acquire(cookie, *mapping); !acquired) {
     return tl::unexpected(acquired.error());

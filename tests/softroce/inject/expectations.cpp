@@ -49,7 +49,9 @@ constexpr Row kRows[] = {
     {"pthread_create", EAGAIN, "dat_ia_open", "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_TEP"},
     {"pthread_create", EAGAIN, nullptr, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_ERROR_HANDLER"},
     {"open", EMFILE, nullptr, DEVICE},
-    {"open", EMFILE, "dat_ia_open", DEVICE},
+    // Looking for ports.
+    {"open", EMFILE, "dat_ia_open", MEMORY},
+    {"open", EMFILE, "dat_registry_providers_related", MEMORY},
     // What a file would say about the device's coherence is not known then, which is no error.
     {"open", EMFILE, "dat_ia_open", "success"},
     {"fcntl", EIO, nullptr, "DAT_INTERNAL_ERROR"},
