@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "udapl/core/ep.hpp"
@@ -21,20 +20,19 @@ constexpr uint32_t kRejectHeader = 2U << 24 | 0U << 16 | 1U << 8 | 0U;
 
 }  // namespace
 
-Cr::Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event)
+Cr::Cr(Ia& ia, const rdma_cm_id& id, const verbs::CmEvent& event)
     : Object(ia.tables().live, kKind, &ia),
-      id_(std::move(id)),
-      datagrams_(id_->ps == RDMA_PS_UDP),
+      datagrams_(id.ps == RDMA_PS_UDP),
       responder_resources_(event.responder_resources),
       initiator_depth_(event.initiator_depth),
       private_data_size_(event.private_data_size),
-      private_data_(event.private_data) {
-  id_->context = static_cast<Object*>(this);
-}
+      private_data_(event.private_data) {}
 
-Cr* Cr::create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event) {
-  Cr* cr = arena<Cr>().create(ia, std::move(id), event);
+Cr* Cr::create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event) {
+  Cr* cr = arena<Cr>().create(ia, *id, event);
   ia.adopt(*cr);
+  cr->id_ = std::move(id);
+  cr->id_->context = static_cast<Object*>(cr);
   return cr;
 }
 
@@ -120,14 +118,9 @@ Result<> Cr::hand_off(uint64_t conn_qual) {
   event.initiator_depth = initiator_depth_;
   event.private_data_size = static_cast<uint8_t>(private_data_size_);
   event.private_data = private_data_;
-  try {
-    if (auto taken = target->take(id_, event); !taken) {
-      id_->context = static_cast<Object*>(this);
-      return taken;
-    }
-  } catch (const std::bad_alloc&) {
-    if (!id_) (void)free(*this);  // it went with what could not be made
-    throw;
+  if (auto taken = target->take(id_, event); !taken) {
+    id_->context = static_cast<Object*>(this);
+    return taken;
   }
   return free(*this);
 }

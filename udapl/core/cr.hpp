@@ -24,7 +24,8 @@ class Cr : public Object {
   static constexpr Kind kKind = Kind::kCr;
   static constexpr size_t kMaxRejectData = 144;  // bytes: the IBTA's 148 less the header that marks a consumer's reject
 
-  static Cr* create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  // Takes the id over. Throws std::bad_alloc with the id where it was.
+  static Cr* create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event);
   // Drops the request; the peer sees a rejection that is not the consumer's. An EP that came with it is given back.
   static Result<> free(Cr& cr);
 
@@ -54,7 +55,7 @@ class Cr : public Object {
 
  private:
   friend class Arena<Cr>;
-  Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  Cr(Ia& ia, const rdma_cm_id& id, const verbs::CmEvent& event);
   void give_back_ep();
   int reject_connection(std::span<const uint8_t> private_data);
   int reject_datagrams(std::span<const uint8_t> private_data);

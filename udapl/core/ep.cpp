@@ -3,6 +3,7 @@
 #include "udapl/core/ep.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
@@ -153,21 +154,23 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
 void Ep::fail_qp() {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
-  ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);  // in ERR already, or about to be destroyed: nothing to say
+  // Tried again, because nothing else flushes what is posted; what fails twice is in no state to be told.
+  if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
 Result<> Ep::free(Ep& ep) {
   Ia& ia = ep.ia();
   auto& manager = ConnectionManager::instance();
-  if (ep.request_) ep.request_->forget_ep();
+  if (ep.request_) std::exchange(ep.request_, nullptr)->forget_ep();
   ep.set_reservation(nullptr);
   ep.set_deadline(kNever);
   ep.set_state(EpState::kDisconnected);
   if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
   ep.id_.reset();
+  manager.forget(ep);
   const uint32_t qp_num = ep.qp_ ? ep.qp_->qp_num : 0;
   if (ep.qp_) ep.fail_qp();
-  ia.windows().forget(ep);
+  if (int error = ia.windows().forget(ep)) return fail_errno(error);
   if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
@@ -198,8 +201,9 @@ Result<> Ep::reset() {
   if (!fresh) return tl::unexpected(fresh.error());
   const uint32_t old_num = qp_->qp_num;
   if (srq_) srq_->add((*fresh)->qp_num, *this);
-  ia().windows().forget(*this);
-  if (int error = verbs::destroy(qp_)) {
+  int error = ia().windows().forget(*this);
+  if (!error) error = verbs::destroy(qp_);
+  if (error) {
     if (srq_) srq_->remove((*fresh)->qp_num);
     return fail_errno(error);
   }

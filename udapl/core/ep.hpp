@@ -273,6 +273,8 @@ class Ep : public Object {
   void break_connection();
   bool drained() const;
   void start_disconnect();
+  // That the connection ends. False when the id had to go for it: then nothing more is heard of this connection.
+  bool tell_peer();
   void set_deadline(int64_t deadline_ns);
   Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                              std::span<const uint8_t> private_data);

@@ -180,8 +180,7 @@ Result<> Ep::disconnect(bool abrupt) {
   }
   if (abrupt) {
     fail_qp();
-    rdma_disconnect(id_.get());
-    ia().counters().add(IaCounter::kDreqTx);
+    tell_peer();
     end_connection(EventKind::kDisconnected);
     return {};
   }
@@ -208,9 +207,18 @@ bool Ep::drained() const {
 
 void Ep::start_disconnect() {
   draining_.store(false, std::memory_order_release);
-  rdma_disconnect(id_.get());
+  if (tell_peer()) {
+    set_deadline(now_ns() + kReplyLimitNs);
+  } else {
+    end_connection(EventKind::kDisconnected);  // no reply will come
+  }
+}
+
+bool Ep::tell_peer() {
   ia().counters().add(IaCounter::kDreqTx);
-  set_deadline(now_ns() + kReplyLimitNs);
+  if (rdma_disconnect(id_.get()) == 0) return true;
+  id_.reset();
+  return false;
 }
 
 void Ep::set_deadline(int64_t deadline_ns) {
@@ -394,7 +402,7 @@ bool Ep::is_up() const {
 }
 
 void Ep::break_connection() {
-  if (id_) rdma_disconnect(id_.get());
+  if (id_) tell_peer();
   end_connection(EventKind::kBroken);
 }
 

@@ -72,7 +72,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   ibv_recv_wr* bad = nullptr;
   given_to_device(&cookie);
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
-    return fail_errno(error);
+    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
   // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and

@@ -124,13 +124,18 @@ Result<> Evd::free(Evd& evd) {
   if (evd.in_use()) return fail(Type::kInvalidState, Subtype::kEvdInUse);
   if (evd.has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   Ia& ia = evd.ia();
-  evd.leave_cno();
   if (evd.cq_) {
+    const bool enabled = evd.enabled();
+    (void)evd.set_enabled(false);  // the CNO must not look at the CQ meanwhile
     // A CQ waits for its notifications to be acknowledged.
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
     evd.unacknowledged_ = 0;
-    if (int error = verbs::destroy(evd.cq_)) return fail_errno(error);
+    if (int error = verbs::destroy(evd.cq_)) {
+      (void)evd.set_enabled(enabled);
+      return fail_errno(error);
+    }
   }
+  evd.leave_cno();
   // Nobody else knows of a request that was not dequeued.
   for (Event event; evd.software_.pop(event);) {
     if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)

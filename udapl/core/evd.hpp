@@ -140,7 +140,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  bool cq_broken_ = false;
+  std::atomic<bool> cq_broken_ = false;  // it cannot be polled or armed; every call that would says INTERNAL_ERROR
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.
   UniqueFd wake_fd_;

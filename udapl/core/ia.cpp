@@ -4,8 +4,11 @@
 
 #include <pthread.h>
 
+#include <cassert>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 #include "udapl/core/cno.hpp"
@@ -23,10 +26,14 @@
 namespace dapple::dat {
 
 std::mutex& control_mutex() {
-  static std::mutex& instance = []() -> std::mutex& {
-    // A child of fork() must not find it held by a thread that it does not have.
-    pthread_atfork([] { control_mutex().lock(); }, [] { control_mutex().unlock(); }, [] { control_mutex().unlock(); });
-    return *new std::mutex;  // outlives static destruction: our thread may still run then
+  static constinit std::mutex instance;
+  static_assert(std::is_trivially_destructible_v<std::mutex>);  // it outlives our thread, which may end last
+  // A child of fork() must not find it held by a thread that it does not have.
+  [[maybe_unused]] static const bool watches_forks = [] {
+    if (pthread_atfork([] { instance.lock(); }, [] { instance.unlock(); }, [] { instance.unlock(); })) {
+      throw std::bad_alloc();
+    }
+    return true;
   }();
   return instance;
 }
@@ -82,7 +89,9 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   auto& manager = ConnectionManager::instance();
   id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);
-  if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) || !id_->verbs) {
+  const bool bound = rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) == 0;
+  if (!bound && is_shortage(errno)) return fail_errno(errno);
+  if (!bound || !id_->verbs) {
     log_error(
         "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and scripts/softroce runs a program "
         "beside "
@@ -268,18 +277,28 @@ ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
 
 // In the order of dependence, so that no free can find its object in use.
 void Ia::destroy_objects(Notifier::Threads& agents) {
-  const auto destroy_all = [](auto& set) {
+  const auto abandon = []<class T>([[maybe_unused]] T& object) {
+    if constexpr (std::is_same_v<T, ServicePoint>) {
+      assert(false && "freeing a service point cannot fail");
+    } else {
+      arena<T>().abandon(&object, object.ia().tables().dead);
+    }
+  };
+  const auto destroy_all = [&](auto& set) {
     using Pointer = typename std::remove_reference_t<decltype(set)>::value_type;
     while (!set.empty()) {
       Pointer object = *set.begin();
-      if (auto freed = std::remove_pointer_t<Pointer>::free(*object); !freed) {
-        log_error("an object of a closing IA could not be freed");
-        set.erase(object);
-      }
+      using Class = std::remove_pointer_t<Pointer>;
+      // Tried again, because nobody will have the handle after this.
+      if (Class::free(*object) || Class::free(*object)) continue;
+      log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
+      set.erase(object);
+      abandon(*object);
     }
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
+  if (verbs::destroy(idle_cq_)) (void)verbs::destroy(idle_cq_);
   destroy_all(srqs_);
   destroy_all(service_points_);
   destroy_all(rmrs_);
@@ -294,7 +313,9 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
   while (!cnos_.empty()) {
     Cno* cno = *cnos_.begin();
-    if (!Cno::free(*cno, true, agents)) cnos_.erase(cno);
+    if (Cno::free(*cno, true, agents)) continue;
+    cnos_.erase(cno);
+    abandon(*cno);
   }
 }
 

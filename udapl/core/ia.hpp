@@ -125,7 +125,7 @@ class Ia : public Object {
   void disown(Object& object);
 
   // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
-  bool is_on_device_of(const std::string& params);
+  Result<bool> is_on_device_of(const std::string& params);
 
   // From the first datagram endpoint on, public service points take requests for datagrams too. The caller holds the
   // control mutex.

@@ -79,7 +79,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   const int access = to_access(request.privileges);
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
-  if (!mr && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+  if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
     // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
     bindable = false;
     mr = register_memory(pz, request, access);

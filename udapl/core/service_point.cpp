@@ -56,6 +56,7 @@ Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space,
       verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this), space);
   if (!listener) return fail_errno(errno);
   if (rdma_bind_addr(listener.get(), const_cast<sockaddr*>(address)) || rdma_listen(listener.get(), kBacklog)) {
+    if (is_shortage(errno)) return fail_errno(errno);
     return fail(errno == EADDRINUSE ? Type::kConnQualInUse : Type::kConnQualUnavailable);
   }
   id = std::move(listener);
@@ -114,7 +115,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   const bool provider_made = ep && kind() == Kind::kPsp;
   Cr* cr = nullptr;
   try {
-    cr = Cr::create(ia(), std::move(id), event);
+    cr = Cr::create(ia(), id, event);
   } catch (const std::bad_alloc&) {
     if (provider_made) (void)Ep::free(*ep);
     throw;
