@@ -77,6 +77,11 @@ class Counters {
     add_at(static_cast<size_t>(name), 1);
     add_at(static_cast<size_t>(name) + 1, bytes);
   }
+  // As if add_with_bytes() had not been.
+  void take_back(Name name, uint64_t bytes) {
+    add_at(static_cast<size_t>(name), -uint64_t{1});
+    add_at(static_cast<size_t>(name) + 1, -bytes);
+  }
   uint64_t at(size_t index) const { return values_[index].load(std::memory_order_relaxed); }
   void reset(size_t index) { values_[index].store(0, std::memory_order_relaxed); }
   static constexpr size_t size() { return Size; }

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "ibverbs-glue/rdma_cm.hpp"
@@ -179,9 +180,29 @@ class Ep : public Object {
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
+  // The same for what is usual: default flags, a connected EP, no lock and no caches to maintain. Anything else,
+  // whatever is wrong included, is kNotPlain, and nothing has happened; then the functions above tell. 0 when it is
+  // posted, otherwise an errno value of the device's, which a refused request makes an error by refused(). Inline, in ep_post_plain.hpp.
+  static constexpr int kNotPlain = std::numeric_limits<int>::min();
+  template <DtoOperation kOperation>
+  int post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
+                         uint32_t flags);
+  int post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
+  static tl::unexpected<Error> refused(int error);
+
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
+  // The same for one with a plain cookie that has succeeded.
+  void plain_completed(const Cookie& cookie) {
+    ring_of(cookie).finish_delivering(cookie);
+    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+      ConnectionManager::instance().notify(*this);
+  }
+  void plain_delivered(const Cookie& cookie) {
+    CookieRing& ring = ring_of(cookie);
+    ring.retire_to(ring.deliver(cookie));
+  }
 
   ConnectionManager::Client& client() { return client_; }
 
@@ -204,6 +225,7 @@ class Ep : public Object {
   Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
+  void flush_receives();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
@@ -213,6 +235,7 @@ class Ep : public Object {
   Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
                        DtoOperation operation, uint32_t flags);
   Result<> check_can_request() const;
+  bool may_be_plain(uint32_t flags) const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
@@ -249,6 +272,13 @@ class Ep : public Object {
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
+
+  // What post_plain_*() ask first: posting takes a lock, or caches must be maintained; or there is a shared queue.
+  const bool unusual_;
+  const bool unusual_recv_;
+  // Prepared for post_plain_*(), which change what they must.
+  ibv_send_wr plain_request_{};
+  ibv_recv_wr plain_recv_{};
 
   CookieRing requests_;
   CookieRing receives_;

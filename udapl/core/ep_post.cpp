@@ -8,19 +8,13 @@
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/ep.hpp"
+#include "udapl/core/ep_post_plain.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
-
-// Bytes of all segments together.
-uint64_t total_length(std::span<const ibv_sge> segments) {
-  uint64_t total = 0;
-  for (const ibv_sge& segment : segments) total += segment.length;  // at most 2^31 segments of under 2^32 bytes
-  return total;
-}
 
 void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
   switch (operation) {
@@ -43,7 +37,22 @@ bool device_writes(DtoOperation operation) {
          operation == DtoOperation::kCompareAndSwap;
 }
 
+// The requests whose completions are reported alike.
+bool is_plain(DtoOperation operation) {
+  return operation == DtoOperation::kSend || operation == DtoOperation::kRdmaWrite ||
+         operation == DtoOperation::kRdmaRead;
+}
+
 }  // namespace
+
+tl::unexpected<Error> Ep::refused(int error) {
+  return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+}
+
+// Whether a request with these flags may have a plain cookie.
+bool Ep::may_be_plain(uint32_t flags) const {
+  return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches();
+}
 
 Result<> Ep::check_can_request() const {
   const EpState now = state();
@@ -71,6 +80,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
+  cookie.plain = may_be_plain(flags);
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
 
   ibv_recv_wr wr{};
@@ -82,11 +92,15 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
     return fail_errno(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
-  // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
-  // looks at its queue when the queue pair is put into the error state it is in already.
   if (state() == EpState::kDisconnected) [[unlikely]]
-    fail_qp();
+    flush_receives();
   return {};
+}
+
+// uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device is not told of a receive, and
+// looks at its queue when the queue pair is put into the error state it is in already.
+void Ep::flush_receives() {
+  fail_qp();
 }
 
 Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
@@ -163,6 +177,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
+  cookie.plain = is_plain(operation) && may_be_plain(flags);
 
   const bool reads = device_writes(operation);
   // Every so often a suppressed request is signalled after all, or its slot would never come back.
@@ -186,9 +201,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (int error = submit(wr)) [[unlikely]] {
-    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
-  }
+  if (int error = submit(wr)) [[unlikely]]
+    return refused(error);
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
   count_request(counters_, operation, length);

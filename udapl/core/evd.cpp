@@ -12,13 +12,12 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
+#include "udapl/core/evd_take.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr uint32_t kBatch = 16;  // completions taken off a CQ at a time
 
 DtoStatus to_dto_status(ibv_wc_status status) {
   switch (status) {
@@ -52,15 +51,17 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
-// Whether a receive tells that its Send has invalidated a window of ours.
-bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+// What says in a receive's flags that its Send has invalidated a window of ours.
+unsigned int invalidation_flags(const Ia& ia) {
   constexpr unsigned int kKernelsBit = 1U << 2;
-  unsigned int flags = IBV_WC_WITH_INV;
-  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
   // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
   // nothing.
-  if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
-  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & flags);
+  return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
+}
+
+bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & invalidation_flags(cookie.ep->ia()));
 }
 
 }  // namespace
@@ -69,6 +70,7 @@ Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
     : Object(ia.tables().live, kKind, &ia),
       qlen_(qlen),
       streams_(streams),
+      unusual_wc_flags_(IBV_WC_WITH_IMM | invalidation_flags(ia)),
       software_(qlen),
       data_mutex_(ia.thread_safe()),
       spin_ns_(0) {}
@@ -159,10 +161,7 @@ Result<> Evd::post_software(void* pointer) {
 }
 
 Result<> Evd::dequeue(Event& out) {
-  if (has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  std::lock_guard guard(data_mutex_);
-  if (pop(out)) return {};
-  return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
+  return dequeue_to(EventSink{*this, out});
 }
 
 bool Evd::pop(Event& out) {
@@ -174,37 +173,19 @@ bool Evd::pop(Event& out) {
   return false;
 }
 
-// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
-// is pending is what the consumer will see.
 bool Evd::refill() {
-  if (!cq_ || cq_broken_) return false;
-  for (;;) {
-    const uint32_t at = pending_head_ & pending_mask_;
-    const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
-    const int capacity = static_cast<int>(std::min(kBatch, room));
-    if (capacity == 0) return false;
-    const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
-    if (count < 0) cq_broken_ = true;
-    if (count <= 0) return false;
-    uint32_t kept = 0;
-    for (int i = 0; i < count; ++i) {
-      const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
-      auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
-      if (cookie.srq) [[unlikely]]
-        cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
-      const bool delivers =
-          (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
-      if (invalidates(completion, cookie)) [[unlikely]]
-        ia().windows().invalidated(completion.invalidated_rkey);
-      cookie.ep->completed(cookie, completion.status, delivers);
-      if (!delivers) continue;
-      if (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS) ++signals_;
-      if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
-      ++kept;
-    }
-    pending_head_ += kept;
-    if (kept) return true;
-  }
+  return refill_inline();
+}
+
+bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
+  cookie.plain = false;                                              // so that deliver() looks at all of it
+  if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
+  const bool delivers =
+      (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
+  if (invalidates(completion, cookie)) ia().windows().invalidated(completion.invalidated_rkey);
+  cookie.ep->completed(cookie, completion.status, delivers);
+  if (delivers && (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS)) ++signals_;
+  return delivers;
 }
 
 void Evd::deliver(const ibv_wc& completion, Event& out) {

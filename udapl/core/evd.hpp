@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
@@ -25,6 +26,7 @@ namespace dapple::dat {
 
 class Cno;
 class Ep;
+struct Cookie;
 
 // DAT_EVD_FLAGS.
 enum EvdStream : uint32_t {
@@ -43,6 +45,7 @@ class Evd : public Object {
  public:
   static constexpr Kind kKind = Kind::kEvd;
   static constexpr uint32_t kInfinite = ~0U;  // microseconds
+  static constexpr uint32_t kBatch = 16;      // completions taken off a CQ at a time
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
@@ -61,9 +64,17 @@ class Evd : public Object {
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
+  // A face takes an event by sink(event), or by sink.completion(cookie, length) when it is a DTO with a plain cookie
+  // that has succeeded: with no Event in between. Inline, in evd_take.hpp.
+  //
   // QUEUE_EMPTY when there is none.
-  Result<> dequeue(Event& out);
+  template <class Sink>
+  Result<> dequeue_to(Sink sink);
   // timeout in microseconds. more: events left after this one, also on TIMEOUT_EXPIRED.
+  template <class Sink>
+  Result<> wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink, uint32_t& more);
+  // The same two, as an Event.
+  Result<> dequeue(Event& out);
   Result<> wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
 
   // INVALID_STATE when more events wait than would fit, or the CQ cannot be shrunk to so few entries. Traffic may flow.
@@ -114,9 +125,22 @@ class Evd : public Object {
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
   bool pop(Event& out);
+  template <class Sink>
+  bool pop_to(Sink sink);
+  template <class Sink>
+  bool pop_unusual(Sink sink);
   bool refill();
+  bool refill_inline();
+  bool accept(ibv_wc& completion);
+  bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void deliver(const ibv_wc& completion, Event& out);
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
+  // looked_at: what signals_ was when the caller has looked in vain, if it has.
+  template <class Sink>
+  Result<> wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Sink sink,
+                       uint32_t& more);
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Event& out,
+                           uint32_t& more);
+  void leave_wait(uint32_t more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
@@ -135,6 +159,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
+  const unsigned int unusual_wc_flags_;  // of a receive that is more than that
   bool cq_broken_ = false;
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.

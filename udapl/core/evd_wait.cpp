@@ -12,6 +12,7 @@
 
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
+#include "udapl/core/evd_take.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -28,41 +29,31 @@ bool spinning_helps() {
 }  // namespace
 
 Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
-  more = 0;
-  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
-  if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-  Waiter nobody = Waiter::kNone;
-  if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
-    return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  }
-  auto result = wait_for_events(timeout_us, threshold, out, more);
-  if (cno_.load(std::memory_order_seq_cst)) [[unlikely]] {
-    // What comes from now on is the CNO's to tell.
-    waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
-    resume_cno(more);
-  }
-  waiter_.store(Waiter::kNone, std::memory_order_release);
-  return result;
+  return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Event& out,
+                              uint32_t& more) {
   const int64_t start = now_ns();
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
+  const int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
+  int64_t now = start;
   bool slept = false;
-  bool looked = false;     // what is there when the call begins counts, whether it may wake somebody or not
+  bool looked =
+      looked_at.has_value();  // what is there when the call begins counts, whether it may wake somebody or not
+  bool look = !looked;
   bool last_look = false;  // and so does what is there when time is up
-  uint32_t signals = 0;
-  for (;;) {
+  uint32_t signals = looked_at.value_or(0);
+  for (;; now = now_ns()) {
     // First, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     {
       std::lock_guard guard(data_mutex_);
       if (!looked) signals = signals_;
       const auto satisfied = [&] { return available() >= threshold && (!looked || last_look || heard(signals)); };
-      while (!satisfied() && refill()) {
+      while (look && !satisfied() && refill()) {
       }
-      if (satisfied() && pop(out)) {
+      if (look && satisfied() && pop(out)) {
         more = available();
         // Spinning paid when it saw the event; otherwise try less of it next time.
         spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
@@ -70,10 +61,9 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& ou
       }
       more = available();
       if (cq_broken_) return fail(Type::kInternalError);
-      looked = true;
+      looked = look = true;
     }
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-    const int64_t now = now_ns();
     if (now >= deadline) {
       if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
       continue;
@@ -92,13 +82,11 @@ bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
   if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
-  const uint32_t before = pending_head_;
   if (request_notification()) {
     cq_broken_ = true;
     return true;
   }
-  refill();
-  return pending_head_ != before || cq_broken_;
+  return refill() || cq_broken_;
 }
 
 Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
