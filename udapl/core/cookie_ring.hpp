@@ -32,13 +32,23 @@ struct Cookie {
     Rmr* window;      // of kBind
   };
   Ep* ep;             // of a receive on a shared queue: known once it has completed
-  Srq* srq;           // null: the request is in the ring of its EP
+  Srq* srq;           // null, always: the request is in the ring of its EP
   uint32_t sequence;  // position in the ring's endless count
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer
   bool unsignalled;  // a success wakes nobody
   bool plain;        // once it has succeeded, there is nothing to do but to report it, and to let the cookie go
   uint16_t num_segments;
+
+  void set_plain(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
+    user_cookie = users;
+    length = bytes;
+    ep = &of;
+    operation = what;
+    suppressed = false;
+    unsignalled = false;
+    plain = true;
+  }
 };
 
 class CookieRing {
@@ -62,6 +72,16 @@ class CookieRing {
     return cookie;
   }
   void push() { head_.store(head() + 1, std::memory_order_relaxed); }
+  // next() and push() at once; null when full.
+  Cookie* claim() {
+    const uint32_t sequence = head();
+    if (sequence - tail() >= capacity_) [[unlikely]]
+      return nullptr;
+    Cookie* cookie = &cookies_[sequence & mask_];
+    cookie->sequence = sequence;
+    head_.store(sequence + 1, std::memory_order_relaxed);
+    return cookie;
+  }
   // Takes the last push() back.
   void pop() { head_.store(head() - 1, std::memory_order_relaxed); }
   uint32_t head() const { return head_.load(std::memory_order_relaxed); }

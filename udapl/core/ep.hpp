@@ -12,7 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <span>
 
 #include "ibverbs-glue/rdma_cm.hpp"
@@ -180,14 +180,14 @@ class Ep : public Object {
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
-  // The same for what is usual: default flags, a connected EP, no lock and no caches to maintain. Anything else,
-  // whatever is wrong included, is kNotPlain, and nothing has happened; then the functions above tell. 0 when it is
-  // posted, otherwise an errno value of the device's, which a refused request makes an error by refused(). Inline, in ep_post_plain.hpp.
-  static constexpr int kNotPlain = std::numeric_limits<int>::min();
+  // The same for what is usual: default flags, a connected EP, no lock and no caches to maintain. For anything else,
+  // whatever is wrong included, there is no result and nothing has happened; then the functions above tell. 0: posted,
+  // otherwise the errno value of a device that has refused it. Inline, in ep_post_plain.hpp.
   template <DtoOperation kOperation>
-  int post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
-                         uint32_t flags);
-  int post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
+  std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
+                                        uint32_t flags);
+  std::optional<int> post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
+  // What an errno value of a refused request means.
   static tl::unexpected<Error> refused(int error);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
@@ -279,6 +279,8 @@ class Ep : public Object {
   // Prepared for post_plain_*(), which change what they must.
   ibv_send_wr plain_request_{};
   ibv_recv_wr plain_recv_{};
+  ibv_send_wr* refused_request_ = nullptr;
+  ibv_recv_wr* refused_recv_ = nullptr;
 
   CookieRing requests_;
   CookieRing receives_;

@@ -76,7 +76,6 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.user_cookie = user_cookie;
   cookie.length = length;
   cookie.ep = this;
-  cookie.srq = nullptr;
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
@@ -173,7 +172,6 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.length = length;
   if (window) cookie.window = window;
   cookie.ep = this;
-  cookie.srq = nullptr;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;

@@ -166,15 +166,29 @@ Result<> Evd::dequeue(Event& out) {
 
 bool Evd::pop(Event& out) {
   if (software_.count() && software_.pop(out)) return true;
-  if (pending_head_ != pending_tail_ || refill()) {
+  if (pending_head_ != pending_tail_ || refill_empty()) {
     deliver(pending_[pending_tail_++ & pending_mask_], out);
     return true;
   }
   return false;
 }
 
+// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
+// is pending is what the consumer will see.
 bool Evd::refill() {
-  return refill_inline();
+  if (!cq_ || cq_broken_) return false;
+  for (;;) {
+    const uint32_t at = pending_head_ & pending_mask_;
+    const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
+    const int capacity = static_cast<int>(std::min(kBatch, room));
+    if (capacity == 0) return false;
+    const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
+    if (count < 0) cq_broken_ = true;
+    if (count <= 0) return false;
+    const uint32_t kept = accept_all(&pending_[at], count);
+    pending_head_ += kept;
+    if (kept) return true;
+  }
 }
 
 bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {

@@ -129,8 +129,13 @@ class Evd : public Object {
   bool pop_to(Sink sink);
   template <class Sink>
   bool pop_unusual(Sink sink);
+  template <class Sink>
+  Result<> dequeue_locked(Sink sink);
+  template <class Sink>
+  Result<> dequeue_unlocked(Sink sink);
   bool refill();
-  bool refill_inline();
+  bool refill_empty();
+  uint32_t accept_all(ibv_wc* batch, int count);
   bool accept(ibv_wc& completion);
   bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void deliver(const ibv_wc& completion, Event& out);
@@ -138,8 +143,9 @@ class Evd : public Object {
   template <class Sink>
   Result<> wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Sink sink,
                        uint32_t& more);
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Event& out,
-                           uint32_t& more);
+  // take is pop_to() of a sink.
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                           bool (*take)(Evd&, void* sink), void* sink, uint32_t& more);
   void leave_wait(uint32_t more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);

@@ -38,38 +38,31 @@ struct EventSink {
   return true;
 }
 
-// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
-// is pending is what the consumer will see.
-[[gnu::always_inline]] inline bool Evd::refill_inline() {
-  if (!cq_ || cq_broken_) return false;
-  for (;;) {
-    uint32_t at = 0;
-    uint32_t room = kBatch;
-    if (pending_head_ == pending_tail_) {
-      // From the ring's start, where there is room for a whole batch.
-      pending_head_ = pending_tail_ = 0;
-    } else {
-      at = pending_head_ & pending_mask_;
-      room = std::min({kBatch, pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at});
-      if (room == 0) return false;
-    }
-    const int count = verbs::poll(cq_.get(), &pending_[at], static_cast<int>(room));
-    if (count <= 0) {
-      if (count < 0) cq_broken_ = true;
-      return false;
-    }
-    ibv_wc* kept = &pending_[at];
-    const ibv_wc* const end = kept + count;
-    for (ibv_wc* completion = kept; completion != end; ++completion) {
-      if (!accept(*completion)) continue;
-      if (kept != completion) *kept = *completion;
-      ++kept;
-    }
-    if (const auto added = static_cast<uint32_t>(kept - &pending_[at])) {
-      pending_head_ += added;
-      return true;
-    }
+// Of a batch just polled, keeps what the consumer will see, at its start.
+[[gnu::always_inline]] inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
+  uint32_t kept = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!accept(batch[i])) [[unlikely]]
+      continue;
+    if (&batch[kept] != &batch[i]) [[unlikely]]
+      batch[kept] = batch[i];
+    ++kept;
   }
+  return kept;
+}
+
+// refill() when nothing is pending: from the ring's start, where there is always room for a batch.
+[[gnu::always_inline]] inline bool Evd::refill_empty() {
+  if (!cq_ || cq_broken_) [[unlikely]]
+    return false;
+  pending_head_ = pending_tail_ = 0;
+  const int count = verbs::poll(cq_.get(), pending_.get(), kBatch);
+  if (count <= 0) {
+    if (count < 0) cq_broken_ = true;
+    return false;
+  }
+  pending_head_ = accept_all(pending_.get(), count);
+  return pending_head_ != 0 || refill();
 }
 
 template <class Sink>
@@ -84,7 +77,7 @@ template <class Sink>
 [[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
   if (software_.count()) [[unlikely]]
     return pop_unusual(sink);
-  if (pending_head_ == pending_tail_ && !refill_inline()) return false;
+  if (pending_head_ == pending_tail_ && !refill_empty()) return false;
   const ibv_wc& completion = pending_[pending_tail_ & pending_mask_];
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
   if (!cookie.plain) [[unlikely]]
@@ -101,23 +94,23 @@ template <class Sink>
 }
 
 template <class Sink>
-[[gnu::always_inline]] inline Result<> Evd::dequeue_to(Sink sink) {
-  if (has_waiter()) [[unlikely]]
-    return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  std::lock_guard guard(data_mutex_);
+[[gnu::always_inline]] inline Result<> Evd::dequeue_unlocked(Sink sink) {
   if (pop_to(sink)) [[likely]]
     return {};
   return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
 }
 
 template <class Sink>
-[[gnu::noinline]] Result<> Evd::wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                                            Sink sink, uint32_t& more) {
-  Event event;
-  auto result = wait_for_events(timeout_us, threshold, looked_at, event, more);
-  leave_wait(more);
-  if (result) sink(event);
-  return result;
+[[gnu::noinline]] Result<> Evd::dequeue_locked(Sink sink) {
+  std::lock_guard guard(data_mutex_);
+  return dequeue_unlocked(sink);
+}
+
+template <class Sink>
+[[gnu::always_inline]] inline Result<> Evd::dequeue_to(Sink sink) {
+  if (has_waiter()) [[unlikely]]
+    return fail(Type::kInvalidState, Subtype::kEvdWaiter);
+  return data_mutex_.enabled() ? dequeue_locked(sink) : dequeue_unlocked(sink);
 }
 
 inline void Evd::leave_wait(uint32_t more) {
@@ -129,29 +122,38 @@ inline void Evd::leave_wait(uint32_t more) {
   waiter_.store(Waiter::kNone, std::memory_order_release);
 }
 
+// The waiter, from its first look on.
+template <class Sink>
+[[gnu::noinline]] Result<> Evd::wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                                            Sink sink, uint32_t& more) {
+  const auto take = [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); };
+  const auto result = wait_for_events(timeout_us, threshold, looked_at, take, &sink, more);
+  leave_wait(more);
+  return result;
+}
+
 template <class Sink>
 [[gnu::always_inline]] inline Result<> Evd::wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink,
                                                     uint32_t& more) {
   more = 0;
-  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
-  if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+  if (threshold < 1 || threshold > qlen()) [[unlikely]]
+    return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (!waitable()) [[unlikely]]
+    return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
   Waiter nobody = Waiter::kNone;
-  if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
+  if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) [[unlikely]]
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  }
   // What is there when the call begins is taken without a look at the clock.
-  std::optional<uint32_t> signals;
-  bool taken = false;
-  if (threshold == 1 && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
-    std::lock_guard guard(data_mutex_);
-    signals = signals_;
-    taken = pop_to(sink);
-    if (taken) more = available();
+  std::optional<uint32_t> looked_at;
+  if (threshold == 1 && !data_mutex_.enabled() && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
+    looked_at = signals_;
+    if (pop_to(sink)) {
+      more = available();
+      leave_wait(more);
+      return {};
+    }
   }
-  if (!taken) [[unlikely]]
-    return wait_longer(timeout_us, threshold, signals, sink, more);
-  leave_wait(more);
-  return {};
+  return wait_longer(timeout_us, threshold, looked_at, sink, more);
 }
 
 }  // namespace dapple::dat

@@ -32,12 +32,11 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Event& out,
-                              uint32_t& more) {
-  const int64_t start = now_ns();
-  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  const int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
-  int64_t now = start;
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                              bool (*take)(Evd&, void* sink), void* sink, uint32_t& more) {
+  int64_t now = now_ns();
+  const int64_t deadline = timeout_us == kInfinite ? kNever : now + int64_t{timeout_us} * 1000;
+  const int64_t spin_until = now + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
   bool slept = false;
   bool looked =
       looked_at.has_value();  // what is there when the call begins counts, whether it may wake somebody or not
@@ -53,7 +52,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::opti
       const auto satisfied = [&] { return available() >= threshold && (!looked || last_look || heard(signals)); };
       while (look && !satisfied() && refill()) {
       }
-      if (look && satisfied() && pop(out)) {
+      if (look && satisfied() && take(*this, sink)) {
         more = available();
         // Spinning paid when it saw the event; otherwise try less of it next time.
         spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
@@ -112,7 +111,8 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   if (fds[1].revents) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
-    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++unacknowledged_;
+    // One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
+    if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++unacknowledged_;
     if (unacknowledged_ >= kAcknowledgeBatch) {
       ibv_ack_cq_events(cq_.get(), unacknowledged_);
       unacknowledged_ = 0;

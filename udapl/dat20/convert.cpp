@@ -285,7 +285,7 @@ void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
 
 }  // namespace
 
-DAT_RETURN to_dat(const dat::Error& failure) noexcept {
+DAT_RETURN to_dat(dat::Error failure) noexcept {
   return error(to_type(failure.type), to_subtype(failure.subtype));
 }
 
