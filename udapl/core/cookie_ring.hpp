@@ -119,6 +119,12 @@ class CookieRing {
     finished_.store(cookie.sequence + 1, std::memory_order_release);
     ++undelivered_;
   }
+  // finish_delivering(), deliver() and the retiring at once, when no other completion waits to be delivered.
+  void finish_delivered(const Cookie& cookie) {
+    const uint32_t end = cookie.sequence + 1;
+    finished_.store(end, std::memory_order_release);
+    retire_to(end);
+  }
   uint32_t deliver(const Cookie& cookie) { return --undelivered_ ? cookie.sequence + 1 : finished(); }
   // Lets this cookie and all before it go.
   void retire(const Cookie& last) { retire_to(last.sequence + 1); }

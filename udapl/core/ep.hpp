@@ -203,6 +203,12 @@ class Ep : public Object {
     CookieRing& ring = ring_of(cookie);
     ring.retire_to(ring.deliver(cookie));
   }
+  // Both at once, when no completion of that ring waits to be delivered.
+  void plain_completed_and_delivered(const Cookie& cookie) {
+    ring_of(cookie).finish_delivered(cookie);
+    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+      ConnectionManager::instance().notify(*this);
+  }
 
   ConnectionManager::Client& client() { return client_; }
 

@@ -166,16 +166,49 @@ Result<> Evd::dequeue(Event& out) {
 
 bool Evd::pop(Event& out) {
   if (software_.count() && software_.pop(out)) return true;
-  if (pending_head_ != pending_tail_ || refill_empty()) {
+  if (pending_head_ != pending_tail_ || refill()) {
     deliver(pending_[pending_tail_++ & pending_mask_], out);
     return true;
   }
   return false;
 }
 
+// Whether the consumer will see this completion.
+inline bool Evd::accept(ibv_wc& completion) {
+  Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+  if (!is_plain(completion, cookie)) [[unlikely]]
+    return accept_unusual(completion, cookie);
+  ++signals_;
+  cookie.ep->plain_completed(cookie);
+  return true;
+}
+
+// Of a batch just polled, keeps what the consumer will see, at its start.
+inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
+  uint32_t kept = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!accept(batch[i])) [[unlikely]]
+      continue;
+    if (&batch[kept] != &batch[i]) [[unlikely]]
+      batch[kept] = batch[i];
+    ++kept;
+  }
+  return kept;
+}
+
+// The second half of refill() after poll_empty().
+bool Evd::accept_polled(int count) {
+  pending_head_ = accept_all(pending_.get(), count);
+  return pending_head_ != 0 || refill();
+}
+
 // Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
 // is pending is what the consumer will see.
 bool Evd::refill() {
+  if (pending_head_ == pending_tail_) {
+    const int count = poll_empty();
+    return count != 0 && accept_polled(count);
+  }
   if (!cq_ || cq_broken_) return false;
   for (;;) {
     const uint32_t at = pending_head_ & pending_mask_;

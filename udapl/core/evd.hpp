@@ -134,9 +134,13 @@ class Evd : public Object {
   template <class Sink>
   Result<> dequeue_unlocked(Sink sink);
   bool refill();
-  bool refill_empty();
+  int poll_empty();
+  bool accept_polled(int count);
   uint32_t accept_all(ibv_wc* batch, int count);
   bool accept(ibv_wc& completion);
+  bool is_plain(const ibv_wc& completion, const Cookie& cookie) const;
+  template <class Sink>
+  void report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink);
   bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void deliver(const ibv_wc& completion, Event& out);
   // looked_at: what signals_ was when the caller has looked in vain, if it has.
@@ -146,9 +150,11 @@ class Evd : public Object {
   // take is pop_to() of a sink.
   Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
                            bool (*take)(Evd&, void* sink), void* sink, uint32_t& more);
+  void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);
+  bool enough(uint32_t threshold, std::optional<uint32_t> unless_signals);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);

@@ -26,43 +26,33 @@ struct EventSink {
   }
 };
 
-// Whether the consumer will see this completion.
-[[gnu::always_inline]] inline bool Evd::accept(ibv_wc& completion) {
-  Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+// Whether it is a success that only needs to be reported.
+inline bool Evd::is_plain(const ibv_wc& completion, const Cookie& cookie) const {
   if (completion.status != IBV_WC_SUCCESS || !cookie.plain) [[unlikely]]
-    return accept_unusual(completion, cookie);
-  if (cookie.operation == DtoOperation::kReceive && (completion.wc_flags & unusual_wc_flags_)) [[unlikely]]
-    return accept_unusual(completion, cookie);
-  ++signals_;
-  cookie.ep->plain_completed(cookie);
-  return true;
-}
-
-// Of a batch just polled, keeps what the consumer will see, at its start.
-[[gnu::always_inline]] inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
-  uint32_t kept = 0;
-  for (int i = 0; i < count; ++i) {
-    if (!accept(batch[i])) [[unlikely]]
-      continue;
-    if (&batch[kept] != &batch[i]) [[unlikely]]
-      batch[kept] = batch[i];
-    ++kept;
-  }
-  return kept;
-}
-
-// refill() when nothing is pending: from the ring's start, where there is always room for a batch.
-[[gnu::always_inline]] inline bool Evd::refill_empty() {
-  if (!cq_ || cq_broken_) [[unlikely]]
     return false;
+  return cookie.operation != DtoOperation::kReceive || !(completion.wc_flags & unusual_wc_flags_);
+}
+
+template <class Sink>
+[[gnu::always_inline]] inline void Evd::report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink) {
+  if (cookie.operation == DtoOperation::kReceive) {
+    cookie.ep->counters().add_with_bytes(EpCounter::kRecv, completion.byte_len);
+    sink.completion(cookie, completion.byte_len);
+  } else {
+    sink.completion(cookie, cookie.length);
+  }
+}
+
+// The first half of refill() when nothing is pending: a batch at the ring's start, where there is always room for one.
+[[gnu::always_inline]] inline int Evd::poll_empty() {
+  if (!cq_ || cq_broken_) [[unlikely]]
+    return 0;
   pending_head_ = pending_tail_ = 0;
   const int count = verbs::poll(cq_.get(), pending_.get(), kBatch);
-  if (count <= 0) {
-    if (count < 0) cq_broken_ = true;
-    return false;
-  }
-  pending_head_ = accept_all(pending_.get(), count);
-  return pending_head_ != 0 || refill();
+  if (count >= 0) [[likely]]
+    return count;
+  cq_broken_ = true;
+  return 0;
 }
 
 template <class Sink>
@@ -77,18 +67,28 @@ template <class Sink>
 [[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
   if (software_.count()) [[unlikely]]
     return pop_unusual(sink);
-  if (pending_head_ == pending_tail_ && !refill_empty()) return false;
+  if (pending_head_ == pending_tail_) {
+    const int count = poll_empty();
+    if (count == 0) return false;
+    if (count == 1) [[likely]] {
+      // It need not wait in the ring.
+      const ibv_wc& only = pending_[0];
+      const Cookie& cookie = *reinterpret_cast<const Cookie*>(only.wr_id);
+      if (is_plain(only, cookie)) [[likely]] {
+        ++signals_;
+        report_plain(only, cookie, sink);
+        cookie.ep->plain_completed_and_delivered(cookie);
+        return true;
+      }
+    }
+    if (!accept_polled(count)) return false;
+  }
   const ibv_wc& completion = pending_[pending_tail_ & pending_mask_];
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
   if (!cookie.plain) [[unlikely]]
     return pop_unusual(sink);
   ++pending_tail_;
-  if (cookie.operation == DtoOperation::kReceive) {
-    cookie.ep->counters().add_with_bytes(EpCounter::kRecv, completion.byte_len);
-    sink.completion(cookie, completion.byte_len);
-  } else {
-    sink.completion(cookie, cookie.length);
-  }
+  report_plain(completion, cookie, sink);
   cookie.ep->plain_delivered(cookie);
   return true;
 }

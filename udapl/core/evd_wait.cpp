@@ -32,35 +32,40 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
+// Takes completions off the CQ until there are enough events, of which one must have come since signals_ was that.
+bool Evd::enough(uint32_t threshold, std::optional<uint32_t> unless_signals) {
+  do {
+    if (available() >= threshold && (!unless_signals || heard(*unless_signals))) return true;
+  } while (refill());
+  return false;
+}
+
 Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
                               bool (*take)(Evd&, void* sink), void* sink, uint32_t& more) {
-  int64_t now = now_ns();
-  const int64_t deadline = timeout_us == kInfinite ? kNever : now + int64_t{timeout_us} * 1000;
-  const int64_t spin_until = now + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
-  bool slept = false;
-  bool looked =
-      looked_at.has_value();  // what is there when the call begins counts, whether it may wake somebody or not
-  bool look = !looked;
-  bool last_look = false;  // and so does what is there when time is up
-  uint32_t signals = looked_at.value_or(0);
-  for (;; now = now_ns()) {
+  const int64_t start = now_ns();
+  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
+  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
+  bool look = !looked_at;
+  bool last_look = false;
+  for (int64_t now = start;; now = now_ns()) {
     // First, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     {
       std::lock_guard guard(data_mutex_);
-      if (!looked) signals = signals_;
-      const auto satisfied = [&] { return available() >= threshold && (!looked || last_look || heard(signals)); };
-      while (look && !satisfied() && refill()) {
+      if (look) {
+        // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
+        // when time is up.
+        const uint32_t signals = signals_;
+        if (enough(threshold, last_look ? std::nullopt : looked_at) && take(*this, sink)) {
+          more = available();
+          learn_to_spin(now - start);
+          return {};
+        }
+        if (!looked_at) looked_at = signals;
       }
-      if (look && satisfied() && take(*this, sink)) {
-        more = available();
-        // Spinning paid when it saw the event; otherwise try less of it next time.
-        spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
-        return {};
-      }
+      look = true;
       more = available();
       if (cq_broken_) return fail(Type::kInternalError);
-      looked = look = true;
     }
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (now >= deadline) {
@@ -68,11 +73,19 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::opti
       continue;
     }
     if (now < spin_until) continue;
-    slept = true;
-    if (auto result = sleep(deadline, threshold, signals); !result) {
+    if (auto result = sleep(deadline, threshold, *looked_at); !result) {
       if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
       return result;
     }
+  }
+}
+
+// Spinning pays, or would have paid, when events come soon; otherwise the next wait spins less, and at last not at all.
+void Evd::learn_to_spin(int64_t waited_ns) {
+  if (waited_ns < kMaxSpinNs) {
+    spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
+  } else {
+    spin_ns_ = spin_ns_ > kMinSpinNs ? spin_ns_ / 2 : 0;
   }
 }
 
