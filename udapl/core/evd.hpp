@@ -127,6 +127,15 @@ class Evd : public Object {
   bool pop(Event& out);
   template <class Sink>
   bool pop_to(Sink sink);
+  enum class Refilled : uint8_t { kNothing, kPending, kPopped };
+  template <class Sink>
+  Refilled refill_or_pop(Sink sink);
+  // The two, of any sink.
+  struct Taker {
+    void* sink;
+    bool (*pop)(Evd&, void* sink);
+    Refilled (*refill_or_pop)(Evd&, void* sink);
+  };
   template <class Sink>
   bool pop_unusual(Sink sink);
   template <class Sink>
@@ -147,14 +156,13 @@ class Evd : public Object {
   template <class Sink>
   Result<> wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Sink sink,
                        uint32_t& more);
-  // take is pop_to() of a sink.
   Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                           bool (*take)(Evd&, void* sink), void* sink, uint32_t& more);
+                           const Taker& taker, uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);
-  bool enough(uint32_t threshold, std::optional<uint32_t> unless_signals);
+  bool take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);

@@ -63,25 +63,33 @@ template <class Sink>
   return true;
 }
 
+// refill() when nothing is pending; but a plain completion that comes alone goes to the sink at once, and is never
+// pending. It is always one that may wake somebody.
+template <class Sink>
+[[gnu::always_inline]] inline Evd::Refilled Evd::refill_or_pop(Sink sink) {
+  const int count = poll_empty();
+  if (count == 0) return Refilled::kNothing;
+  if (count == 1) [[likely]] {
+    const ibv_wc& only = pending_[0];
+    const Cookie& cookie = *reinterpret_cast<const Cookie*>(only.wr_id);
+    if (is_plain(only, cookie)) [[likely]] {
+      ++signals_;
+      report_plain(only, cookie, sink);
+      cookie.ep->plain_completed_and_delivered(cookie);
+      return Refilled::kPopped;
+    }
+  }
+  return accept_polled(count) ? Refilled::kPending : Refilled::kNothing;
+}
+
 template <class Sink>
 [[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
   if (software_.count()) [[unlikely]]
     return pop_unusual(sink);
   if (pending_head_ == pending_tail_) {
-    const int count = poll_empty();
-    if (count == 0) return false;
-    if (count == 1) [[likely]] {
-      // It need not wait in the ring.
-      const ibv_wc& only = pending_[0];
-      const Cookie& cookie = *reinterpret_cast<const Cookie*>(only.wr_id);
-      if (is_plain(only, cookie)) [[likely]] {
-        ++signals_;
-        report_plain(only, cookie, sink);
-        cookie.ep->plain_completed_and_delivered(cookie);
-        return true;
-      }
-    }
-    if (!accept_polled(count)) return false;
+    const Refilled refilled = refill_or_pop(sink);
+    if (refilled != Refilled::kPending) [[likely]]
+      return refilled == Refilled::kPopped;
   }
   const ibv_wc& completion = pending_[pending_tail_ & pending_mask_];
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
@@ -126,8 +134,9 @@ inline void Evd::leave_wait(uint32_t more) {
 template <class Sink>
 [[gnu::noinline]] Result<> Evd::wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
                                             Sink sink, uint32_t& more) {
-  const auto take = [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); };
-  const auto result = wait_for_events(timeout_us, threshold, looked_at, take, &sink, more);
+  const Taker taker{&sink, [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); },
+                    [](Evd& evd, void* where) { return evd.refill_or_pop(*static_cast<Sink*>(where)); }};
+  const auto result = wait_for_events(timeout_us, threshold, looked_at, taker, more);
   leave_wait(more);
   return result;
 }

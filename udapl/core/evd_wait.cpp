@@ -32,56 +32,8 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
-// Takes completions off the CQ until there are enough events, of which one must have come since signals_ was that.
-bool Evd::enough(uint32_t threshold, std::optional<uint32_t> unless_signals) {
-  do {
-    if (available() >= threshold && (!unless_signals || heard(*unless_signals))) return true;
-  } while (refill());
-  return false;
-}
-
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                              bool (*take)(Evd&, void* sink), void* sink, uint32_t& more) {
-  const int64_t start = now_ns();
-  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
-  bool look = !looked_at;
-  bool last_look = false;
-  for (int64_t now = start;; now = now_ns()) {
-    // First, so that a thread that always finds events stops as well.
-    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
-    {
-      std::lock_guard guard(data_mutex_);
-      if (look) {
-        // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
-        // when time is up.
-        const uint32_t signals = signals_;
-        if (enough(threshold, last_look ? std::nullopt : looked_at) && take(*this, sink)) {
-          more = available();
-          learn_to_spin(now - start);
-          return {};
-        }
-        if (!looked_at) looked_at = signals;
-      }
-      look = true;
-      more = available();
-      if (cq_broken_) return fail(Type::kInternalError);
-    }
-    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-    if (now >= deadline) {
-      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
-      continue;
-    }
-    if (now < spin_until) continue;
-    if (auto result = sleep(deadline, threshold, *looked_at); !result) {
-      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
-      return result;
-    }
-  }
-}
-
 // Spinning pays, or would have paid, when events come soon; otherwise the next wait spins less, and at last not at all.
-void Evd::learn_to_spin(int64_t waited_ns) {
+inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (waited_ns < kMaxSpinNs) {
     spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
   } else {
@@ -90,7 +42,7 @@ void Evd::learn_to_spin(int64_t waited_ns) {
 }
 
 // Arms the CQ and looks once more. True when there is something to do before sleeping.
-bool Evd::arm(uint32_t threshold, uint32_t signals) {
+inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
   if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
@@ -101,7 +53,7 @@ bool Evd::arm(uint32_t threshold, uint32_t signals) {
   return refill() || cq_broken_;
 }
 
-Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
@@ -132,6 +84,58 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
     }
   }
   return {};
+}
+
+// Takes an event if there are enough, of which one must have come since signals_ was that.
+inline bool Evd::take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker) {
+  if (threshold == 1 && available() == 0) {
+    const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
+    if (refilled != Refilled::kPending) return refilled == Refilled::kPopped;
+  }
+  do {
+    if (available() >= threshold && (!unless_signals || heard(*unless_signals))) return taker.pop(*this, taker.sink);
+  } while (refill());
+  return false;
+}
+
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                              const Taker& taker, uint32_t& more) {
+  const int64_t start = now_ns();
+  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
+  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
+  bool look = !looked_at;
+  bool last_look = false;
+  for (int64_t now = start;; now = now_ns()) {
+    // First, so that a thread that always finds events stops as well.
+    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
+    {
+      std::lock_guard guard(data_mutex_);
+      if (look) {
+        // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
+        // when time is up.
+        const uint32_t signals = signals_;
+        if (take(threshold, last_look ? std::nullopt : looked_at, taker)) {
+          more = available();
+          learn_to_spin(now - start);
+          return {};
+        }
+        if (!looked_at) looked_at = signals;
+      }
+      look = true;
+      more = available();
+      if (cq_broken_) return fail(Type::kInternalError);
+    }
+    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+    if (now >= deadline) {
+      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
+      continue;
+    }
+    if (now < spin_until) continue;
+    if (auto result = sleep(deadline, threshold, *looked_at); !result) {
+      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
+      return result;
+    }
+  }
 }
 
 }  // namespace dapple::dat
