@@ -70,7 +70,6 @@ Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
     : Object(ia.tables().live, kKind, &ia),
       qlen_(qlen),
       streams_(streams),
-      unusual_wc_flags_(IBV_WC_WITH_IMM | invalidation_flags(ia)),
       software_(qlen),
       data_mutex_(ia.thread_safe()),
       spin_ns_(0) {}
@@ -91,6 +90,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!wake_fd_) return fail_errno(errno);
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
+  unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   channel_.reset(ibv_create_comp_channel(ia().context()));
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
@@ -197,7 +197,7 @@ inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
 }
 
 // The second half of refill() after poll_empty().
-bool Evd::accept_polled(int count) {
+bool Evd::accept_batch(int count) {
   pending_head_ = accept_all(pending_.get(), count);
   return pending_head_ != 0 || refill();
 }
@@ -206,8 +206,7 @@ bool Evd::accept_polled(int count) {
 // is pending is what the consumer will see.
 bool Evd::refill() {
   if (pending_head_ == pending_tail_) {
-    const int count = poll_empty();
-    return count != 0 && accept_polled(count);
+    return accept_polled(poll_empty());
   }
   if (!cq_ || cq_broken_) return false;
   for (;;) {

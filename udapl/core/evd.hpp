@@ -144,7 +144,8 @@ class Evd : public Object {
   Result<> dequeue_unlocked(Sink sink);
   bool refill();
   int poll_empty();
-  bool accept_polled(int count);
+  bool accept_polled(int count) { return count != 0 && accept_batch(count); }
+  bool accept_batch(int count);
   uint32_t accept_all(ibv_wc* batch, int count);
   bool accept(ibv_wc& completion);
   bool is_plain(const ibv_wc& completion, const Cookie& cookie) const;
@@ -179,7 +180,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  const unsigned int unusual_wc_flags_;  // of a receive that is more than that
+  unsigned int unusual_wc_flags_ = 0;  // of a receive that is more than that
   bool cq_broken_ = false;
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.

@@ -42,7 +42,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 }
 
 // Arms the CQ and looks once more. True when there is something to do before sleeping.
-inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
+[[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
   if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
@@ -50,10 +50,11 @@ inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
     cq_broken_ = true;
     return true;
   }
-  return refill() || cq_broken_;
+  const bool refilled = pending_head_ == pending_tail_ ? accept_polled(poll_empty()) : refill();
+  return refilled || cq_broken_;
 }
 
-inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+[[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
