@@ -6,7 +6,7 @@
 set terminal svg size 960,520 dynamic background rgb 'white' font 'sans-serif,13'
 set output out
 set datafile separator '|'
-set title "Instructions per event above raw verbs, in user space (rdma_rxe)"
+set title "Instructions per event above raw verbs, in user space (rdma_rxe)" noenhanced
 set style data histograms
 set style histogram clustered gap 1
 set style fill solid 0.9 noborder
