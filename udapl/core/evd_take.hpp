@@ -50,10 +50,13 @@ template <class Sink>
     return 0;
   pending_head_ = pending_tail_ = 0;
   const int count = verbs::poll(cq_.get(), pending_.get(), kBatch);
-  counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
-  if (count >= 0) [[likely]]
+  if (count > 0) [[likely]] {
+    counters_.add(EvdCounter::kPollFound);
     return count;
-  cq_broken_ = true;
+  }
+  counters_.add(EvdCounter::kPollNotFound);
+  if (count < 0) [[unlikely]]
+    cq_broken_ = true;
   return 0;
 }
 
