@@ -142,7 +142,10 @@ Result<> Ep::free_connection(const void* wanted) {
 
 Result<> Ep::free_address(ibv_ah* address) {
   if (!ud_ || !ud_->addresses.remove(address)) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (int error = ibv_destroy_ah(address)) return fail_errno(error);
+  if (int error = ibv_destroy_ah(address)) {
+    ud_->addresses.add(address);  // its place is still free, so this allocates nothing
+    return fail_errno(error);
+  }
   return {};
 }
 
@@ -151,7 +154,10 @@ void Ep::drop_datagrams(uint32_t former_qp_num) {
   ia().ud_replies().forget(former_qp_num);
   for (UdConnection* connection : ud_->connections) UdConnection::free(*connection);
   ud_->connections.clear();
-  ud_->addresses.clear([](ibv_ah* address) { ibv_destroy_ah(address); });
+  // Tried again at once, for nobody can free it later.
+  ud_->addresses.clear([](ibv_ah* address) {
+    if (ibv_destroy_ah(address)) ibv_destroy_ah(address);
+  });
   ud_->established = false;
   set_deadline(kNever);
 }

@@ -21,7 +21,8 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
   if (listening && ia.serves_datagrams()) {
     listening = psp->listen_for_datagrams();
     // What is free for connections need not be for datagrams.
-    for (int tries = 0; !listening && conn_qual == 0 && tries < kOtherPorts; ++tries) {
+    const auto taken = [&] { return !listening && listening.error().type == Type::kConnQualInUse; };
+    for (int tries = 0; taken() && conn_qual == 0 && tries < kOtherPorts; ++tries) {
       psp->stop_listening();
       listening = psp->listen(0);
       if (listening) listening = psp->listen_for_datagrams();

@@ -23,20 +23,31 @@ namespace dapple::dat {
 namespace {
 
 // The place of a GID in the port's table. RoCE has each twice on some devices; version 2 is what Linux connects over.
+// Nothing, with errno set, if there is none, or if a place cannot be read: the right one may be there.
 std::optional<uint8_t> gid_index(const Ia& ia, const ibv_gid& gid) {
   std::optional<uint8_t> found;
   for (int i = 0; i < ia.port_attr().gid_tbl_len && i <= UINT8_MAX; ++i) {
     ibv_gid_entry entry{};
-    if (ibv_query_gid_ex(ia.context(), ia.port(), static_cast<uint32_t>(i), &entry, 0)) continue;
+    const int error = ibv_query_gid_ex(ia.context(), ia.port(), static_cast<uint32_t>(i), &entry, 0);
+    if (error == ENODATA) continue;  // nothing at this place
+    if (error) {
+      errno = error;
+      return std::nullopt;
+    }
     if (std::memcmp(&entry.gid, &gid, sizeof gid) != 0) continue;
     if (!found || entry.gid_type == IBV_GID_TYPE_ROCE_V2) found = static_cast<uint8_t>(i);
   }
+  if (!found) errno = EADDRNOTAVAIL;
   return found;
 }
 
-// The address at the end of a route. Across a router and on Ethernet it takes a global one.
+// The address at the end of a route. Across a router and on Ethernet it takes a global one. Nothing, with errno set, if
+// there is none.
 std::optional<ibv_ah_attr> to_address(const Ia& ia, const rdma_cm_id& id) {
-  if (id.route.num_paths < 1) return std::nullopt;
+  if (id.route.num_paths < 1) {
+    errno = ENETUNREACH;
+    return std::nullopt;
+  }
   const ibv_sa_path_rec& path = id.route.path_rec[0];
   ibv_ah_attr attr{};
   attr.port_num = ia.port();

@@ -21,12 +21,8 @@ const ibv_sge* as_sges(const DAT_LMR_TRIPLET* iov) {
 
 // Out of line: what the usual way does not need must not cost it registers.
 
-[[gnu::noinline]] DAT_RETURN refused_request(int error) {
+[[gnu::noinline]] DAT_RETURN refused(int error) {
   return to_dat(Ep::refused(error).value());
-}
-
-[[gnu::noinline]] DAT_RETURN refused_recv(int error) {
-  return to_dat(dat::fail_errno(error).value());
 }
 
 using Post = dat::Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, uint32_t);
@@ -61,7 +57,7 @@ template <DtoOperation kOperation, RdmaPost kPost>
     const auto posted =
         ep->post_plain_request<kOperation>(count, as_sges(iov), cookie.as_64, to_remote(*remote), flags);
     if (posted) [[likely]]
-      return *posted == 0 ? kSuccess : refused_request(*posted);
+      return *posted == 0 ? kSuccess : refused(*posted);
   }
   return post_unusual_rdma<kPost>(*ep, count, iov, cookie, remote, flags);
 }
@@ -75,7 +71,7 @@ DAT_RETURN ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLE
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto posted = ep->post_plain_request<DtoOperation::kSend>(count, as_sges(iov), cookie.as_64, {}, flags);
   if (posted) [[likely]]
-    return *posted == 0 ? kSuccess : refused_request(*posted);
+    return *posted == 0 ? kSuccess : refused(*posted);
   return post_unusual(&Ep::post_send, *ep, count, iov, cookie, flags);
 }
 
@@ -86,7 +82,7 @@ DAT_RETURN ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLE
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto posted = ep->post_plain_recv(count, as_sges(iov), cookie.as_64, flags);
   if (posted) [[likely]]
-    return *posted == 0 ? kSuccess : refused_recv(*posted);
+    return *posted == 0 ? kSuccess : refused(*posted);
   return post_unusual(&Ep::post_recv, *ep, count, iov, cookie, flags);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What needs two endpoints of this process, connected through the real device.
+#include <dat2/dat_ib_extensions.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -27,25 +28,25 @@ struct End {
 struct Pair {
   explicit Pair(Run& its_run) : run(its_run) {}
 
-  void create_end(End& end, DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL) {
+  void create_end(End& end, DAT_SRQ_HANDLE srq, DAT_EP_ATTR* attr) {
     DAT_CALL(run, dat_evd_create, run.ia, 64, DAT_HANDLE_NULL,
              static_cast<DAT_EVD_FLAGS>(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG), &end.dto);
     if (srq) {
-      DAT_CALL(run, dat_ep_create_with_srq, run.ia, run.pz, end.dto, end.dto, events, srq, nullptr, &end.ep);
+      DAT_CALL(run, dat_ep_create_with_srq, run.ia, run.pz, end.dto, end.dto, events, srq, attr, &end.ep);
     } else {
-      DAT_CALL(run, dat_ep_create, run.ia, run.pz, end.dto, end.dto, events, nullptr, &end.ep);
+      DAT_CALL(run, dat_ep_create, run.ia, run.pz, end.dto, end.dto, events, attr, &end.ep);
     }
   }
 
-  void create(DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL) {
+  void create(DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL, DAT_EP_ATTR* attr = nullptr) {
     DAT_REGION_DESCRIPTION region{};
     region.for_va = run.memory();
     DAT_CALL(run, dat_lmr_create, run.ia, DAT_MEM_TYPE_VIRTUAL, region, kMemorySize, run.pz, DAT_MEM_PRIV_ALL_FLAG,
              DAT_VA_TYPE_VA, &lmr, &lmr_context, &rmr_context, nullptr, nullptr);
     DAT_CALL(run, dat_evd_create, run.ia, 32, DAT_HANDLE_NULL,
              static_cast<DAT_EVD_FLAGS>(DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG), &events);
-    create_end(active);
-    create_end(passive, srq);
+    create_end(active, DAT_HANDLE_NULL, attr);
+    create_end(passive, srq, attr);
   }
 
   void destroy() {
@@ -267,6 +268,77 @@ void play_shared_queue(Run& run) {
   DAT_CALL(run, dat_psp_free, psp);
   pair.destroy();
   DAT_CALL(run, dat_srq_free, srq);
+  run.close();
+}
+
+namespace {
+
+constexpr auto kUdEstablished = static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+constexpr auto kUdDto = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);
+
+// What one end learns of the other.
+struct Learnt {
+  DAT_IB_ADDR_HANDLE address{};
+  DAT_CONTEXT connection{};
+};
+
+// Both ends' events come in any order.
+void resolve(Pair& pair, DAT_CONN_QUAL port, Learnt& active, Learnt& passive) {
+  pair.request(port);
+  const DAT_EVENT request =
+      pair.run.expect(pair.events, static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT));
+  const DAT_CR_HANDLE cr = request.event_data.cr_arrival_event_data.cr_handle;
+  DAT_CALL(pair.run, dat_cr_accept, cr, pair.passive.ep, 0, nullptr);
+  for (int i = 0; i < 2; ++i) {
+    const DAT_EVENT event = pair.run.expect(pair.events, kUdEstablished);
+    DAT_IB_EXTENSION_EVENT_DATA told{};
+    std::memcpy(&told, event.event_extension_data, sizeof told);
+    Learnt& end = event.event_data.connect_event_data.ep_handle == pair.active.ep ? active : passive;
+    end = {told.remote_ah, told.context};
+  }
+}
+
+}  // namespace
+
+void play_datagrams(Run& run) {
+  Pair pair(run);
+  DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+  DAT_CONN_QUAL port = 0;
+  DAT_EP_ATTR attr{};
+  Learnt active;
+  Learnt passive;
+  attr.service_type = static_cast<DAT_SERVICE_TYPE>(DAT_IB_SERVICE_TYPE_UD);
+  attr.max_recv_dtos = attr.max_request_dtos = 8;
+  attr.max_recv_iov = attr.max_request_iov = 2;
+  run.open();
+  pair.create(DAT_HANDLE_NULL, &attr);
+  DAT_CALL(run, dat_psp_create_any, run.ia, &port, pair.events, DAT_PSP_CONSUMER_FLAG, &psp);
+  resolve(pair, port, active, passive);
+
+  DAT_LMR_TRIPLET to = pair.local(4096);
+  to.segment_length = 1024;  // a routing header comes first
+  DAT_LMR_TRIPLET from = pair.local(0);
+  DAT_CALL(run, dat_ep_post_recv, pair.passive.ep, 1, &to, DAT_DTO_COOKIE{}, DAT_COMPLETION_DEFAULT_FLAG);
+  run.call("dat_ib_post_send_ud", [&] {
+    return dat_ib_post_send_ud(pair.active.ep, 1, &from, &active.address, DAT_DTO_COOKIE{},
+                               DAT_COMPLETION_DEFAULT_FLAG);
+  });
+  run.expect_done(pair.active.dto, kUdDto);
+  run.expect_done(pair.passive.dto, kUdDto);
+
+  // One of each end's is given back; another goes with its EP.
+  run.call("dat_ib_ud_ah_free", [&] { return dat_ib_ud_ah_free(pair.active.ep, &active.address); });
+  run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.active.ep, active.connection); });
+  run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.passive.ep, passive.connection); });
+  resolve(pair, port, active, passive);
+
+  pair.request(port);
+  const DAT_EVENT refused = run.expect(pair.events, static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT));
+  const DAT_CR_HANDLE cr = refused.event_data.cr_arrival_event_data.cr_handle;
+  DAT_CALL(run, dat_cr_reject, cr, 0, nullptr);
+  run.expect(pair.events, static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REJECT_EVENT));
+  DAT_CALL(run, dat_psp_free, psp);
+  pair.destroy();
   run.close();
 }
 

@@ -155,6 +155,11 @@ constexpr Row kRows[] = {
     {"rdma_bind_addr", EADDRINUSE, "dat_csp_create", "DAT_PORT_IN_USE"},
     {"rdma_bind_addr", EADDRINUSE, "dat_ia_open", "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
     {"rdma_bind_addr", EADDRINUSE, "dat_registry_providers_related", "success"},
+    // Another port is tried where this one is taken for datagrams.
+    {"rdma_bind_addr", EADDRINUSE, "dat_psp_create_any", "DAT_CONN_QUAL_IN_USE"},
+    {"rdma_bind_addr", EADDRINUSE, "dat_psp_create_any", "success"},
+    {"rdma_listen", EADDRINUSE, "dat_psp_create_any", "DAT_CONN_QUAL_IN_USE"},
+    {"rdma_listen", EADDRINUSE, "dat_psp_create_any", "success"},
     {"rdma_listen", ENOMEM, nullptr, MEMORY},
     {"rdma_listen", EADDRINUSE, nullptr, "DAT_CONN_QUAL_IN_USE"},
     {"rdma_listen", EADDRINUSE, "dat_csp_create", "DAT_PORT_IN_USE"},
@@ -176,6 +181,29 @@ constexpr Row kRows[] = {
     {"ibv_modify_qp", kAny, "dat_ep_free", "success"},
     {"ibv_modify_qp", kAny, "dat_ep_post_recv", "success"},
     {"rdma_disconnect", ENOMEM, nullptr, "success"},
+    // Datagrams: each end has a queue pair that is up, and an exchange that fails is told as such.
+    {"ibv_create_ah", kAny, THREAD, "event UD_ERROR"},
+    {"ibv_create_ah", kAny, THREAD, "event UD_REJECT"},  // of the way back: the peer may hear of it first
+    {"_ibv_query_gid_ex", kAny, THREAD, "event UD_ERROR"},
+    {"_ibv_query_gid_ex", kAny, THREAD, "event UD_REJECT"},
+    {"ibv_destroy_ah", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_destroy_ah", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_destroy_ah", kAny, "dat_ep_free", "success"},  // tried again at once
+    {"rdma_resolve_addr", kAny, "dat_cr_accept", "event UD_ERROR"},
+    {"rdma_resolve_addr", kAny, "dat_cr_accept", "event UD_REJECT"},
+    {"rdma_create_id", ENOMEM, "dat_cr_accept", "event UD_ERROR"},
+    {"rdma_create_id", ENOMEM, "dat_cr_accept", "event UD_REJECT"},
+    {"rdma_resolve_route", ENOMEM, THREAD, "event UD_ERROR"},
+    {"rdma_resolve_route", ENOMEM, THREAD, "event UD_REJECT"},
+    {"rdma_connect", ENOMEM, THREAD, "event UD_ERROR"},
+    {"rdma_accept", ENOMEM, THREAD, "event UD_ERROR"},
+    {"rdma_accept", ENOMEM, THREAD, "event UD_REJECT"},
+    {"malloc", ENOMEM, THREAD, "event UD_ERROR"},
+    {"malloc", ENOMEM, THREAD, "event UD_REJECT"},
+    {"malloc", ENOMEM, THREAD, "success"},  // a reply that is not remembered
+    // Forking is the consumer's care where this fails, and an address to show is none where it cannot be read.
+    {"ibv_fork_init", kAny, nullptr, "success"},
+    {"ibv_query_gid", kAny, nullptr, "success"},
     // The traffic class is a wish.
     {"rdma_set_option", ENOMEM, nullptr, "success"},
     {"rdma_notify", ENOMEM, THREAD, "success"},

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tests/softroce/inject/run.hpp"
 
+#include <dat2/dat_ib_extensions.h>
 #include <sys/mman.h>
 
 #include <new>
@@ -33,6 +34,14 @@ std::string event_name(DAT_EVENT_NUMBER number) {
       return "event UNREACHABLE";
     case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
       return "event IA_CATASTROPHIC";
+    case DAT_IB_UD_CONNECTION_REQUEST_EVENT:
+      return "event UD_CONNECTION_REQUEST";
+    case DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED:
+      return "event UD_ESTABLISHED";
+    case DAT_IB_UD_CONNECTION_REJECT_EVENT:
+      return "event UD_REJECT";
+    case DAT_IB_UD_CONNECTION_ERROR_EVENT:
+      return "event UD_ERROR";
     default:
       return "event " + std::to_string(static_cast<int>(number));
   }
@@ -108,9 +117,9 @@ DAT_EVENT Run::expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
 
 void Run::expect_done(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
   const DAT_EVENT event = expect(evd, number);
-  const int status = number == DAT_DTO_COMPLETION_EVENT
-                         ? static_cast<int>(event.event_data.dto_completion_event_data.status)
-                         : static_cast<int>(event.event_data.rmr_completion_event_data.status);
+  const int status = number == DAT_RMR_BIND_COMPLETION_EVENT
+                         ? static_cast<int>(event.event_data.rmr_completion_event_data.status)
+                         : static_cast<int>(event.event_data.dto_completion_event_data.status);
   if (status != 0) stop_with("completion status " + std::to_string(status));
 }
 

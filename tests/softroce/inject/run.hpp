@@ -92,6 +92,7 @@ void play_connection(Run& run);
 void play_service_points(Run& run);
 void play_windows(Run& run);
 void play_shared_queue(Run& run);
+void play_datagrams(Run& run);
 
 // After the name of a function in which something failed as the process used the library for the first time.
 #define FIRST_USE ", first use"

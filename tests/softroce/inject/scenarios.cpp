@@ -139,6 +139,7 @@ const Scenario kScenarios[] = {
     {"service points", play_service_points},
     {"windows", play_windows},
     {"shared queue", play_shared_queue},
+    {"datagrams", play_datagrams},
     {nullptr, nullptr},
 };
 
