@@ -11,6 +11,8 @@
 #include <cstddef>
 
 #include "coherence/cache.hpp"
+#include "provider/overlay/entry.hpp"
+#include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/query.hpp"
 #include "provider/sync.hpp"
@@ -40,6 +42,20 @@ void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ran
 
 void dappledv_sync_for_cpu(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
   dapple::provider::sync_for_cpu(cpu_back_end(), attr->coherence, ranges, num_ranges);
+}
+
+int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
+  return dapple::provider::attach_loaded(context, flags);
+}
+
+int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForDevice, context, segments,
+                                        num_segments);
+}
+
+int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForCpu, context, segments,
+                                        num_segments);
 }
 
 const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {

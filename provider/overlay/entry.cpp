@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/overlay/entry.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <atomic>
+
+#include "provider/overlay/overlay.hpp"
+#include "provider/override.hpp"
+#include "provider/query.hpp"
+
+namespace dapple::provider {
+namespace {
+
+constexpr uint64_t kKnownFlags = DAPPLEDV_ATTACH_EMULATE;
+
+int refuse(const ibv_context& context, const char* why) {
+  static std::atomic<const char*> last_said = nullptr;
+  if (last_said.exchange(why, std::memory_order_relaxed) == why) return EOPNOTSUPP;
+  fprintf(stderr, "dapple: cannot attach to %.*s: %s\n", static_cast<int>(sizeof(context.device->name)),
+          context.device->name, why);
+  return EOPNOTSUPP;
+}
+
+}  // namespace
+
+int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
+  const int saved_errno = errno;
+  AttachRequest request = {context, flags, {}, nullptr, nullptr};
+  int error = EINVAL;
+  if ((flags & ~kKnownFlags) == 0) {
+    error =
+        query_device(coherence::cpu_back_end().cpu, secure_getenv(kCoherenceVariable), context, nullptr, &request.attr);
+  }
+  if (error == 0) {
+    const char* why = nullptr;
+    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) {
+      error = EOPNOTSUPP;
+      why = "there is no emulator in this version";
+    } else {
+      request.library = &loaded_verbs_library();
+      error = attach(request, &why);
+    }
+    if (error == EOPNOTSUPP) error = refuse(*context, why);
+  }
+  errno = saved_errno;
+  return error;
+}
+
+}  // namespace dapple::provider
