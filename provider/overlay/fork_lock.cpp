@@ -5,21 +5,22 @@
 namespace dapple::provider {
 namespace {
 
+// A writer holds both, a reader the first only. A fork holds the second, so that what is guarded is whole in the child;
+// the parent's readers, who are not there, are forgotten with the first.
 pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 
 void before_fork() {
-  pthread_rwlock_wrlock(&lock);
+  pthread_mutex_lock(&writers);
 }
 
 void after_fork_in_parent() {
-  pthread_rwlock_unlock(&lock);
+  pthread_mutex_unlock(&writers);
 }
 
 void after_fork_in_child() {
-  // Held in the name of the parent's thread, whose number the child's does not have: it cannot be unlocked here. The
-  // child has one thread, so nobody waits for it either.
-  const pthread_rwlock_t fresh = PTHREAD_RWLOCK_INITIALIZER;
-  lock = fresh;
+  pthread_rwlock_init(&lock, nullptr);
+  pthread_mutex_unlock(&writers);
 }
 
 pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
@@ -41,11 +42,14 @@ ReadLock::ReadLock() {
 ReadLock::~ReadLock() {
   pthread_rwlock_unlock(&lock);
 }
+
 WriteLock::WriteLock() {
+  pthread_mutex_lock(&writers);
   pthread_rwlock_wrlock(&lock);
 }
 WriteLock::~WriteLock() {
   pthread_rwlock_unlock(&lock);
+  pthread_mutex_unlock(&writers);
 }
 
 }  // namespace dapple::provider

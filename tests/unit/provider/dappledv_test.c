@@ -221,6 +221,23 @@ static void sync__leaves_data_unchanged(void** state) {
   }
 }
 
+static void attach__refused_without_a_library_to_attach_to(void** state) {
+  const struct ibv_sge segment = {0};
+
+  (void)state;
+  assert_int_equal(dappledv_attach(NULL, 0), EINVAL);
+  assert_int_equal(dappledv_attach(&software, 1 << 1), EINVAL);
+  errno = ENOTTY;
+  assert_int_equal(dappledv_attach(&software, DAPPLEDV_ATTACH_EMULATE), EOPNOTSUPP);
+  assert_int_equal(dappledv_attach(&software, 0), EOPNOTSUPP);
+  assert_int_equal(errno, ENOTTY);
+  setenv(VARIABLE, "perhaps", 1);
+  assert_int_equal(dappledv_attach(&software, 0), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_device(&software, &segment, 1), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(NULL, NULL, 0), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(&software, NULL, 1), EINVAL);
+}
+
 static void strings__every_value_has_its_own(void** state) {
   int i, j;
 
@@ -257,6 +274,7 @@ int main(void) {
       cmocka_unit_test_setup(environment__empty_is_unset, clear_environment),
       cmocka_unit_test_setup(environment__malformed_is_refused_and_said_once, clear_environment),
       cmocka_unit_test_setup(sync__leaves_data_unchanged, clear_environment),
+      cmocka_unit_test_setup(attach__refused_without_a_library_to_attach_to, clear_environment),
       cmocka_unit_test_setup(strings__every_value_has_its_own, clear_environment),
       cmocka_unit_test_setup(strings__other_values_are_invalid, clear_environment),
   };

@@ -5,8 +5,11 @@
 #include "provider/overlay/overlay.hpp"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "provider/private_api/operation_types.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -520,6 +523,63 @@ void fork__child_has_the_overlay(void**) {
   end_context();
 }
 
+// A provider that may be called by many threads.
+std::atomic<uint32_t> next_lkey;
+
+ibv_mr* threads_reg_mr(ibv_pd* of, void*, size_t, uint64_t, int) {
+  auto* mr = new ibv_mr();
+  mr->context = of->context;
+  mr->lkey = ++next_lkey;
+  return mr;
+}
+
+int threads_dereg_mr(ibv_mr* mr) {
+  delete mr;
+  return 0;
+}
+
+void* register_and_sync(void* failures) {
+  for (int i = 0; i < 500; ++i) {
+    ibv_mr* mr = reg_mr(memory, sizeof(memory), at(memory));
+    const ibv_sge segment = {at(memory) + 64, 64, mr->lkey};
+    if (sync_regions(dapple::coherence::cpu_back_end(), SyncDirection::kForCpu, fake->context, &segment, 1) != 0 ||
+        dereg_mr(mr) != 0) {
+      *static_cast<int*>(failures) = i + 1;
+    }
+  }
+  return nullptr;
+}
+
+void threads__register_and_sync_at_once(void**) {
+  constexpr size_t kThreads = 4;
+  pthread_t threads[kThreads];
+  int failures[kThreads] = {};
+  open_context(kLayouts[0]);
+  fake->set_operation(Operation::reg_mr, threads_reg_mr);
+  fake->set_operation(Operation::dereg_mr, threads_dereg_mr);
+  fake->publish();
+  assert_int_equal(attach_it(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, nullptr), 0);
+  for (size_t i = 0; i < kThreads; ++i) {
+    assert_int_equal(pthread_create(&threads[i], nullptr, register_and_sync, &failures[i]), 0);
+  }
+  // A fork in between finds the lock in order, on both sides.
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    int failed = 0;
+    register_and_sync(&failed);
+    _exit(failed);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  for (size_t i = 0; i < kThreads; ++i) {
+    assert_int_equal(pthread_join(threads[i], nullptr), 0);
+    assert_int_equal(failures[i], 0);
+  }
+  end_context();
+}
+
 }  // namespace
 
 int main() {
@@ -541,6 +601,7 @@ int main() {
       cmocka_unit_test(policy__substitutes_address_and_keeps_the_programs),
       cmocka_unit_test(policy__refuses),
       cmocka_unit_test(fork__child_has_the_overlay),
+      cmocka_unit_test(threads__register_and_sync_at_once),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
