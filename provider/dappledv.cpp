@@ -90,6 +90,8 @@ const char* dappledv_reason_str(dappledv_reason reason) noexcept {
       return "architecture's rule";
     case DAPPLEDV_REASON_ASSUMED:
       return "assumed";
+    case DAPPLEDV_REASON_EMULATOR:
+      return "emulator";
   }
   return "invalid";
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "provider/decision.hpp"
+#include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/software_device.hpp"
 
@@ -43,6 +44,7 @@ int query_device(const coherence::CpuDescription& cpu, const char* environment, 
     facts.parameter = parse_coherence_word(parameter);
     if (!facts.parameter) return EINVAL;
   }
+  if (fill_if_emulated(context, attr)) return 0;
   facts.software_device = is_software_device(*context);
   facts.architecture = this_architecture();
   fill_device_attr(decide(facts), cpu, *attr);

@@ -61,6 +61,14 @@ void remove_attached(const Attached* attached) {
   *link = attached->next;
 }
 
+bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept {
+  const ReadLock lock;
+  const Attached* attached = find_attached(context);
+  if (attached == nullptr || (attached->request.flags & DAPPLEDV_ATTACH_EMULATE) == 0) return false;
+  *attr = attached->request.attr;
+  return true;
+}
+
 int attach(const AttachRequest& request, const char** why) noexcept {
   if (!prepare_for_forks()) return ENOMEM;
   const WriteLock lock;

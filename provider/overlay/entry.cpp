@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "provider/emulator/emulator.hpp"
 #include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/query.hpp"
@@ -25,6 +26,15 @@ int refuse(const ibv_context& context, const char* why) {
   return EOPNOTSUPP;
 }
 
+// Null, or why there is no emulator for the device.
+const char* prepare_emulator(AttachRequest& request) {
+  if (const char* why = Emulator::refuses(*request.context)) return why;
+  request.policy = Emulator::start();
+  if (request.policy == nullptr) return "there is no address space for the emulator";
+  Emulator::fill_attr(request.attr);
+  return nullptr;
+}
+
 }  // namespace
 
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
@@ -37,13 +47,9 @@ int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   }
   if (error == 0) {
     const char* why = nullptr;
-    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) {
-      error = EOPNOTSUPP;
-      why = "there is no emulator in this version";
-    } else {
-      request.library = &loaded_verbs_library();
-      error = attach(request, &why);
-    }
+    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) why = prepare_emulator(request);
+    request.library = &loaded_verbs_library();
+    error = why == nullptr ? attach(request, &why) : EOPNOTSUPP;
     if (error == EOPNOTSUPP) error = refuse(*context, why);
   }
   errno = saved_errno;

@@ -27,6 +27,9 @@ struct AttachRequest {
 // thread may use the context meanwhile.
 int attach(const AttachRequest& request, const char** why) noexcept;
 
+// True, and what was known of the device at attach(), if the context is attached with the emulator.
+bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept;
+
 enum class SyncDirection { kForDevice, kForCpu };
 
 // As dappledv_sync_mr_for_device() and dappledv_sync_mr_for_cpu(), with a given CPU's operations.

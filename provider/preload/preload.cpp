@@ -22,12 +22,24 @@ Function real(const char* name, const char* version) {
   return function;
 }
 
+bool is_on(const char* variable) {
+  const char* value = secure_getenv(variable);
+  return value != nullptr && value[0] == '1';
+}
+
 ibv_context* attached(ibv_context* context) {
   if (context == nullptr) return nullptr;
   const int saved_errno = errno;
-  const int error = dappledv_attach(context, 0);
-  if (const char* verbose = secure_getenv("DAPPLE_VERBOSE"); verbose != nullptr && verbose[0] == '1') {
+  const bool emulate = is_on("DAPPLE_EMULATE");
+  const int error = dappledv_attach(context, emulate ? DAPPLEDV_ATTACH_EMULATE : 0);
+  if (is_on("DAPPLE_VERBOSE")) {
     fprintf(stderr, "dapple: %s %s\n", error == 0 ? "attached to" : "not attached to", context->device->name);
+  }
+  if (error != 0 && emulate) {
+    // Without the emulator the program would look right that is not.
+    if (const auto close = real<int (*)(ibv_context*)>("ibv_close_device", "IBVERBS_1.1")) close(context);
+    errno = error;
+    return nullptr;
   }
   errno = saved_errno;
   return context;

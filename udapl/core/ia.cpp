@@ -92,7 +92,8 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
 
 Result<> Ia::query_coherence() {
   const bool overridden = coherence_.reason == DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT ||
-                          coherence_.reason == DAPPLEDV_REASON_OVERRIDE_PARAMETER;
+                          coherence_.reason == DAPPLEDV_REASON_OVERRIDE_PARAMETER ||
+                          coherence_.reason == DAPPLEDV_REASON_EMULATOR;
   const bool known_non_coherent = coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU ||
                                   coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   if (known_non_coherent && !overridden) {

@@ -55,6 +55,8 @@ enum dappledv_reason {
   DAPPLEDV_REASON_ARCHITECTURE,
   /* Nothing says: the safe answer was taken. */
   DAPPLEDV_REASON_ASSUMED,
+  /* DAPPLEDV_ATTACH_EMULATE makes it so. */
+  DAPPLEDV_REASON_EMULATOR,
 };
 
 /*
@@ -154,7 +156,10 @@ void dappledv_sync_for_cpu(const struct dappledv_device_attr* attr, const struct
 
 /* What dappledv_attach() is to do beyond keeping the table. Bits may be added. */
 enum dappledv_attach_flags {
-  /* Let the device work on other memory than the program, as if there were no coherence. Reserved: not there yet. */
+  /*
+   * Emulate a device that is not coherent: it works on other memory than the program, and only sync calls move lines
+   * between the two. Only on rxe.
+   */
   DAPPLEDV_ATTACH_EMULATE = 1 << 0,
 };
 
@@ -172,7 +177,7 @@ enum dappledv_attach_flags {
  *
  * context: an open device. flags: of enum dappledv_attach_flags.
  * Returns 0, or EINVAL: context or its device is NULL, an unknown flag, DAPPLE_COHERENCE is malformed; EBUSY: attached
- * with other flags; EOPNOTSUPP: refused, or DAPPLEDV_ATTACH_EMULATE; ENOMEM. errno is left alone.
+ * with other flags; EOPNOTSUPP: refused; ENOMEM. errno is left alone.
  */
 int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
 
