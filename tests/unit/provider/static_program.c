@@ -2,4 +2,6 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /* For a program without a dynamic loader. */
-int main(void) { return 0; }
+int main(void) {
+  return 0;
+}
