@@ -26,7 +26,7 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
 
 Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
   const ibv_device_attr& device = ia.device();
-  const auto max_wr = static_cast<uint32_t>(device.max_qp_wr);
+  const uint32_t max_wr = ia.max_dtos();
   const auto max_sge = static_cast<uint32_t>(device.max_sge);
   const bool fits =
       attr.max_message_size <= ia.port_attr().max_msg_sz && attr.max_rdma_size <= ia.port_attr().max_msg_sz &&

@@ -232,6 +232,7 @@ class Ep : public Object {
   void keep_private_data(std::span<const uint8_t> data);
   void report(EventKind kind);
   void end_connection(EventKind kind);
+  void fail_connect(EventKind kind, const char* what, int status);
   void break_connection();
   bool drained() const;
   void start_disconnect();

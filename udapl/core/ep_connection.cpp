@@ -13,6 +13,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/log.hpp"
 #include "udapl/core/psp.hpp"
 
 namespace dapple::dat {
@@ -102,6 +103,11 @@ Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agree
   const Settings& settings = ia().settings();
   if (mask & IBV_QP_MIN_RNR_TIMER) attr.min_rnr_timer = settings.min_rnr_timer;
   if ((mask & IBV_QP_TIMEOUT) && settings.ack_timeout >= 0) attr.timeout = static_cast<uint8_t>(settings.ack_timeout);
+  if (mask & IBV_QP_PATH_MTU) attr.path_mtu = std::min(attr.path_mtu, settings.path_mtu);
+  if ((mask & IBV_QP_AV) && settings.service_level >= 0) attr.ah_attr.sl = static_cast<uint8_t>(settings.service_level);
+  if ((mask & IBV_QP_AV) && settings.hop_limit >= 0) {
+    attr.ah_attr.grh.hop_limit = static_cast<uint8_t>(settings.hop_limit);
+  }
   if (agreed && (mask & IBV_QP_MAX_DEST_RD_ATOMIC)) attr.max_dest_rd_atomic = agreed->responder_resources;
   if (agreed && (mask & IBV_QP_MAX_QP_RD_ATOMIC)) attr.max_rd_atomic = agreed->initiator_depth;
   if (int error = ibv_modify_qp(qp_.get(), &attr, mask)) return fail_errno(error);
@@ -249,8 +255,9 @@ void Ep::answer_response(const verbs::CmEvent& event) {
     ia().counters().add(IaCounter::kActiveEst);
     establish({event.private_data.data(), event.private_data_size});
   } else {
+    const int failure = errno;
     id_.reset();  // tells the peer
-    end_connection(EventKind::kUnreachable);
+    fail_connect(EventKind::kUnreachable, "setting up the queue pair", -failure);
   }
 }
 
@@ -262,11 +269,26 @@ void Ep::answer_rejection(const verbs::CmEvent& event) {
                       std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
   if (!marked || (!ia().iwarp() && event.status != kRejectedByConsumer)) {
     ia().counters().add(IaCounter::kErrRejRx);
-    return end_connection(EventKind::kNonPeerRejected);
+    return fail_connect(EventKind::kNonPeerRejected, rdma_event_str(event.type), event.status);
   }
   ia().counters().add(IaCounter::kUserRejRx);
   keep_private_data({event.private_data.data() + kRejectHeaderSize, event.private_data_size - kRejectHeaderSize});
-  end_connection(EventKind::kPeerRejected);
+  fail_connect(EventKind::kPeerRejected, rdma_event_str(event.type), event.status);
+}
+
+// status: the connection manager's, or an errno below 0.
+void Ep::fail_connect(EventKind kind, const char* what, int status) {
+  if (log_wants(kLogConnections)) {
+    char address[INET6_ADDRSTRLEN] = "?";
+    const void* bytes = remote_.ss_family == AF_INET6
+                            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(remote_).sin6_addr)
+                            : &reinterpret_cast<const sockaddr_in&>(remote_).sin_addr;
+    ::inet_ntop(remote_.ss_family, bytes, address, sizeof address);
+    log(kLogConnections, "IA %s: connecting to %s port %u (qualifier 0x%llx) failed: %s, status %d",
+        ia().name().c_str(), address, unsigned{to_port(remote_port_)}, static_cast<unsigned long long>(remote_port_),
+        what, status);
+  }
+  end_connection(kind);
 }
 
 void Ep::on_connection_event(const verbs::CmEvent& event) {
@@ -299,20 +321,20 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
 void Ep::on_active_event(const verbs::CmEvent& event) {
   switch (event.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
-      if (!resolve_route()) end_connection(EventKind::kUnreachable);
+      if (!resolve_route()) fail_connect(EventKind::kUnreachable, "rdma_resolve_route", -errno);
       break;
     case RDMA_CM_EVENT_ADDR_ERROR:
       if (event.status != -ETIMEDOUT || arp_retries_left_-- <= 0 || !resolve_address()) {
-        end_connection(EventKind::kUnreachable);
+        fail_connect(EventKind::kUnreachable, rdma_event_str(event.type), event.status);
       }
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       local_port_ = ntohs(rdma_get_src_port(id_.get()));
-      if (!send_connect()) end_connection(EventKind::kUnreachable);
+      if (!send_connect()) fail_connect(EventKind::kUnreachable, "rdma_connect", -errno);
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
       if (event.status != -ETIMEDOUT || route_retries_left_-- <= 0 || !resolve_route()) {
-        end_connection(EventKind::kUnreachable);
+        fail_connect(EventKind::kUnreachable, rdma_event_str(event.type), event.status);
       }
       break;
     case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -328,7 +350,7 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_DISCONNECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-      end_connection(EventKind::kUnreachable);
+      fail_connect(EventKind::kUnreachable, rdma_event_str(event.type), event.status);
       break;
     default:
       break;
@@ -380,7 +402,7 @@ void Ep::on_deadline() {
     case EpState::kActiveConnectionPending:
       ia().counters().add(IaCounter::kErrTimeout);
       id_.reset();
-      end_connection(EventKind::kTimedOut);
+      fail_connect(EventKind::kTimedOut, "the consumer's time-out", -ETIMEDOUT);
       break;
     case EpState::kDisconnectPending:
       if (draining_.load(std::memory_order_acquire)) {

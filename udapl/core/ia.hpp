@@ -9,6 +9,7 @@
 #include <infiniband/dappledv.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 
@@ -56,6 +57,8 @@ class Ia : public Object {
   const Tables& tables() const { return options_.tables; }
   bool thread_safe() const { return options_.thread_safe; }
   const Settings& settings() const { return settings_; }
+  // What an EP can have posted in either direction.
+  uint32_t max_dtos() const { return std::min(static_cast<uint32_t>(device().max_qp_wr), settings_.max_dtos); }
 
   ibv_context* context() const { return id_->verbs; }
   uint8_t port() const { return id_->port_num; }

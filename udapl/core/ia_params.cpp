@@ -8,17 +8,15 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/log.hpp"
+#include "udapl/ports/rdma_ports.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr const char* kInfiniband = "/sys/class/infiniband/";
 
 sockaddr_storage copy(const sockaddr* address) {
   sockaddr_storage storage{};
@@ -56,11 +54,10 @@ bool address_of_host(const std::string& name, sockaddr_storage& out) {
 }
 
 // The network device behind a port of an RDMA device.
-std::string netdev_of_port(const std::string& device, uint32_t port) {
-  std::ifstream file(kInfiniband + device + "/ports/" + std::to_string(port) + "/gid_attrs/ndevs/0");
-  std::string netdev;
-  file >> netdev;
-  return netdev;
+std::string netdev_of_port(const std::string& device, uint32_t number) {
+  for (const RdmaPort& port : rdma_ports())
+    if (port.device == device && port.number == number) return port.netdev;
+  return {};
 }
 
 }  // namespace

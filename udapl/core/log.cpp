@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/log.hpp"
 
+#include <syslog.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -9,22 +13,47 @@
 namespace dapple::dat {
 namespace {
 
-bool errors_wanted() {
-  const char* type = std::getenv("DAPL_DBG_TYPE");
-  constexpr unsigned long kErrorBit = 1;
-  return !type || (std::strtoul(type, nullptr, 0) & kErrorBit);
+constexpr unsigned long kStderr = 1;
+constexpr unsigned long kSyslog = 2;
+
+unsigned long sum_in(const char* name, unsigned long otherwise) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoul(text, nullptr, 0) : otherwise;
+}
+
+void write_line(const char* format, va_list args) {
+  char line[512] = "dapple: ";
+  constexpr int kPrefix = sizeof "dapple: " - 1;
+  const int wanted = std::vsnprintf(line + kPrefix, sizeof line - kPrefix - 1, format, args);
+  const int size = kPrefix + std::clamp(wanted, 0, static_cast<int>(sizeof line) - kPrefix - 2);
+  const unsigned long destinations = sum_in("DAPL_DBG_DEST", kStderr);
+  if (destinations & kSyslog) ::syslog(LOG_USER | LOG_WARNING, "%.*s", size, line);
+  if (!(destinations & kStderr)) return;
+  line[size] = '\n';
+  // One write, so that the lines of several threads and processes stay whole.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, static_cast<size_t>(size) + 1);
 }
 
 }  // namespace
 
-void log_error(const char* format, ...) {
-  if (!errors_wanted()) return;
-  char line[512];
+bool log_wants(unsigned types) {
+  return (sum_in("DAPL_DBG_TYPE", kLogErrors) & types) != 0;
+}
+
+void log(unsigned types, const char* format, ...) {
+  if (!log_wants(types)) return;
   va_list args;
   va_start(args, format);
-  std::vsnprintf(line, sizeof line, format, args);
+  write_line(format, args);
   va_end(args);
-  std::fprintf(stderr, "dapple: %s\n", line);
+}
+
+void log_error(const char* format, ...) {
+  if (!log_wants(kLogErrors)) return;
+  va_list args;
+  va_start(args, format);
+  write_line(format, args);
+  va_end(args);
 }
 
 }  // namespace dapple::dat

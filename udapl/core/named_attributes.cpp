@@ -4,6 +4,7 @@
 
 #include <endian.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <utility>
@@ -29,7 +30,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_CONNECTIVITY_MODE", "DIRECT"},
       {"DAT_IB_RDMA_READ", ia.device().max_qp_rd_atom > 0 ? "TRUE" : "FALSE"},
       {"DAT_IB_NODE_GUID", hex64(ia.device().node_guid)},
-      {"DAT_IB_TRANSPORT_MTU", std::to_string(128U << ia.port_attr().active_mtu)},
+      {"DAT_IB_TRANSPORT_MTU", std::to_string(128U << std::min(ia.port_attr().active_mtu, ia.settings().path_mtu))},
       {"DAT_IB_PORT_STATUS", ibv_port_state_str(ia.port_attr().state)},
       {"DAT_IB_PORT_NUMBER", std::to_string(ia.port())},
       {"DAT_EXTENSION_INTERFACE", ia.iwarp() ? "FALSE" : "TRUE"},

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "udapl/core/log.hpp"
 
@@ -24,6 +25,19 @@ void read(const char* name, long low, long high, T& value) {
   value = static_cast<T>(number);
 }
 
+// Bytes, of which IBTA has five sizes.
+void read_mtu(const char* name, ibv_mtu& value) {
+  long bytes = 0;
+  read(name, 256, 4096, bytes);
+  if (bytes == 0) return;
+  for (const ibv_mtu mtu : {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096}) {
+    if (bytes != 128L << mtu) continue;
+    value = mtu;
+    return;
+  }
+  log_error("%s=%ld ignored: it must be 256, 512, 1024, 2048 or 4096", name, bytes);
+}
+
 }  // namespace
 
 Settings Settings::from_environment() {
@@ -35,6 +49,10 @@ Settings Settings::from_environment() {
   read("DAPL_ACK_TIMER", 0, 31, s.ack_timeout);
   read("DAPL_TCLASS", 0, 255, s.traffic_class);
   read("DAPL_CM_TOS", 0, 255, s.traffic_class);
+  read("DAPL_IB_SL", 0, 15, s.service_level);
+  read("DAPL_HOP_LIMIT", 0, 255, s.hop_limit);
+  read_mtu("DAPL_IB_MTU", s.path_mtu);
+  read("DAPL_WR_MAX", 1, INT32_MAX, s.max_dtos);
   read("DAPL_MAX_INLINE", 0, 65536, s.max_inline_bytes);
   read("DAPL_CM_ARP_TIMEOUT_MS", 1, kHour_ms, s.arp_timeout_ms);
   read("DAPL_CM_ARP_RETRY_COUNT", 0, 1000, s.arp_retries);

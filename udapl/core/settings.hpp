@@ -6,19 +6,25 @@
 
 #include <cstdint>
 
+#include "ibverbs-glue/verbs.hpp"
+
 namespace dapple::dat {
 
 struct Settings {
-  uint8_t retry_count = 7;         // DAPL_ACK_RETRY: transport retries
-  uint8_t rnr_retry_count = 7;     // DAPL_RNR_RETRY: 7 is without end
-  uint8_t min_rnr_timer = 12;      // DAPL_RNR_TIMER: IBTA code; 12 is 0.64 ms
-  int ack_timeout = -1;            // DAPL_ACK_TIMER: IBTA code; -1 keeps what the connection manager computes
-  int traffic_class = -1;          // DAPL_CM_TOS, else DAPL_TCLASS
-  uint32_t max_inline_bytes = 64;  // DAPL_MAX_INLINE
-  int arp_timeout_ms = 4000;       // DAPL_CM_ARP_TIMEOUT_MS
-  int arp_retries = 3;             // DAPL_CM_ARP_RETRY_COUNT
-  int route_timeout_ms = 4000;     // DAPL_CM_ROUTE_TIMEOUT_MS
-  int route_retries = 3;           // DAPL_CM_ROUTE_RETRY_COUNT
+  uint8_t retry_count = 7;          // DAPL_ACK_RETRY: transport retries
+  uint8_t rnr_retry_count = 7;      // DAPL_RNR_RETRY: 7 is without end
+  uint8_t min_rnr_timer = 12;       // DAPL_RNR_TIMER: IBTA code; 12 is 0.64 ms
+  int ack_timeout = -1;             // DAPL_ACK_TIMER: IBTA code; -1 keeps what the connection manager computes
+  int traffic_class = -1;           // DAPL_CM_TOS, else DAPL_TCLASS
+  int service_level = -1;           // DAPL_IB_SL
+  int hop_limit = -1;               // DAPL_HOP_LIMIT
+  ibv_mtu path_mtu = IBV_MTU_4096;  // DAPL_IB_MTU, in bytes: the largest of a connection
+  uint32_t max_dtos = UINT32_MAX;   // DAPL_WR_MAX: of an EP's either direction, below what the device can
+  uint32_t max_inline_bytes = 64;   // DAPL_MAX_INLINE
+  int arp_timeout_ms = 4000;        // DAPL_CM_ARP_TIMEOUT_MS
+  int arp_retries = 3;              // DAPL_CM_ARP_RETRY_COUNT
+  int route_timeout_ms = 4000;      // DAPL_CM_ROUTE_TIMEOUT_MS
+  int route_retries = 3;            // DAPL_CM_ROUTE_RETRY_COUNT
 
   // Values that are no numbers or out of range are reported once and left at their default.
   static Settings from_environment();

@@ -54,7 +54,7 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   split_version(device.fw_ver, attr.firmware_version_major, attr.firmware_version_minor);
   attr.ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ia.address());
   attr.max_eps = to_count(device.max_qp);
-  attr.max_dto_per_ep = to_count(device.max_qp_wr);
+  attr.max_dto_per_ep = to_count(ia.max_dtos());
   attr.max_rdma_read_per_ep_in = to_count(device.max_qp_rd_atom);
   attr.max_rdma_read_per_ep_out = to_count(device.max_qp_init_rd_atom);
   attr.max_evds = to_count(device.max_cq);

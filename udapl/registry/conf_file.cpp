@@ -72,12 +72,7 @@ Configuration load_configuration(const ConfSearch& search, ApiMajors wanted) {
       }
       if (failure != ENOENT) report_unreadable("", path, failure);
     }
-    if (found.path.empty()) {
-      text.clear();
-      std::string tried;
-      for (const std::string& path : search.paths) tried += (tried.empty() ? "" : " or ") + path;
-      log(LogType::kError, "no configuration file: no " + tried);
-    }
+    if (found.path.empty()) text.clear();
   }
   found.entries = parse_dat_conf(text, wanted, [&](unsigned line, const std::string& what) {
     log(LogType::kError, found.path + ":" + std::to_string(line) + ": " + what + "; line ignored");

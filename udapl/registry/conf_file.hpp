@@ -22,12 +22,13 @@ struct ConfSearch {
 ConfSearch default_search();
 
 struct Configuration {
-  /// Empty if no file was found, which is when entries may be made up.
+  /// Empty if no file was found: none is needed, because ports have automatic entries.
   std::string path;
   std::vector<ConfEntry> entries;
 };
 
-/// Finds, reads and parses the configuration. Whatever is wrong is logged as an error with file and line. Blocks on the
+/// Finds, reads and parses the configuration. Whatever is wrong with one that is there is
+/// logged as an error with file and line. Blocks on the
 /// file; throws bad_alloc only.
 Configuration load_configuration(const ConfSearch& search, ApiMajors wanted);
 

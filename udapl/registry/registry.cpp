@@ -62,8 +62,10 @@ DAT_RETURN Registry::remove(const DAT_PROVIDER_INFO& info) {
 DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe, ProviderUse& use) {
   const std::lock_guard loading(loading_mutex_);
   load_configuration_once();
-  DAT_PROVIDER_INFO key{};
-  if (const DAT_RETURN status = choose(name, version, thread_safe, key)) return status;
+  Offer chosen;
+  if (const DAT_RETURN status = choose(name, version, thread_safe, chosen)) return status;
+  const DAT_PROVIDER_INFO& key = chosen.info;
+  if (!chosen.automatic.library.empty()) remember_automatic(std::move(chosen.automatic), key);
 
   Listed* const listed = load_first_of_chain(key);
   {
@@ -75,8 +77,8 @@ DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe
     }
   }
   if (listed) {
-    log(LogType::kError, conf_path_ + ":" + std::to_string(listed->conf.line) + ": " + quoted(listed->conf.library) +
-                             " was loaded but registers no provider for " + quoted(name));
+    log(LogType::kError,
+        place_of(*listed) + quoted(listed->conf.library) + " was loaded but registers no provider for " + quoted(name));
     drop(*listed);
   }
   return error(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
@@ -105,16 +107,26 @@ bool Registry::find_use(const DAT_PROVIDER* provider, ProviderUse& use) {
 
 std::vector<DAT_PROVIDER_INFO> Registry::list() {
   const std::lock_guard loading(loading_mutex_);
-  load_configuration_once();
   std::vector<DAT_PROVIDER_INFO> infos;
-  const auto add_once = [&](const DAT_PROVIDER_INFO& info) {
-    if (std::none_of(infos.begin(), infos.end(), [&](const DAT_PROVIDER_INFO& other) { return same(info, other); }))
-      infos.push_back(info);
-  };
-  for (const Listed& listed : listed_) add_once(listed.info);
-  const std::lock_guard lock(mutex_);
-  for (const Registered& registered : registered_) add_once(registered.info);
+  for (const Offer& offer : offers())
+    if (offer.is_listed) infos.push_back(offer.info);
   return infos;
+}
+
+std::vector<Registry::Offer> Registry::offers() {
+  load_configuration_once();
+  std::vector<Offer> offers;
+  const auto add_once = [&](Offer offer) {
+    if (std::none_of(offers.begin(), offers.end(), [&](const Offer& other) { return same(offer.info, other.info); }))
+      offers.push_back(std::move(offer));
+  };
+  for (const ConfEntry& line : lines_) add_once({info_of(line), true, {}});
+  // An automatic entry comes before its own provider, which registers itself while it is open, and may be unlisted.
+  for (AutomaticEntry& made : automatic_entries(rdma_ports(), lines_))
+    add_once({info_of(made.entry), made.is_listed, std::move(made.entry)});
+  const std::lock_guard lock(mutex_);
+  for (const Registered& registered : registered_) add_once({registered.info, true, {}});
+  return offers;
 }
 
 void Registry::clear() {
@@ -123,7 +135,8 @@ void Registry::clear() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!loading || !lock) return;
   if (std::any_of(listed_.begin(), listed_.end(), [](const Listed& listed) { return listed.users > 0; })) return;
-  std::vector<Listed>().swap(listed_);
+  std::vector<ConfEntry>().swap(lines_);
+  std::deque<Listed>().swap(listed_);
   std::string().swap(conf_path_);
   std::vector<Registered>().swap(registered_);
   configured_ = false;
@@ -131,19 +144,34 @@ void Registry::clear() {
 
 void Registry::load_configuration_once() {
   if (configured_) return;
-  // A second source of entries, for when no file is found, belongs here.
   Configuration configuration = load_configuration(default_search(), kServedMajors);
   conf_path_ = std::move(configuration.path);
-  for (ConfEntry& entry : configuration.entries)
-    if (entry.is_default) listed_.push_back({std::move(entry), {}, {}});
-  for (Listed& listed : listed_) listed.info = info_of(listed.conf);
+  lines_ = std::move(configuration.entries);
+  std::erase_if(lines_, [](const ConfEntry& line) { return !line.is_default; });
+  for (const ConfEntry& line : lines_) listed_.push_back({line, info_of(line), {}});
   configured_ = true;
 }
 
-DAT_RETURN Registry::choose(const char* name, Version version, bool thread_safe, DAT_PROVIDER_INFO& chosen) {
-  std::vector<DAT_PROVIDER_INFO> candidates = list();
+/// Keeps the entry of a port that is about to be opened; the port may have moved to another network device since last
+/// time.
+void Registry::remember_automatic(ConfEntry entry, const DAT_PROVIDER_INFO& key) {
+  const auto known =
+      std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) { return same(listed.info, key); });
+  if (known == listed_.end())
+    listed_.push_back({std::move(entry), key, {}});
+  else if (known->users == 0)
+    known->conf = std::move(entry);
+}
+
+/// What a message about the entry begins with.
+std::string Registry::place_of(const Listed& listed) const {
+  return listed.conf.line ? conf_path_ + ":" + std::to_string(listed.conf.line) + ": " : "automatic entry: ";
+}
+
+DAT_RETURN Registry::choose(const char* name, Version version, bool thread_safe, Offer& chosen) {
+  std::vector<Offer> candidates = offers();
   const auto keep = [&](auto&& matches) {
-    std::erase_if(candidates, [&](const DAT_PROVIDER_INFO& info) { return !matches(info); });
+    std::erase_if(candidates, [&](const Offer& offer) { return !matches(offer.info); });
     return !candidates.empty();
   };
   if (!keep([&](const DAT_PROVIDER_INFO& info) { return std::strcmp(info.ia_name, name) == 0; }))
@@ -154,8 +182,9 @@ DAT_RETURN Registry::choose(const char* name, Version version, bool thread_safe,
     return error(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
   if (!keep([&](const DAT_PROVIDER_INFO& info) { return (info.is_thread_safe != DAT_FALSE) == thread_safe; }))
     return error(DAT_PROVIDER_NOT_FOUND, DAT_THREAD_SAFETY_NOT_FOUND);
-  chosen = *std::min_element(candidates.begin(), candidates.end(),
-                             [](const auto& a, const auto& b) { return a.dapl_version_minor < b.dapl_version_minor; });
+  chosen = std::move(*std::min_element(candidates.begin(), candidates.end(), [](const Offer& a, const Offer& b) {
+    return a.info.dapl_version_minor < b.info.dapl_version_minor;
+  }));
   return DAT_SUCCESS;
 }
 
@@ -185,8 +214,8 @@ Listed* Registry::load_first_of_chain(const DAT_PROVIDER_INFO& key) {
   }
   for (auto& [listed, why] : failures) {
     if (std::exchange(listed->failure_reported, true)) continue;
-    log(LogType::kError, conf_path_ + ":" + std::to_string(listed->conf.line) + ": cannot load the provider " +
-                             quoted(listed->conf.library) + " of " + quoted(listed->conf.ia_name) + ": " + why);
+    log(LogType::kError, place_of(*listed) + "cannot load the provider " + quoted(listed->conf.library) + " of " +
+                             quoted(listed->conf.ia_name) + ": " + why);
   }
   return nullptr;
 }

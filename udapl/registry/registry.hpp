@@ -4,16 +4,18 @@
 
 #include <dat2/dat_registry.h>
 
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
 #include "udapl/registry/provider_library.hpp"
 
 namespace dapple::dat {
 
-/// A line of dat.conf on offer, and its library while somebody uses it.
+/// A line of dat.conf on offer, or an automatic entry that was opened, and its library while somebody uses it.
 struct Listed {
   ConfEntry conf;
   DAT_PROVIDER_INFO info;
@@ -29,9 +31,10 @@ struct ProviderUse {
   Listed* listed = nullptr;  ///< NULL for a provider that the program registered itself
 };
 
-/// Who can be opened: the lines of dat.conf (the static registry) and the providers that registered themselves (the
-/// dynamic one). Internally locked, any thread. Providers' init and fini run under the loading lock, so they may
-/// register and remove providers, and even open IAs, but not wait for another thread that does. Throws bad_alloc only.
+/// Who can be opened: the lines of dat.conf (the static registry), each port of an RDMA device by an automatic entry,
+/// and the providers that registered themselves (the dynamic one). Internally locked, any thread. Providers' init and
+/// fini run under the loading lock, so they may register and remove providers, and even open IAs, but not wait for
+/// another thread that does. Throws bad_alloc only.
 class Registry {
  public:
   /// DAT_PROVIDER_ALREADY_REGISTERED for an info that is there.
@@ -48,7 +51,8 @@ class Registry {
   /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table.
   bool find_use(const DAT_PROVIDER* provider, ProviderUse& use);
 
-  /// Everything on offer, each name + version + thread safety once: dat.conf in its order, then the others.
+  /// What is listed of all on offer, each name + version + thread safety once: dat.conf in its order, then the ports
+  /// that are usable now and that it does not name, then the others. Blocks on sysfs.
   std::vector<DAT_PROVIDER_INFO> list();
 
   /// Gives back all memory, if nothing is in use. The registry goes on working, and will read dat.conf again.
@@ -61,16 +65,27 @@ class Registry {
     int users = 0;
   };
 
+  /// What can be opened. An automatic one that was not opened yet has no Listed: its entry is here.
+  struct Offer {
+    DAT_PROVIDER_INFO info;
+    bool is_listed = true;
+    ConfEntry automatic;
+  };
+
   void load_configuration_once();
+  std::vector<Offer> offers();
+  void remember_automatic(ConfEntry entry, const DAT_PROVIDER_INFO& key);
+  std::string place_of(const Listed& listed) const;
   Listed* load_first_of_chain(const DAT_PROVIDER_INFO& key);
   void drop(Listed& listed);
-  DAT_RETURN choose(const char* name, Version version, bool thread_safe, DAT_PROVIDER_INFO& chosen);
+  DAT_RETURN choose(const char* name, Version version, bool thread_safe, Offer& chosen);
   Registered* find_registered(const DAT_PROVIDER_INFO& key);
 
   std::recursive_mutex loading_mutex_;  // of listed_ and of the libraries; taken before mutex_
   std::mutex mutex_;                    // of registered_; no foreign code runs under it
   bool configured_ = false;
-  std::vector<Listed> listed_;  // does not grow once configured: pointers into it are kept
+  std::vector<ConfEntry> lines_;  // those on offer
+  std::deque<Listed> listed_;     // only grows once configured: pointers into it are kept
   std::string conf_path_;
   std::vector<Registered> registered_;
 };

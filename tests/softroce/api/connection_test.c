@@ -155,6 +155,38 @@ static struct sockaddr_in no_machine(const struct fixture* f) {
   return address;
 }
 
+static void connect__failure_is_logged_when_asked(void** state) {
+  struct fixture* f = *state;
+  static const char* const types[] = {NULL, "0x3"};
+  int i;
+  for (i = 0; i < 2; i++) {
+    char line[512] = "", port[32];
+    FILE* said = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    assert_non_null(said);
+    if (types[i]) setenv("DAPL_DBG_TYPE", types[i], 1);
+    assert_ok(dat_psp_free(f->psp));
+    dup2(fileno(said), STDERR_FILENO);
+    begin_connect(f, &f->active, NULL, 0);
+    expect_event(f->active.connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    unsetenv("DAPL_DBG_TYPE");
+    rewind(said);
+    if (!fgets(line, sizeof line, said)) line[0] = 0;
+    fclose(said);
+    if (!types[i]) assert_string_equal(line, "");
+    snprintf(port, sizeof port, " port %u ", (unsigned)f->port);
+    if (types[i]) {
+      assert_non_null(strstr(line, getenv("SOFTROCE_ADDRESS")));
+      assert_non_null(strstr(line, port));
+      assert_non_null(strstr(line, "RDMA_CM_EVENT_REJECTED, status 8")); /* IBTA 12.6.7.2: invalid service ID */
+    }
+    assert_ok(dat_ep_reset(f->active.ep));
+    listen_any(f);
+  }
+}
+
 static void connect__unreachable_address(void** state) {
   struct fixture* f = *state;
   struct sockaddr_in nowhere = no_machine(f);
@@ -567,6 +599,7 @@ int main(void) {
       ENDS_TEST(connect__bad_arguments),
       ENDS_TEST(cr_reject__the_peer_gets_the_data),
       ENDS_TEST(connect__nobody_listens),
+      ENDS_TEST(connect__failure_is_logged_when_asked),
       ENDS_TEST(connect__unreachable_address),
       ENDS_TEST(connect__no_route),
       ENDS_TEST(connect__request_dropped_unanswered),

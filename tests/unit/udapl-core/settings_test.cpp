@@ -27,6 +27,9 @@ const Variable kVariables[] = {
     {"DAPL_ACK_TIMER", 0, 31, [](const Settings& s) -> long { return s.ack_timeout; }, -1},
     {"DAPL_TCLASS", 0, 255, [](const Settings& s) -> long { return s.traffic_class; }, -1},
     {"DAPL_CM_TOS", 0, 255, [](const Settings& s) -> long { return s.traffic_class; }, -1},
+    {"DAPL_IB_SL", 0, 15, [](const Settings& s) -> long { return s.service_level; }, -1},
+    {"DAPL_HOP_LIMIT", 0, 255, [](const Settings& s) -> long { return s.hop_limit; }, -1},
+    {"DAPL_WR_MAX", 1, INT32_MAX, [](const Settings& s) -> long { return s.max_dtos; }, UINT32_MAX},
     {"DAPL_MAX_INLINE", 0, 65536, [](const Settings& s) -> long { return s.max_inline_bytes; }, 64},
     {"DAPL_CM_ARP_TIMEOUT_MS", 1, 3'600'000, [](const Settings& s) -> long { return s.arp_timeout_ms; }, 4000},
     {"DAPL_CM_ARP_RETRY_COUNT", 0, 1000, [](const Settings& s) -> long { return s.arp_retries; }, 3},
@@ -50,7 +53,7 @@ void expect(const Variable& variable, const std::string& text, long expected, bo
     CHECK(is_one_line(said));
     CHECK(said.find(variable.name) != std::string::npos);
   }
-  // Nothing else has moved. Two variables share the traffic class.
+  // Nothing else has moved. Two variables share the traffic class; these are left out with all whose default is -1.
   for (const Variable& other : kVariables) {
     if (&other == &variable || (other.fallback == -1 && variable.fallback == -1)) continue;
     CHECK_EQUAL(other.get(settings), other.fallback);
@@ -91,6 +94,35 @@ void settings__tos_before_tclass() {
   clear();
 }
 
+void settings__mtu_is_one_of_five_sizes() {
+  clear();
+  CHECK_EQUAL(Settings::from_environment().path_mtu, IBV_MTU_4096);
+  setenv("DAPL_IB_MTU", "1024", 1);
+  CHECK_EQUAL(Settings::from_environment().path_mtu, IBV_MTU_1024);
+  for (const char* bad : {"1000", "128", "8192", "x"}) {
+    setenv("DAPL_IB_MTU", bad, 1);
+    const std::string said = captured([] { CHECK_EQUAL(Settings::from_environment().path_mtu, IBV_MTU_4096); });
+    CHECK(is_one_line(said));
+  }
+  unsetenv("DAPL_IB_MTU");
+}
+
+void log__types_and_destinations() {
+  clear();
+  const auto said = [] { return captured([] { log(kLogConnections, "lost %d", 1); }); };
+  CHECK_EQUAL(said(), "");
+  for (const char* type : {"2", "0x8", "0x80001"}) {
+    setenv("DAPL_DBG_TYPE", type, 1);
+    CHECK_EQUAL(said(), "dapple: lost 1\n");
+  }
+  setenv("DAPL_DBG_DEST", "2", 1);
+  CHECK_EQUAL(said(), "");
+  setenv("DAPL_DBG_DEST", "3", 1);
+  CHECK_EQUAL(said(), "dapple: lost 1\n");
+  unsetenv("DAPL_DBG_DEST");
+  clear();
+}
+
 void log_error__silent_without_the_error_bit() {
   clear();
   const auto said = [] { return captured([] { log_error("%s %d", "said", 1); }); };
@@ -116,6 +148,8 @@ int main() {
       TEST(settings__values_in_range),
       TEST(settings__bad_values_say_so_and_change_nothing),
       TEST(settings__tos_before_tclass),
+      TEST(settings__mtu_is_one_of_five_sizes),
+      TEST(log__types_and_destinations),
       TEST(log_error__silent_without_the_error_bit),
       TEST(log_error__a_long_line_is_cut_not_split),
   };

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <thread>
 #include <vector>
@@ -40,6 +41,8 @@ class Dat {
  public:
   explicit Dat(const std::string& conf, int scope = RTLD_LOCAL) : conf_path(folder.write("dat.conf", conf)) {
     ::setenv("DAT_OVERRIDE", conf_path.c_str(), 1);
+    // The RDMA devices of this machine are not seen; a test may make some in the folder.
+    ::setenv("SYSFS_PATH", folder.path().c_str(), 1);
     library_ = ::dlopen(LIBDAT2, RTLD_NOW | scope);
     if (!library_) {
       std::puts(::dlerror());
@@ -340,6 +343,54 @@ void dat_registry_list_providers__offered_lines_in_file_order() {
   CHECK_EQUAL(dat.open("old", &ia), not_found(DAT_NAME_NOT_REGISTERED));
 }
 
+/// Makes the folder of `dat` show an RDMA device on the network device lo, which every machine has.
+void plug_in_rxe(const Dat& dat) {
+  const std::string port = dat.folder.path() + "/class/infiniband/rxe0/ports/1";
+  std::filesystem::create_directories(port + "/gid_attrs/ndevs");
+  dat.folder.write("class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "lo\n");
+  dat.folder.write("class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+}
+
+void dat_registry_list_providers__lines_come_before_automatic_entries() {
+  FakeLog log{};
+  Dat dat(line("one", log));
+  DAT_PROVIDER_INFO infos[4];
+  DAT_PROVIDER_INFO* list[] = {&infos[0], &infos[1], &infos[2], &infos[3]};
+  DAT_COUNT count = -1;
+  CHECK_EQUAL(dat.list_providers(4, &count, list), kSuccess);
+  CHECK_EQUAL(count, 1);
+  plug_in_rxe(dat);  // a port that comes later is seen
+  CHECK_EQUAL(dat.list_providers(4, &count, list), kSuccess);
+  CHECK_EQUAL(count, 2);
+  CHECK_EQUAL(std::string(infos[0].ia_name), "one");
+  CHECK_EQUAL(std::string(infos[1].ia_name), "ofa-v2-lo");
+  CHECK_EQUAL(infos[1].dapl_version_major, 2U);
+  CHECK_EQUAL(infos[1].dapl_version_minor, 0U);
+  CHECK_EQUAL(infos[1].is_thread_safe, DAT_FALSE);
+}
+
+void automatic_entry__line_of_the_same_name_wins() {
+  FakeLog log{};
+  Dat dat(line("ofa-v2-lo", log));
+  plug_in_rxe(dat);
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("ofa-v2-lo", &ia), kSuccess);
+  CHECK_EQUAL(log.inits, 1);
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+}
+
+void automatic_entry__missing_library_is_said_once() {
+  Dat dat("");
+  plug_in_rxe(dat);
+  CapturedStderr captured;
+  DAT_IA_HANDLE ia = nullptr;
+  for (int round = 0; round < 2; round++)
+    CHECK_EQUAL(dat.open("ofa-v2-rxe0-1", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  const std::string text = captured.text();
+  CHECK(text.starts_with("dat: automatic entry: cannot load the provider \"libdaplofa.so.2\" of \"ofa-v2-rxe0-1\": "));
+  CHECK_EQUAL(text.find('\n'), text.size() - 1);
+}
+
 void dat_registry_list_providers__fewer_than_there_are_is_success() {
   FakeLog log{};
   Dat dat(line("a", log) + line("b", log));
@@ -551,6 +602,9 @@ int main() {
       TEST_IN_CHILD(dat_ia_close__hundred_rounds_leave_nothing),
       TEST_IN_CHILD(dat_ia_close__stale_number_is_not_handed_out_at_once),
       TEST_IN_CHILD(dat_registry_list_providers__offered_lines_in_file_order),
+      TEST_IN_CHILD(dat_registry_list_providers__lines_come_before_automatic_entries),
+      TEST_IN_CHILD(automatic_entry__line_of_the_same_name_wins),
+      TEST_IN_CHILD(automatic_entry__missing_library_is_said_once),
       TEST_IN_CHILD(dat_registry_list_providers__fewer_than_there_are_is_success),
       TEST_IN_CHILD(dat_registry_add_provider__program_brings_its_own),
       TEST_IN_CHILD(dat_registry_remove_provider__in_use_is_refused),

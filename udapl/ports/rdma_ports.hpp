@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The ports of this machine's RDMA devices and the network devices they belong to, as sysfs tells them. It takes no
+// RDMA library, so that a registry can look before it loads one. Blocking file reads; any thread; throws bad_alloc
+// only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dapple::dat {
+
+struct RdmaPort {
+  std::string device;  // verbs name
+  uint32_t number = 0;
+  std::string netdev;  // empty: the port belongs to none, or to one of another network namespace
+  bool is_active = false;
+  // The IP addresses of netdev, numeric.
+  std::vector<std::string> addresses;
+};
+
+// $SYSFS_PATH, which libibverbs honours, too, unless the program is setuid; else /sys.
+std::string sysfs_root();
+
+// In the order of the devices' names (mlx5_2 before mlx5_10), then of the ports' numbers. Empty where there is no RDMA.
+std::vector<RdmaPort> rdma_ports(const std::string& sysfs = sysfs_root());
+
+}  // namespace dapple::dat

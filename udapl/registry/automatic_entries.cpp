@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/registry/automatic_entries.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+namespace dapple::dat {
+namespace {
+
+constexpr Version kApi{2, 0};
+constexpr const char* kLibrary = "libdaplofa.so.2";
+constexpr const char* kProvider = "dapl.2.0";
+
+/// Whether the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
+bool names(const ConfEntry& line, const RdmaPort& port) {
+  std::istringstream words(line.ia_params);
+  std::string where, number;
+  words >> where >> number;
+  if (where.empty()) return false;
+  if (where == port.device && number == std::to_string(port.number)) return true;
+  return where == port.netdev || std::find(port.addresses.begin(), port.addresses.end(), where) != port.addresses.end();
+}
+
+bool is_usable(const RdmaPort& port) {
+  return port.is_active && !port.addresses.empty();
+}
+
+}  // namespace
+
+std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines) {
+  std::vector<AutomaticEntry> made;
+  const auto make = [&](const std::string& name, const std::string& netdev, bool is_listed) {
+    for (const bool is_thread_safe : {false, true}) {
+      const ConfEntry entry{
+          .ia_name = name,
+          .api = kApi,
+          .is_thread_safe = is_thread_safe,
+          .is_default = true,
+          .library = kLibrary,
+          .provider_id = kProvider,
+          .provider = kApi,
+          .ia_params = netdev + " 0",
+          .platform_params = {},
+          .line = 0,
+      };
+      made.push_back({entry, is_listed && !is_thread_safe});
+    }
+  };
+  for (size_t i = 0; i < ports.size(); i++) {
+    const RdmaPort& port = ports[i];
+    if (port.netdev.empty()) continue;
+    const std::string by_device = "ofa-v2-" + port.device + "-" + std::to_string(port.number);
+    // Of two devices on one network device the connection manager picks one, whichever is asked for.
+    const bool first_of_netdev = std::none_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
+                                              [&](const RdmaPort& other) { return other.netdev == port.netdev; });
+    const bool has_line =
+        std::any_of(lines.begin(), lines.end(), [&](const ConfEntry& line) { return names(line, port); });
+    if (first_of_netdev) make("ofa-v2-" + port.netdev, port.netdev, is_usable(port) && !has_line);
+    for (const char* suffix : {"", "s", "u"}) make(by_device + suffix, port.netdev, false);
+  }
+  return made;
+}
+
+}  // namespace dapple::dat

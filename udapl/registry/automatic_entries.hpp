@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <vector>
+
+#include "udapl/ports/rdma_ports.hpp"
+#include "udapl/registry/conf_parser.hpp"
+
+namespace dapple::dat {
+
+/// An entry that no line has: dat.conf is not needed where it would say the obvious.
+struct AutomaticEntry {
+  ConfEntry entry;  ///< line is 0
+  bool is_listed = false;
+};
+
+/// The entries of `ports`, in their order, for consumers of either thread safety. A port is ofa-v2-<netdev>,
+/// ofa-v2-<device>-<number>, and the latter with the suffixes s and u that the names of libdaploscm and libdaploucm
+/// have. The first of these is listed, once for a network device and for consumers that are not thread-safe, if the
+/// port is active and has an address, and none of `lines` names it.
+std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines);
+
+}  // namespace dapple::dat
