@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "coherence/arm64.hpp"
 
-#include "coherence/cache.hpp"
+#include <sys/auxv.h>
+
 #include "coherence/line_walk.hpp"
 #include "coherence/once.hpp"
 
@@ -21,6 +22,19 @@ void dc_cvac_range(uint32_t line_size_bytes, const void* address, size_t length)
 void dc_civac_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
   for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
     asm volatile("dc civac, %0" : : "r"(line) : "memory");
+  });
+}
+
+// By number, for assemblers that would ask for -march=armv8.5-a: dc cvap and dc cvadp.
+void dc_cvap_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
+  for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
+    asm volatile("sys #3, c7, c12, #1, %0" : : "r"(line) : "memory");
+  });
+}
+
+void dc_cvadp_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
+  for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
+    asm volatile("sys #3, c7, c13, #1, %0" : : "r"(line) : "memory");
   });
 }
 
@@ -58,20 +72,43 @@ uint64_t read_ctr_el0() noexcept {
   return value;
 }
 
-BackEnd describe_this_cpu() noexcept {
-  const CacheType type = decode_ctr_el0(read_ctr_el0());
+BackEnd choose_for_this_cpu() noexcept {
+  return choose(read_cache_type(), read_persistence_point());
+}
+
+}  // namespace
+
+CacheType read_cache_type() noexcept {
+  return decode_ctr_el0(read_ctr_el0());
+}
+
+PersistencePoint read_persistence_point() noexcept {
+  return decode_hwcap(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+}
+
+BackEnd choose(const CacheType& type, PersistencePoint persistence) noexcept {
   BackEnd back_end = {};
-  back_end.cpu.architecture = "arm64";
-  back_end.cpu.can_clean = true;
-  back_end.cpu.can_clean_invalidate = true;
-  back_end.cpu.clean_instruction = "dc cvac";
-  back_end.cpu.clean_invalidate_instruction = "dc civac";
-  back_end.cpu.completion_instruction = "dsb sy";
-  back_end.cpu.line_size_bytes = type.line_size_bytes;
-  back_end.cpu.writeback_granule_bytes = type.writeback_granule_bytes;
+  CpuDescription& cpu = back_end.cpu;
+  cpu.architecture = "arm64";
+  cpu.can_clean = true;
+  cpu.can_clean_invalidate = true;
+  cpu.clean_instruction = "dc cvac";
+  cpu.clean_invalidate_instruction = "dc civac";
+  cpu.completion_instruction = "dsb sy";
+  cpu.line_size_bytes = type.line_size_bytes;
+  cpu.writeback_granule_bytes = type.writeback_granule_bytes;
   back_end.clean_range = dc_cvac_range;
   back_end.clean_invalidate_range = dc_civac_range;
+  if (persistence == PersistencePoint::kDeepPersistence) {
+    back_end.persist_range = dc_cvadp_range;
+    cpu.persist_instruction = "dc cvadp";
+  } else if (persistence == PersistencePoint::kPersistence) {
+    back_end.persist_range = dc_cvap_range;
+    cpu.persist_instruction = "dc cvap";
+  }
+  cpu.can_persist = back_end.persist_range != nullptr;
   back_end.complete_maintenance = complete_maintenance;
+  back_end.complete_persistence = complete_maintenance;
   back_end.order_before_maintenance = order_before_maintenance;
   back_end.order_before_device_reads = order_before_device_reads;
   back_end.order_after_device_writes = order_after_device_writes;
@@ -79,11 +116,10 @@ BackEnd describe_this_cpu() noexcept {
   return back_end;
 }
 
-}  // namespace
 }  // namespace arm64
 
 const BackEnd& cpu_back_end() noexcept {
-  return make_once<arm64::describe_this_cpu>();
+  return make_once<arm64::choose_for_this_cpu>();
 }
 
 }  // namespace dapple::coherence

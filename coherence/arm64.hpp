@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What arm64's cache type register says, apart from reading it, so that tests can decode any value on any machine.
+// What arm64's cache type register and the kernel's hardware capabilities say, apart from reading them, so that tests
+// can decode any value on any machine.
 #ifndef DAPPLE_COHERENCE_ARM64_HPP
 #define DAPPLE_COHERENCE_ARM64_HPP
 
 #include <stdint.h>
+
+#include "coherence/cache.hpp"
 
 namespace dapple::coherence::arm64 {
 
@@ -31,6 +34,29 @@ constexpr CacheType decode_ctr_el0(uint64_t ctr_el0) {
   if (type.writeback_granule_bytes < type.line_size_bytes) type.writeback_granule_bytes = type.line_size_bytes;
   return type;
 }
+
+// Where "dc" reaches when a line is to outlive a power cut.
+enum class PersistencePoint {
+  kNone,             // the CPU has no instruction for it
+  kPersistence,      // dc cvap: the point of persistence
+  kDeepPersistence,  // dc cvadp: safe even where the platform's emergency power fails
+};
+
+// AT_HWCAP and AT_HWCAP2. The bits are the kernel's ABI (HWCAP_DCPOP, HWCAP2_DCPODP).
+constexpr PersistencePoint decode_hwcap(uint64_t hwcap, uint64_t hwcap2) {
+  constexpr uint64_t kHwcapDcpop = uint64_t{1} << 16;
+  constexpr uint64_t kHwcap2Dcpodp = uint64_t{1} << 0;
+  if ((hwcap2 & kHwcap2Dcpodp) != 0) return PersistencePoint::kDeepPersistence;
+  if ((hwcap & kHwcapDcpop) != 0) return PersistencePoint::kPersistence;
+  return PersistencePoint::kNone;
+}
+
+// The operations of a CPU that says this of itself.
+BackEnd choose(const CacheType& type, PersistencePoint persistence) noexcept;
+
+// What the running CPU says.
+CacheType read_cache_type() noexcept;
+PersistencePoint read_persistence_point() noexcept;
 
 }  // namespace dapple::coherence::arm64
 

@@ -3,7 +3,8 @@
 //
 // Cache maintenance towards a device, and the ordering that goes with it, for the CPU that this runs on.
 //
-// One file per architecture defines cpu_back_end(); the build picks one (unsupported.cpp where there is none).
+// One file per architecture defines cpu_back_end(); the build picks one (unsupported.cpp where there is none). Whether
+// memory outlives a power cut is the machine's matter as well: persistence.hpp.
 //
 // Addresses are of mapped, readable memory: maintenance of unmapped memory faults as a load would. Every line that
 // holds a byte of a range is maintained whole; a length of 0 touches nothing; a range that would pass the end of the
@@ -28,6 +29,9 @@ struct CpuDescription {
   const char* completion_instruction;        // what complete_maintenance() executes
   uint32_t line_size_bytes;                  // the stride of maintenance; a power of two
   uint32_t writeback_granule_bytes;          // what one write-back may touch; a power of two >= line_size_bytes
+  bool can_persist = false;                  // user space has one that writes back to where memory outlives a power cut
+  const char* persist_instruction = "none";  // "clwb", "dc cvap"; "none"
+  const char* refusal = nullptr;             // why maintenance cannot be had, for people; null where it can
 };
 
 // The operations of one CPU. Those over a range walk its lines themselves: one indirect call for each range, none for
@@ -39,10 +43,13 @@ struct BackEnd {
   using RangeOperation = void (*)(uint32_t line_size_bytes, const void* address, size_t length) noexcept;
   RangeOperation clean_range;
   RangeOperation clean_invalidate_range;
+  RangeOperation persist_range;
 
   // Waits until all maintenance that this thread has issued is done, and holds back all that follows until then: loads,
   // stores, and stores to a device's registers.
   void (*complete_maintenance)() noexcept;
+  // The same after persist_range(), and what was written back has arrived where it outlives a power cut.
+  void (*complete_persistence)() noexcept;
   // Orders this thread's earlier loads and stores (the load of a completion, say) before maintenance that follows.
   void (*order_before_maintenance)() noexcept;
   // Coherent device: orders earlier stores to memory before later ones that tell the device or a peer of them.
@@ -58,6 +65,10 @@ struct BackEnd {
   // cpu.can_clean_invalidate.
   void clean_invalidate(const void* address, size_t length) const noexcept {
     clean_invalidate_range(cpu.line_size_bytes, address, length);
+  }
+  // Writes dirty lines back to persistence; the CPU may keep them. Does not wait. Only where cpu.can_persist.
+  void persist(const void* address, size_t length) const noexcept {
+    persist_range(cpu.line_size_bytes, address, length);
   }
 };
 

@@ -5,18 +5,23 @@
 
 #include <pthread.h>
 
-#include "coherence/cache.hpp"
-
 namespace dapple::coherence {
 
 // Runs kMake on the first call and returns what it made from then on, from any thread. The language's own guard for a
 // local static would do, but lives in the C++ runtime, and this folder needs libc only.
-template <BackEnd (*kMake)() noexcept>
-const BackEnd& make_once() noexcept {
+template <auto kMake>
+const auto& make_once() noexcept {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  static constinit BackEnd back_end = {};
-  pthread_once(&once, [] { back_end = kMake(); });
-  return back_end;
+  static constinit decltype(kMake()) made = {};
+  // Spares all calls but the first a call into libc, which for a few cache lines counts.
+  static constinit bool is_made = false;
+  if (!__atomic_load_n(&is_made, __ATOMIC_ACQUIRE)) {
+    pthread_once(&once, [] {
+      made = kMake();
+      __atomic_store_n(&is_made, true, __ATOMIC_RELEASE);
+    });
+  }
+  return made;
 }
 
 }  // namespace dapple::coherence

@@ -104,10 +104,16 @@ BackEnd choose(const Features& features) noexcept {
     back_end.clean_range = back_end.clean_invalidate_range;
     cpu.clean_instruction = cpu.clean_invalidate_instruction;
   }
+  // All three reach the memory controller, whose queues the platform empties when the power goes (ADR).
+  back_end.persist_range = back_end.clean_range;
+  cpu.persist_instruction = cpu.clean_instruction;
   cpu.can_clean = back_end.clean_range != nullptr;
   cpu.can_clean_invalidate = back_end.clean_invalidate_range != nullptr;
+  cpu.can_persist = cpu.can_clean;
+  if (!cpu.can_clean_invalidate) cpu.refusal = "this CPU has no clflush";
 
   back_end.complete_maintenance = complete_maintenance;
+  back_end.complete_persistence = complete_maintenance;
   back_end.order_before_maintenance = order_before_maintenance;
   back_end.order_before_device_reads = compiler_barrier;
   back_end.order_after_device_writes = compiler_barrier;

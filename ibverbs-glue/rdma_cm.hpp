@@ -26,10 +26,11 @@ struct CmIdDeleter {
 };
 using CmId = std::unique_ptr<rdma_cm_id, CmIdDeleter>;
 
-// A new id of the TCP port space; null with errno set on failure. context comes back in every event of this id.
-inline CmId create_cm_id(rdma_event_channel* channel, void* context) noexcept {
+// A new id; null with errno set on failure. context comes back in every event of this id. RDMA_PS_TCP is for
+// connections, RDMA_PS_UDP for datagrams.
+inline CmId create_cm_id(rdma_event_channel* channel, void* context, rdma_port_space space = RDMA_PS_TCP) noexcept {
   rdma_cm_id* id = nullptr;
-  if (rdma_create_id(channel, &id, context, RDMA_PS_TCP)) return nullptr;
+  if (rdma_create_id(channel, &id, context, space)) return nullptr;
   return CmId(id);
 }
 
@@ -46,19 +47,27 @@ struct CmEvent {
   uint8_t initiator_depth = 0;
   uint8_t private_data_size = 0;
   std::array<uint8_t, kMaxPrivateData> private_data{};
+  // Of datagrams: the peer that an ESTABLISHED names.
+  ibv_ah_attr ah_attr{};
+  uint32_t qp_num = 0;
 
   // Takes the next event off the channel. False with errno set when there is none (EAGAIN) or it cannot be had.
   [[nodiscard]] static bool take(rdma_event_channel* channel, CmEvent& out) noexcept {
     rdma_cm_event* event = nullptr;
     if (rdma_get_cm_event(channel, &event)) return false;
     const bool is_request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-    const rdma_conn_param& conn = event->param.conn;
+    const rdma_conn_param& conn = event->param.conn;  // the other member begins with private data too
+    const bool is_datagrams = event->id->ps == RDMA_PS_UDP;
     out.type = event->event;
     out.status = event->status;
     out.context = is_request ? event->listen_id->context : event->id->context;
     out.request = is_request ? event->id : nullptr;
-    out.responder_resources = conn.responder_resources;
-    out.initiator_depth = conn.initiator_depth;
+    out.responder_resources = is_datagrams ? 0 : conn.responder_resources;
+    out.initiator_depth = is_datagrams ? 0 : conn.initiator_depth;
+    if (is_datagrams) {
+      out.ah_attr = event->param.ud.ah_attr;
+      out.qp_num = event->param.ud.qp_num;
+    }
     out.private_data_size = conn.private_data ? conn.private_data_len : 0;
     if (out.private_data_size) std::memcpy(out.private_data.data(), conn.private_data, out.private_data_size);
     rdma_ack_cm_event(event);

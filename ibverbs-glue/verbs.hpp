@@ -31,6 +31,7 @@ using Cq = std::unique_ptr<ibv_cq, Deleter<&ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Deleter<&ibv_destroy_qp>>;
 using Srq = std::unique_ptr<ibv_srq, Deleter<&ibv_destroy_srq>>;
 using Mr = std::unique_ptr<ibv_mr, Deleter<&ibv_dereg_mr>>;
+using Ah = std::unique_ptr<ibv_ah, Deleter<&ibv_destroy_ah>>;
 using Mw = std::unique_ptr<ibv_mw, Deleter<&dealloc_mw>>;
 
 // Destroys now; on failure the handle keeps the object. Returns 0 or an errno value.

@@ -6,14 +6,11 @@
 #include <infiniband/dappledv.h>
 #pragma GCC visibility pop
 
-#include <stdlib.h>
-
 #include <cstddef>
 
 #include "coherence/cache.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
-#include "provider/override.hpp"
 #include "provider/query.hpp"
 #include "provider/sync.hpp"
 
@@ -23,7 +20,10 @@ static_assert(offsetof(dappledv_device_attr, line_size) == 16);
 static_assert(offsetof(dappledv_device_attr, sync_for_device_required) == 24);
 static_assert(offsetof(dappledv_device_attr, sync_supported) == 27);
 static_assert(offsetof(dappledv_device_attr, clean_instruction) == 32);
-static_assert(sizeof(dappledv_device_attr) == 32 + 3 * sizeof(char*));
+static_assert(offsetof(dappledv_device_attr, certainty) == 28);
+static_assert(offsetof(dappledv_device_attr, caches_persistent) == 32 + 3 * sizeof(char*));
+static_assert(offsetof(dappledv_device_attr, max_windows) == 44 + 3 * sizeof(char*));
+static_assert(sizeof(dappledv_device_attr) == 72 + 3 * sizeof(char*));
 
 using dapple::coherence::cpu_back_end;
 
@@ -32,8 +32,12 @@ int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noex
 }
 
 int dappledv_query_device_override(ibv_context* context, const char* coherence, dappledv_device_attr* attr) noexcept {
-  return dapple::provider::query_device(cpu_back_end().cpu, secure_getenv(dapple::provider::kCoherenceVariable),
-                                        context, coherence, attr);
+  return dapple::provider::query_device(dapple::provider::this_machine(), context, coherence, attr);
+}
+
+int dappledv_override_region(const dappledv_device_attr* device, dappledv_coherence coherence,
+                             dappledv_device_attr* region) noexcept {
+  return dapple::provider::override_region(cpu_back_end().cpu, device, coherence, region);
 }
 
 void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
@@ -90,8 +94,40 @@ const char* dappledv_reason_str(dappledv_reason reason) noexcept {
       return "architecture's rule";
     case DAPPLEDV_REASON_ASSUMED:
       return "assumed";
+    case DAPPLEDV_REASON_OVERRIDE_REGION:
+      return "override (region)";
     case DAPPLEDV_REASON_EMULATOR:
       return "emulator";
+  }
+  return "invalid";
+}
+
+const char* dappledv_certainty_str(dappledv_certainty certainty) noexcept {
+  switch (certainty) {
+    case DAPPLEDV_CERTAINTY_NONE:
+      return "none";
+    case DAPPLEDV_CERTAINTY_OVERRIDE:
+      return "override";
+    case DAPPLEDV_CERTAINTY_KERNEL:
+      return "kernel";
+    case DAPPLEDV_CERTAINTY_FIRMWARE:
+      return "firmware";
+    case DAPPLEDV_CERTAINTY_ARCHITECTURE:
+      return "architecture's rule";
+    case DAPPLEDV_CERTAINTY_ASSUMED:
+      return "assumed";
+  }
+  return "invalid";
+}
+
+const char* dappledv_answer_str(dappledv_answer answer) noexcept {
+  switch (answer) {
+    case DAPPLEDV_ANSWER_UNKNOWN:
+      return "unknown";
+    case DAPPLEDV_ANSWER_NO:
+      return "no";
+    case DAPPLEDV_ANSWER_YES:
+      return "yes";
   }
   return "invalid";
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/decision.hpp"
 
+#include <errno.h>
 #include <stddef.h>
 
 namespace dapple::provider {
@@ -35,22 +36,56 @@ const char* explain_parameter(dappledv_coherence coherence) {
   return "override: the configuration";
 }
 
-// Null where the architecture leaves it to the machine.
-const char* explain_architecture(Architecture architecture) {
-  switch (architecture) {
+constexpr Decision coherent(dappledv_reason reason, const char* explanation) {
+  return {DAPPLEDV_COHERENCE_COHERENT, reason, explanation};
+}
+
+constexpr Decision unknown(const char* explanation) {
+  return {DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_REASON_ASSUMED, explanation};
+}
+
+Decision decide_arm64(const Facts& facts) {
+  switch (facts.firmware) {
+    case Firmware::kNoProperty:
+      return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_ARCHITECTURE,
+              "architecture: an arm64 device is not coherent unless its devicetree says so, and it does not"};
+    case Firmware::kAcpi:
+      if (facts.registration == Registration::kRefused) {
+        return unknown("unknown: ACPI describes the device, and the kernel refuses to register a page for it");
+      }
+      return coherent(DAPPLEDV_REASON_ASSUMED,
+                      "assumed: arm64 machines with ACPI mostly are coherent, and no unprivileged file says it");
+    case Firmware::kUnreadable:
+      return unknown("unknown: the description of the arm64 machine cannot be read here");
+    default:
+      return unknown("unknown: the device is neither in a devicetree nor in ACPI");
+  }
+}
+
+Decision decide_riscv64(const Facts& facts) {
+  if (facts.firmware == Firmware::kUnreadable) {
+    return unknown("unknown: the description of the riscv64 machine cannot be read here");
+  }
+  return coherent(DAPPLEDV_REASON_ARCHITECTURE,
+                  "architecture: DMA is coherent on riscv64 unless firmware says otherwise, and it does not");
+}
+
+Decision decide_by_architecture(const Facts& facts) {
+  switch (facts.architecture) {
     case Architecture::kX86:
-      return "architecture: DMA is coherent on every x86 machine";
+      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every x86 machine");
     case Architecture::kPpc64le:
-      return "architecture: DMA is coherent on every ppc64le machine";
+      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every ppc64le machine");
     case Architecture::kS390x:
-      return "architecture: DMA is coherent on every s390x machine";
+      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every s390x machine");
     case Architecture::kRiscv64:
-      return "architecture: DMA is coherent on riscv64 unless its firmware says otherwise, which was not looked at";
+      return decide_riscv64(facts);
     case Architecture::kArm64:
+      return decide_arm64(facts);
     case Architecture::kOther:
       break;
   }
-  return nullptr;
+  return unknown("unknown: nothing says that DMA is coherent, so it is taken not to be");
 }
 
 }  // namespace
@@ -81,29 +116,81 @@ Decision decide(const Facts& facts) {
   if (facts.software_device) {
     return {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE, "software device: the CPU does the copying"};
   }
-  if (const char* explanation = explain_architecture(facts.architecture)) {
-    return {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE, explanation};
+  if (facts.registration == Registration::kAccepted) {
+    return coherent(DAPPLEDV_REASON_KERNEL,
+                    "kernel: it registers coherent memory only, and has registered a page for this device");
   }
-  return {DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_REASON_ASSUMED,
-          "unknown: nothing says that DMA is coherent, so it is taken not to be"};
+  if (facts.firmware == Firmware::kCoherent) {
+    return coherent(DAPPLEDV_REASON_FIRMWARE, "firmware: the devicetree says dma-coherent, and the kernel believes it");
+  }
+  if (facts.firmware == Firmware::kNoncoherent) {
+    return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_FIRMWARE,
+            "firmware: the devicetree says dma-noncoherent, and the kernel believes it"};
+  }
+  return decide_by_architecture(facts);
 }
 
-void fill_device_attr(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr) {
-  const bool coherent = decision.coherence == DAPPLEDV_COHERENCE_COHERENT;
+dappledv_certainty certainty_of(dappledv_reason reason) {
+  switch (reason) {
+    case DAPPLEDV_REASON_NONE:
+      break;
+    case DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT:
+    case DAPPLEDV_REASON_OVERRIDE_PARAMETER:
+    case DAPPLEDV_REASON_OVERRIDE_REGION:
+    case DAPPLEDV_REASON_EMULATOR:
+      return DAPPLEDV_CERTAINTY_OVERRIDE;
+    case DAPPLEDV_REASON_SOFTWARE_DEVICE:
+    case DAPPLEDV_REASON_KERNEL:
+      return DAPPLEDV_CERTAINTY_KERNEL;
+    case DAPPLEDV_REASON_FIRMWARE:
+      return DAPPLEDV_CERTAINTY_FIRMWARE;
+    case DAPPLEDV_REASON_ARCHITECTURE:
+      return DAPPLEDV_CERTAINTY_ARCHITECTURE;
+    case DAPPLEDV_REASON_ASSUMED:
+      return DAPPLEDV_CERTAINTY_ASSUMED;
+  }
+  return DAPPLEDV_CERTAINTY_NONE;
+}
+
+void fill_decision(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr) {
+  const bool is_coherent = decision.coherence == DAPPLEDV_COHERENCE_COHERENT;
   const bool cpu_can = cpu.can_clean && cpu.can_clean_invalidate;
-  attr.comp_mask = 0;
   attr.coherence = decision.coherence;
   attr.reason = decision.reason;
+  attr.certainty = certainty_of(decision.reason);
+  attr.explanation = decision.explanation;
   attr.line_size = cpu.line_size_bytes;
   attr.writeback_granule = cpu.writeback_granule_bytes;
-  attr.sync_for_device_required = !coherent;
-  attr.sync_for_cpu_required = !coherent;
-  attr.sync_supported = coherent || cpu_can;
+  attr.sync_for_device_required = !is_coherent;
+  attr.sync_for_cpu_required = !is_coherent;
+  attr.sync_supported = is_coherent || cpu_can;
   attr.sync_complete = attr.sync_supported && decision.coherence != DAPPLEDV_COHERENCE_NONCOHERENT_IO;
-  attr.reserved = 0;
   attr.clean_instruction = cpu.clean_instruction;
   attr.clean_invalidate_instruction = cpu.clean_invalidate_instruction;
-  attr.explanation = decision.explanation;
+}
+
+int override_region(const coherence::CpuDescription& cpu, const dappledv_device_attr* device,
+                    dappledv_coherence coherence, dappledv_device_attr* region) noexcept {
+  if (device == nullptr || region == nullptr) return EINVAL;
+  Decision decision = {coherence, DAPPLEDV_REASON_OVERRIDE_REGION, nullptr};
+  switch (coherence) {
+    case DAPPLEDV_COHERENCE_COHERENT:
+      decision.explanation = "override: this memory is said to be coherent";
+      break;
+    case DAPPLEDV_COHERENCE_NONCOHERENT_CPU:
+      decision.explanation = "override: this memory is said to need maintenance of the CPU's caches";
+      break;
+    case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
+      decision.explanation = "override: this memory is said to be behind a cache that user space cannot reach";
+      break;
+    default:
+      return EINVAL;
+  }
+  dappledv_device_attr made = *device;
+  fill_decision(decision, cpu, made);
+  if (!made.sync_supported) return EOPNOTSUPP;
+  *region = made;
+  return 0;
 }
 
 }  // namespace dapple::provider

@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "coherence/cache.hpp"
+#include "provider/firmware.hpp"
+#include "provider/registration.hpp"
 
 namespace dapple::provider {
 
@@ -21,8 +23,10 @@ Architecture this_architecture();
 struct Facts {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;
-  bool software_device;
-  Architecture architecture;
+  bool software_device = false;
+  Registration registration = Registration::kNotAsked;
+  Firmware firmware = Firmware::kUnreadable;
+  Architecture architecture = Architecture::kOther;
 };
 
 struct Decision {
@@ -31,12 +35,18 @@ struct Decision {
   const char* explanation;  // static
 };
 
-// The first that has an answer: environment, parameter, software device, architecture. Else unknown.
+// The first that has an answer: environment, parameter, software device, kernel, firmware, architecture, what is
+// assumed. Else unknown.
 Decision decide(const Facts& facts);
 
-// Fills attr for a decision on a machine with this CPU. Bits of comp_mask are cleared: no field beyond the base exists
-// yet.
-void fill_device_attr(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr);
+dappledv_certainty certainty_of(dappledv_reason reason);
+
+// Fills what follows from a decision on a machine with this CPU; all other fields are left alone.
+void fill_decision(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr);
+
+// As dappledv_override_region().
+int override_region(const coherence::CpuDescription& cpu, const dappledv_device_attr* device,
+                    dappledv_coherence coherence, dappledv_device_attr* region) noexcept;
 
 }  // namespace dapple::provider
 

@@ -6,13 +6,37 @@
 #include <infiniband/dappledv.h>
 
 #include "coherence/cache.hpp"
+#include "provider/decision.hpp"
+#include "provider/files.hpp"
 
 namespace dapple::provider {
 
-// As dappledv_query_device_override(), with what it would ask the machine for as arguments. environment is the value of
-// DAPPLE_COHERENCE or null. The complaint about a malformed one is printed once in the life of the process.
-int query_device(const coherence::CpuDescription& cpu, const char* environment, ibv_context* context,
-                 const char* parameter, dappledv_device_attr* attr) noexcept;
+// What a query would ask the machine for, so that tests can be another one.
+struct Machine {
+  const coherence::CpuDescription& cpu;
+  Architecture architecture;
+  Path root;                // the folder that holds sys and proc; "" for this machine
+  const char* environment;  // the value of DAPPLE_COHERENCE, or null
+};
+
+Machine this_machine();
+
+// What a query would ask an open device for.
+struct DeviceAnswers {
+  bool software_driver = false;  // the kernel names a driver of software devices
+  Registration registration = Registration::kNotAsked;
+  const ibv_device_attr_ex* capabilities = nullptr;  // null: unknown
+};
+
+// The attributes of a device of a machine. ibdev: its folder below class/infiniband. attr's former contents do not
+// matter.
+void describe(const Machine& machine, const Path& ibdev, const Facts& overrides, const DeviceAnswers& answers,
+              dappledv_device_attr& attr);
+
+// As dappledv_query_device_override(). The complaint about a malformed environment is printed once in the life of the
+// process.
+int query_device(const Machine& machine, ibv_context* context, const char* parameter,
+                 dappledv_device_attr* attr) noexcept;
 
 }  // namespace dapple::provider
 

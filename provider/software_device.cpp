@@ -15,20 +15,10 @@
 
 #include <iterator>
 
+#include "provider/keep_errno.hpp"
+
 namespace dapple::provider {
 namespace {
-
-// Restores errno: a query's callers are promised that it leaves it alone.
-class KeepErrno {
- public:
-  KeepErrno() : saved_(errno) {}
-  ~KeepErrno() { errno = saved_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  int saved_;
-};
 
 // Asks for the state of port 1, which every RDMA device has, in the name of a driver.
 bool query_port_as(int cmd_fd, uint32_t driver_id) {

@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "provider/decision.hpp"
 #include "provider/overlay/fork_lock.hpp"
 #include "provider/software_device.hpp"
 
@@ -57,6 +58,7 @@ const char* Emulator::refuses(const ibv_context& context) {
 void Emulator::fill_attr(dappledv_device_attr& attr) {
   attr.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
   attr.reason = DAPPLEDV_REASON_EMULATOR;
+  attr.certainty = certainty_of(attr.reason);
   attr.line_size = Shadow::kLine;
   attr.writeback_granule = Shadow::kLine;
   attr.sync_for_device_required = 1;

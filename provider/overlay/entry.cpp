@@ -4,13 +4,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <atomic>
 
 #include "provider/emulator/emulator.hpp"
+#include "provider/keep_errno.hpp"
 #include "provider/overlay/overlay.hpp"
-#include "provider/override.hpp"
 #include "provider/query.hpp"
 
 namespace dapple::provider {
@@ -38,12 +37,11 @@ const char* prepare_emulator(AttachRequest& request) {
 }  // namespace
 
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
-  const int saved_errno = errno;
+  const KeepErrno keep;
   AttachRequest request = {context, flags, {}, nullptr, nullptr};
   int error = EINVAL;
   if ((flags & ~kKnownFlags) == 0) {
-    error =
-        query_device(coherence::cpu_back_end().cpu, secure_getenv(kCoherenceVariable), context, nullptr, &request.attr);
+    error = query_device(this_machine(), context, nullptr, &request.attr);
   }
   if (error == 0) {
     const char* why = nullptr;
@@ -52,7 +50,6 @@ int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
     error = why == nullptr ? attach(request, &why) : EOPNOTSUPP;
     if (error == EOPNOTSUPP) error = refuse(*context, why);
   }
-  errno = saved_errno;
   return error;
 }
 

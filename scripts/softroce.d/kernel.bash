@@ -30,17 +30,18 @@ debian_site() { # SCRATCH
 }
 
 # apt with a state of its own: one suite, this machine's way to the network (proxies, credentials), none of its hooks.
-write_private_apt() { # DIR SUITE
-  local dir=$1 suite=$2 site
+write_private_apt() { # DIR SUITE [ARCHITECTURE]
+  local dir=$1 suite=$2 architecture=${3:-amd64} site
   mkdir -p "$dir/lists/partial" "$dir/archives/partial"
   site=$(debian_site "$dir") || exit
-  printf 'deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$site" "$suite" \
-    >"$dir/sources.list"
+  printf 'deb [arch=%s signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
+    "$architecture" "$site" "$suite" >"$dir/sources.list"
   {
     apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages|Changelogs)'
     cat <<CONF
 Acquire::Languages "none";
-APT::Architecture "amd64";
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
 APT::Sandbox::User "";
 APT::Update::Error-Mode "any";
 Dir::Etc::Main "/dev/null";
@@ -69,13 +70,14 @@ update_index() { # DIR SUITE
   die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
 }
 
-# Sets packages to those behind the suite's linux-image-amd64 that carry a version in their name: one, or on newer
+# Sets packages to those behind the suite's linux-image-ARCHITECTURE that carry a version in their name: one, or on newer
 # suites several (image, modules, …).
-find_packages() { # DIR
-  local all=(linux-image-amd64) needs package i=0
+find_packages() { # DIR [ARCHITECTURE]
+  local architecture=${2:-amd64} all needs package i=0
+  all=("linux-image-$architecture")
   while [ "$i" -lt "${#all[@]}" ]; do
     needs=$(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "${all[i]}" 2>/dev/null | sed -n 's/^Depends: //p' |
-      tr ',' '\n' | grep -oE 'linux-[a-z]+-[0-9][^ ]*-amd64')
+      tr ',' '\n' | grep -oE "linux-[a-z]+-[0-9][^ ]*-$architecture")
     for package in $needs; do
       [[ " ${all[*]} " = *" $package "* ]] || all+=("$package")
     done

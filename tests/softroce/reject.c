@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * reject server | reject client ADDRESS: how connection requests end, and what private data comes with it. The server
- * rejects the first without private data, the second with some, and accepts the third with some. Each half checks what
- * it is told.
+ * reject server QUALIFIER | reject client ADDRESS QUALIFIER: how connection requests end, and what private data comes
+ * with it. The server rejects the first without private data, the second with some, and accepts the third with some.
+ * Each half checks what it is told. QUALIFIER is the service's number.
  */
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "examples/dapple-demo/events.h"
 #include "examples/dapple-demo/report.h"
 #include "examples/dapple-demo/session.h"
 
-enum { kPort = 18421, kTimeout_s = 20 };
+enum { kTimeout_s = 20 };
 
 /* Not a multiple of four, and a NUL inside: lengths count, not strings. */
 static const char kRequest[] = "re\0quest";
@@ -41,12 +42,16 @@ static void must_carry(const char* what, const void* data, DAT_COUNT size, const
   }
 }
 
-static void answer(struct session* session, DAT_EVD_HANDLE request_evd, const struct attempt* attempt) {
+static void answer(struct session* session, DAT_EVD_HANDLE request_evd, DAT_CONN_QUAL qualifier,
+                   const struct attempt* attempt) {
   DAT_EVENT event;
   DAT_CR_PARAM request;
   await_event(session, request_evd, "a connection request", &event);
   if (event.event_number != DAT_CONNECTION_REQUEST_EVENT) {
     fail("event 0x%x instead of a connection request", (unsigned)event.event_number);
+  }
+  if (event.event_data.cr_arrival_event_data.conn_qual != qualifier) {
+    fail("a request for service %llu", (unsigned long long)event.event_data.cr_arrival_event_data.conn_qual);
   }
   DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
   must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request), "dat_cr_query", "the request is there");
@@ -61,17 +66,17 @@ static void answer(struct session* session, DAT_EVD_HANDLE request_evd, const st
   }
 }
 
-static void run_server(void) {
+static void run_server(DAT_CONN_QUAL qualifier) {
   struct session session;
   DAT_EVD_HANDLE request_evd = DAT_HANDLE_NULL;
   DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
   session_open(&session, NULL, kTimeout_s);
   must(dat_evd_create(session.ia, 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &request_evd), "dat_evd_create", "");
-  must(dat_psp_create(session.ia, kPort, request_evd, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create", "");
+  must(dat_psp_create(session.ia, qualifier, request_evd, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create", "");
   puts("listening");
   fflush(stdout);
   for (int i = 0; i < kAttemptCount; i++) {
-    answer(&session, request_evd, &kAttempts[i]);
+    answer(&session, request_evd, qualifier, &kAttempts[i]);
   }
   must(dat_psp_free(psp), "dat_psp_free", "");
   must(dat_evd_free(request_evd), "dat_evd_free", "");
@@ -79,12 +84,12 @@ static void run_server(void) {
   session_close(&session);
 }
 
-static void try_to_connect(const struct addrinfo* server, const struct attempt* attempt) {
+static void try_to_connect(const struct addrinfo* server, DAT_CONN_QUAL qualifier, const struct attempt* attempt) {
   struct session session;
   DAT_EVENT event;
   const DAT_CONNECTION_EVENT_DATA* data = &event.event_data.connect_event_data;
   session_open(&session, NULL, kTimeout_s);
-  must(dat_ep_connect(session.ep, server->ai_addr, kPort, kTimeout_s * 1000000u, sizeof kRequest,
+  must(dat_ep_connect(session.ep, server->ai_addr, qualifier, kTimeout_s * 1000000u, sizeof kRequest,
                       (DAT_PVOID)(size_t)kRequest, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
        "dat_ep_connect", "");
   await_event(&session, session.connection_evd, "the server's answer", &event);
@@ -100,27 +105,36 @@ static void try_to_connect(const struct addrinfo* server, const struct attempt* 
   session_close(&session);
 }
 
-static void run_client(const char* address) {
+static void run_client(const char* address, DAT_CONN_QUAL qualifier) {
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
   struct addrinfo* server = NULL;
   if (getaddrinfo(address, NULL, &hints, &server) != 0) {
     fail("%s is no address", address);
   }
   for (int i = 0; i < kAttemptCount; i++) {
-    try_to_connect(server, &kAttempts[i]);
+    try_to_connect(server, qualifier, &kAttempts[i]);
   }
   freeaddrinfo(server);
 }
 
+static DAT_CONN_QUAL qualifier_of(const char* text) {
+  char* end = NULL;
+  DAT_CONN_QUAL qualifier = strtoull(text, &end, 10);
+  if (qualifier == 0 || *end != '\0') {
+    fail("%s is no service's number", text);
+  }
+  return qualifier;
+}
+
 int main(int argc, char** argv) {
-  if (argc == 2 && strcmp(argv[1], "server") == 0) {
+  if (argc == 3 && strcmp(argv[1], "server") == 0) {
     report_set_role("reject server");
-    run_server();
-  } else if (argc == 3 && strcmp(argv[1], "client") == 0) {
+    run_server(qualifier_of(argv[2]));
+  } else if (argc == 4 && strcmp(argv[1], "client") == 0) {
     report_set_role("reject client");
-    run_client(argv[2]);
+    run_client(argv[2], qualifier_of(argv[3]));
   } else {
-    fail("usage: reject server | reject client ADDRESS");
+    fail("usage: reject server QUALIFIER | reject client ADDRESS QUALIFIER");
   }
   puts("every answer was as it should be");
   return 0;

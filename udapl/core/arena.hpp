@@ -46,6 +46,9 @@ class Arena {
     give(slot);
   }
 
+  // The same for an object that cannot be destroyed: what it owns stays, and so does its slot.
+  void abandon(T* object, const void* dead) { new (static_cast<void*>(object)) DeadObject{dead, Kind::kNone}; }
+
   // The object behind a handle that may be anything at all: NULL, wild, of another kind, freed.
   T* find(const void* handle, Kind kind) {
     std::lock_guard guard(mutex_);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/cno.hpp"
 
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -18,14 +19,20 @@ Result<Cno*> Cno::create(Ia& ia, const WaitAgent& agent, bool has_fd) {
   Cno* cno = arena<Cno>().create(ia, *notifier, has_fd);
   ia.adopt(*cno);
   if (!agent.function) return cno;
-  try {
-    (*notifier)->set_agent(agent);
-  } catch (const std::system_error&) {
-    ia.disown(*cno);
-    arena<Cno>().destroy(cno, ia.tables().dead);
-    return fail(Type::kInsufficientResources, Subtype::kErrorHandler);
-  }
-  return cno;
+  const auto started = [&]() -> Result<> {
+    try {
+      (*notifier)->set_agent(agent);
+    } catch (const std::system_error&) {
+      return fail(Type::kInsufficientResources, Subtype::kErrorHandler);
+    } catch (const std::bad_alloc&) {
+      return fail(Type::kInsufficientResources, Subtype::kMemory);
+    }
+    return {};
+  }();
+  if (started) return cno;
+  ia.disown(*cno);
+  arena<Cno>().destroy(cno, ia.tables().dead);
+  return tl::unexpected(started.error());
 }
 
 Result<> Cno::free(Cno& cno, bool tell_agent, Notifier::Threads& agents) {

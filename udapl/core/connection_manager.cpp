@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <new>
 #include <system_error>
 
 #include "udapl/core/clock.hpp"
@@ -21,6 +23,7 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/core/silent_thread.hpp"
 #include "udapl/core/srq.hpp"
+#include "udapl/core/ud_connection.hpp"
 
 namespace dapple::dat {
 
@@ -31,21 +34,10 @@ ConnectionManager& ConnectionManager::instance() {
 
 Result<> ConnectionManager::acquire() {
   if (users_ == 0) {
-    channel_.reset(rdma_create_event_channel());
-    if (!channel_) {
-      log_error(
-          "cannot reach the kernel's RDMA connection manager: %s; 'modprobe rdma_ucm' loads it where there is an RDMA "
-          "device, and scripts/softroce runs a program beside a software one",
-          std::system_category().message(errno).c_str());
-      return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
-    }
-    wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    if (!wake_fd_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
-    try {
-      start();
-    } catch (const std::system_error&) {
+    if (auto started = start(); !started) {
       channel_.reset();
-      return fail(Type::kInsufficientResources, Subtype::kTep);
+      wake_fd_ = {};
+      return started;
     }
   }
   if (pid_ != getpid()) {
@@ -57,9 +49,28 @@ Result<> ConnectionManager::acquire() {
   return {};
 }
 
-void ConnectionManager::start() {
+Result<> ConnectionManager::start() {
+  channel_.reset(rdma_create_event_channel());
+  if (!channel_) {
+    const int error = errno;
+    if (is_shortage(error)) return fail_errno(error);
+    log_error(
+        "cannot reach the kernel's RDMA connection manager: %s; 'modprobe rdma_ucm' loads it where there is an RDMA "
+        "device, and scripts/softroce runs a program beside a software one",
+        strerror(error));
+    return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+  }
+  wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_fd_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
+  try {
+    thread_ = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm");
+  } catch (const std::system_error&) {
+    return fail(Type::kInsufficientResources, Subtype::kTep);
+  } catch (const std::bad_alloc&) {
+    return fail(Type::kInsufficientResources, Subtype::kMemory);
+  }
   pid_ = getpid();
-  thread_ = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm");
+  return {};
 }
 
 void ConnectionManager::release() {
@@ -187,6 +198,9 @@ void ConnectionManager::serve_connection_events() {
       case Kind::kEp:
         static_cast<Ep*>(owner)->on_connection_event(event);
         break;
+      case Kind::kUdConnection:
+        static_cast<UdConnection*>(owner)->on_connection_event(event);
+        break;
       case Kind::kCr:
         static_cast<Cr*>(owner)->on_connection_event(event);
         break;
@@ -204,9 +218,19 @@ void ConnectionManager::serve_connection_events() {
 void ConnectionManager::serve_device_events() {
   for (auto& [context, watch] : watched_) {
     ibv_async_event event;
+    if (watch.broken) continue;
     while (ibv_get_async_event(context, &event) == 0) serve_device_event(context, event);
-    watch.broken = errno != EAGAIN && errno != EINTR;
+    watch.broken = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
+    if (watch.broken) report_catastrophe(context, IBV_EVENT_DEVICE_FATAL);
   }
+}
+
+void ConnectionManager::report_catastrophe(ibv_context* context, int reason) {
+  if (std::exchange(watched_.find(context)->second.told, true)) return;
+  log_error("device %s reports a fatal error", ibv_get_device_name(context->device));
+  arena<Ia>().for_each(Kind::kIa, [&](Ia& ia) {
+    if (ia.context() == context) ia.report_async(EventKind::kAsyncIaCatastrophic, ia, reason);
+  });
 }
 
 void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event& event) {
@@ -242,12 +266,7 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
   }
   const ibv_event_type type = event.event_type;
   ibv_ack_async_event(&event);
-  if (type == IBV_EVENT_DEVICE_FATAL) {
-    log_error("device %s reports a fatal error", ibv_get_device_name(context->device));
-    arena<Ia>().for_each(Kind::kIa, [&](Ia& ia) {
-      if (ia.context() == context) ia.report_async(EventKind::kAsyncIaCatastrophic, ia, type);
-    });
-  }
+  if (type == IBV_EVENT_DEVICE_FATAL) report_catastrophe(context, type);
 }
 
 void ConnectionManager::serve_attention() {

@@ -66,11 +66,12 @@ class ConnectionManager {
 
  private:
   ConnectionManager() = default;
-  void start();
+  Result<> start();
   void run(uint32_t generation);
   void serve_connection_events();
   void serve_device_events();
   void serve_device_event(ibv_context* context, ibv_async_event& event);
+  void report_catastrophe(ibv_context* context, int reason);
   void serve_attention();
   void serve_deadlines();
   void wake();
@@ -81,6 +82,7 @@ class ConnectionManager {
   struct Watch {
     uint32_t users = 0;
     bool broken = false;  // the device is gone: there is nothing more to read
+    bool told = false;    // and its IAs know
   };
 
   uint32_t users_ = 0;

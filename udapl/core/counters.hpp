@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an IA and its EPs have done so far, counted always: a counter is a few instructions where the work is hundreds.
+// What an IA, its EPs and its EVDs have done so far, counted always: a counter is a few instructions where the work is
+// hundreds.
 #pragma once
 
 #include <array>
@@ -13,13 +14,15 @@
 
 namespace dapple::dat {
 
-// Positions are those of the extensions' DAT_IA_COUNTERS and DAT_EP_COUNTERS. Those that are not named here belong to
-// messages the kernel's connection manager handles by itself, and stay 0.
+// Positions are those of the extensions' DAT_IA_COUNTERS, DAT_EP_COUNTERS and DAT_EVD_COUNTERS. IA counters that are
+// not named here are the kernel's (port_counters.hpp), or of things that do not exist here, and stay 0.
 enum class IaCounter : uint8_t {
   kPzCreate = 0,
   kPzFree = 1,
   kLmrCreate = 2,
   kLmrFree = 3,
+  kRmrCreate = 4,
+  kRmrFree = 5,
   kPspCreate = 6,
   kPspCreateAny = 7,
   kPspFree = 8,
@@ -29,6 +32,8 @@ enum class IaCounter : uint8_t {
   kEvdFree = 12,
   kEpCreate = 13,
   kEpFree = 14,
+  kSrqCreate = 15,
+  kSrqFree = 16,
   kRequest = 17,
   kRequestAccepted = 18,
   kRequestRejected = 19,
@@ -46,6 +51,9 @@ enum class IaCounter : uint8_t {
   kUserRejRx = 34,
   kActiveEst = 35,
   kPassiveEst = 36,
+  kAhReqTx = 37,
+  kAhReqRx = 38,
+  kAhResolved = 39,
   kDreqTx = 40,
   kDreqRx = 41,
   kErrTimeout = 57,
@@ -58,17 +66,37 @@ enum class EpCounter : uint8_t {
   kDisconnect = 1,
   // Each of these is followed by one of bytes.
   kPostSend = 2,
+  kPostSendUd = 4,
   kPostRecv = 6,
   kPostWrite = 8,
   kPostWriteImm = 10,
   kPostRead = 12,
   kRecv = 16,
+  kRecvUd = 18,
   kRecvRdmaImm = 22,
+  // These are not.
+  kPostCompareAndSwap = 14,
+  kPostFetchAndAdd = 15,
 };
 inline constexpr size_t kEpCounters = 24;
 
-// Threads: a counter has one writer at a time; readers are any.
-template <class Name, size_t Size>
+enum class EvdCounter : uint8_t {
+  kWait = 0,
+  kWaitBlocked = 1,
+  kWaitNotify = 2,
+  kDequeue = 3,  // not counted, but the sum of the next two
+  kDequeueFound = 4,
+  kDequeueNotFound = 5,
+  kPoll = 6,  // the sum of the next and kPollNotFound
+  kPollFound = 7,
+  kConnectionCallback = 8,
+  kDtoCallback = 9,
+  kPollNotFound = 10,  // nobody sees it by itself
+};
+inline constexpr size_t kEvdCounters = 10;
+
+// Threads: a counter has one writer at a time, or add_shared(); readers are any.
+template <class Name, size_t Size, size_t Hidden = 0>
 class Counters {
  public:
   void add(Name name, uint64_t amount = 1) { add_at(static_cast<size_t>(name), amount); }
@@ -77,17 +105,78 @@ class Counters {
     add_at(static_cast<size_t>(name), 1);
     add_at(static_cast<size_t>(name) + 1, bytes);
   }
+  // For a counter that several threads write.
+  void add_shared(Name name, uint64_t amount = 1) {
+    values_[static_cast<size_t>(name)].fetch_add(amount, std::memory_order_relaxed);
+  }
   uint64_t at(size_t index) const { return values_[index].load(std::memory_order_relaxed); }
-  void reset(size_t index) { values_[index].store(0, std::memory_order_relaxed); }
+  uint64_t at(Name name) const { return at(static_cast<size_t>(name)); }
   static constexpr size_t size() { return Size; }
 
- private:
+ protected:
   // No locked operation: see the threads above.
   void add_at(size_t index, uint64_t amount) { values_[index].store(at(index) + amount, std::memory_order_relaxed); }
-  std::array<std::atomic<uint64_t>, Size> values_{};
+
+ private:
+  std::array<std::atomic<uint64_t>, Size + Hidden> values_{};
 };
 
 using IaCounterSet = Counters<IaCounter, kIaCounters>;
-using EpCounterSet = Counters<EpCounter, kEpCounters>;
+
+// Two places that nobody sees stand for what has no counter, so that counting a request takes no branch.
+class EpCounterSet : public Counters<EpCounter, kEpCounters, 2> {
+ public:
+  void add_request(DtoOperation operation, uint64_t bytes) {
+    const Places at = kPlaces[static_cast<size_t>(operation)];
+    add_at(at.requests, 1);
+    add_at(at.bytes, bytes);
+  }
+
+ private:
+  struct Places {
+    uint8_t requests;
+    uint8_t bytes;
+  };
+  static constexpr auto kPlaces = [] {
+    std::array<Places, kDtoOperations> places{};
+    for (Places& of : places) of = {kEpCounters, kEpCounters + 1};
+    const auto with_bytes = [&places](DtoOperation operation, EpCounter counter) {
+      const auto at = static_cast<uint8_t>(counter);
+      places[static_cast<size_t>(operation)] = {at, static_cast<uint8_t>(at + 1)};
+    };
+    with_bytes(DtoOperation::kSend, EpCounter::kPostSend);
+    with_bytes(DtoOperation::kSendUd, EpCounter::kPostSendUd);
+    with_bytes(DtoOperation::kRdmaWrite, EpCounter::kPostWrite);
+    with_bytes(DtoOperation::kRdmaWriteImmed, EpCounter::kPostWriteImm);
+    with_bytes(DtoOperation::kRdmaRead, EpCounter::kPostRead);
+    places[static_cast<size_t>(DtoOperation::kFetchAndAdd)].requests =
+        static_cast<uint8_t>(EpCounter::kPostFetchAndAdd);
+    places[static_cast<size_t>(DtoOperation::kCompareAndSwap)].requests =
+        static_cast<uint8_t>(EpCounter::kPostCompareAndSwap);
+    return places;
+  }();
+};
+
+class EvdCounterSet : public Counters<EvdCounter, kEvdCounters, 1> {
+ public:
+  uint64_t at(size_t index) const {
+    switch (static_cast<EvdCounter>(index)) {
+      case EvdCounter::kDequeue:
+        return sum(EvdCounter::kDequeueFound, EvdCounter::kDequeueNotFound);
+      case EvdCounter::kPoll:
+        return sum(EvdCounter::kPollFound, EvdCounter::kPollNotFound);
+      default:
+        return Counters::at(index);
+    }
+  }
+
+ private:
+  uint64_t sum(EvdCounter a, EvdCounter b) const { return Counters::at(a) + Counters::at(b); }
+};
+
+// What was read when a counter was last reset. Counters themselves are never written but by those who count, so that a
+// reset beside traffic is not lost.
+template <size_t Size>
+using CounterBases = std::array<uint64_t, Size>;
 
 }  // namespace dapple::dat

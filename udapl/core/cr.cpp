@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "udapl/core/ep.hpp"
@@ -21,19 +20,19 @@ constexpr uint32_t kRejectHeader = 2U << 24 | 0U << 16 | 1U << 8 | 0U;
 
 }  // namespace
 
-Cr::Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event)
+Cr::Cr(Ia& ia, const rdma_cm_id& id, const verbs::CmEvent& event)
     : Object(ia.tables().live, kKind, &ia),
-      id_(std::move(id)),
+      datagrams_(id.ps == RDMA_PS_UDP),
       responder_resources_(event.responder_resources),
       initiator_depth_(event.initiator_depth),
       private_data_size_(event.private_data_size),
-      private_data_(event.private_data) {
-  id_->context = static_cast<Object*>(this);
-}
+      private_data_(event.private_data) {}
 
-Cr* Cr::create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event) {
-  Cr* cr = arena<Cr>().create(ia, std::move(id), event);
+Cr* Cr::create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event) {
+  Cr* cr = arena<Cr>().create(ia, *id, event);
   ia.adopt(*cr);
+  cr->id_ = std::move(id);
+  cr->id_->context = static_cast<Object*>(cr);
   return cr;
 }
 
@@ -76,22 +75,36 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
     ep.fail_accept();
     return free(*this);
   }
+  if (datagrams_) {
+    ep.accept_datagrams(id_, UdReceived(received()), private_data);
+  } else {
+    ep.accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
+  }
   ia().counters().add(IaCounter::kRequestAccepted);
-  ep.accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
   return free(*this);
 }
 
 Result<> Cr::reject(std::span<const uint8_t> private_data) {
-  if (private_data.size() > kMaxRejectData) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  std::array<uint8_t, sizeof kRejectHeader + kMaxRejectData> message;
-  const uint32_t header = htonl(kRejectHeader);
-  std::memcpy(message.data(), &header, sizeof header);
-  if (!private_data.empty()) std::memcpy(message.data() + sizeof header, private_data.data(), private_data.size());
-  const int result = rdma_reject(id_.get(), message.data(), static_cast<uint8_t>(sizeof header + private_data.size()));
+  const size_t most = datagrams_ ? UdMessage::kMaxReplyData : kMaxRejectData;
+  if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  const int result = datagrams_ ? reject_datagrams(private_data) : reject_connection(private_data);
   if (result && !peer_gone_) return fail_errno(errno);
   ia().counters().add(IaCounter::kRequestRejected);
   ia().counters().add(IaCounter::kUserRejTx);
   return free(*this);
+}
+
+int Cr::reject_datagrams(std::span<const uint8_t> private_data) {
+  const UdMessage message(0, 0, private_data);
+  return rdma_reject(id_.get(), message.data(), message.size());
+}
+
+int Cr::reject_connection(std::span<const uint8_t> private_data) {
+  std::array<uint8_t, sizeof kRejectHeader + kMaxRejectData> message;
+  const uint32_t header = htonl(kRejectHeader);
+  std::memcpy(message.data(), &header, sizeof header);
+  if (!private_data.empty()) std::memcpy(message.data() + sizeof header, private_data.data(), private_data.size());
+  return rdma_reject(id_.get(), message.data(), static_cast<uint8_t>(sizeof header + private_data.size()));
 }
 
 Result<> Cr::hand_off(uint64_t conn_qual) {
@@ -105,14 +118,9 @@ Result<> Cr::hand_off(uint64_t conn_qual) {
   event.initiator_depth = initiator_depth_;
   event.private_data_size = static_cast<uint8_t>(private_data_size_);
   event.private_data = private_data_;
-  try {
-    if (auto taken = target->take(id_, event); !taken) {
-      id_->context = static_cast<Object*>(this);
-      return taken;
-    }
-  } catch (const std::bad_alloc&) {
-    if (!id_) (void)free(*this);  // it went with what could not be made
-    throw;
+  if (auto taken = target->take(id_, event); !taken) {
+    id_->context = static_cast<Object*>(this);
+    return taken;
   }
   return free(*this);
 }

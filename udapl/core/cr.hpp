@@ -12,6 +12,7 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/ud_message.hpp"
 
 namespace dapple::dat {
 
@@ -23,7 +24,8 @@ class Cr : public Object {
   static constexpr Kind kKind = Kind::kCr;
   static constexpr size_t kMaxRejectData = 144;  // bytes: the IBTA's 148 less the header that marks a consumer's reject
 
-  static Cr* create(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  // Takes the id over. Throws std::bad_alloc with the id where it was.
+  static Cr* create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event);
   // Drops the request; the peer sees a rejection that is not the consumer's. An EP that came with it is given back.
   static Result<> free(Cr& cr);
 
@@ -43,7 +45,9 @@ class Cr : public Object {
 
   const sockaddr* remote_address() const { return rdma_get_peer_addr(id_.get()); }
   uint64_t remote_port() const;
-  std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
+  // It came for datagrams: only an endpoint for these can accept it.
+  bool is_datagrams() const { return datagrams_; }
+  std::span<const uint8_t> private_data() const { return datagrams_ ? UdReceived(received()).data : received(); }
   uint8_t responder_resources() const { return responder_resources_; }
   uint8_t initiator_depth() const { return initiator_depth_; }
 
@@ -51,10 +55,14 @@ class Cr : public Object {
 
  private:
   friend class Arena<Cr>;
-  Cr(Ia& ia, verbs::CmId id, const verbs::CmEvent& event);
+  Cr(Ia& ia, const rdma_cm_id& id, const verbs::CmEvent& event);
   void give_back_ep();
+  int reject_connection(std::span<const uint8_t> private_data);
+  int reject_datagrams(std::span<const uint8_t> private_data);
+  std::span<const uint8_t> received() const { return {private_data_.data(), private_data_size_}; }
 
   verbs::CmId id_;
+  const bool datagrams_;
   Ep* ep_ = nullptr;
   bool ep_made_for_it_ = false;
   uint8_t responder_resources_;

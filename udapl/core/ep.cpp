@@ -3,6 +3,7 @@
 #include "udapl/core/ep.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
@@ -16,6 +17,13 @@ namespace dapple::dat {
 
 EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
+  if (attr.datagrams) {
+    // One packet each, and no RDMA.
+    if (attr.max_message_size == 0 || attr.max_message_size > ia.mtu()) attr.max_message_size = ia.mtu();
+    attr.max_rdma_size = attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
+    attr.max_rdma_read_iov = attr.max_rdma_write_iov = attr.max_request_iov;
+    return attr;
+  }
   if (attr.max_message_size == 0) attr.max_message_size = largest;
   if (attr.max_rdma_size == 0) attr.max_rdma_size = largest;
   // Older consumers know one limit for all requests and leave these at 0.
@@ -51,9 +59,11 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       post_mutex_(ia.thread_safe()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
+      ud_(attr.datagrams ? std::make_unique<UdState>() : nullptr),
       client_(*this) {}
 
 Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
+  if (wanted.datagrams && !ia.has_datagrams()) return fail(Type::kModelNotSupported);
   const EpAttr attr = with_defaults(ia, wanted);
   if (auto fits = check(ia, attr, Subtype::kArg6); !fits) return tl::unexpected(fits.error());
   // DEVIATION dat_ep_create_with_srq: one protection zone for both; the provider's attributes say so.
@@ -90,6 +100,7 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
+  if (attr.datagrams) ia.serve_datagrams();
   return ep;
 }
 
@@ -105,7 +116,7 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   }
   ibv_qp_init_attr init{};
   init.qp_context = static_cast<Object*>(&ep);
-  init.qp_type = IBV_QPT_RC;
+  init.qp_type = attr.datagrams ? IBV_QPT_UD : IBV_QPT_RC;
   init.send_cq = send_cq;
   init.recv_cq = recv_cq;
   init.srq = ep.srq_ ? ep.srq_->verbs_srq() : nullptr;
@@ -125,6 +136,10 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the
   // start.
   if (ia.iwarp()) return qp;
+  if (attr.datagrams) {
+    if (int error = bring_up_datagrams(qp.get(), ia)) return fail_errno(error);
+    return qp;
+  }
   ibv_qp_attr state{};
   state.qp_state = IBV_QPS_INIT;
   state.port_num = ia.port();
@@ -139,25 +154,28 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
 void Ep::fail_qp() {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
-  ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);  // in ERR already, or about to be destroyed: nothing to say
+  // Tried again, because nothing else flushes what is posted; what fails twice is in no state to be told.
+  if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
 Result<> Ep::free(Ep& ep) {
   Ia& ia = ep.ia();
   auto& manager = ConnectionManager::instance();
-  if (ep.request_) ep.request_->forget_ep();
+  if (ep.request_) std::exchange(ep.request_, nullptr)->forget_ep();
   ep.set_reservation(nullptr);
   ep.set_deadline(kNever);
   ep.set_state(EpState::kDisconnected);
   if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
   ep.id_.reset();
+  manager.forget(ep);
   const uint32_t qp_num = ep.qp_ ? ep.qp_->qp_num : 0;
   if (ep.qp_) ep.fail_qp();
-  ia.windows().forget(ep);
+  if (int error = ia.windows().forget(ep)) return fail_errno(error);
   if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
+  ep.drop_datagrams(qp_num);
   if (ep.srq_) {
     if (qp_num) ep.srq_->remove(qp_num);
     ep.srq_->release();
@@ -183,12 +201,16 @@ Result<> Ep::reset() {
   if (!fresh) return tl::unexpected(fresh.error());
   const uint32_t old_num = qp_->qp_num;
   if (srq_) srq_->add((*fresh)->qp_num, *this);
-  ia().windows().forget(*this);
-  if (int error = verbs::destroy(qp_)) {
+  int error = ia().windows().forget(*this);
+  if (!error) error = verbs::destroy(qp_);
+  if (error) {
     if (srq_) srq_->remove((*fresh)->qp_num);
     return fail_errno(error);
   }
   qp_ = std::move(*fresh);
+  // Events of datagrams tell of connections that go with the queue pair.
+  if (ud_) evds_.connect->forget(*this);
+  drop_datagrams(old_num);
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }
@@ -241,6 +263,7 @@ Error Ep::state_error() const {
       case EpState::kTentativeConnectionPending:
         return Subtype::kEpTentConnPending;
       case EpState::kConnected:
+      case EpState::kDatagrams:
         return Subtype::kEpConnected;
       case EpState::kDisconnectPending:
         return Subtype::kEpDiscPending;

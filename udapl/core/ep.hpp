@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Endpoint: one RC queue pair, the requests posted to it, and its connection.
+// Endpoint: one RC queue pair, the requests posted to it, and its connection; or one UD queue pair and the addresses it
+// sends to (ep_datagrams.cpp).
 //
 // Threads: posting is serialized by the consumer unless the IA is thread-safe. Connection state changes under the
 // control mutex; the data path reads it without.
@@ -12,10 +13,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
+#include "udapl/core/address_table.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/comm.hpp"
 #include "udapl/core/connection_manager.hpp"
@@ -33,6 +37,15 @@ class Pz;
 class Rsp;
 class Rmr;
 class Srq;
+class UdConnection;
+struct UdReceived;
+
+// What only a datagram endpoint has. Under the control mutex, but for reading addresses.
+struct UdState {
+  AddressTable addresses;
+  std::vector<UdConnection*> connections;
+  bool established = false;  // at least one was
+};
 
 // DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
@@ -49,6 +62,7 @@ enum class EpState : uint8_t {
   kDisconnectPending = 10,
   kDisconnected = 11,
   kCompletionPending = 12,
+  kDatagrams = 13,  // our own, told as kConnected: the data path of connections stays out of it
 };
 
 // DAT_COMPLETION_FLAGS of a post.
@@ -75,6 +89,7 @@ struct EpAttr {
   uint32_t max_rdma_read_out = 4;
   uint32_t max_rdma_read_iov = 4;
   uint32_t max_rdma_write_iov = 4;
+  bool datagrams = false;  // the service type: fixed
 };
 
 struct EpEvds {
@@ -144,7 +159,21 @@ class Ep : public Object {
   void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
               std::span<const uint8_t> private_data);
   void fail_accept();
+  // An endpoint for datagrams has nothing to disconnect: it succeeds, as it always has.
   Result<> disconnect(bool abrupt);
+
+  // Datagrams. The caller holds the control mutex. Once the checks have passed, what goes wrong is an event.
+  bool is_datagrams() const { return ud_ != nullptr; }
+  uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
+  // Throws std::bad_alloc with nothing changed.
+  void accept_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
+  // INVALID_PARAMETER for anything but a connection or an address of this endpoint. The consumer sees to it that no
+  // datagram to the address is still to be sent.
+  Result<> free_connection(const void* connection);
+  Result<> free_address(ibv_ah* address);
+  // From its connections: one has an address; null when there is no memory for it. One has come to its end.
+  ibv_ah* add_address(verbs::Ah address);
+  void on_datagrams(UdConnection& connection, EventKind kind);
 
   // What a reserved service point does with an UNCONNECTED EP, and takes back.
   void reserve() { set_state(EpState::kReserved); }
@@ -170,6 +199,9 @@ class Ep : public Object {
                               uint32_t flags);
   Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
                                  uint64_t swap, uint32_t flags);
+  // To a peer whose address must be one of this endpoint's; INVALID_HANDLE on one that has connections.
+  Result<> post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
+                        uint32_t flags);
   // The consumer's Send, which also makes a window's context at the peer stale.
   Result<> post_send_with_invalidate(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t context,
                                      uint32_t flags);
@@ -186,6 +218,7 @@ class Ep : public Object {
   ConnectionManager::Client& client() { return client_; }
 
   EpCounterSet& counters() { return counters_; }
+  CounterBases<kEpCounters>& counter_bases() { return counter_bases_; }
 
   // From the connection manager's thread, with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
@@ -198,9 +231,12 @@ class Ep : public Object {
   Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
+  // Whether a flushed request says that the device has put the queue pair into error, rather than we.
+  bool flush_is_the_devices() const;
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
   }
+  static int bring_up_datagrams(ibv_qp* qp, const Ia& ia);
   Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
@@ -212,7 +248,8 @@ class Ep : public Object {
                       DtoOperation operation, uint32_t flags);
   Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
                        DtoOperation operation, uint32_t flags);
-  Result<> check_can_request() const;
+  Result<> check_can_request(DtoOperation operation) const;
+  Result<> check_can_request_slowly(DtoOperation operation) const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
@@ -236,7 +273,15 @@ class Ep : public Object {
   void break_connection();
   bool drained() const;
   void start_disconnect();
+  // That the connection ends. False when the id had to go for it: then nothing more is heard of this connection.
+  bool tell_peer();
   void set_deadline(int64_t deadline_ns);
+  Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
+                             std::span<const uint8_t> private_data);
+  void update_datagrams();
+  void drop_datagrams(uint32_t former_qp_num);
+  void serve_datagram_deadlines();
+  bool is_up() const;
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;
 
@@ -261,6 +306,8 @@ class Ep : public Object {
   std::atomic<bool> broken_ = false;
 
   EpCounterSet counters_;
+  CounterBases<kEpCounters> counter_bases_{};
+  const std::unique_ptr<UdState> ud_;  // null but for datagrams
 
   // Connection in the making.
   verbs::CmId id_;

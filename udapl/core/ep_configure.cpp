@@ -47,7 +47,7 @@ Subtype conflict_with(EvdConfig config) {
 }
 
 EpState Ep::reported_state() const {
-  const EpState now = state();
+  const EpState now = state() == EpState::kDatagrams ? EpState::kConnected : state();
   if (configured_.load(std::memory_order_acquire)) return now;
   switch (now) {
     case EpState::kUnconnected:

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <mutex>
 
+#include "udapl/core/connect_log.hpp"
 #include "udapl/core/connection_manager.hpp"
+#include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/log.hpp"
 #include "udapl/core/psp.hpp"
+#include "udapl/core/ud_message.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -28,9 +30,11 @@ constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
 
 Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                      std::span<const uint8_t> private_data) {
+  if (ud_) return connect_datagrams(remote, conn_qual, timeout_us, private_data);
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (remote->sa_family != ia().address()->sa_family) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
 
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);
@@ -115,9 +119,15 @@ Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agree
 }
 
 Result<> Ep::check_can_accept(const Cr& request, size_t private_data_size) const {
-  if (request_ != &request && state() != EpState::kUnconnected) return tl::unexpected(state_error());
+  if (request.is_datagrams() != is_datagrams()) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  // An endpoint for datagrams has many peers.
+  const bool takes_more =
+      ud_ && (is_up() || state() == EpState::kActiveConnectionPending || state() == EpState::kCompletionPending);
+  if (request_ != &request && state() != EpState::kUnconnected && !takes_more) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
-  if (private_data_size > kMaxAcceptData) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (private_data_size > (ud_ ? UdMessage::kMaxReplyData : kMaxAcceptData)) {
+    return fail(Type::kInvalidParameter, Subtype::kArg3);
+  }
   return {};
 }
 
@@ -151,6 +161,7 @@ void Ep::fail_accept() {
 
 Result<> Ep::disconnect(bool abrupt) {
   counters_.add(EpCounter::kDisconnect);
+  if (ud_) return {};
   switch (state()) {
     case EpState::kDisconnected:
       return {};
@@ -169,8 +180,7 @@ Result<> Ep::disconnect(bool abrupt) {
   }
   if (abrupt) {
     fail_qp();
-    rdma_disconnect(id_.get());
-    ia().counters().add(IaCounter::kDreqTx);
+    tell_peer();
     end_connection(EventKind::kDisconnected);
     return {};
   }
@@ -197,9 +207,18 @@ bool Ep::drained() const {
 
 void Ep::start_disconnect() {
   draining_.store(false, std::memory_order_release);
-  rdma_disconnect(id_.get());
+  if (tell_peer()) {
+    set_deadline(now_ns() + kReplyLimitNs);
+  } else {
+    end_connection(EventKind::kDisconnected);  // no reply will come
+  }
+}
+
+bool Ep::tell_peer() {
   ia().counters().add(IaCounter::kDreqTx);
-  set_deadline(now_ns() + kReplyLimitNs);
+  if (rdma_disconnect(id_.get()) == 0) return true;
+  id_.reset();
+  return false;
 }
 
 void Ep::set_deadline(int64_t deadline_ns) {
@@ -217,7 +236,7 @@ void Ep::report(EventKind kind) {
 }
 
 void Ep::end_connection(EventKind kind) {
-  const bool was_up = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
+  const bool was_up = is_up();
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
   // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
@@ -278,16 +297,7 @@ void Ep::answer_rejection(const verbs::CmEvent& event) {
 
 // status: the connection manager's, or an errno below 0.
 void Ep::fail_connect(EventKind kind, const char* what, int status) {
-  if (log_wants(kLogConnections)) {
-    char address[INET6_ADDRSTRLEN] = "?";
-    const void* bytes = remote_.ss_family == AF_INET6
-                            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(remote_).sin6_addr)
-                            : &reinterpret_cast<const sockaddr_in&>(remote_).sin_addr;
-    ::inet_ntop(remote_.ss_family, bytes, address, sizeof address);
-    log(kLogConnections, "IA %s: connecting to %s port %u (qualifier 0x%llx) failed: %s, status %d",
-        ia().name().c_str(), address, unsigned{to_port(remote_port_)}, static_cast<unsigned long long>(remote_port_),
-        what, status);
-  }
+  log_failed_connect(ia(), reinterpret_cast<const sockaddr*>(&remote_), remote_port_, what, status);
   end_connection(kind);
 }
 
@@ -383,21 +393,26 @@ void Ep::on_device_event(ibv_event_type type) {
     return;
   }
   ia().report_async(EventKind::kAsyncEpBroken, *this, type);
-  if (state() == EpState::kConnected || state() == EpState::kDisconnectPending) break_connection();
+  if (is_up()) break_connection();
+}
+
+bool Ep::is_up() const {
+  const EpState now = state();
+  return now == EpState::kConnected || now == EpState::kDisconnectPending || now == EpState::kDatagrams;
 }
 
 void Ep::break_connection() {
-  rdma_disconnect(id_.get());
+  if (id_) tell_peer();
   end_connection(EventKind::kBroken);
 }
 
 void Ep::on_attention() {
-  const bool connected = state() == EpState::kConnected || state() == EpState::kDisconnectPending;
-  if (connected && broken_.exchange(false)) return break_connection();
+  if (is_up() && broken_.exchange(false)) return break_connection();
   if (draining_.load(std::memory_order_acquire) && drained()) start_disconnect();
 }
 
 void Ep::on_deadline() {
+  if (ud_) return serve_datagram_deadlines();
   switch (state()) {
     case EpState::kActiveConnectionPending:
       ia().counters().add(IaCounter::kErrTimeout);

@@ -7,6 +7,7 @@
 
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
+#include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -22,21 +23,6 @@ uint64_t total_length(std::span<const ibv_sge> segments) {
   return total;
 }
 
-void count_request(EpCounterSet& counters, DtoOperation operation, uint64_t length) {
-  switch (operation) {
-    case DtoOperation::kSend:
-      return counters.add_with_bytes(EpCounter::kPostSend, length);
-    case DtoOperation::kRdmaWrite:
-      return counters.add_with_bytes(EpCounter::kPostWrite, length);
-    case DtoOperation::kRdmaWriteImmed:
-      return counters.add_with_bytes(EpCounter::kPostWriteImm, length);
-    case DtoOperation::kRdmaRead:
-      return counters.add_with_bytes(EpCounter::kPostRead, length);
-    default:
-      return;
-  }
-}
-
 // Whether a request's segments are what the device fills.
 bool device_writes(DtoOperation operation) {
   return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
@@ -45,11 +31,17 @@ bool device_writes(DtoOperation operation) {
 
 }  // namespace
 
-Result<> Ep::check_can_request() const {
-  const EpState now = state();
-  // uDAPL 2.0 6.6.18: on a disconnected EP the post succeeds and the DTO is flushed.
-  if (now == EpState::kConnected || now == EpState::kDisconnected) [[likely]]
+Result<> Ep::check_can_request(DtoOperation operation) const {
+  if (state() == EpState::kConnected) [[likely]]
     return {};
+  return check_can_request_slowly(operation);
+}
+
+Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
+  const EpState now = state();
+  if ((operation == DtoOperation::kSendUd) != is_datagrams()) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  // uDAPL 2.0 6.6.18: on a disconnected EP the post succeeds and the DTO is flushed.
+  if (now == EpState::kDatagrams || now == EpState::kDisconnected) return {};
   return tl::unexpected(state_error());
 }
 
@@ -78,8 +70,9 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   ibv_recv_wr* bad = nullptr;
+  given_to_device(&cookie);
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
-    return fail_errno(error);
+    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
   // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
@@ -139,7 +132,7 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
-  if (auto ready = check_can_request(); !ready) [[unlikely]]
+  if (auto ready = check_can_request(operation); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
@@ -186,12 +179,13 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
+  given_to_device(&cookie);
   if (int error = submit(wr)) [[unlikely]] {
     return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
-  count_request(counters_, operation, length);
+  counters_.add_request(operation, length);
   return {};
 }
 
@@ -214,10 +208,19 @@ void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
-  if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
+  if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
     broken_.store(true, std::memory_order_release);
     ConnectionManager::instance().notify(*this);
   }
+}
+
+// Rxe of Linux 6.12 only flushes a request with an unknown lkey. Whoever ends a connection leaves CONNECTED before the
+// queue pair is put into error, or looks at it under the control mutex as on_attention() does. With iWARP the kernel
+// puts it into error when the peer disconnects. A queue pair for datagrams has nobody to disconnect it.
+bool Ep::flush_is_the_devices() const {
+  if (is_datagrams()) return true;
+  const EpState now = state();
+  return (now == EpState::kConnected || now == EpState::kCompletionPending) && !ia().iwarp();
 }
 
 void Ep::delivered(const Cookie& cookie) {

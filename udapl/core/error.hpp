@@ -118,6 +118,11 @@ inline tl::unexpected<Error> fail(Type type, Subtype subtype = Subtype::kNone) {
   return tl::unexpected(Error{type, subtype});
 }
 
+// Whether a call failed for want of what there may be more of later, which says nothing about its arguments.
+inline bool is_shortage(int error) {
+  return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE || error == ENOSPC;
+}
+
 // What an errno of a verbs or rdma_cm call means to a consumer when the call's own context says nothing better.
 inline tl::unexpected<Error> fail_errno(int error) {
   switch (error) {
@@ -133,6 +138,8 @@ inline tl::unexpected<Error> fail_errno(int error) {
     case EACCES:
     case EPERM:
       return fail(Type::kPrivilegesViolation);
+    case EBUSY:
+      return fail(Type::kInvalidState);  // something the device knows of still needs it
     case EADDRINUSE:
       return fail(Type::kConnQualInUse);
     case EADDRNOTAVAIL:

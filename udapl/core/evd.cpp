@@ -11,6 +11,7 @@
 
 #include "udapl/core/arena.hpp"
 #include "udapl/core/cr.hpp"
+#include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
@@ -57,6 +58,8 @@ bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
   constexpr unsigned int kKernelsBit = 1U << 2;
   unsigned int flags = IBV_WC_WITH_INV;
   if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  if (cookie.ep->is_datagrams()) [[unlikely]]
+    return false;
   // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
   // nothing.
   if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
@@ -121,16 +124,22 @@ Result<> Evd::free(Evd& evd) {
   if (evd.in_use()) return fail(Type::kInvalidState, Subtype::kEvdInUse);
   if (evd.has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   Ia& ia = evd.ia();
-  evd.leave_cno();
   if (evd.cq_) {
+    const bool enabled = evd.enabled();
+    (void)evd.set_enabled(false);  // the CNO must not look at the CQ meanwhile
     // A CQ waits for its notifications to be acknowledged.
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
     evd.unacknowledged_ = 0;
-    if (int error = verbs::destroy(evd.cq_)) return fail_errno(error);
+    if (int error = verbs::destroy(evd.cq_)) {
+      (void)evd.set_enabled(enabled);
+      return fail_errno(error);
+    }
   }
+  evd.leave_cno();
   // Nobody else knows of a request that was not dequeued.
   for (Event event; evd.software_.pop(event);) {
-    if (event.kind == EventKind::kConnectionRequest) (void)Cr::free(*event.cr.cr);
+    if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)
+      (void)Cr::free(*event.cr.cr);
   }
   ia.disown(evd);
   arena<Evd>().destroy(&evd, ia.tables().dead);
@@ -139,6 +148,7 @@ Result<> Evd::free(Evd& evd) {
 
 bool Evd::post(Event event) {
   event.evd = this;
+  counters_.add(EvdCounter::kConnectionCallback);
   if (!software_.push(event)) {
     ia().report_evd_overflow(*this);
     return false;
@@ -161,7 +171,11 @@ Result<> Evd::post_software(void* pointer) {
 Result<> Evd::dequeue(Event& out) {
   if (has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   std::lock_guard guard(data_mutex_);
-  if (pop(out)) return {};
+  if (pop(out)) {
+    counters_.add(EvdCounter::kDequeueFound);
+    return {};
+  }
+  counters_.add(EvdCounter::kDequeueNotFound);
   return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
 }
 
@@ -185,11 +199,13 @@ bool Evd::refill() {
     if (capacity == 0) return false;
     const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
     if (count < 0) cq_broken_ = true;
+    counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
     if (count <= 0) return false;
     uint32_t kept = 0;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
       auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+      taken_from_device(&cookie);
       if (cookie.srq) [[unlikely]]
         cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
       const bool delivers =
@@ -229,7 +245,13 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   out.dto.immediate = 0;
   out.dto.rmr_context = 0;
   if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
-  if (success && cookie.operation == DtoOperation::kReceive) {
+  if (cookie.operation == DtoOperation::kReceive && cookie.ep->is_datagrams()) [[unlikely]] {
+    out.dto.operation = DtoOperation::kReceiveUd;
+    if (success) {
+      out.dto.length = completion.byte_len;
+      cookie.ep->counters().add_with_bytes(EpCounter::kRecvUd, out.dto.length);
+    }
+  } else if (success && cookie.operation == DtoOperation::kReceive) {
     out.dto.length = completion.byte_len;
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       out.dto.operation = DtoOperation::kReceiveImmed;
@@ -283,6 +305,10 @@ void Evd::forget(const Ep& ep) {
       case EventKind::kTimedOut:
       case EventKind::kUnreachable:
         return event.connection.ep == &ep;
+      case EventKind::kUdEstablished:
+      case EventKind::kUdRejected:
+      case EventKind::kUdError:
+        return event.datagrams.ep == &ep;
       default:
         return false;
     }

@@ -13,6 +13,7 @@
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lock.hpp"
@@ -34,6 +35,7 @@ enum EvdStream : uint32_t {
   kEvdConnection = 0x040,
   kEvdRmrBind = 0x080,
   kEvdAsync = 0x100,
+  kEvdExtension = 0x200,
 };
 
 // DAT_EVD_STATE_CONFIG_*: which receive completions notify.
@@ -100,6 +102,9 @@ class Evd : public Object {
   bool serve_channel(bool may_look);
   NotifierLink& notifier_link() { return notifier_link_; }
 
+  const EvdCounterSet& counters() const { return counters_; }
+  CounterBases<kEvdCounters>& counter_bases() { return counter_bases_; }
+
   // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
   // wait.
   void reap();
@@ -135,7 +140,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  bool cq_broken_ = false;
+  std::atomic<bool> cq_broken_ = false;  // it cannot be polled or armed; every call that would says INTERNAL_ERROR
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.
   UniqueFd wake_fd_;
@@ -154,6 +159,10 @@ class Evd : public Object {
   EvdConfig config_ = EvdConfig::kNotify;
   uint32_t configured_ = 0;  // EPs that agreed on it
   std::atomic<bool> solicited_only_ = false;
+
+  // Written by whoever dequeues or waits, but for kConnectionCallback, under the control mutex.
+  EvdCounterSet counters_;
+  CounterBases<kEvdCounters> counter_bases_{};
 
   SoftwareQueue software_;
   OptionalMutex data_mutex_;

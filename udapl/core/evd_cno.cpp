@@ -86,7 +86,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
     if (cq_ && request_notification()) cq_broken_ = true;
     while (available() <= known && refill()) {
     }
-    more = available() > known;
+    more = available() > known || cq_broken_;  // what asks the EVD learns of that
   }
   if (more) cno->notifier()->trigger(*this);
 }
@@ -97,18 +97,20 @@ bool Evd::serve_channel(bool may_look) {
   unsigned int notifications = 0;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++notifications;
   if (notifications == 0) return false;
+  counters_.add_shared(EvdCounter::kDtoCallback, notifications);
   ibv_ack_cq_events(cq_.get(), notifications);
   if (waited_on()) {
     // Meant for it: a thread that waits here comes before the CNO, and arms the CQ itself.
     wake();
     return false;
   }
-  if (request_notification() || !may_look) return true;
+  if (request_notification()) cq_broken_ = true;
+  if (cq_broken_ || !may_look) return true;
   std::lock_guard guard(data_mutex_);
   // What others have taken off the CQ counts in signals_ too, and may be gone again.
   while ((available() == 0 || signals_ == cno_signals_) && refill()) {
   }
-  return std::exchange(cno_signals_, signals_) != signals_ && available() > 0;
+  return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken_;
 }
 
 }  // namespace dapple::dat

@@ -35,6 +35,7 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   }
+  counters_.add(EvdCounter::kWait);
   auto result = wait_for_events(timeout_us, threshold, out, more);
   if (cno_.load(std::memory_order_seq_cst)) [[unlikely]] {
     // What comes from now on is the CNO's to tell.
@@ -114,9 +115,11 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_ ? channel_->fd : -1, POLLIN, 0}};
   timespec left{};
   if (deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, deadline_ns - now_ns()));
+  counters_.add(EvdCounter::kWaitBlocked);
   const int ready = ppoll(fds, 2, deadline_ns == kNever ? nullptr : &left, nullptr);
   if (ready < 0) return errno == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError);
   if (ready == 0) return fail(Type::kTimeoutExpired);
+  counters_.add(EvdCounter::kWaitNotify);
   if (fds[0].revents) {
     uint64_t count;
     [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
@@ -124,7 +127,10 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   if (fds[1].revents) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
-    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++unacknowledged_;
+    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
+      ++unacknowledged_;
+      counters_.add_shared(EvdCounter::kDtoCallback);
+    }
     if (unacknowledged_ >= kAcknowledgeBatch) {
       ibv_ack_cq_events(cq_.get(), unacknowledged_);
       unacknowledged_ = 0;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace dapple::dat {
@@ -12,6 +13,7 @@ class ServicePoint;
 class Cr;
 class Object;
 class Rmr;
+class UdConnection;
 
 // The values are the core's own: each face has a table to its event numbers.
 enum class EventKind : uint8_t {
@@ -32,6 +34,10 @@ enum class EventKind : uint8_t {
   kAsyncProviderInternal,
   kSoftware,
   kAsyncSrq,
+  kUdRequest,  // these four are of datagram endpoints
+  kUdEstablished,
+  kUdRejected,
+  kUdError,
 };
 
 // DAT_DTO_COMPLETION_STATUS; 1.2 and 2.0 agree on these values.
@@ -63,7 +69,10 @@ enum class DtoOperation : uint8_t {
   kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
   kFetchAndAdd = 10,
   kCompareAndSwap = 11,
+  kSendUd = 13,
+  kReceiveUd = 14,
 };
+inline constexpr size_t kDtoOperations = 15;
 
 struct DtoCompletion {
   Ep* ep;
@@ -93,6 +102,11 @@ struct Connection {
   uint32_t private_data_size;
 };
 
+struct Datagrams {
+  Ep* ep;
+  const UdConnection* connection;  // lives until the consumer or the Ep frees it
+};
+
 struct AsyncError {
   Object* object;
   int reason;
@@ -106,6 +120,7 @@ struct Event {
     BindCompletion bind;
     CrArrival cr;
     Connection connection;
+    Datagrams datagrams;
     AsyncError async;
     void* software;
   };

@@ -4,10 +4,15 @@
 
 #include <pthread.h>
 
+#include <cassert>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
 
 #include "udapl/core/cno.hpp"
+#include "udapl/core/coherence_check.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
@@ -21,13 +26,28 @@
 namespace dapple::dat {
 
 std::mutex& control_mutex() {
-  static std::mutex& instance = []() -> std::mutex& {
-    // A child of fork() must not find it held by a thread that it does not have.
-    pthread_atfork([] { control_mutex().lock(); }, [] { control_mutex().unlock(); }, [] { control_mutex().unlock(); });
-    return *new std::mutex;  // outlives static destruction: our thread may still run then
+  static constinit std::mutex instance;
+  static_assert(std::is_trivially_destructible_v<std::mutex>);  // it outlives our thread, which may end last
+  // A child of fork() must not find it held by a thread that it does not have.
+  [[maybe_unused]] static const bool watches_forks = [] {
+    if (pthread_atfork([] { instance.lock(); }, [] { instance.unlock(); }, [] { instance.unlock(); })) {
+      throw std::bad_alloc();
+    }
+    return true;
   }();
   return instance;
 }
+
+namespace {
+
+// A fork() must not take registered pages away from the parent. Linux copies them for the child since 5.12. Before,
+// verbs has to be told, and a child has no such pages then; that fails if the process has registered memory already,
+// which is its own care.
+void make_fork_safe() {
+  if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
+}
+
+}  // namespace
 
 Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this),
@@ -44,6 +64,7 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   if (!address) return tl::unexpected(address.error());
 
   std::lock_guard guard(control_mutex());
+  make_fork_safe();
   auto& manager = ConnectionManager::instance();
   if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
   Ia* ia = nullptr;
@@ -68,7 +89,9 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   auto& manager = ConnectionManager::instance();
   id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
   if (!id_) return fail_errno(errno);
-  if (rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) || !id_->verbs) {
+  const bool bound = rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) == 0;
+  if (!bound && is_shortage(errno)) return fail_errno(errno);
+  if (!bound || !id_->verbs) {
     log_error(
         "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and scripts/softroce runs a program "
         "beside "
@@ -79,36 +102,27 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
   if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
 
-  const char* override_class = params.coherence.empty() ? nullptr : params.coherence.c_str();
-  if (dappledv_query_device_override(context(), override_class, &coherence_)) {
-    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
-              params.coherence.c_str());
-    return fail(Type::kInvalidParameter);
-  }
-  if (auto usable = query_coherence(); !usable) return usable;
+  if (auto usable = query_coherence(params.coherence); !usable) return usable;
   named_attributes_.fill(*this);
+  port_counters_.open(ibv_get_device_name(context()->device), port());
   return manager.watch(context());
 }
 
-Result<> Ia::query_coherence() {
-  const bool overridden = coherence_.reason == DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT ||
-                          coherence_.reason == DAPPLEDV_REASON_OVERRIDE_PARAMETER ||
-                          coherence_.reason == DAPPLEDV_REASON_EMULATOR;
-  const bool known_non_coherent = coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU ||
-                                  coherence_.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
-  if (known_non_coherent && !overridden) {
-    log_error(
-        "IA %s: %s is not cache-coherent (%s), and Linux verbs needs its queues to be; if this device's are, say "
-        "coherence=cpu in ia_params",
-        name().c_str(), ibv_get_device_name(context()->device), coherence_.explanation);
+Result<> Ia::query_coherence(const std::string& override_class) {
+  if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
+                                     &coherence_)) {
+    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
+              override_class.c_str());
+    return fail(Type::kInvalidParameter);
+  }
+  if (const char* obstacle = obstacle_of(coherence_)) {
+    log_error("IA %s: %s is not used: %s (%s)", name().c_str(), ibv_get_device_name(context()->device), obstacle,
+              coherence_.explanation);
     return fail(Type::kModelNotSupported);
   }
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
-  if (maintains_caches_ && !coherence_.sync_supported) {
-    log_error("IA %s: %s needs cache maintenance, and this CPU has no instruction for it in user space", name().c_str(),
-              ibv_get_device_name(context()->device));
-    return fail(Type::kModelNotSupported);
-  }
+  // On a CPU without the instructions its sync_supported stays 0, and no such LMR is made.
+  (void)dappledv_override_region(&coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region_coherence_);
   return {};
 }
 
@@ -162,6 +176,7 @@ void Ia::insert(Object& object) {
       lmrs_.add(static_cast<Lmr&>(object));
       break;
     case Kind::kRmr:
+      counters_.add(IaCounter::kRmrCreate);
       rmrs_.insert(static_cast<Rmr*>(&object));
       windows_.add(static_cast<Rmr&>(object));
       break;
@@ -185,9 +200,11 @@ void Ia::insert(Object& object) {
       cnos_.insert(static_cast<Cno*>(&object));
       break;
     case Kind::kSrq:
+      counters_.add(IaCounter::kSrqCreate);
       srqs_.insert(static_cast<Srq*>(&object));
       break;
     case Kind::kIa:
+    case Kind::kUdConnection:
     case Kind::kNone:
       break;
   }
@@ -205,6 +222,7 @@ void Ia::disown(Object& object) {
       regions_.erase(static_cast<Lmr*>(&object));
       break;
     case Kind::kRmr:
+      counters_.add(IaCounter::kRmrFree);
       rmrs_.erase(static_cast<Rmr*>(&object));
       windows_.remove(static_cast<Rmr&>(object));
       break;
@@ -230,11 +248,23 @@ void Ia::disown(Object& object) {
       cnos_.erase(static_cast<Cno*>(&object));
       break;
     case Kind::kSrq:
+      counters_.add(IaCounter::kSrqFree);
       srqs_.erase(static_cast<Srq*>(&object));
       break;
     case Kind::kIa:
+    case Kind::kUdConnection:
     case Kind::kNone:
       break;
+  }
+}
+
+void Ia::serve_datagrams() {
+  if (std::exchange(serves_datagrams_, true)) return;
+  for (ServicePoint* point : service_points_) {
+    if (point->kind() == Kind::kPsp && !point->listen_for_datagrams()) {
+      log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
+                static_cast<unsigned long long>(point->conn_qual()));
+    }
   }
 }
 
@@ -247,18 +277,28 @@ ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
 
 // In the order of dependence, so that no free can find its object in use.
 void Ia::destroy_objects(Notifier::Threads& agents) {
-  const auto destroy_all = [](auto& set) {
+  const auto abandon = []<class T>([[maybe_unused]] T& object) {
+    if constexpr (std::is_same_v<T, ServicePoint>) {
+      assert(false && "freeing a service point cannot fail");
+    } else {
+      arena<T>().abandon(&object, object.ia().tables().dead);
+    }
+  };
+  const auto destroy_all = [&](auto& set) {
     using Pointer = typename std::remove_reference_t<decltype(set)>::value_type;
     while (!set.empty()) {
       Pointer object = *set.begin();
-      if (auto freed = std::remove_pointer_t<Pointer>::free(*object); !freed) {
-        log_error("an object of a closing IA could not be freed");
-        set.erase(object);
-      }
+      using Class = std::remove_pointer_t<Pointer>;
+      // Tried again, because nobody will have the handle after this.
+      if (Class::free(*object) || Class::free(*object)) continue;
+      log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
+      set.erase(object);
+      abandon(*object);
     }
   };
   for (Evd* evd : evds_) evd->abort();
   destroy_all(eps_);
+  if (verbs::destroy(idle_cq_)) (void)verbs::destroy(idle_cq_);
   destroy_all(srqs_);
   destroy_all(service_points_);
   destroy_all(rmrs_);
@@ -273,7 +313,9 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
   while (!cnos_.empty()) {
     Cno* cno = *cnos_.begin();
-    if (!Cno::free(*cno, true, agents)) cnos_.erase(cno);
+    if (Cno::free(*cno, true, agents)) continue;
+    cnos_.erase(cno);
+    abandon(*cno);
   }
 }
 

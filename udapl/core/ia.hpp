@@ -22,7 +22,9 @@
 #include "udapl/core/named_attributes.hpp"
 #include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/port_counters.hpp"
 #include "udapl/core/settings.hpp"
+#include "udapl/core/ud_replies.hpp"
 #include "udapl/core/window_table.hpp"
 
 namespace dapple::dat {
@@ -67,6 +69,9 @@ class Ia : public Object {
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
 
+  // Bytes a packet carries, and so a datagram.
+  uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
+  bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
   // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
   bool has_zero_based() const { return !iwarp(); }
@@ -82,12 +87,16 @@ class Ia : public Object {
   bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
+  // Of an LMR whose memory is marked non-coherent.
+  const dappledv_device_attr& region_coherence() const { return region_coherence_; }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
   // Written with the control mutex held.
   IaCounterSet& counters() { return counters_; }
+  CounterBases<kIaCounters>& counter_bases() { return counter_bases_; }
+  PortCounters& port_counters() { return port_counters_; }
   WindowTable& windows() { return windows_; }
 
   // The asynchronous EVD: made at open, or lent by another IA; null when the consumer wants none.
@@ -116,7 +125,13 @@ class Ia : public Object {
   void disown(Object& object);
 
   // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
-  bool is_on_device_of(const std::string& params);
+  Result<bool> is_on_device_of(const std::string& params);
+
+  // From the first datagram endpoint on, public service points take requests for datagrams too. The caller holds the
+  // control mutex.
+  void serve_datagrams();
+  bool serves_datagrams() const { return serves_datagrams_; }
+  UdReplies& ud_replies() { return ud_replies_; }
 
   // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
   ServicePoint* find_service_point(uint64_t conn_qual) const;
@@ -125,7 +140,7 @@ class Ia : public Object {
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
   Result<> open_device(const IaParams& params, const sockaddr_storage& address);
-  Result<> query_coherence();
+  Result<> query_coherence(const std::string& override_class);
   void insert(Object& object);
   void destroy_objects(Notifier::Threads& agents);
   void give_up_async_evd();
@@ -136,9 +151,14 @@ class Ia : public Object {
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
+  dappledv_device_attr region_coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;
+  CounterBases<kIaCounters> counter_bases_{};
+  PortCounters port_counters_;
+  bool serves_datagrams_ = false;
+  UdReplies ud_replies_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
 

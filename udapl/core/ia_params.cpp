@@ -6,12 +6,15 @@
 #include <net/if.h>
 #include <netdb.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <sstream>
+#include <string_view>
 
 #include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/ports/rdma_ports.hpp"
 
@@ -24,10 +27,10 @@ sockaddr_storage copy(const sockaddr* address) {
   return storage;
 }
 
-// The first usable address of a network device, IPv4 before IPv6.
-bool address_of_netdev(const std::string& name, sockaddr_storage& out) {
+// The first usable address of a network device, IPv4 before IPv6; false if it has none.
+Result<bool> address_of_netdev(const std::string& name, sockaddr_storage& out) {
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list)) return false;
+  if (getifaddrs(&list)) return fail_errno(errno);
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> guard(list, &freeifaddrs);
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
@@ -39,11 +42,13 @@ bool address_of_netdev(const std::string& name, sockaddr_storage& out) {
   return false;
 }
 
-bool address_of_host(const std::string& name, sockaddr_storage& out) {
+Result<bool> address_of_host(const std::string& name, sockaddr_storage& out) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  if (getaddrinfo(name.c_str(), nullptr, &hints, &list)) return false;
+  const int error = getaddrinfo(name.c_str(), nullptr, &hints, &list);
+  if (error == EAI_MEMORY || (error == EAI_SYSTEM && is_shortage(errno))) return fail_errno(ENOMEM);
+  if (error) return false;
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(list, &freeaddrinfo);
   for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
     if (!verbs::address_size(entry->ai_addr)) continue;
@@ -53,25 +58,37 @@ bool address_of_host(const std::string& name, sockaddr_storage& out) {
   return false;
 }
 
-// The network device behind a port of an RDMA device.
-std::string netdev_of_port(const std::string& device, uint32_t number) {
+constexpr std::string_view kBlanks = " \t\n\v\f\r";
+
+// Takes the next word off the text; empty at its end.
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+// The network device behind a port of an RDMA device; empty if there is none. Where the kernel names none (IPoIB),
+// sysfs lets one be found.
+Result<std::string> netdev_of_port(const std::string& device, uint32_t number) {
+  if (std::string netdev = verbs::netdev_of_port(device, number); !netdev.empty()) return netdev;
   for (const RdmaPort& port : rdma_ports())
     if (port.device == device && port.number == number) return port.netdev;
-  return {};
+  return std::string();
 }
 
 }  // namespace
 
 Result<IaParams> IaParams::parse(const std::string& text) {
   IaParams params;
-  std::istringstream words(text);
-  std::string word;
-  if (!(words >> params.where)) {
+  std::string_view rest = text;
+  params.where = next_word(rest);
+  if (params.where.empty()) {
     log_error("the ia_params field is empty; it must name a network device, as in \"eth0 0\"");
     return fail(Type::kInvalidParameter);
   }
   bool port_seen = false;
-  while (words >> word) {
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
     constexpr std::string_view kCoherence = "coherence=";
     if (word.starts_with(kCoherence) && word.size() > kCoherence.size()) {
       params.coherence = word.substr(kCoherence.size());
@@ -80,7 +97,8 @@ Result<IaParams> IaParams::parse(const std::string& text) {
     const char* end = word.data() + word.size();
     const auto parsed = std::from_chars(word.data(), end, params.port);
     if (port_seen || parsed.ec != std::errc() || parsed.ptr != end || params.port > 255) {
-      log_error("ia_params \"%s\": cannot make sense of '%s'", text.c_str(), word.c_str());
+      log_error("ia_params \"%s\": cannot make sense of '%.*s'", text.c_str(), static_cast<int>(word.size()),
+                word.data());
       return fail(Type::kInvalidParameter);
     }
     port_seen = true;
@@ -91,25 +109,32 @@ Result<IaParams> IaParams::parse(const std::string& text) {
 Result<sockaddr_storage> resolve(const IaParams& params) {
   sockaddr_storage address{};
   if (params.port) {
-    const std::string netdev = netdev_of_port(params.where, params.port);
-    if (netdev.empty()) {
+    const auto netdev = netdev_of_port(params.where, params.port);
+    if (!netdev) return tl::unexpected(netdev.error());
+    if (netdev->empty()) {
       log_error(
           "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and scripts/softroce runs "
           "a program beside a software one",
           params.where.c_str(), params.port);
       return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
     }
-    if (address_of_netdev(netdev, address)) return address;
+    const auto found = address_of_netdev(*netdev, address);
+    if (!found) return tl::unexpected(found.error());
+    if (*found) return address;
     log_error("port %u of %s has no IP address: give its network device %s one", params.port, params.where.c_str(),
-              netdev.c_str());
+              netdev->c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
-  if (address_of_netdev(params.where, address)) return address;
+  const auto local = address_of_netdev(params.where, address);
+  if (!local) return tl::unexpected(local.error());
+  if (*local) return address;
   if (if_nametoindex(params.where.c_str()) != 0) {
     log_error("network device %s has no IP address: give it one", params.where.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
-  if (address_of_host(params.where, address)) return address;
+  const auto host = address_of_host(params.where, address);
+  if (!host) return tl::unexpected(host.error());
+  if (*host) return address;
   log_error(
       "'%s' is neither a network device of this machine nor an address; where there is no RDMA device, "
       "scripts/softroce runs a program beside a software one",

@@ -23,7 +23,8 @@ struct IaParams {
   static Result<IaParams> parse(const std::string& text);
 };
 
-// The local address to bind to, its port 0. INVALID_ADDRESS and one logged line naming what was looked for.
+// The local address to bind to, its port 0. INVALID_ADDRESS and one logged line naming what was looked for, or
+// INSUFFICIENT_RESOURCES.
 Result<sockaddr_storage> resolve(const IaParams& params);
 
 }  // namespace dapple::dat

@@ -10,14 +10,18 @@
 
 namespace dapple::dat {
 
-bool Ia::is_on_device_of(const std::string& params) {
+Result<bool> Ia::is_on_device_of(const std::string& params) {
   const auto parsed = IaParams::parse(params);
   if (!parsed) return false;
   auto address = resolve(*parsed);
+  if (!address && address.error().type == Type::kInsufficientResources) return tl::unexpected(address.error());
   if (!address) return false;
   std::lock_guard guard(control_mutex());
   const verbs::CmId id = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
-  if (!id || rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&*address)) || !id->verbs) return false;
+  if (!id) return fail_errno(errno);
+  const bool bound = rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&*address)) == 0;
+  if (!bound && is_shortage(errno)) return fail_errno(errno);
+  if (!bound || !id->verbs) return false;
   return std::strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(context()->device)) == 0;
 }
 

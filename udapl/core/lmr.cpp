@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "udapl/core/ia.hpp"
+#include "udapl/core/log.hpp"
 #include "udapl/core/pz.hpp"
 
 namespace dapple::dat {
@@ -22,8 +23,13 @@ int to_access(uint32_t privileges) {
 }
 
 Result<> check(const Ia& ia, const LmrRequest& request) {
-  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
+  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kNoncoherent}) {
     return fail(Type::kInvalidParameter, Subtype::kArg6);
+  }
+  if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
+    log_error("IA %s: memory that needs cache maintenance, and this CPU has no instruction for it in user space",
+              ia.name().c_str());
+    return fail(Type::kModelNotSupported);
   }
   if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
   if (request.length == 0 || request.length > ia.device().max_mr_size) {
@@ -73,18 +79,19 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   const int access = to_access(request.privileges);
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
-  if (!mr && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+  if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
     // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
     bindable = false;
     mr = register_memory(pz, request, access);
   }
   if (!mr) {
-    // EFAULT: not mapped, or not with the rights asked for.
-    return errno == EFAULT ? fail(Type::kInvalidParameter, Subtype::kArg3) : fail_errno(errno);
+    // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
+    if (errno == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return errno == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(errno);
   }
-  if (ia.maintains_caches()) {
+  if (ia.maintains_caches() || (request.privileges & kNoncoherent)) {
     const iovec range{request.address, request.length};
-    dappledv_sync_for_cpu(&ia.coherence(), &range, 1);
+    dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.coherence() : &ia.region_coherence(), &range, 1);
   }
   Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);

@@ -15,13 +15,14 @@ namespace dapple::dat {
 
 class Pz;
 
-// DAT_MEM_PRIV_FLAGS, and the extensions' flag for atomics.
+// DAT_MEM_PRIV_FLAGS, the extensions' flag for atomics, and our own.
 enum MemPrivilege : uint32_t {
   kLocalRead = 0x01,
   kRemoteRead = 0x02,
   kLocalWrite = 0x10,
   kRemoteWrite = 0x20,
   kRemoteAtomic = 0x40,
+  kNoncoherent = 0x01000000,  // no right: the memory is not coherent between its users, whatever the device is
   kAllPrivileges = kLocalRead | kRemoteRead | kLocalWrite | kRemoteWrite,
   kRemotePrivileges = kRemoteRead | kRemoteWrite | kRemoteAtomic,
 };
@@ -45,8 +46,8 @@ class Lmr : public Object {
  public:
   static constexpr Kind kKind = Kind::kLmr;
 
-  // Registration is a sync point: on a device that is not coherent the region is cleaned and invalidated once. The
-  // caller holds the control mutex.
+  // Registration is a sync point: on a device that is not coherent, or for memory that is not, the region is cleaned
+  // and invalidated once. The caller holds the control mutex.
   static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request);
   // INVALID_STATE while a window is bound to it. The caller holds the control mutex.
   static Result<> free(Lmr& lmr);
@@ -63,6 +64,8 @@ class Lmr : public Object {
   uint32_t context() const { return mr_->lkey; }
   uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
   ibv_mr* mr() const { return mr_.get(); }
+  // Whether a sync has maintenance to do that the device would not need.
+  bool noncoherent() const { return privileges_ & kNoncoherent; }
   // Whether memory windows may be bound to it.
   bool bindable() const { return bindable_; }
 

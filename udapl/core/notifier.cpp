@@ -32,13 +32,14 @@ void drain(const UniqueFd& fd) {
 Result<std::shared_ptr<Notifier>> Notifier::create(bool thread_safe) {
   auto notifier = std::make_shared<Notifier>(Private{}, thread_safe);
   notifier->set_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  if (!notifier->set_) return fail_errno(errno);
   for (UniqueFd* fd : {&notifier->triggered_fd_, &notifier->pass_fd_, &notifier->agent_fd_}) {
     *fd = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     if (!*fd) return fail_errno(errno);
   }
   epoll_event watched{};
   watched.events = EPOLLIN;
-  if (!notifier->set_ || epoll_ctl(notifier->set_.get(), EPOLL_CTL_ADD, notifier->triggered_fd_.get(), &watched) != 0) {
+  if (epoll_ctl(notifier->set_.get(), EPOLL_CTL_ADD, notifier->triggered_fd_.get(), &watched) != 0) {
     return fail_errno(errno);
   }
   return notifier;
@@ -190,7 +191,9 @@ WaitAgent Notifier::agent() const {
 void Notifier::set_agent(const WaitAgent& agent) {
   std::unique_lock lock(mutex_);
   if (agent.function && agent_thread_.empty()) {
-    agent_thread_.push_back(silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent"));
+    Threads thread(1);  // first: nobody could end a thread for which there is no place
+    thread.front() = silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent");
+    agent_thread_.splice(agent_thread_.end(), thread);
     agent_id_ = agent_thread_.front().get_id();
     agent_pid_ = getpid();
   }

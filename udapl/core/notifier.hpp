@@ -47,7 +47,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   int fd() const { return set_.get(); }
   WaitAgent agent() const;
   // Starts the agent's thread when there is a first agent. Returns once no call of the former one is running, unless it
-  // is that call which changes the agent. Throws std::system_error when no thread can be had.
+  // is that call which changes the agent. Throws std::system_error when no thread can be had, or std::bad_alloc.
   void set_agent(const WaitAgent& agent);
 
   // Counts the EVDs. freed: when the last one is freed, all who wait learn it.

@@ -10,7 +10,7 @@
 
 namespace dapple::dat {
 
-enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq };
+enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
 
 // The function tables of one face: what a live object dispatches through, and the table whose slots all answer
 // INVALID_HANDLE, which a freed one keeps as long as the library stays loaded.

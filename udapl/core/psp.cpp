@@ -7,11 +7,27 @@
 
 namespace dapple::dat {
 
+namespace {
+
+constexpr int kOtherPorts = 16;
+
+}  // namespace
+
 Psp::Psp(Ia& ia, Evd& evd, bool creates_eps) : ServicePoint(ia, kKind, evd), creates_eps_(creates_eps) {}
 
 Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps) {
   Psp* psp = arena<Psp>().create(ia, evd, creates_eps);
-  if (auto listening = psp->listen(conn_qual); !listening) {
+  auto listening = psp->listen(conn_qual);
+  if (listening && ia.serves_datagrams()) {
+    listening = psp->listen_for_datagrams();
+    // What is free for connections need not be for datagrams.
+    for (int tries = 0; !listening && conn_qual == 0 && tries < kOtherPorts; ++tries) {
+      psp->stop_listening();
+      listening = psp->listen(0);
+      if (listening) listening = psp->listen_for_datagrams();
+    }
+  }
+  if (!listening) {
     arena<Psp>().destroy(psp, ia.tables().dead);
     return tl::unexpected(listening.error());
   }

@@ -74,8 +74,8 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
 
 Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
-  if (!mw_) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
   WindowTable& windows = ia().windows();
+  if (!mw_ && !windows.provide_window(*this)) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
   Binding binding;
   if (request.length) {
     binding = {request.lmr, request.address, request.length, request.privileges, request.zero_based};

@@ -12,7 +12,8 @@ Rsp::Rsp(Ia& ia, Ep& ep, Evd& evd) : ServicePoint(ia, kKind, evd), ep_(&ep) {}
 Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
   if (auto free = ep.check_unconnected(); !free) return tl::unexpected(free.error());
   Rsp* rsp = arena<Rsp>().create(ia, ep, evd);
-  if (auto listening = rsp->listen(conn_qual); !listening) {
+  rsp->conn_qual_ = conn_qual;
+  if (auto listening = ep.is_datagrams() ? rsp->listen_for_datagrams() : rsp->listen(conn_qual); !listening) {
     arena<Rsp>().destroy(rsp, ia.tables().dead);
     return tl::unexpected(listening.error());
   }

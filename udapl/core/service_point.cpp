@@ -13,6 +13,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/psp.hpp"
 #include "udapl/core/rsp.hpp"
+#include "udapl/core/ud_message.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -23,23 +24,42 @@ constexpr int kBacklog = 128;
 
 ServicePoint::ServicePoint(Ia& ia, Kind kind, Evd& evd) : Object(ia.tables().live, kind, &ia), evd_(evd) {}
 
-Result<> ServicePoint::listen(uint64_t conn_qual) {
+sockaddr_storage ServicePoint::own_address(uint64_t conn_qual) const {
   sockaddr_storage address{};
   std::memcpy(&address, ia().address(), verbs::address_size(ia().address()));
   // sin_port and sin6_port lie at the same place.
   reinterpret_cast<sockaddr_in&>(address).sin_port = htons(to_port(conn_qual));
+  return address;
+}
+
+Result<> ServicePoint::listen(uint64_t conn_qual) {
+  const sockaddr_storage address = own_address(conn_qual);
   if (auto listening = listen_at(reinterpret_cast<const sockaddr*>(&address)); !listening) return listening;
   if (conn_qual) conn_qual_ = conn_qual;
   return {};
 }
 
 Result<> ServicePoint::listen_at(const sockaddr* address) {
-  id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
-  if (!id_) return fail_errno(errno);
-  if (rdma_bind_addr(id_.get(), const_cast<sockaddr*>(address)) || rdma_listen(id_.get(), kBacklog)) {
+  if (auto listening = listen_at(address, RDMA_PS_TCP, id_); !listening) return listening;
+  conn_qual_ = ntohs(rdma_get_src_port(id_.get()));
+  return {};
+}
+
+Result<> ServicePoint::listen_for_datagrams() {
+  if (datagram_id_) return {};
+  const sockaddr_storage address = own_address(conn_qual_);
+  return listen_at(reinterpret_cast<const sockaddr*>(&address), RDMA_PS_UDP, datagram_id_);
+}
+
+Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id) {
+  verbs::CmId listener =
+      verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this), space);
+  if (!listener) return fail_errno(errno);
+  if (rdma_bind_addr(listener.get(), const_cast<sockaddr*>(address)) || rdma_listen(listener.get(), kBacklog)) {
+    if (is_shortage(errno)) return fail_errno(errno);
     return fail(errno == EADDRINUSE ? Type::kConnQualInUse : Type::kConnQualUnavailable);
   }
-  conn_qual_ = ntohs(rdma_get_src_port(id_.get()));
+  id = std::move(listener);
   ia().counters().add(IaCounter::kListen);
   return {};
 }
@@ -57,7 +77,20 @@ Result<> ServicePoint::free(ServicePoint& point) {
 
 void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
-  ia().counters().add(IaCounter::kReqRx);
+  const bool datagrams = id->ps == RDMA_PS_UDP;
+  if (datagrams) {
+    const UdReceived message({event.private_data.data(), event.private_data_size});
+    if (!message.ours) return;  // there is no telling which queue pair asks
+    if (const UdReply* reply = ia().ud_replies().find(rdma_get_peer_addr(id.get()), message)) {
+      rdma_conn_param param{};
+      param.private_data = reply->message.data();
+      param.private_data_len = reply->message.size();
+      param.qp_num = reply->qp_num;
+      rdma_accept(id.get(), &param);  // lost again, it is asked for again
+      return;
+    }
+  }
+  ia().counters().add(datagrams ? IaCounter::kAhReqRx : IaCounter::kReqRx);
   try {
     // When it is not taken the id goes here, and the peer sees a rejection that is not the consumer's.
     (void)take(id, event);
@@ -66,26 +99,30 @@ void ServicePoint::on_request(const verbs::CmEvent& event) {
 }
 
 Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
+  const bool datagrams = id->ps == RDMA_PS_UDP;
   Ep* ep = nullptr;
+  if (kind() == Kind::kCsp && datagrams) return fail(Type::kConnQualUnavailable);
   if (kind() == Kind::kRsp) {
     ep = static_cast<Rsp*>(this)->reserved_ep();
-    if (!ep) return fail(Type::kConnQualUnavailable);
+    if (!ep || ep->is_datagrams() != datagrams) return fail(Type::kConnQualUnavailable);
   } else if (kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps()) {
-    auto created = Ep::create(ia(), nullptr, {}, {});
+    EpAttr attr;
+    attr.datagrams = datagrams;
+    auto created = Ep::create(ia(), nullptr, {}, attr);
     if (!created) return tl::unexpected(created.error());
     ep = *created;
   }
   const bool provider_made = ep && kind() == Kind::kPsp;
   Cr* cr = nullptr;
   try {
-    cr = Cr::create(ia(), std::move(id), event);
+    cr = Cr::create(ia(), id, event);
   } catch (const std::bad_alloc&) {
     if (provider_made) (void)Ep::free(*ep);
     throw;
   }
   if (ep) cr->hold(*ep, provider_made);
   Event arrival{};
-  arrival.kind = EventKind::kConnectionRequest;
+  arrival.kind = datagrams ? EventKind::kUdRequest : EventKind::kConnectionRequest;
   arrival.cr = {this, cr, conn_qual_};
   if (!evd_.post(arrival)) {
     id = cr->give_up_id();

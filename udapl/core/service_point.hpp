@@ -22,7 +22,10 @@ class ServicePoint : public Object {
 
   uint64_t conn_qual() const { return conn_qual_; }
   Evd& evd() const { return evd_; }
-  bool listening() const { return id_ != nullptr; }
+  bool listening() const { return id_ || datagram_id_; }
+
+  // Takes requests for datagrams as well, on the same qualifier. CONN_QUAL_IN_USE when another process does.
+  Result<> listen_for_datagrams();
 
   void on_request(const verbs::CmEvent& event);
   // Makes a request this point's: its consumer gets an event. An error leaves id with the caller; event tells what the
@@ -37,11 +40,18 @@ class ServicePoint : public Object {
   // CONN_QUAL_IN_USE when somebody listens there already.
   Result<> listen(uint64_t conn_qual);
   Result<> listen_at(const sockaddr* address);
-  void stop_listening() { id_.reset(); }
+  Result<> listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id);
+  void stop_listening() {
+    id_.reset();
+    datagram_id_.reset();
+  }
+
+  sockaddr_storage own_address(uint64_t conn_qual) const;
 
   Evd& evd_;
   uint64_t conn_qual_ = 0;
-  verbs::CmId id_;  // null once it listens no more
+  verbs::CmId id_;           // null once it listens no more
+  verbs::CmId datagram_id_;  // null unless it listens for datagrams
 };
 
 // The port a connection qualifier stands for, as every rdma_cm provider of uDAPL computes it.

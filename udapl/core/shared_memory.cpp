@@ -2,15 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/shared_memory.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <utility>
 
-#include "udapl/core/unique_fd.hpp"
+#include "udapl/ports/read_file.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -33,20 +29,6 @@ bool parse(const std::string& text, Line& line) {
   line.shared = permissions[3] == 's';
   line.device = uint64_t{major} << 32 | minor;
   return fields == 7;
-}
-
-Result<std::string> read_maps() {
-  const UniqueFd file(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
-  if (!file) return fail(Type::kInvalidState);
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const ssize_t size = read(file.get(), part, sizeof part);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return fail(Type::kInvalidState);
-    if (size == 0) return text;
-    text.append(part, static_cast<size_t>(size));
-  }
 }
 
 }  // namespace
@@ -92,9 +74,11 @@ void SharedCookies::release(const SharedCookie& cookie) {
 }
 
 Result<SharedCookieHold> SharedCookieHold::take(const SharedCookie& cookie, uint64_t address, uint64_t length) {
-  const auto maps = read_maps();
-  if (!maps) return tl::unexpected(maps.error());
-  const auto mapping = find_shared_mapping(*maps, address, length);
+  std::string maps;
+  if (const int error = read_file("/proc/self/maps", maps)) {
+    return is_shortage(error) ? fail_errno(error) : fail(Type::kInvalidState);
+  }
+  const auto mapping = find_shared_mapping(maps, address, length);
   if (!mapping) return fail(Type::kInvalidState);
   if (auto acquired = SharedCookies::instance().acquire(cookie, *mapping); !acquired) {
     return tl::unexpected(acquired.error());

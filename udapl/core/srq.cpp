@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "udapl/core/buffer_maintenance.hpp"
+#include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -129,6 +130,7 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie)
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   ibv_recv_wr* bad = nullptr;
+  given_to_device(&slot.cookie);
   if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]
     return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
   free_ = slot.next_free;

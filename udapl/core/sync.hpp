@@ -14,6 +14,27 @@ namespace dapple::dat {
 
 using SyncFunction = void (*)(const dappledv_device_attr*, const iovec*, size_t);
 
+// Hands the segments that need maintenance on in batches: all on a device that is not coherent, else those in memory
+// that is marked so. Every one was looked up and is inside; lmr is any that is not null. The caller holds the guard.
+template <class Adapter, class Triplet>
+void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, const Lmr* lmr, SyncFunction sync) {
+  constexpr size_t kBatch = 64;
+  const bool all = ia.maintains_caches();
+  const dappledv_device_attr& coherence = all ? ia.coherence() : ia.region_coherence();
+  iovec ranges[kBatch];
+  size_t used = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (lmr->context() != segments[i].lmr_context) lmr = ia.lmrs().find(segments[i].lmr_context);
+    if (!all && !lmr->noncoherent()) continue;
+    ranges[used++] = {lmr->cpu_address(segments[i].virtual_address), static_cast<size_t>(segments[i].segment_length)};
+    if (used == kBatch) {
+      sync(&coherence, ranges, used);
+      used = 0;
+    }
+  }
+  if (used) sync(&coherence, ranges, used);
+}
+
 // Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
 // as it was. Each segment costs one look-up; nothing is allocated. Adapter is Ia, or what a test puts in its place.
 template <class Adapter, class Triplet>
@@ -23,27 +44,18 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
   {
     const auto guard = ia.lmrs().guard();
     const Lmr* lmr = nullptr;
+    bool maintain = ia.maintains_caches();
     for (uint64_t i = 0; i < count; ++i) {
       const Triplet& segment = segments[i];
       if (!lmr || lmr->context() != segment.lmr_context) lmr = ia.lmrs().find(segment.lmr_context);
       if (!lmr || !lmr->contains(segment.virtual_address, segment.segment_length)) {
         return fail(Type::kInvalidParameter, Subtype::kArg2);
       }
+      maintain |= lmr->noncoherent();
     }
-    if (ia.maintains_caches()) {
-      constexpr size_t kBatch = 64;
-      iovec ranges[kBatch];
-      size_t used = 0;
-      for (uint64_t i = 0; i < count; ++i) {
-        if (lmr->context() != segments[i].lmr_context) lmr = ia.lmrs().find(segments[i].lmr_context);
-        ranges[used++] = {lmr->cpu_address(segments[i].virtual_address),
-                          static_cast<size_t>(segments[i].segment_length)};
-        if (used == kBatch || i + 1 == count) {
-          sync(&ia.coherence(), ranges, used);
-          used = 0;
-        }
-      }
-      return {};
+    if (maintain) {
+      maintain_segments(ia, segments, count, lmr, sync);
+      if (ia.maintains_caches()) return {};
     }
   }
   sync(&ia.coherence(), nullptr, 0);  // coherent: the ordering only

@@ -63,17 +63,25 @@ void WindowTable::invalidated(uint32_t context) {
   }
 }
 
-void WindowTable::forget(const Ep& ep) {
+int WindowTable::forget(const Ep& ep) {
   std::lock_guard guard(mutex_);
   for (Rmr* rmr : windows_) {
     if (rmr->bound_on_ != &ep) continue;
+    if (rmr->for_ep()) {
+      // To the device the window may still be that queue pair's, which then could not go. A fresh one is nobody's.
+      if (int error = verbs::destroy(rmr->mw_)) return error;
+      rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));
+      bind(*rmr, {});
+    }
     rmr->bound_on_ = nullptr;
-    if (!rmr->for_ep()) continue;
-    bind(*rmr, {});
-    // To the device the window may still be that queue pair's, which then could not go. A fresh one is nobody's.
-    rmr->mw_.reset();
-    rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));
   }
+  return 0;
+}
+
+bool WindowTable::provide_window(Rmr& rmr) {
+  std::lock_guard guard(mutex_);
+  if (!rmr.mw_) rmr.mw_.reset(ibv_alloc_mw(rmr.pz_.pd(), rmr.mw_type_));
+  return rmr.mw_ != nullptr;
 }
 
 std::optional<Binding> WindowTable::find(uint32_t context) const {

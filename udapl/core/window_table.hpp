@@ -37,8 +37,11 @@ class WindowTable {
   void failed(const Rmr* rmr, const Ep& ep);
   // A peer has invalidated the window of this rmr_context.
   void invalidated(uint32_t context);
-  // The queue pair of ep is about to go, and with it the windows that it alone serves.
-  void forget(const Ep& ep);
+  // The queue pair of ep is about to go, and with it the windows that it alone serves. An errno when the device keeps
+  // one.
+  [[nodiscard]] int forget(const Ep& ep);
+  // False when there is no window of the device for it: forget() found none to replace the old one.
+  bool provide_window(Rmr& rmr);
 
   // Where a window of this rmr_context points to.
   std::optional<Binding> find(uint32_t context) const;

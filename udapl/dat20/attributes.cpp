@@ -41,6 +41,13 @@ void split_version(const char* text, DAT_UINT32& major, DAT_UINT32& minor) {
   minor = second;
 }
 
+// The structure's pointer is not const; what it points to is not the consumer's to change.
+DAT_NAMED_ATTR* to_dat(const dat::NamedAttribute* attributes) {
+  static_assert(sizeof(dat::NamedAttribute) == sizeof(DAT_NAMED_ATTR) &&
+                offsetof(dat::NamedAttribute, value) == offsetof(DAT_NAMED_ATTR, value));
+  return const_cast<DAT_NAMED_ATTR*>(reinterpret_cast<const DAT_NAMED_ATTR*>(attributes));
+}
+
 }  // namespace
 
 void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
@@ -81,8 +88,8 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.zb_supported = to_dat(ia.has_zero_based());
   attr.extension_supported = ia.iwarp() ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB;
   attr.extension_version = ia.iwarp() ? 0 : DAT_IB_EXTENSION_VERSION;
-  attr.num_transport_attr = 0;
-  attr.transport_attr = nullptr;
+  attr.num_transport_attr = static_cast<DAT_COUNT>(ia.named_attributes().transport_size());
+  attr.transport_attr = to_dat(ia.named_attributes().transport_data());
   attr.num_vendor_attr = 0;
   attr.vendor_attr = nullptr;
 }
@@ -128,11 +135,8 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.is_signal_safe = DAT_FALSE;
   attr.ha_supported = DAT_FALSE;
   attr.ha_loadbalancing = DAT_HA_LB_NONE;
-  static_assert(sizeof(dat::NamedAttribute) == sizeof(DAT_NAMED_ATTR) &&
-                offsetof(dat::NamedAttribute, value) == offsetof(DAT_NAMED_ATTR, value));
   attr.num_provider_specific_attr = static_cast<DAT_COUNT>(ia.named_attributes().size());
-  attr.provider_specific_attr =
-      const_cast<DAT_NAMED_ATTR*>(reinterpret_cast<const DAT_NAMED_ATTR*>(ia.named_attributes().data()));
+  attr.provider_specific_attr = to_dat(ia.named_attributes().data());
 }
 
 }  // namespace dapple::dat20

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the three ways to connect an endpoint check alike. Each gives the error with the number of the argument that its
-// caller has it at, or DAT_SUCCESS.
+// What the three ways to connect an endpoint, and the two to answer a request, check alike. Each gives the error with
+// the number of the argument that its caller has it at, or DAT_SUCCESS.
 #pragma once
 
 #include "udapl/core/ep.hpp"
@@ -15,9 +15,12 @@ inline DAT_RETURN check_timeout(DAT_TIMEOUT timeout, DAT_RETURN_SUBTYPE argument
   return timeout == 0 ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
 }
 
-inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, DAT_RETURN_SUBTYPE argument) noexcept {
-  const bool valid = size >= 0 && (size == 0 || data) && size <= static_cast<DAT_COUNT>(dat::Ep::kMaxConnectData);
-  return valid ? kSuccess : error(DAT_INVALID_PARAMETER, argument);
+// argument is the size's; the data's follows it. limit is in bytes.
+inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t limit,
+                                     DAT_RETURN_SUBTYPE argument) noexcept {
+  if (size < 0 || static_cast<size_t>(size) > limit) return error(DAT_INVALID_PARAMETER, argument);
+  if (size > 0 && !data) return error(DAT_INVALID_PARAMETER, static_cast<DAT_RETURN_SUBTYPE>(argument + 1));
+  return kSuccess;
 }
 
 // Known qualities that nobody here provides are not supported; others are no qualities.

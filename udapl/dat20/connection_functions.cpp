@@ -3,6 +3,7 @@
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/dat20/connect_arguments.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
@@ -30,7 +31,7 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
   dat::Ep* ep = nullptr;
   if (ep_handle != DAT_HANDLE_NULL) ep = argument<dat::Ep>(ep_handle, cr->ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  if (size < 0 || (size > 0 && !private_data)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_private_data(size, private_data, dat::Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
@@ -40,7 +41,7 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID private_data) {
   auto* cr = self<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-  if (size < 0 || (size > 0 && !private_data)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));

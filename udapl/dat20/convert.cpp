@@ -4,12 +4,15 @@
 
 #include <dat2/dat_ib_extensions.h>
 
+#include <cstring>
+
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/rmr.hpp"
 #include "udapl/core/service_point.hpp"
+#include "udapl/core/ud_connection.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -230,6 +233,14 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
       return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
     case EventKind::kSoftware:
       return DAT_SOFTWARE_EVENT;
+    case EventKind::kUdRequest:
+      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT);
+    case EventKind::kUdEstablished:
+      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
+    case EventKind::kUdRejected:
+      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REJECT_EVENT);
+    case EventKind::kUdError:
+      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_ERROR_EVENT);
     case EventKind::kAsyncSrq:
       // DEVIATION: the headers have reasons for SRQs but no event number; the handle's kind tells.
       return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
@@ -259,12 +270,18 @@ static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO
 static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
 static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
 static_assert(static_cast<int>(dat::DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
+static_assert(static_cast<int>(dat::DtoOperation::kSendUd) == DAT_IB_DTO_SEND_UD);
+static_assert(static_cast<int>(dat::DtoOperation::kReceiveUd) == DAT_IB_DTO_RECV_UD);
+
+DAT_IB_EXTENSION_EVENT_DATA& extension_of(DAT_EVENT& event) {
+  static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof event.event_extension_data);
+  return *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(event.event_extension_data);
+}
 
 // Turns the completion of an extension's DTO into the extension's event.
 void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
   out.event_number = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);
-  static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof out.event_extension_data);
-  auto& data = *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
+  auto& data = extension_of(out);
   data.status = static_cast<DAT_IB_STATUS>(dto.status);
   switch (dto.operation) {
     case dat::DtoOperation::kReceiveImmed:
@@ -277,10 +294,44 @@ void extend(const dat::DtoCompletion& dto, DAT_EVENT& out) {
     case dat::DtoOperation::kCompareAndSwap:
       data.type = DAT_IB_CMP_AND_SWAP;
       break;
+    case dat::DtoOperation::kSendUd:
+      data.type = DAT_IB_UD_SEND;
+      break;
+    case dat::DtoOperation::kReceiveUd:
+      data.type = DAT_IB_UD_RECV;
+      break;
     default:
       data.type = DAT_IB_RDMA_WRITE_IMMED;
       break;
   }
+}
+
+DAT_IB_EXT_TYPE to_extension_type(const dat::Event& event) {
+  switch (event.kind) {
+    case dat::EventKind::kUdEstablished:
+      return event.datagrams.connection->passive() ? DAT_IB_UD_PASSIVE_REMOTE_AH : DAT_IB_UD_REMOTE_AH;
+    case dat::EventKind::kUdRejected:
+      return DAT_IB_UD_CONNECT_REJECT;
+    default:
+      return DAT_IB_UD_CONNECT_ERROR;
+  }
+}
+
+// What became of connecting or accepting datagrams. The context is for dat_ib_ud_cm_free.
+void tell_of_datagrams(const dat::Event& event, DAT_EVENT& out) {
+  const dat::UdConnection& connection = *event.datagrams.connection;
+  auto& told = out.event_data.connect_event_data;
+  told.ep_handle = event.datagrams.ep;
+  told.private_data_size = static_cast<DAT_COUNT>(connection.private_data().size());
+  told.private_data = told.private_data_size ? const_cast<uint8_t*>(connection.private_data().data()) : nullptr;
+  auto& data = extension_of(out);
+  data = {};
+  data.type = to_extension_type(event);
+  data.status = event.kind == dat::EventKind::kUdEstablished ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+  data.remote_ah.ah = connection.address_handle();
+  data.remote_ah.qpn = connection.qp_num();
+  std::memcpy(&data.remote_ah.ia_addr, connection.peer(), sizeof data.remote_ah.ia_addr);
+  data.context.as_ptr = const_cast<dat::UdConnection*>(&connection);
 }
 
 }  // namespace
@@ -313,6 +364,15 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       data.status = static_cast<DAT_RMR_BIND_COMPLETION_STATUS>(event.bind.status);
       break;
     }
+    case EventKind::kUdEstablished:
+    case EventKind::kUdRejected:
+    case EventKind::kUdError:
+      tell_of_datagrams(event, out);
+      break;
+    case EventKind::kUdRequest:
+      extension_of(out) = {};
+      extension_of(out).type = DAT_IB_UD_CONNECT_REQUEST;
+      [[fallthrough]];
     case EventKind::kConnectionRequest: {
       auto& data = out.event_data.cr_arrival_event_data;
       data.sp_handle.psp_handle = event.cr.service_point;
@@ -371,6 +431,7 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
       return DAT_HANDLE_TYPE_CNO;
     case Kind::kSrq:
       return DAT_HANDLE_TYPE_SRQ;
+    case Kind::kUdConnection:
     case Kind::kNone:
       break;
   }

@@ -23,6 +23,10 @@ using dat::IaCounter;
 
 static_assert(dat::kIaCounters == DCNT_IA_ALL_COUNTERS && std::size(kIaCounterNames) == dat::kIaCounters);
 static_assert(dat::kEpCounters == DCNT_EP_ALL_COUNTERS && std::size(kEpCounterNames) == dat::kEpCounters);
+static_assert(dat::kEvdCounters == DCNT_EVD_ALL_COUNTERS && std::size(kEvdCounterNames) == dat::kEvdCounters);
+static_assert(int{DCNT_IA_CM} == static_cast<int>(dat::CounterGroup::kConnectionManager) &&
+              int{DCNT_IA_LNK} == static_cast<int>(dat::CounterGroup::kLink) &&
+              int{DCNT_IA_DIAG} == static_cast<int>(dat::CounterGroup::kDiagnostic));
 static_assert(int{DCNT_IA_LMR_FREE} == static_cast<int>(IaCounter::kLmrFree));
 static_assert(int{DCNT_IA_PSP_FREE} == static_cast<int>(IaCounter::kPspFree));
 static_assert(int{DCNT_IA_EP_FREE} == static_cast<int>(IaCounter::kEpFree));
@@ -31,6 +35,9 @@ static_assert(int{DCNT_IA_ASYNC_CQ_ERROR} == static_cast<int>(IaCounter::kAsyncC
 static_assert(int{DCNT_IA_CM_LISTEN} == static_cast<int>(IaCounter::kListen));
 static_assert(int{DCNT_IA_CM_PASSIVE_EST} == static_cast<int>(IaCounter::kPassiveEst));
 static_assert(int{DCNT_IA_CM_DREQ_RX} == static_cast<int>(IaCounter::kDreqRx));
+static_assert(int{DCNT_IA_RMR_FREE} == static_cast<int>(IaCounter::kRmrFree));
+static_assert(int{DCNT_IA_SRQ_FREE} == static_cast<int>(IaCounter::kSrqFree));
+static_assert(int{DCNT_IA_CM_AH_RESOLVED} == static_cast<int>(IaCounter::kAhResolved));
 static_assert(int{DCNT_IA_CM_ERR_TIMEOUT} == static_cast<int>(IaCounter::kErrTimeout));
 static_assert(int{DCNT_IA_CM_ERR_REJ_RX} == static_cast<int>(IaCounter::kErrRejRx));
 static_assert(int{DCNT_EP_POST_SEND} == static_cast<int>(EpCounter::kPostSend));
@@ -38,35 +45,78 @@ static_assert(int{DCNT_EP_POST_RECV} == static_cast<int>(EpCounter::kPostRecv));
 static_assert(int{DCNT_EP_POST_WRITE_IMM} == static_cast<int>(EpCounter::kPostWriteImm));
 static_assert(int{DCNT_EP_POST_READ} == static_cast<int>(EpCounter::kPostRead));
 static_assert(int{DCNT_EP_RECV} == static_cast<int>(EpCounter::kRecv));
+static_assert(int{DCNT_EP_POST_SEND_UD} == static_cast<int>(EpCounter::kPostSendUd));
+static_assert(int{DCNT_EP_POST_CMP_SWAP} == static_cast<int>(EpCounter::kPostCompareAndSwap));
+static_assert(int{DCNT_EP_POST_FETCH_ADD} == static_cast<int>(EpCounter::kPostFetchAndAdd));
+static_assert(int{DCNT_EP_RECV_UD} == static_cast<int>(EpCounter::kRecvUd));
+static_assert(int{DCNT_EVD_WAIT_NOTIFY} == static_cast<int>(dat::EvdCounter::kWaitNotify));
+static_assert(int{DCNT_EVD_DEQUEUE_POLL_FOUND} == static_cast<int>(dat::EvdCounter::kPollFound));
+static_assert(int{DCNT_EVD_DTO_CALLBACK} == static_cast<int>(dat::EvdCounter::kDtoCallback));
 static_assert(int{DCNT_EP_RECV_RDMA_IMM} == static_cast<int>(EpCounter::kRecvRdmaImm));
 
-// Calls visit(index, value) for one counter, or for all when the number is that of the end of the list.
-template <class Set, class Visit>
-DAT_RETURN visit_counters(Set& counters, int number, bool reset, Visit visit) {
-  const int all = static_cast<int>(counters.size());
+// What an object of one kind has: counters, what they were at the last reset, and their names.
+template <class Set, size_t Size>
+struct Counted {
+  const Set& counters;
+  dat::CounterBases<Size>& bases;
+  const char* const (&names)[Size];
+  dat::PortCounters* port = nullptr;
+
+  uint64_t at(size_t i) const { return counters.at(i) - bases[i] + (port ? port->at(i) : 0); }
+  void reset(size_t i) const {
+    bases[i] = counters.at(i);
+    if (port) port->reset(i);
+  }
+};
+
+// Calls visit(name, value) for one counter, or for all when the number is that of the end of the list.
+template <class Set, size_t Size, class Visit>
+DAT_RETURN visit_counters(const Counted<Set, Size>& of, int number, bool reset, Visit visit) {
+  const int all = static_cast<int>(Size);
   if (number < 0 || number > all) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  const int first = number == all ? 0 : number;
   const int last = number == all ? all - 1 : number;
-  for (int i = first; i <= last; ++i) {
-    visit(i, counters.at(static_cast<size_t>(i)));
-    if (reset) counters.reset(static_cast<size_t>(i));
+  for (int i = number == all ? 0 : number; i <= last; ++i) {
+    const auto at = static_cast<size_t>(i);
+    visit(of.names[at], of.at(at), number == all);
+    if (reset) of.reset(at);
   }
   return kSuccess;
 }
 
 template <class Visit>
 DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) {
-  std::lock_guard guard(dat::control_mutex());
-  if (auto* ia = self<dat::Ia>(handle)) {
-    return visit_counters(ia->counters(), number, reset,
-                          [&](int i, uint64_t value) { visit(kIaCounterNames[i], value); });
-  }
-  if (auto* ep = self<dat::Ep>(handle)) {
-    return visit_counters(ep->counters(), number, reset,
-                          [&](int i, uint64_t value) { visit(kEpCounterNames[i], value); });
-  }
-  if (self<dat::Evd>(handle)) return error(DAT_NOT_IMPLEMENTED);
-  return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    if (auto* ia = self<dat::Ia>(handle)) {
+      return visit_counters(Counted<dat::IaCounterSet, dat::kIaCounters>{ia->counters(), ia->counter_bases(),
+                                                                         kIaCounterNames, &ia->port_counters()},
+                            number, reset, visit);
+    }
+    if (auto* ep = self<dat::Ep>(handle)) {
+      return visit_counters(
+          Counted<dat::EpCounterSet, dat::kEpCounters>{ep->counters(), ep->counter_bases(), kEpCounterNames}, number,
+          reset, visit);
+    }
+    if (auto* evd = self<dat::Evd>(handle)) {
+      return visit_counters(
+          Counted<dat::EvdCounterSet, dat::kEvdCounters>{evd->counters(), evd->counter_bases(), kEvdCounterNames},
+          number, reset, visit);
+    }
+    return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  });
+}
+
+// Calls change(counters, group) on an IA and one of its groups.
+template <class Change>
+DAT_RETURN change_group(DAT_HANDLE handle, int type, Change change) {
+  auto* ia = self<dat::Ia>(handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (type < 0 || type >= static_cast<int>(dat::kCounterGroups)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    change(ia->port_counters(), static_cast<dat::CounterGroup>(type));
+    return kSuccess;
+  });
 }
 
 }  // namespace
@@ -76,16 +126,25 @@ DAT_RETURN query_counters(DAT_HANDLE handle, va_list args) {
   auto* out = va_arg(args, DAT_UINT64*);
   const bool reset = va_arg(args, int) != 0;
   if (!out) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return visit_object(handle, number, reset, [&out](const char*, uint64_t value) { *out++ = value; });
+  return visit_object(handle, number, reset, [&out](const char*, uint64_t value, bool) { *out++ = value; });
 }
 
 DAT_RETURN print_counters(DAT_HANDLE handle, va_list args) {
   const int number = va_arg(args, int);
   const bool reset = va_arg(args, int) != 0;
-  const bool all = number == int{DCNT_IA_ALL_COUNTERS} || number == int{DCNT_EP_ALL_COUNTERS};
-  return visit_object(handle, number, reset, [all](const char* name, uint64_t value) {
+  return visit_object(handle, number, reset, [](const char* name, uint64_t value, bool all) {
     if (value != 0 || !all) std::printf("%s: %" PRIu64 "\n", name, value);
   });
+}
+
+DAT_RETURN start_counters(DAT_HANDLE handle, va_list args) {
+  return change_group(handle, va_arg(args, int),
+                      [](dat::PortCounters& counters, dat::CounterGroup group) { counters.start(group); });
+}
+
+DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args) {
+  return change_group(handle, va_arg(args, int),
+                      [](dat::PortCounters& counters, dat::CounterGroup group) { counters.stop(group); });
 }
 
 }  // namespace dapple::dat20

@@ -103,4 +103,10 @@ inline constexpr const char* kEpCounterNames[] = {
     "DCNT_EP_RECV_IMM",     "DCNT_EP_RECV_IMM_DATA",     "DCNT_EP_RECV_RDMA_IMM",  "DCNT_EP_RECV_RDMA_IMM_DATA",
 };
 
+inline constexpr const char* kEvdCounterNames[] = {
+    "DCNT_EVD_WAIT",          "DCNT_EVD_WAIT_BLOCKED",      "DCNT_EVD_WAIT_NOTIFY",  "DCNT_EVD_DEQUEUE",
+    "DCNT_EVD_DEQUEUE_FOUND", "DCNT_EVD_DEQUEUE_NOT_FOUND", "DCNT_EVD_DEQUEUE_POLL", "DCNT_EVD_DEQUEUE_POLL_FOUND",
+    "DCNT_EVD_CONN_CALLBACK", "DCNT_EVD_DTO_CALLBACK",
+};
+
 }  // namespace dapple::dat20

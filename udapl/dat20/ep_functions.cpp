@@ -12,6 +12,7 @@
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
 #include "udapl/dat20/peer_address.hpp"
+#include "udapl/dat20/service_type.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -39,7 +40,7 @@ static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMP
 bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
   const DAT_COUNT counts[] = {in.max_recv_dtos,    in.max_request_dtos,  in.max_recv_iov,      in.max_request_iov,
                               in.max_rdma_read_in, in.max_rdma_read_out, in.max_rdma_read_iov, in.max_rdma_write_iov};
-  if (in.service_type != DAT_SERVICE_TYPE_RC) return false;
+  if (!to_service(in.service_type, out.datagrams)) return false;
   if (std::any_of(std::begin(counts), std::end(counts), [](DAT_COUNT count) { return count < 0; })) return false;
   out.max_message_size = in.max_message_size;
   out.max_rdma_size = in.max_rdma_size;
@@ -59,7 +60,7 @@ bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
 
 void to_dat(const dat::EpAttr& in, DAT_EP_ATTR& out) {
   out = {};
-  out.service_type = DAT_SERVICE_TYPE_RC;
+  out.service_type = to_dat_service(in.datagrams);
   out.max_message_size = in.max_message_size;
   out.max_rdma_size = in.max_rdma_size;
   out.qos = static_cast<DAT_QOS>(in.qos);
@@ -192,14 +193,17 @@ DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLE
 DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual,
                       DAT_TIMEOUT timeout, DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
                       DAT_CONNECT_FLAGS flags) {
+  constexpr int kMultipath = DAT_CONNECT_MULTIPATH_REQUESTED_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG;
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // nobody can listen there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
-  if (auto status = check_private_data(private_data_size, private_data, DAT_INVALID_ARG5)) return status;
+  if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
+    return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
+  if (flags & ~kMultipath) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   if (flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG) return error(DAT_MODEL_NOT_SUPPORTED);
-  if (flags & ~DAT_CONNECT_MULTIPATH_REQUESTED_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     const sockaddr_storage peer = peer_address(*remote_address);

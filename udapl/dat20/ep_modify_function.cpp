@@ -8,6 +8,7 @@
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/handles.hpp"
+#include "udapl/dat20/service_type.hpp"
 
 namespace dapple::dat20 {
 namespace {
@@ -25,7 +26,7 @@ class Change {
   Change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, dat::EpAttr& out) : mask_(mask), in_(in), out_(out) {}
 
   DAT_RETURN apply() {
-    if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in_.service_type != DAT_SERVICE_TYPE_RC) return bad();
+    if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in_.service_type != to_dat_service(out_.datagrams)) return bad();
     if (has(DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)) out_.max_message_size = in_.max_message_size;
     if (has(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)) out_.max_rdma_size = in_.max_rdma_size;
     if (has(DAT_EP_FIELD_EP_ATTR_QOS)) {

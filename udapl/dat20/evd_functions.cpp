@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/evd.hpp"
 
+#include <dat2/dat_ib_extensions.h>
+
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/convert.hpp"
@@ -15,7 +17,8 @@ using dat::Ia;
 
 static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
               DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
-              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
+              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync} &&
+              int{DAT_IB_EVD_EXTENSION_FLAG} == int{dat::kEvdExtension});
 static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
 
 namespace {
@@ -31,7 +34,8 @@ bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
 
 DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
                       DAT_EVD_HANDLE* evd_handle) {
-  constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
+  // Extension events come with their streams' others, whether they are asked for or not.
+  constexpr int kStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG | DAT_IB_EVD_EXTENSION_FLAG;
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -55,7 +59,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
 
 DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
   const auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   *param = {};
@@ -71,7 +75,7 @@ DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD
 DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT* event,
                     DAT_COUNT* nmore) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -86,7 +90,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
 
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   dat::Event found;
   if (const auto result = evd->dequeue(found); !result) return to_dat(result.error());
@@ -96,28 +100,28 @@ DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return to_dat(evd->post_software(event->event_data.software_event_data.pointer));
 }
 
 DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(false);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(true);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (min_qlen > evd->ia().device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
@@ -128,7 +132,7 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
 
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   dat::Cno* notified = nullptr;
   if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
@@ -139,7 +143,7 @@ DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
 
 DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(evd->set_enabled(true));
@@ -148,7 +152,7 @@ DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
 
 DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(evd->set_enabled(false));
@@ -157,7 +161,7 @@ DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
 
 DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(Evd::free(*evd));

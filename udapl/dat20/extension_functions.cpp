@@ -82,6 +82,44 @@ DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
                 });
 }
 
+// Arguments in the order of the dat_ib_post_send_ud macro.
+DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
+  auto* ep = self<dat::Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const auto count = va_arg(args, DAT_COUNT);
+  const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
+  const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
+  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
+  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
+  const Segments segments = to_segments(count, iov);
+  if (segments.status != DAT_SUCCESS) return segments.status;
+  if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  return to_dat(ep->post_send_ud(segments.list, cookie.as_64, address->ah, address->qpn, flags));
+}
+
+// Argument: the context of an event.
+DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
+  auto* ep = self<dat::Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(ep->free_connection(connection));
+  });
+}
+
+// Argument: an address as it came in an event.
+DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
+  auto* ep = self<dat::Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
+  if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(ep->free_address(address->ah));
+  });
+}
+
 }  // namespace
 
 DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
@@ -90,17 +128,27 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
       return fetch_and_add(handle, args);
     case DAT_IB_CMP_AND_SWAP_OP:
       return compare_and_swap(handle, args);
+    case DAT_IB_UD_SEND_OP:
+      return send_ud(handle, args);
+    case DAT_IB_UD_CM_FREE_OP:
+      return ud_cm_free(handle, args);
+    case DAT_IB_UD_AH_FREE_OP:
+      return ud_ah_free(handle, args);
     case DAT_IB_QUERY_COUNTERS_OP:
       return query_counters(handle, args);
     case DAT_IB_PRINT_COUNTERS_OP:
       return print_counters(handle, args);
+    case DAT_IB_START_COUNTERS_OP:
+      return start_counters(handle, args);
+    case DAT_IB_STOP_COUNTERS_OP:
+      return stop_counters(handle, args);
     case DAT_IB_OPEN_QUERY_OP:
       return open_query(static_cast<DAT_NAME_PTR>(handle), args);
     case DAT_IB_CLOSE_QUERY_OP:
       return close_query(handle);
     case DAT_IB_RDMA_WRITE_IMMED_OP:
       return rdma_write_immed(handle, args);
-    default:
+    default:  // the collectives, and what nobody knows
       return error(DAT_NOT_IMPLEMENTED);
   }
 }

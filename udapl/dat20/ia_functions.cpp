@@ -46,7 +46,9 @@ DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_B
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
     const std::string* params = params_of(name);
-    *answer = to_dat(params && ia->is_on_device_of(*params));
+    const dat::Result<bool> related = params ? ia->is_on_device_of(*params) : false;
+    if (!related) return to_dat(related.error());
+    *answer = to_dat(*related);
     return kSuccess;
   });
 }

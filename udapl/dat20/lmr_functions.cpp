@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <dat2/dat_dapple_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ static_assert(DAT_MEM_PRIV_LOCAL_READ_FLAG == int{dat::kLocalRead} &&
               DAT_MEM_PRIV_LOCAL_WRITE_FLAG == int{dat::kLocalWrite} &&
               DAT_MEM_PRIV_REMOTE_WRITE_FLAG == int{dat::kRemoteWrite});
 
-static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{dat::kRemoteAtomic});
+static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{dat::kRemoteAtomic} &&
+              DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{dat::kNoncoherent});
 static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(dat::MemType::kVirtual) &&
               DAT_MEM_TYPE_LMR == static_cast<int>(dat::MemType::kLmr) &&
               DAT_MEM_TYPE_SHARED_VIRTUAL == static_cast<int>(dat::MemType::kSharedVirtual));

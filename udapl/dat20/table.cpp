@@ -19,34 +19,48 @@ struct Answer;
 template <class... Arguments>
 struct Answer<DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN not_implemented(Arguments...) { return error(DAT_NOT_IMPLEMENTED); }
-  static DAT_RETURN invalid_handle(Arguments...) { return error(DAT_INVALID_HANDLE); }
+  template <DAT_RETURN_SUBTYPE kSubtype>
+  static DAT_RETURN invalid_handle(Arguments...) {
+    return error(DAT_INVALID_HANDLE, kSubtype);
+  }
 };
 
-// Calls visit(slot) for each of the 79 slots.
+// Calls visit.operator()<subtype>(slot) for each of the 79 slots; the subtype is of a bad handle that the slot's
+// function is called with.
 template <class Visit>
 void for_each_slot(DAT_PROVIDER& t, Visit visit) {
-  visit(t.ia_open_func), visit(t.ia_query_func), visit(t.ia_close_func), visit(t.set_consumer_context_func);
-  visit(t.get_consumer_context_func), visit(t.get_handle_type_func), visit(t.cno_create_func);
-  visit(t.cno_modify_agent_func), visit(t.cno_query_func), visit(t.cno_free_func), visit(t.cno_wait_func);
-  visit(t.cr_query_func), visit(t.cr_accept_func), visit(t.cr_reject_func), visit(t.cr_handoff_func);
-  visit(t.evd_create_func), visit(t.evd_query_func), visit(t.evd_modify_cno_func), visit(t.evd_enable_func);
-  visit(t.evd_disable_func), visit(t.evd_wait_func), visit(t.evd_resize_func), visit(t.evd_post_se_func);
-  visit(t.evd_dequeue_func), visit(t.evd_free_func), visit(t.ep_create_func), visit(t.ep_query_func);
-  visit(t.ep_modify_func), visit(t.ep_connect_func), visit(t.ep_dup_connect_func), visit(t.ep_disconnect_func);
-  visit(t.ep_post_send_func), visit(t.ep_post_recv_func), visit(t.ep_post_rdma_read_func);
-  visit(t.ep_post_rdma_write_func), visit(t.ep_get_status_func), visit(t.ep_free_func), visit(t.lmr_create_func);
-  visit(t.lmr_query_func), visit(t.lmr_free_func), visit(t.rmr_create_func), visit(t.rmr_query_func);
-  visit(t.rmr_bind_func), visit(t.rmr_free_func), visit(t.psp_create_func), visit(t.psp_query_func);
-  visit(t.psp_free_func), visit(t.rsp_create_func), visit(t.rsp_query_func), visit(t.rsp_free_func);
-  visit(t.pz_create_func), visit(t.pz_query_func), visit(t.pz_free_func), visit(t.psp_create_any_func);
-  visit(t.ep_reset_func), visit(t.evd_set_unwaitable_func), visit(t.evd_clear_unwaitable_func);
-  visit(t.lmr_sync_rdma_read_func), visit(t.lmr_sync_rdma_write_func), visit(t.ep_create_with_srq_func);
-  visit(t.ep_recv_query_func), visit(t.ep_set_watermark_func), visit(t.srq_create_func), visit(t.srq_free_func);
-  visit(t.srq_post_recv_func), visit(t.srq_query_func), visit(t.srq_resize_func), visit(t.srq_set_lw_func);
-  visit(t.csp_create_func), visit(t.csp_query_func), visit(t.csp_free_func), visit(t.ep_common_connect_func);
-  visit(t.rmr_create_for_ep_func), visit(t.ep_post_send_with_invalidate_func);
-  visit(t.ep_post_rdma_read_to_rmr_func), visit(t.cno_fd_create_func), visit(t.cno_trigger_func);
-  visit(t.ia_ha_related_func), visit(t.handle_extendedop_func);
+  const auto each = [&]<DAT_RETURN_SUBTYPE kSubtype>(auto&... slots) {
+    (visit.template operator()<kSubtype>(slots), ...);
+  };
+  each.template operator()<DAT_INVALID_HANDLE_IA>(
+      t.ia_open_func, t.ia_query_func, t.ia_close_func, t.ia_ha_related_func, t.pz_create_func, t.lmr_create_func,
+      t.lmr_sync_rdma_read_func, t.lmr_sync_rdma_write_func, t.srq_create_func, t.evd_create_func, t.cno_create_func,
+      t.cno_fd_create_func, t.ep_create_func, t.ep_create_with_srq_func, t.psp_create_func, t.psp_create_any_func,
+      t.rsp_create_func, t.csp_create_func);
+  each.template operator()<DAT_INVALID_HANDLE1>(t.set_consumer_context_func, t.get_consumer_context_func,
+                                                t.get_handle_type_func, t.handle_extendedop_func);
+  each.template operator()<DAT_INVALID_HANDLE_PZ>(t.pz_query_func, t.pz_free_func, t.rmr_create_func,
+                                                  t.rmr_create_for_ep_func);
+  each.template operator()<DAT_INVALID_HANDLE_LMR>(t.lmr_query_func, t.lmr_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_RMR>(t.rmr_query_func, t.rmr_bind_func, t.rmr_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_SRQ>(t.srq_query_func, t.srq_free_func, t.srq_post_recv_func,
+                                                   t.srq_resize_func, t.srq_set_lw_func);
+  each.template operator()<DAT_INVALID_HANDLE_EVD_REQUEST>(t.evd_query_func, t.evd_modify_cno_func, t.evd_enable_func,
+                                                           t.evd_disable_func, t.evd_wait_func, t.evd_resize_func,
+                                                           t.evd_post_se_func, t.evd_dequeue_func, t.evd_free_func,
+                                                           t.evd_set_unwaitable_func, t.evd_clear_unwaitable_func);
+  each.template operator()<DAT_INVALID_HANDLE_CNO>(t.cno_modify_agent_func, t.cno_query_func, t.cno_free_func,
+                                                   t.cno_wait_func, t.cno_trigger_func);
+  each.template operator()<DAT_INVALID_HANDLE_EP>(
+      t.ep_query_func, t.ep_modify_func, t.ep_connect_func, t.ep_dup_connect_func, t.ep_common_connect_func,
+      t.ep_disconnect_func, t.ep_post_send_func, t.ep_post_send_with_invalidate_func, t.ep_post_recv_func,
+      t.ep_post_rdma_read_func, t.ep_post_rdma_read_to_rmr_func, t.ep_post_rdma_write_func, t.ep_get_status_func,
+      t.ep_recv_query_func, t.ep_set_watermark_func, t.ep_reset_func, t.ep_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_PSP>(t.psp_query_func, t.psp_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_RSP>(t.rsp_query_func, t.rsp_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_CSP>(t.csp_query_func, t.csp_free_func);
+  each.template operator()<DAT_INVALID_HANDLE_CR>(t.cr_query_func, t.cr_accept_func, t.cr_reject_func,
+                                                  t.cr_handoff_func);
 }
 
 constexpr size_t kSlots = 79;
@@ -58,7 +72,9 @@ const DAT_PROVIDER& dead_table() {
   static const DAT_PROVIDER table = [] {
     DAT_PROVIDER dead{};
     dead.device_name = "freed";
-    for_each_slot(dead, [](auto& slot) { slot = Answer<std::remove_reference_t<decltype(slot)>>::invalid_handle; });
+    for_each_slot(dead, []<DAT_RETURN_SUBTYPE kSubtype>(auto& slot) {
+      slot = Answer<std::remove_reference_t<decltype(slot)>>::template invalid_handle<kSubtype>;
+    });
     return dead;
   }();
   return table;
@@ -66,7 +82,9 @@ const DAT_PROVIDER& dead_table() {
 
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   DAT_PROVIDER t{};
-  for_each_slot(t, [](auto& slot) { slot = Answer<std::remove_reference_t<decltype(slot)>>::not_implemented; });
+  for_each_slot(t, []<DAT_RETURN_SUBTYPE>(auto& slot) {
+    slot = Answer<std::remove_reference_t<decltype(slot)>>::not_implemented;
+  });
   t.device_name = name;
   t.ia_open_func = ia_open;
   t.ia_query_func = ia_query;

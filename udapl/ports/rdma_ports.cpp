@@ -10,22 +10,31 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
+
+#include "udapl/ports/read_file.hpp"
 
 namespace dapple::dat {
 namespace {
 
 using Gid = std::array<uint8_t, 16>;
 
+// A port must not seem to be missing for want of a descriptor or of memory.
+void throw_at_shortage(int error) {
+  if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) throw std::bad_alloc();
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
+  if (!open) throw_at_shortage(errno);
   if (!open) return names;
   while (const dirent* entry = ::readdir(open.get()))
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
@@ -36,10 +45,12 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 // The first line; empty if there is none or the kernel refuses to say.
 std::string line_of(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  std::string text;
+  if (const int error = read_file(path.c_str(), text)) {
+    throw_at_shortage(error);
+    return {};
+  }
+  return text.substr(0, text.find('\n'));
 }
 
 std::optional<Gid> gid_of(const std::string& port) {
@@ -86,7 +97,10 @@ struct NetdevAddress {
 std::vector<NetdevAddress> netdev_addresses() {
   std::vector<NetdevAddress> found;
   ifaddrs* list = nullptr;
-  if (::getifaddrs(&list)) return found;
+  if (::getifaddrs(&list)) {
+    throw_at_shortage(errno);
+    return found;
+  }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> guard(list, &::freeifaddrs);
   for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
     if (!entry->ifa_addr) continue;

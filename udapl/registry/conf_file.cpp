@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "udapl/registry/log.hpp"
 
@@ -17,25 +18,36 @@ namespace {
 
 constexpr std::size_t kMaxFileSize = 1 << 20;
 
-/// Reads a whole file; returns 0 or an errno. EFBIG beyond kMaxFileSize.
+struct OpenFile {
+  const int fd;
+  ~OpenFile() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+int open_file(const char* path) noexcept {
+  int fd = -1;
+  do {
+    fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+/// Reads a whole file; returns 0 or an errno. EFBIG beyond kMaxFileSize. Throws std::bad_alloc also for want of a
+/// descriptor: the next call may find one, while a file that cannot be read is not read again.
 int read_file(const char* path, std::string& text) {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  int failure = 0;
+  const OpenFile file{open_file(path)};
+  if (file.fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) throw std::bad_alloc();
+  if (file.fd < 0) return errno;
   char buffer[4096];
   for (;;) {
-    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    const ssize_t got = ::read(file.fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) failure = errno;
-    if (got <= 0) break;
+    if (got < 0) return errno;
+    if (got == 0) return 0;
     text.append(buffer, static_cast<std::size_t>(got));
-    if (text.size() > kMaxFileSize) {
-      failure = EFBIG;
-      break;
-    }
+    if (text.size() > kMaxFileSize) return EFBIG;
   }
-  ::close(fd);
-  return failure;
 }
 
 void report_unreadable(const std::string& what, const std::string& path, int failure) {

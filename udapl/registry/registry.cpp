@@ -146,9 +146,12 @@ void Registry::load_configuration_once() {
   if (configured_) return;
   Configuration configuration = load_configuration(default_search(), kServedMajors);
   conf_path_ = std::move(configuration.path);
-  lines_ = std::move(configuration.entries);
-  std::erase_if(lines_, [](const ConfEntry& line) { return !line.is_default; });
-  for (const ConfEntry& line : lines_) listed_.push_back({line, info_of(line), {}});
+  std::vector<ConfEntry> lines = std::move(configuration.entries);
+  std::erase_if(lines, [](const ConfEntry& line) { return !line.is_default; });
+  std::deque<Listed> listed;  // all of it or, when memory is short, nothing
+  for (const ConfEntry& line : lines) listed.push_back({line, info_of(line), {}});
+  lines_ = std::move(lines);
+  listed_ = std::move(listed);
   configured_ = true;
 }
 

@@ -90,12 +90,17 @@ DAT_RETURN list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned, 
   return DAT_SUCCESS;
 }
 
-/// What the open IA `name`, if there is one, says about `other`.
-DAT_HA_RELATIONSHIP ask(const char* name, const DAT_NAME_PTR other) {
+/// What the open IA `name`, if there is one, says about `other`. A provider that lacks the resources to tell is an
+/// error; one that cannot tell at all is none.
+DAT_RETURN ask(const char* name, const DAT_NAME_PTR other, DAT_HA_RELATIONSHIP& said) {
+  said = DAT_HA_UNKNOWN;
   const DAT_IA_HANDLE ia = ia_table().find_by_name(name);
+  if (!ia) return DAT_SUCCESS;
   DAT_BOOLEAN answer = DAT_FALSE;
-  if (!ia || DAT_IA_HA_RELATED(ia, other, &answer) != DAT_SUCCESS) return DAT_HA_UNKNOWN;
-  return answer != DAT_FALSE ? DAT_HA_TRUE : DAT_HA_FALSE;
+  const DAT_RETURN status = DAT_IA_HA_RELATED(ia, other, &answer);
+  if (DAT_GET_TYPE(status) == DAT_INSUFFICIENT_RESOURCES) return status;
+  if (status == DAT_SUCCESS) said = answer != DAT_FALSE ? DAT_HA_TRUE : DAT_HA_FALSE;
+  return DAT_SUCCESS;
 }
 
 DAT_RETURN relate(const DAT_NAME_PTR name, const DAT_NAME_PTR other, DAT_HA_RELATIONSHIP* answer) {
@@ -113,8 +118,10 @@ DAT_RETURN relate(const DAT_NAME_PTR name, const DAT_NAME_PTR other, DAT_HA_RELA
     *answer = DAT_HA_TRUE;
     return DAT_SUCCESS;
   }
-  const DAT_HA_RELATIONSHIP one = ask(name, other);
-  const DAT_HA_RELATIONSHIP two = ask(other, name);
+  DAT_HA_RELATIONSHIP one;
+  DAT_HA_RELATIONSHIP two;
+  if (const DAT_RETURN status = ask(name, other, one)) return status;
+  if (const DAT_RETURN status = ask(other, name, two)) return status;
   const bool both_know = one != DAT_HA_UNKNOWN && two != DAT_HA_UNKNOWN;
   *answer = both_know && one != two ? DAT_HA_CONFLICTING : one != DAT_HA_UNKNOWN ? one : two;
   return DAT_SUCCESS;
@@ -160,7 +167,8 @@ DAPPLE_EXPORT DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name,
 }
 
 DAPPLE_EXPORT DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* other) {
-  if (!handle || !other) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!other) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     const DAT_IA_HANDLE found = IaTable::is_index(handle) ? IaTable::lookup(handle) : ia_table().reverse(handle);
     if (!found) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);

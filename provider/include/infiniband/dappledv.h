@@ -10,8 +10,9 @@
  * Every function takes an open context of any device of any vendor, not only dapple's own.
  *
  * Threads: every function may be called by any number of threads at the same time, dappledv_attach() with a condition.
- * None but those of an attached context blocks on another thread, keeps a reference to its arguments, or allocates
- * memory. The queries read the environment: like getenv(3) they must not run while another thread changes it.
+ * None but those of an attached context blocks on another thread; none keeps a reference to its arguments. Only the
+ * queries and those of an attached context allocate memory. The queries read the environment: like getenv(3) they must
+ * not run while another thread changes it.
  */
 
 #include <infiniband/verbs.h>
@@ -47,16 +48,40 @@ enum dappledv_reason {
   DAPPLEDV_REASON_OVERRIDE_PARAMETER,
   /* The device is a program: the CPU does its copying. */
   DAPPLEDV_REASON_SOFTWARE_DEVICE,
-  /* The kernel's answer to a registration. Reserved. */
+  /* The kernel's answer to a registration, of a kernel that refuses memory which is not coherent with the device. */
   DAPPLEDV_REASON_KERNEL,
-  /* The firmware's description of the machine. Reserved. */
+  /* The firmware's description of the machine: what the kernel believes. */
   DAPPLEDV_REASON_FIRMWARE,
   /* A rule for machines of this architecture. */
   DAPPLEDV_REASON_ARCHITECTURE,
-  /* Nothing says: the safe answer was taken. */
+  /* Nothing says: what is likely was taken, or the safe answer. */
   DAPPLEDV_REASON_ASSUMED,
+  /* The caller of dappledv_override_region(). */
+  DAPPLEDV_REASON_OVERRIDE_REGION,
   /* DAPPLEDV_ATTACH_EMULATE makes it so. */
   DAPPLEDV_REASON_EMULATOR,
+};
+
+/* How sure an answer is, surest first. Values may be added at the end. */
+enum dappledv_certainty {
+  DAPPLEDV_CERTAINTY_NONE = 0,
+  /* Somebody said so, who is believed. */
+  DAPPLEDV_CERTAINTY_OVERRIDE,
+  /* The kernel shows it. */
+  DAPPLEDV_CERTAINTY_KERNEL,
+  /* The firmware says it, and the kernel believes it. */
+  DAPPLEDV_CERTAINTY_FIRMWARE,
+  /* So it is on machines of this architecture. */
+  DAPPLEDV_CERTAINTY_ARCHITECTURE,
+  /* So it mostly is, or so it is safe. */
+  DAPPLEDV_CERTAINTY_ASSUMED,
+};
+
+/* Of a question that cannot always be answered. */
+enum dappledv_answer {
+  DAPPLEDV_ANSWER_UNKNOWN = 0,
+  DAPPLEDV_ANSWER_NO,
+  DAPPLEDV_ANSWER_YES,
 };
 
 /*
@@ -85,25 +110,63 @@ struct dappledv_device_attr {
    * used. Else 1, and always on a coherent device.
    */
   uint8_t sync_supported;
-  /* 0. */
-  uint32_t reserved;
+  /* How sure the coherence is. */
+  enum dappledv_certainty certainty;
   /* Of this CPU, on coherent devices, too: "clwb", "dc cvac"; "none" where user space has none. Static. */
   const char* clean_instruction;
   /* Likewise: "clflushopt", "dc civac". */
   const char* clean_invalidate_instruction;
   /* The reason in one line for people, without a full stop. Static, never NULL. */
   const char* explanation;
+
+  /* The fields of one byte from here on hold an enum dappledv_answer. */
+
+  /*
+   * What is in the CPU's caches survives a loss of power, so that memory which is persistent is so without maintenance.
+   * Of the machine, not the device; unknown where the kernel shows no persistent memory.
+   */
+  uint8_t caches_persistent;
+  /* As the PCIe function's Device Control register allows; unknown without the privilege to read it. */
+  uint8_t pci_relaxed_ordering;
+  uint8_t pci_no_snoop;
+  /* RDMA Atomic Write of 8 bytes. */
+  uint8_t atomic_write;
+  /* RDMA Flush that ends when the data is visible to all, and when it is persistent. */
+  uint8_t flush_visibility;
+  uint8_t flush_persistence;
+  /* Registration of memory that is not pinned; details below. */
+  uint8_t on_demand_paging;
+  /* Memory windows of type 1, 2A and 2B; no if the device has none to give. */
+  uint8_t window_type_1;
+  uint8_t window_type_2a;
+  uint8_t window_type_2b;
+  /* 0. */
+  uint8_t reserved[2];
+  /* Memory windows that may exist at a time; 0 also if unknown. */
+  uint32_t max_windows;
+  /* enum ibv_odp_general_caps, and enum ibv_odp_transport_cap_bits for each transport; 0 also if unknown. */
+  uint64_t odp_general_caps;
+  uint32_t odp_rc_caps;
+  uint32_t odp_uc_caps;
+  uint32_t odp_ud_caps;
+  uint32_t odp_xrc_caps;
 };
 
 /*
- * Tells whether CPU and device see the same memory, and why that is believed.
+ * Tells whether CPU and device see the same memory, why that is believed, and what else stock verbs does not say, or
+ * says in several places.
  *
- * In this order, the first that has an answer decides: DAPPLE_COHERENCE in the environment; a software device; the
- * rule of the architecture; else the answer is DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required.
+ * About coherence, in this order, the first that has an answer decides: the emulator of dappledv_attach();
+ * DAPPLE_COHERENCE in the environment; a software device; a kernel that refuses memory which is not coherent and
+ * accepts a page for this device; the devicetree; the rule of the architecture; what is assumed, of servers with ACPI;
+ * else the answer is DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required.
  *
  * DAPPLE_COHERENCE is one word for all devices, "coherent", "cpu" or "io", or a list like "rxe0=cpu,mlx5_0=coherent"
  * of devices by their verbs names; it is ignored in setuid programs. A malformed one is an error, said once on
  * standard error.
+ *
+ * It reads sysfs and the devicetree, asks the device for its capabilities, and may register and deregister a page of
+ * its own: to be called once for a device, not in a loop.
  *
  * context: an open device. attr: caller's memory, comp_mask set by the caller, the rest written on success only.
  * Returns 0, or EINVAL: context, its device or attr is NULL, or DAPPLE_COHERENCE is malformed. errno is left alone.
@@ -112,12 +175,25 @@ int dappledv_query_device(struct ibv_context* context, struct dappledv_device_at
 
 /*
  * Like dappledv_query_device(), with an answer given by a configuration: coherence is "coherent", "cpu", "io", or
- * NULL for none. It is second in the order above; the environment still wins.
+ * NULL for none. It comes after the environment in the order above.
  *
  * Returns 0, or EINVAL: as above, or coherence is another word (whatever the environment says).
  */
 int dappledv_query_device_override(struct ibv_context* context, const char* coherence,
                                    struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Makes the attributes for a piece of memory whose coherence is another than that of the device, for the sync calls
+ * below: memory that hosts share without keeping it coherent, say, on a coherent device.
+ *
+ * device: as a query returned it. coherence: that of the memory; not DAPPLEDV_COHERENCE_UNKNOWN. region: caller's
+ * memory, may be device; written on success only: a copy of device with what follows from coherence.
+ *
+ * Returns 0; EINVAL: a pointer is NULL, or coherence is no such value; EOPNOTSUPP: the memory requires maintenance, and
+ * this CPU gives user space no instruction for it. errno is left alone.
+ */
+int dappledv_override_region(const struct dappledv_device_attr* device, enum dappledv_coherence coherence,
+                             struct dappledv_device_attr* region) DAPPLEDV_NOEXCEPT;
 
 /*
  * Makes what this thread wrote to the ranges visible to the device: to be called after writing, before the device
@@ -127,7 +203,7 @@ int dappledv_query_device_override(struct ibv_context* context, const char* cohe
  * (written back, partial lines at both ends included), and the call returns when that is complete. On a coherent
  * device it orders earlier stores before later ones towards the device and does not look at the ranges.
  *
- * attr: as a query returned it, or such a copy with coherence set by a caller who knows better for a piece of memory.
+ * attr: as a query or dappledv_override_region() returned it; only coherence is looked at.
  * ranges: num_ranges of them, addresses in bytes, mapped and readable: unmapped memory faults as an access to it
  * would. A length of 0 touches nothing; ranges may be NULL when num_ranges is 0.
  *
@@ -205,6 +281,12 @@ const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_N
 
 /* The value in words, e.g. "software device". Static; "invalid" for a value this library does not know. */
 const char* dappledv_reason_str(enum dappledv_reason reason) DAPPLEDV_NOEXCEPT;
+
+/* The value in words, e.g. "firmware". Static; "invalid" for a value this library does not know. */
+const char* dappledv_certainty_str(enum dappledv_certainty certainty) DAPPLEDV_NOEXCEPT;
+
+/* "yes", "no" or "unknown". Static; "invalid" for a value this library does not know. */
+const char* dappledv_answer_str(enum dappledv_answer answer) DAPPLEDV_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -239,35 +239,8 @@ static void ia_close_abrupt__releases_cno_waiters(void** state) {
   }
 }
 
-static void cno__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_CNO_HANDLE cno;
-  DAT_CNO_PARAM param;
-  DAT_EVD_HANDLE evd;
-  DAT_HANDLE_TYPE type;
-  DAT_FD fd;
-  assert_error(dat_cno_create(f->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_cno_fd_create(f->ia, NULL, &cno), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_cno_fd_create(f->ia, &fd, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  cno = make_cno(f);
-  assert_ok(dat_get_handle_type(cno, &type));
-  assert_int_equal(type, DAT_HANDLE_TYPE_CNO);
-  assert_error(dat_cno_wait(cno, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_cno_trigger(cno, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_cno_query(cno, (DAT_CNO_PARAM_MASK)8, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_cno_query(cno, DAT_CNO_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error_type(dat_cno_wait(f->pz, 0, &evd), DAT_INVALID_HANDLE);
-  assert_error_type(dat_cno_free(f->pz), DAT_INVALID_HANDLE);
-  assert_error(dat_evd_create(f->ia, 8, f->pz, DAT_EVD_DTO_FLAG, &evd), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-  assert_ok(dat_evd_create(f->ia, 8, cno, DAT_EVD_DTO_FLAG, &evd));
-  assert_error(dat_cno_free(cno), DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
-  assert_ok(dat_evd_free(evd));
-  assert_ok(dat_cno_free(cno));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      IA_TEST(cno__bad_arguments),
       CONNECTED_TEST(cno_wait__completions_of_two_evds),
       CONNECTED_TEST(cno_wait__no_completion_of_many_is_lost),
       CONNECTED_TEST(evd_wait__beside_a_cno_and_the_cno_after_it),

@@ -109,18 +109,6 @@ static void connect__private_data_too_long_or_missing(void** state) {
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-static void connect__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_IA_ADDRESS_PTR to = f->attr.ia_address_ptr;
-  assert_error(dat_ep_connect(f->active.ep, NULL, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, 0),
-               DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, (DAT_QOS)0x1000, 0), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG7);
-  assert_error(dat_ep_connect(f->active.ep, to, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT, (DAT_CONNECT_FLAGS)8),
-               DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
-}
-
 static void cr_reject__the_peer_gets_the_data(void** state) {
   static const DAT_COUNT sizes[] = {0, 1, 56, kMaxRejectData};
   struct fixture* f = *state;
@@ -596,7 +584,6 @@ int main(void) {
       cmocka_unit_test(peer_killed__in_the_middle_of_transfers), /* before the parent knows any device */
       ENDS_TEST(connect__private_data_both_ways),
       ENDS_TEST(connect__private_data_too_long_or_missing),
-      ENDS_TEST(connect__bad_arguments),
       ENDS_TEST(cr_reject__the_peer_gets_the_data),
       ENDS_TEST(connect__nobody_listens),
       ENDS_TEST(connect__failure_is_logged_when_asked),

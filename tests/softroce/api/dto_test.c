@@ -210,12 +210,13 @@ static void post__a_receive_too_small(void** state) {
   memset(f->memory + HALF, 0xee, 5000);
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DEFAULT));
   assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(2), DEFAULT));
+  /* First: once the passive end has seen its error it disconnects, which may overtake the refusal of the Send. */
+  expect_dto(f->active.request, 2, DAT_DTO_SEND, DAT_DTO_ERR_REMOTE_RESPONDER);
   event = expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
   /* The length is what is wrong; rxe blames the queue pair. */
   assert_true(event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_LENGTH ||
               event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_EP);
   assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-  expect_dto(f->active.request, 2, DAT_DTO_SEND, DAT_DTO_ERR_REMOTE_RESPONDER);
   assert_true(is_all(f->memory + HALF + 100, 4900, 0xee));
   expect_broken(f);
 }
@@ -307,39 +308,6 @@ static void post__queue_full_then_recovers(void** state) {
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &source, cookie(9), DEFAULT));
 }
 
-static void post__bad_arguments_change_nothing(void** state) {
-  struct fixture* f = *state;
-  DAT_LMR_TRIPLET segments[kMaxIov + 1];
-  const DAT_RMR_TRIPLET there = remote(f, HALF, 1000);
-  DAT_EP_HANDLE ep = f->active.ep;
-  const DAT_COMPLETION_FLAGS odd = (DAT_COMPLETION_FLAGS)0x100;
-  for (size_t i = 0; i <= kMaxIov; ++i) segments[i] = local(f, i * 10, 10);
-
-  assert_error(dat_ep_post_send(ep, -1, segments, cookie(1), DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_ep_post_recv(ep, -1, segments, cookie(1), DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_ep_post_send(ep, 1, NULL, cookie(1), DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_ep_post_recv(ep, 1, NULL, cookie(1), DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_ep_post_send(ep, kMaxIov + 1, segments, cookie(1), DEFAULT), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG2);
-  assert_error(dat_ep_post_recv(ep, kMaxIov + 1, segments, cookie(1), DEFAULT), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG2);
-  assert_error(dat_ep_post_send(ep, 1, segments, cookie(1), odd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  assert_error(dat_ep_post_recv(ep, 1, segments, cookie(1), odd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-
-  for (int reads = 0; reads < 2; ++reads) {
-    DAT_RETURN(*post)
-    (DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET*, DAT_DTO_COOKIE, const DAT_RMR_TRIPLET*, DAT_COMPLETION_FLAGS) =
-        reads ? dat_ep_post_rdma_read : dat_ep_post_rdma_write;
-    assert_error(post(ep, -1, segments, cookie(1), &there, DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    assert_error(post(ep, 1, NULL, cookie(1), &there, DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-    assert_error(post(ep, 1, segments, cookie(1), NULL, DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-    assert_error(post(ep, kMaxIov + 1, segments, cookie(1), &there, DEFAULT), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    assert_error(post(ep, 1, segments, cookie(1), &there, odd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-  }
-  expect_nothing(f->active.request);
-  transfer(f, kSend, 1, 1, 100, 60);
-}
-
 static void post__longer_than_the_remote_buffer(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET segments[2] = {local(f, 0, 500), local(f, 1000, 501)};
@@ -374,8 +342,7 @@ static void post__unknown_rmr_context(void** state) {
   assert_int_equal(expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_REMOTE_ACCESS).transfered_length,
                    0);
   expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED); /* suppressed is a success only */
-  expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
-  expect_end(&f->passive);
+  expect_broken(f);
 }
 
 static void post__beyond_the_remote_region(void** state) {
@@ -542,7 +509,6 @@ int main(void) {
       CONNECTED_TEST(post__a_suppressed_receive),
       CONNECTED_TEST(post__barrier_fence_waits_for_reads),
       CONNECTED_TEST(post__queue_full_then_recovers),
-      CONNECTED_TEST(post__bad_arguments_change_nothing),
       CONNECTED_TEST(post__longer_than_the_remote_buffer),
       CONNECTED_TEST(post__more_than_a_message_can_hold),
       CONNECTED_TEST(post__unknown_rmr_context),

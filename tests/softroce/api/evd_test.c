@@ -259,29 +259,6 @@ static void evd_post_se__bounded(void** state) {
   assert_ok(post(evd, 1));
 }
 
-static void evd_post_se__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_EVENT event;
-  memset(&event, 0, sizeof event);
-  event.event_number = DAT_DTO_COMPLETION_EVENT;
-  assert_error(dat_evd_post_se(software_evd(f), &event), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_evd_post_se(software_evd(f), NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(post(f->active.recv, 1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
-  assert_error(dat_evd_dequeue(f->active.recv, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-}
-
-static void evd_create__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_EVD_HANDLE evd;
-  assert_error(dat_evd_create(f->ia, 0, NULL, DAT_EVD_DTO_FLAG, &evd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_evd_create(f->ia, -1, NULL, DAT_EVD_DTO_FLAG, &evd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_evd_create(f->ia, 8, NULL, (DAT_EVD_FLAGS)0, &evd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  assert_error(dat_evd_create(f->ia, 8, NULL, (DAT_EVD_FLAGS)0x8000, &evd), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  assert_error(dat_evd_create(f->ia, 8, NULL, DAT_EVD_DTO_FLAG, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  assert_error_type(dat_evd_create(f->ia, f->attr.max_evd_qlen + 1, NULL, DAT_EVD_DTO_FLAG, &evd),
-                    DAT_INSUFFICIENT_RESOURCES);
-}
-
 /* More completions than the EVD holds, and nobody takes them. */
 static void evd_overflow__of_completions(void** state) {
   struct fixture* f = *state;
@@ -324,8 +301,6 @@ int main(void) {
       ENDS_TEST(signals__run_on_no_thread_of_ours),
       ENDS_TEST(evd_set_unwaitable__wakes_the_waiter),
       ENDS_TEST(evd_post_se__bounded),
-      ENDS_TEST(evd_post_se__bad_arguments),
-      ENDS_TEST(evd_create__bad_arguments),
       ENDS_TEST(evd_overflow__of_completions),
   };
   return RUN_TESTS(tests);

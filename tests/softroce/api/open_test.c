@@ -104,19 +104,30 @@ static void ia_query__named_attributes(void** state) {
   assert_string_equal(named(&f->provider, "DAT_IB_IMMED_DATA"), "TRUE");
   assert_string_equal(named(&f->provider, "DAT_IB_PORT_NUMBER"), "1");
   assert_string_equal(named(&f->provider, "DAPPLE_TRANSPORT"), "RoCE");
+  assert_string_equal(named(&f->provider, "DAPPLE_COHERENCE_CERTAINTY"),
+                      getenv("DAPPLE_COHERENCE") ? "override" : "kernel");
+  assert_string_equal(named(&f->provider, "DAPPLE_SYNC_FOR_READ"), getenv("DAPPLE_COHERENCE") ? "TRUE" : "FALSE");
+  assert_string_equal(named(&f->provider, "DAPPLE_WINDOW_TYPE_2B"), "TRUE");
+  assert_string_equal(named(&f->provider, "DAPPLE_PCI_NO_SNOOP"), "UNKNOWN");
   assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");
 }
 
-static void ia_query__bad_arguments(void** state) {
+/* They say the same as the last of the provider's, and the original's names come first. */
+static void ia_query__transport_attributes(void** state) {
   struct fixture* f = *state;
-  DAT_PROVIDER_ATTR provider;
-  DAT_IA_ATTR ia;
-  assert_error(dat_ia_query(f->ia, NULL, UINT64_MAX, &ia, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, NULL, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, UINT64_MAX, &provider), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  assert_error(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG6);
-  assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, 0, NULL));
+  const DAT_COUNT count = f->attr.num_transport_attr;
+  const DAT_COUNT before = f->provider.num_provider_specific_attr - count;
+  assert_true(count > 10 && before > 10);
+  for (DAT_COUNT i = 0; i < count; ++i) {
+    assert_string_equal(f->attr.transport_attr[i].name, f->provider.provider_specific_attr[before + i].name);
+    assert_string_equal(f->attr.transport_attr[i].value, f->provider.provider_specific_attr[before + i].value);
+    assert_int_equal(strncmp(f->attr.transport_attr[i].name, "DAPPLE_", 7), 0);
+    assert_string_not_equal(f->attr.transport_attr[i].value, "");
+  }
+  for (DAT_COUNT i = 0; i < before; ++i) {
+    assert_int_equal(strncmp(f->provider.provider_specific_attr[i].name, "DAT_", 4), 0);
+  }
+  assert_string_equal(f->attr.transport_attr[0].name, "DAPPLE_COHERENCE");
 }
 
 static int entries(const char* folder) {
@@ -277,6 +288,81 @@ static void fork__a_child_that_exits_disturbs_nothing(void** state) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+static void fork__a_child_that_runs_a_program_disturbs_nothing(void** state) {
+  struct fixture* f = *state;
+  one_write(f, 1);
+  for (unsigned int i = 0; i < 3; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/true", "true", (char*)NULL);
+      _exit(1);
+    }
+    one_write(f, 2 + i); /* while it begins */
+    expect_exit_0(child);
+    one_write(f, 5 + i);
+  }
+}
+
+/* The child writes to its copies of the pages that the device knows, before and after the parent's transfers. */
+static void fork__a_child_that_goes_on_disturbs_nothing(void** state) {
+  struct fixture* f = *state;
+  int to_child[2], from_child[2];
+  char turn = 0;
+  pid_t child;
+  DAT_LMR_TRIPLET to = local(f, HALF, 5000);
+  assert_int_equal(pipe(to_child), 0);
+  assert_int_equal(pipe(from_child), 0);
+  assert_ok(dat_ep_post_recv(f->passive.ep, 1, &to, cookie(9), DAT_COMPLETION_DEFAULT_FLAG)); /* before the fork */
+  fill(f->memory, 5000, 9);
+  child = fork();
+  if (child == 0) {
+    alarm(600);
+    close(to_child[1]);
+    for (;;) {
+      memset(f->memory, 0xee, MEMORY_SIZE);
+      if (write(from_child[1], &turn, 1) != 1) _exit(1);
+      if (read(to_child[0], &turn, 1) != 1) _exit(is_all(f->memory, MEMORY_SIZE, 0xee) ? 0 : 2);
+    }
+  }
+  close(to_child[0]);
+  for (unsigned int i = 0; i < 4; ++i) {
+    assert_int_equal(read(from_child[0], &turn, 1), 1);
+    if (i == 0) {
+      DAT_LMR_TRIPLET from = local(f, 0, 5000);
+      assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(8), DAT_COMPLETION_DEFAULT_FLAG));
+      expect_dto(f->active.request, 8, DAT_DTO_SEND, DAT_DTO_SUCCESS);
+      expect_dto(f->passive.recv, 9, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+      assert_true(is_filled(f->memory + HALF, 5000, 9));
+    }
+    one_write(f, i);
+    assert_int_equal(write(to_child[1], &turn, 1), 1);
+  }
+  /* Memory registered while the child lives is the parent's alone, too. */
+  assert_ok(dat_lmr_free(f->lmr));
+  munmap(f->memory, MEMORY_SIZE);
+  register_memory(f);
+  one_write(f, 77);
+  close(to_child[1]);
+  expect_exit_0(child);
+  close(from_child[0]);
+  close(from_child[1]);
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* Nothing of the parent's works in a child, and it is told so. */
+static void fork__a_child_opens_nothing(void** state) {
+  struct fixture* f = *state;
+  const pid_t child = fork();
+  if (child == 0) {
+    DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+    DAT_IA_HANDLE ia;
+    _exit(DAT_GET_TYPE(dat_ia_open((DAT_NAME_PTR)IA_NAME, 8, &async, &ia)) == DAT_INVALID_STATE ? 0 : 1);
+  }
+  expect_exit_0(child);
+  one_write(f, 1);
+}
+
 static void* wait_forever(void* evd) {
   DAT_EVENT event;
   DAT_COUNT more;
@@ -313,8 +399,11 @@ int main(void) {
       IA_TEST(ia_query__every_ia_attribute_is_filled),
       IA_TEST(ia_query__every_provider_attribute_is_filled),
       IA_TEST(ia_query__named_attributes),
-      IA_TEST(ia_query__bad_arguments),
+      IA_TEST(ia_query__transport_attributes),
       CONNECTED_TEST(fork__a_child_that_exits_disturbs_nothing),
+      CONNECTED_TEST(fork__a_child_that_runs_a_program_disturbs_nothing),
+      CONNECTED_TEST(fork__a_child_that_goes_on_disturbs_nothing),
+      CONNECTED_TEST(fork__a_child_opens_nothing),
   };
   return RUN_TESTS(tests);
 }

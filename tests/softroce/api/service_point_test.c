@@ -97,23 +97,6 @@ static void rsp__reserved_ep_is_not_the_consumers(void** state) {
   assert_error_type(dat_rsp_free(rsp), DAT_INVALID_HANDLE);
 }
 
-static void rsp__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_RSP_HANDLE rsp = reserve(f, RESERVED_QUAL);
-  DAT_RSP_HANDLE other;
-  DAT_RSP_PARAM param;
-  assert_error(dat_rsp_create(f->ia, 0, f->active.ep, f->requests, &other), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_rsp_create(f->ia, 9, f->pz, f->requests, &other), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  assert_error(dat_rsp_create(f->ia, 9, f->active.ep, f->active.recv, &other), DAT_INVALID_HANDLE,
-               DAT_INVALID_HANDLE_EVD_CR);
-  assert_error(dat_rsp_create(f->ia, 9, f->active.ep, f->requests, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  assert_error_type(dat_rsp_create(f->ia, RESERVED_QUAL, f->active.ep, f->requests, &other), DAT_CONN_QUAL_IN_USE);
-  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
-  assert_error(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL + 1, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_evd_free(f->requests), DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
-}
-
 static void rsp__one_request_takes_the_ep(void** state) {
   struct fixture* f = *state;
   const DAT_RSP_HANDLE rsp = reserve(f, RESERVED_QUAL);
@@ -340,53 +323,6 @@ static void csp__common_connect(void** state) {
   assert_error_type(dat_csp_free(csp), DAT_INVALID_HANDLE);
 }
 
-static void csp__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  struct sockaddr_in where;
-  DAT_CSP_HANDLE csp = listen_common(f, &where);
-  struct sockaddr_in elsewhere = where;
-  DAT_COMM comm = stream();
-  elsewhere.sin_addr.s_addr = htonl(0x01020304);
-  assert_error_type(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&where, f->requests, &csp), DAT_PORT_IN_USE);
-  assert_error(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&elsewhere, f->requests, &csp), DAT_INVALID_ADDRESS,
-               DAT_INVALID_ADDRESS_UNSUPPORTED);
-  assert_error(dat_csp_create(f->ia, NULL, (DAT_IA_ADDRESS_PTR)&where, f->requests, &csp), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG2);
-  assert_error(dat_csp_create(f->ia, &comm, NULL, f->requests, &csp), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&where, f->active.recv, &csp), DAT_INVALID_HANDLE,
-               DAT_INVALID_HANDLE_EVD_CR);
-  comm.type = SOCK_DGRAM;
-  assert_error_type(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&where, f->requests, &csp),
-                    DAT_COMM_NOT_SUPPORTED);
-  comm = stream();
-  comm.protocol = IPPROTO_SCTP;
-  assert_error_type(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&where, f->requests, &csp),
-                    DAT_COMM_NOT_SUPPORTED);
-  comm = stream();
-  comm.domain = AF_INET6;
-  assert_error_type(dat_csp_create(f->ia, &comm, (DAT_IA_ADDRESS_PTR)&where, f->requests, &csp),
-                    DAT_COMM_NOT_SUPPORTED);
-}
-
-static void common_connect__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  struct sockaddr_in where;
-  struct sockaddr_in6 other = {.sin6_family = AF_INET6, .sin6_port = htons(7)};
-  char data[57] = "";
-  listen_common(f, &where);
-  assert_error(dat_ep_common_connect(f->active.ep, NULL, WAIT_US, 0, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_ep_common_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&where, 0, 0, NULL), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG3);
-  assert_error(dat_ep_common_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&where, WAIT_US, sizeof data, data),
-               DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  assert_error(dat_ep_common_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&other, WAIT_US, 0, NULL), DAT_INVALID_ADDRESS,
-               DAT_INVALID_ADDRESS_UNSUPPORTED);
-  where.sin_port = 0;
-  assert_error(dat_ep_common_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&where, WAIT_US, 0, NULL), DAT_INVALID_ADDRESS,
-               DAT_INVALID_ADDRESS_MALFORMED);
-  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
-}
-
 /* ---- Handing a request over ---- */
 
 static void handoff__to_another_public_service_point(void** state) {
@@ -436,7 +372,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       ENDS_TEST(rsp__is_what_it_was_made_of),
       ENDS_TEST(rsp__reserved_ep_is_not_the_consumers),
-      ENDS_TEST(rsp__bad_arguments),
       ENDS_TEST(rsp__one_request_takes_the_ep),
       ENDS_TEST(rsp__accepted_with_its_own_ep_named),
       ENDS_TEST(rsp__rejected_the_ep_is_unconnected),
@@ -448,8 +383,6 @@ int main(void) {
       ENDS_TEST(provider_ep__goes_with_its_rejected_request),
       ENDS_TEST(provider_ep__each_request_has_its_own),
       ENDS_TEST(csp__common_connect),
-      ENDS_TEST(csp__bad_arguments),
-      ENDS_TEST(common_connect__bad_arguments),
       ENDS_TEST(handoff__to_another_public_service_point),
       ENDS_TEST(handoff__to_a_reserved_service_point),
       ENDS_TEST(handoff__nobody_there_changes_nothing),

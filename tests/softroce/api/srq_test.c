@@ -230,48 +230,6 @@ static void srq__an_ep_that_ends_says_so(void** state) {
   }
 }
 
-static void srq__bad_arguments(void** state) {
-  struct fixture* f = *state;
-  DAT_SRQ_ATTR attr = {16, 2, 0};
-  DAT_SRQ_HANDLE srq;
-  DAT_SRQ_PARAM param;
-  DAT_EVD_HANDLE recv;
-  DAT_EP_HANDLE ep;
-  DAT_PZ_HANDLE other_pz;
-  DAT_LMR_TRIPLET three[3];
-  DAT_HANDLE_TYPE type;
-  assert_int_equal(f->provider.srq_supported, DAT_TRUE);
-  assert_true(f->attr.max_srqs > 0 && f->attr.max_recv_per_srq > 0 && f->attr.max_ep_per_srq > 0);
-  assert_error(dat_srq_create(f->ia, f->lmr, &attr, &srq), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  assert_error(dat_srq_create(f->ia, f->pz, NULL, &srq), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error(dat_srq_create(f->ia, f->pz, &attr, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  attr.low_watermark = 17;
-  assert_error(dat_srq_create(f->ia, f->pz, &attr, &srq), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  attr.low_watermark = 0;
-  attr.max_recv_dtos = 0;
-  assert_error(dat_srq_create(f->ia, f->pz, &attr, &srq), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  srq = make_srq(f, 16, 4);
-  assert_ok(dat_get_handle_type(srq, &type));
-  assert_int_equal(type, DAT_HANDLE_TYPE_SRQ);
-  assert_error(dat_srq_query(srq, (DAT_SRQ_PARAM_MASK)0x100, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  for (int i = 0; i < 3; ++i) three[i] = local(f, HALF, 8);
-  assert_error(dat_srq_post_recv(srq, 3, three, cookie(1)), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_srq_post_recv(srq, -1, three, cookie(1)), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  assert_error(dat_srq_post_recv(srq, 1, NULL, cookie(1)), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  assert_error_type(dat_srq_free(f->pz), DAT_INVALID_HANDLE);
-  assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &recv));
-  assert_error(dat_ep_create_with_srq(f->ia, f->pz, recv, NULL, NULL, f->pz, NULL, &ep), DAT_INVALID_HANDLE,
-               DAT_INVALID_HANDLE_SRQ);
-  assert_error(dat_ep_create_with_srq(f->ia, f->pz, NULL, NULL, NULL, srq, NULL, &ep), DAT_INVALID_HANDLE,
-               DAT_INVALID_HANDLE_EVD_RECV);
-  assert_error(dat_ep_create_with_srq(f->ia, f->pz, recv, NULL, NULL, srq, NULL, NULL), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG8);
-  assert_ok(dat_pz_create(f->ia, &other_pz));
-  assert_error(dat_ep_create_with_srq(f->ia, other_pz, recv, NULL, NULL, srq, NULL, &ep), DAT_INVALID_PARAMETER,
-               DAT_INVALID_ARG2);
-}
-
 /* An EP that is made without a PZ gets its queue pair, and with it the queue, later; then its limits change. */
 static void srq__an_ep_configured_step_by_step(void** state) {
   struct fixture* f = *state;
@@ -316,15 +274,10 @@ static void srq__an_ep_configured_step_by_step(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      IA_TEST(srq__bad_arguments),
-      IA_TEST(srq__each_completion_names_its_ep),
-      IA_TEST(srq_query__counts),
-      IA_TEST(srq_resize__grows_and_refuses),
-      IA_TEST(srq_set_lw__tells_once_per_setting),
-      IA_TEST(srq_free__in_the_wrong_order),
-      IA_TEST(srq__outlives_its_eps),
-      IA_TEST(srq__an_ep_that_ends_says_so),
-      IA_TEST(srq__an_ep_configured_step_by_step),
+      IA_TEST(srq__each_completion_names_its_ep), IA_TEST(srq_query__counts),
+      IA_TEST(srq_resize__grows_and_refuses),     IA_TEST(srq_set_lw__tells_once_per_setting),
+      IA_TEST(srq_free__in_the_wrong_order),      IA_TEST(srq__outlives_its_eps),
+      IA_TEST(srq__an_ep_that_ends_says_so),      IA_TEST(srq__an_ep_configured_step_by_step),
   };
   return RUN_TESTS(tests);
 }

@@ -9,6 +9,8 @@ namespace {
 
 using dapple::coherence::arm64::CacheType;
 using dapple::coherence::arm64::decode_ctr_el0;
+using dapple::coherence::arm64::decode_hwcap;
+using dapple::coherence::arm64::PersistencePoint;
 
 constexpr uint64_t ctr_el0(unsigned line_log2_words, unsigned granule_log2_words) {
   return uint64_t{line_log2_words} << 16 | uint64_t{granule_log2_words} << 24;
@@ -58,6 +60,17 @@ void other_fields__have_no_say() {
   CHECK(type.writeback_granule_bytes == 128);
 }
 
+void hwcap__names_the_deepest_point_of_persistence() {
+  constexpr uint64_t kDcpop = uint64_t{1} << 16;
+  constexpr uint64_t kDcpodp = uint64_t{1} << 0;
+  CHECK(decode_hwcap(0, 0) == PersistencePoint::kNone);
+  CHECK(decode_hwcap(~kDcpop, ~kDcpodp) == PersistencePoint::kNone);
+  CHECK(decode_hwcap(kDcpop, 0) == PersistencePoint::kPersistence);
+  CHECK(decode_hwcap(kDcpop, kDcpodp) == PersistencePoint::kDeepPersistence);
+  // Both words have a bit of the other's number.
+  CHECK(decode_hwcap(kDcpodp, kDcpop) == PersistencePoint::kNone);
+}
+
 constexpr dapple::test::Test kTests[] = {
     {"known_cpus__decode", known_cpus__decode},
     {"each_line_size__decodes", each_line_size__decodes},
@@ -65,6 +78,7 @@ constexpr dapple::test::Test kTests[] = {
     {"granule_not_given_or_reserved__is_128", granule_not_given_or_reserved__is_128},
     {"granule__is_never_smaller_than_the_line", granule__is_never_smaller_than_the_line},
     {"other_fields__have_no_say", other_fields__have_no_say},
+    {"hwcap__names_the_deepest_point_of_persistence", hwcap__names_the_deepest_point_of_persistence},
 };
 
 }  // namespace

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The operations of the running CPU, executed over real memory. On x86-64 with every choice of instructions that the
-// CPU has.
+// The operations of the running CPU, executed over real memory, with every choice of instructions that the CPU has.
 //
-// An argument "line_size=N" says what the CPU must report, for runs under an emulator whose CPU is known.
+// Arguments, for runs under an emulator whose CPU is known:
+//   line_size=N             what the CPU must report
+//   refused                 the CPU must say that it cannot, and why
+//   block_size=N            riscv64: Zicbom with this block, whatever the kernel says
+//   persist=WORD            the instruction for persistence must be of this name, "dc" left out: cvap, none
+//   persist=unimplemented   the emulator announces one and has none
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +24,12 @@
 #include "tests/unit/coherence/check.hpp"
 #if defined(__x86_64__)
 #include "coherence/x86_64.hpp"
+#elif defined(__aarch64__)
+#include "coherence/arm64.hpp"
+#elif defined(__riscv)
+#include "coherence/riscv64.hpp"
+#elif defined(__powerpc64__)
+#include "coherence/ppc64le.hpp"
 #endif
 
 namespace {
@@ -29,17 +39,21 @@ using dapple::coherence::cpu_back_end;
 using dapple::coherence::is_power_of_two;
 
 long expected_line_size_bytes = 0;
+long riscv64_block_size_bytes = 0;
+bool expect_refusal = false;
+bool may_execute_persist = true;
+const char* expected_persist = nullptr;
 
 struct Choices {
   std::array<BackEnd, 8> at = {};
   size_t count = 0;
 };
 
-// What the CPU has, and on x86-64 also with its newer instructions left out and with other strides: a stride below the
-// line repeats lines, a larger one leaves some out; neither may change what memory holds.
+// What the CPU has, also with its newer instructions left out and with other strides: a stride below the line repeats
+// lines, a larger one leaves some out; neither may change what memory holds. None where the CPU refuses.
 Choices every_choice() {
   Choices choices;
-  choices.at[choices.count++] = cpu_back_end();
+  if (cpu_back_end().cpu.can_clean) choices.at[choices.count++] = cpu_back_end();
 #if defined(__x86_64__)
   using dapple::coherence::x86_64::choose;
   using dapple::coherence::x86_64::Features;
@@ -49,6 +63,24 @@ Choices every_choice() {
   if (cpu.clwb) choices.at[choices.count++] = choose({cpu.clflush, false, true, cpu.line_size_bytes});
   choices.at[choices.count++] = choose({cpu.clflush, cpu.clflushopt, cpu.clwb, 32});
   choices.at[choices.count++] = choose({cpu.clflush, cpu.clflushopt, cpu.clwb, 128});
+#elif defined(__aarch64__)
+  using dapple::coherence::arm64::choose;
+  using dapple::coherence::arm64::PersistencePoint;
+  const PersistencePoint cpu = dapple::coherence::arm64::read_persistence_point();
+  choices.at[choices.count++] = choose({16, 128}, PersistencePoint::kNone);
+  choices.at[choices.count++] = choose({128, 128}, cpu);
+  // A CPU with the deep one has the other.
+  if (cpu != PersistencePoint::kNone) choices.at[choices.count++] = choose({64, 64}, PersistencePoint::kPersistence);
+#elif defined(__riscv)
+  using dapple::coherence::riscv64::choose;
+  if (riscv64_block_size_bytes != 0) {
+    choices.at[choices.count++] = choose({true, true, static_cast<uint32_t>(riscv64_block_size_bytes)});
+    choices.at[choices.count++] = choose({true, true, 0});
+  }
+#elif defined(__powerpc64__)
+  using dapple::coherence::ppc64le::choose;
+  choices.at[choices.count++] = choose({32, false});
+  choices.at[choices.count++] = choose({256, dapple::coherence::ppc64le::read_features().persistence});
 #endif
   return choices;
 }
@@ -91,6 +123,9 @@ void description__is_complete() {
   printf("       %s: clean %s, clean + invalidate %s, completion %s, line %u, granule %u\n", back_end.cpu.architecture,
          back_end.cpu.clean_instruction, back_end.cpu.clean_invalidate_instruction, back_end.cpu.completion_instruction,
          back_end.cpu.line_size_bytes, back_end.cpu.writeback_granule_bytes);
+  printf("       persist %s%s%s\n", back_end.cpu.persist_instruction,
+         back_end.cpu.refusal != nullptr ? "; refused: " : "",
+         back_end.cpu.refusal != nullptr ? back_end.cpu.refusal : "");
   CHECK(&back_end == &cpu_back_end());
   CHECK(is_power_of_two(back_end.cpu.line_size_bytes));
   CHECK(is_power_of_two(back_end.cpu.writeback_granule_bytes));
@@ -98,20 +133,42 @@ void description__is_complete() {
   if (expected_line_size_bytes != 0) {
     CHECK(back_end.cpu.line_size_bytes == static_cast<unsigned long>(expected_line_size_bytes));
   }
-  CHECK(back_end.cpu.can_clean && back_end.cpu.can_clean_invalidate);
+  const bool can = back_end.cpu.can_clean && back_end.cpu.can_clean_invalidate;
+  CHECK(can == (back_end.cpu.refusal == nullptr));
+  CHECK(back_end.cpu.can_clean == (back_end.clean_range != nullptr));
+  CHECK(back_end.cpu.can_clean_invalidate == (back_end.clean_invalidate_range != nullptr));
+  CHECK(back_end.cpu.can_persist == (back_end.persist_range != nullptr));
+  CHECK(back_end.cpu.can_persist == (strcmp(back_end.cpu.persist_instruction, "none") != 0));
+  CHECK(can != expect_refusal);
+  if (expected_persist != nullptr) {
+    const char* const last_blank = strrchr(back_end.cpu.persist_instruction, ' ');
+    CHECK(strcmp(last_blank != nullptr ? last_blank + 1 : back_end.cpu.persist_instruction, expected_persist) == 0);
+  }
 #if defined(__aarch64__)
   CHECK(strcmp(back_end.cpu.architecture, "arm64") == 0);
-  CHECK(strcmp(back_end.cpu.clean_instruction, "dc cvac") == 0);
-  CHECK(strcmp(back_end.cpu.clean_invalidate_instruction, "dc civac") == 0);
-  CHECK(strcmp(back_end.cpu.completion_instruction, "dsb sy") == 0);
 #elif defined(__x86_64__)
   CHECK(strcmp(back_end.cpu.architecture, "x86-64") == 0);
+#elif defined(__riscv)
+  CHECK(strcmp(back_end.cpu.architecture, "riscv64") == 0);
+#elif defined(__powerpc64__)
+  CHECK(strcmp(back_end.cpu.architecture, "ppc64le") == 0);
 #endif
+}
+
+void fences__can_be_called() {
+  const BackEnd& back_end = cpu_back_end();
+  back_end.order_before_device_reads();
+  back_end.order_after_device_writes();
+  back_end.order_before_maintenance();
+  back_end.complete_maintenance();
+  back_end.full_barrier();
+  if (may_execute_persist) back_end.complete_persistence();
 }
 
 void operations__leave_data_unchanged() {
   const GuardedPage page;
   const Choices choices = every_choice();
+  if (choices.count == 0) SKIP("nothing to execute: the CPU refuses");
   const size_t size = page.size();
   const struct {
     size_t offset;
@@ -133,6 +190,12 @@ void operations__leave_data_unchanged() {
       back_end.clean_invalidate(page.begin() + range.offset, range.length);
       back_end.complete_maintenance();
       CHECK(is_filled(page, seed));
+
+      if (!back_end.cpu.can_persist || !may_execute_persist) continue;
+      fill(page, ++seed);
+      back_end.persist(page.begin() + range.offset, range.length);
+      back_end.complete_persistence();
+      CHECK(is_filled(page, seed));
     }
     back_end.order_before_device_reads();
     back_end.order_after_device_writes();
@@ -141,11 +204,26 @@ void operations__leave_data_unchanged() {
   }
 }
 
+void persistence__is_executed() {
+  if (!may_execute_persist) {
+    SKIP("this emulator announces it and has no such instruction");
+  } else if (!cpu_back_end().cpu.can_persist) {
+    SKIP("the CPU has no instruction for it");
+  } else {
+    const GuardedPage page;
+    fill(page, 5);
+    cpu_back_end().persist(page.begin(), page.size());
+    cpu_back_end().complete_persistence();
+    CHECK(is_filled(page, 5));
+  }
+}
+
 void read_only_memory__can_be_maintained() {
   const GuardedPage page;
   fill(page, 3);
   CHECK(mprotect(page.begin(), page.size(), PROT_READ) == 0);
   const Choices choices = every_choice();
+  if (choices.count == 0) SKIP("nothing to execute: the CPU refuses");
   for (size_t i = 0; i < choices.count; ++i) {
     choices.at[i].clean(page.begin(), page.size());
     choices.at[i].clean_invalidate(page.begin(), page.size());
@@ -182,7 +260,8 @@ void lines__are_touched_inside_the_range_and_nowhere_else() {
   const Choices choices = every_choice();
   for (size_t i = 0; i < choices.count; ++i) {
     const BackEnd& back_end = choices.at[i];
-    for (BackEnd::RangeOperation operation : {back_end.clean_range, back_end.clean_invalidate_range}) {
+    for (BackEnd::RangeOperation operation :
+         {back_end.clean_range, back_end.clean_invalidate_range, back_end.persist_range}) {
       CHECK(!faults(back_end, operation, page.begin(), page.size()));
       CHECK(!faults(back_end, operation, page.end() - 1, 1));
       CHECK(!faults(back_end, operation, page.begin() - 1, 0));
@@ -199,21 +278,37 @@ void lines__are_touched_inside_the_range_and_nowhere_else() {
 
 constexpr dapple::test::Test kTests[] = {
     {"description__is_complete", description__is_complete},
+    {"fences__can_be_called", fences__can_be_called},
     {"operations__leave_data_unchanged", operations__leave_data_unchanged},
+    {"persistence__is_executed", persistence__is_executed},
     {"read_only_memory__can_be_maintained", read_only_memory__can_be_maintained},
 #if defined(__x86_64__)
     {"lines__are_touched_inside_the_range_and_nowhere_else", lines__are_touched_inside_the_range_and_nowhere_else},
 #endif
 };
 
+// NAME=N into *number; false where the argument is another, and where N is no positive number.
+bool read_number(const char* argument, const char* name, long* number) {
+  const size_t length = strlen(name);
+  if (strncmp(argument, name, length) != 0 || argument[length] != '=') return false;
+  *number = strtol(argument + length + 1, nullptr, 10);
+  return *number > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr char kLineSize[] = "line_size=";
   for (int i = 1; i < argc; ++i) {
-    if (strncmp(argv[i], kLineSize, sizeof(kLineSize) - 1) != 0) return 2;
-    expected_line_size_bytes = strtol(argv[i] + sizeof(kLineSize) - 1, nullptr, 10);
-    if (expected_line_size_bytes <= 0) return 2;
+    if (strcmp(argv[i], "refused") == 0) {
+      expect_refusal = true;
+    } else if (strcmp(argv[i], "persist=unimplemented") == 0) {
+      may_execute_persist = false;
+    } else if (strncmp(argv[i], "persist=", 8) == 0) {
+      expected_persist = argv[i] + 8;
+    } else if (!read_number(argv[i], "line_size", &expected_line_size_bytes) &&
+               !read_number(argv[i], "block_size", &riscv64_block_size_bytes)) {
+      return 2;
+    }
   }
   return dapple::test::run_all(kTests, std::size(kTests));
 }

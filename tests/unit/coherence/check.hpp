@@ -16,16 +16,22 @@ struct Test {
 };
 
 inline int failures = 0;
+inline const char* skipped_because = nullptr;
 
 // Runs all, prints a line for each, returns the program's exit code.
 inline int run_all(const Test* tests, size_t num_tests) {
   size_t num_failed = 0;
   for (size_t i = 0; i < num_tests; ++i) {
     const int before = failures;
+    skipped_because = nullptr;
     tests[i].run();
     const bool passed = failures == before;
     num_failed += !passed;
-    printf("%s %s\n", passed ? "ok    " : "FAILED", tests[i].name);
+    if (passed && skipped_because != nullptr) {
+      printf("SKIP   %s: %s\n", tests[i].name, skipped_because);
+    } else {
+      printf("%s %s\n", passed ? "ok    " : "FAILED", tests[i].name);
+    }
   }
   printf("%zu tests, %zu failed\n", num_tests, num_failed);
   return num_failed == 0 && num_tests != 0 ? 0 : 1;
@@ -41,5 +47,8 @@ inline int run_all(const Test* tests, size_t num_tests) {
       printf("%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
     }                                                                  \
   } while (false)
+
+// Says why a test, or a part of one, does not apply; it goes on.
+#define SKIP(reason) (dapple::test::skipped_because = (reason))
 
 #endif  // DAPPLE_TESTS_UNIT_COHERENCE_CHECK_HPP

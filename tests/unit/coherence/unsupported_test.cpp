@@ -23,6 +23,9 @@ void description__says_that_nothing_is_available() {
   CHECK(strcmp(back_end.cpu.clean_instruction, "none") == 0);
   CHECK(strcmp(back_end.cpu.clean_invalidate_instruction, "none") == 0);
   CHECK(back_end.clean_range == nullptr && back_end.clean_invalidate_range == nullptr);
+  CHECK(!back_end.cpu.can_persist && back_end.persist_range == nullptr);
+  CHECK(strcmp(back_end.cpu.persist_instruction, "none") == 0);
+  CHECK(back_end.cpu.refusal != nullptr);
 }
 
 void description__still_gives_sizes_to_align_to() {
@@ -38,6 +41,7 @@ void fences__can_be_called() {
   back_end.order_after_device_writes();
   back_end.order_before_maintenance();
   back_end.complete_maintenance();
+  back_end.complete_persistence();
   back_end.full_barrier();
 }
 

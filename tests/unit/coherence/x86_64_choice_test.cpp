@@ -78,6 +78,10 @@ void choose__each_set_of_features() {
     CHECK(back_end.cpu.can_clean_invalidate == (strcmp(expected.clean_invalidate, "none") != 0));
     CHECK((back_end.clean_range != nullptr) == back_end.cpu.can_clean);
     CHECK((back_end.clean_invalidate_range != nullptr) == back_end.cpu.can_clean_invalidate);
+    // What cleans a line brings it to the memory controller, and so to persistence.
+    CHECK(strcmp(back_end.cpu.persist_instruction, expected.clean) == 0);
+    CHECK(back_end.cpu.can_persist == back_end.cpu.can_clean && back_end.persist_range == back_end.clean_range);
+    CHECK((back_end.cpu.refusal == nullptr) == (back_end.cpu.can_clean && back_end.cpu.can_clean_invalidate));
     CHECK(back_end.cpu.line_size_bytes == 64);
     CHECK(back_end.cpu.writeback_granule_bytes == 64);
   }

@@ -79,6 +79,37 @@ static void assert_query(struct ibv_context* context, const char* parameter, enu
   assert_non_null(attr.clean_invalidate_instruction);
   assert_non_null(attr.explanation);
   assert_string_not_equal(attr.explanation, "");
+  assert_string_not_equal(dappledv_certainty_str(attr.certainty), "invalid");
+  /* No device answers behind these contexts. */
+  assert_int_equal(attr.atomic_write, DAPPLEDV_ANSWER_UNKNOWN);
+  assert_int_equal(attr.window_type_1, DAPPLEDV_ANSWER_UNKNOWN);
+  assert_int_equal(attr.on_demand_paging, DAPPLEDV_ANSWER_UNKNOWN);
+  assert_int_equal(attr.pci_relaxed_ordering, DAPPLEDV_ANSWER_UNKNOWN);
+  assert_int_equal(attr.pci_no_snoop, DAPPLEDV_ANSWER_UNKNOWN);
+  assert_int_equal(attr.max_windows, 0);
+  assert_int_equal(attr.odp_general_caps, 0);
+}
+
+static void override_region__the_memory_of_a_coherent_device(void** state) {
+  struct dappledv_device_attr attr = {0}, region = {0};
+  static char data[300];
+  struct iovec range = {data + 1, 200};
+
+  (void)state;
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  errno = ENOTTY;
+  assert_int_equal(dappledv_override_region(&attr, DAPPLEDV_COHERENCE_UNKNOWN, &region), EINVAL);
+  assert_int_equal(dappledv_override_region(NULL, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region), EINVAL);
+  if (dappledv_override_region(&attr, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region) == EOPNOTSUPP) skip();
+  assert_int_equal(errno, ENOTTY);
+  assert_int_equal(region.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+  assert_int_equal(region.reason, DAPPLEDV_REASON_OVERRIDE_REGION);
+  assert_int_equal(region.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(attr.coherence, DAPPLEDV_COHERENCE_COHERENT);
+  memset(data, 7, sizeof(data));
+  dappledv_sync_for_device(&region, &range, 1);
+  dappledv_sync_for_cpu(&region, &range, 1);
+  assert_int_equal(data[0] + data[100] + data[299], 21);
 }
 
 static void query_device__null_arguments(void** state) {
@@ -248,18 +279,29 @@ static void strings__every_value_has_its_own(void** state) {
       assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i),
                               dappledv_coherence_str((enum dappledv_coherence)j));
   }
-  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_ASSUMED; i++) {
+  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_EMULATOR; i++) {
     assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i), "invalid");
     for (j = DAPPLEDV_REASON_NONE; j < i; j++)
       assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i),
                               dappledv_reason_str((enum dappledv_reason)j));
   }
+  for (i = DAPPLEDV_CERTAINTY_NONE; i <= DAPPLEDV_CERTAINTY_ASSUMED; i++) {
+    assert_string_not_equal(dappledv_certainty_str((enum dappledv_certainty)i), "invalid");
+    for (j = DAPPLEDV_CERTAINTY_NONE; j < i; j++)
+      assert_string_not_equal(dappledv_certainty_str((enum dappledv_certainty)i),
+                              dappledv_certainty_str((enum dappledv_certainty)j));
+  }
+  assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_UNKNOWN), "unknown");
+  assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_NO), "no");
+  assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_YES), "yes");
 }
 
 static void strings__other_values_are_invalid(void** state) {
   (void)state;
   assert_string_equal(dappledv_coherence_str((enum dappledv_coherence)99), "invalid");
   assert_string_equal(dappledv_reason_str((enum dappledv_reason)99), "invalid");
+  assert_string_equal(dappledv_certainty_str((enum dappledv_certainty)99), "invalid");
+  assert_string_equal(dappledv_answer_str((enum dappledv_answer)99), "invalid");
 }
 
 int main(void) {
@@ -273,6 +315,7 @@ int main(void) {
       cmocka_unit_test_setup(environment__list_goes_by_device, clear_environment),
       cmocka_unit_test_setup(environment__empty_is_unset, clear_environment),
       cmocka_unit_test_setup(environment__malformed_is_refused_and_said_once, clear_environment),
+      cmocka_unit_test_setup(override_region__the_memory_of_a_coherent_device, clear_environment),
       cmocka_unit_test_setup(sync__leaves_data_unchanged, clear_environment),
       cmocka_unit_test_setup(attach__refused_without_a_library_to_attach_to, clear_environment),
       cmocka_unit_test_setup(strings__every_value_has_its_own, clear_environment),

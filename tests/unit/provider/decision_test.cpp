@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/decision.hpp"
 
+#include <errno.h>
 #include <string.h>
 
 #include <initializer_list>
+#include <optional>
 
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -15,11 +17,36 @@ using dapple::provider::Architecture;
 using dapple::provider::decide;
 using dapple::provider::Decision;
 using dapple::provider::Facts;
-using dapple::provider::fill_device_attr;
+using dapple::provider::fill_decision;
+using dapple::provider::Firmware;
+using dapple::provider::Registration;
 
 constexpr CpuDescription kCapable = {"test", true, true, "wash", "wash out", "wait", 64, 128};
 constexpr CpuDescription kIncapable = {"test", false, false, "none", "none", "none", 64, 128};
 constexpr CpuDescription kCleansOnly = {"test", true, false, "wash", "none", "wait", 64, 128};
+
+constexpr auto kArchitectures = {Architecture::kX86,     Architecture::kArm64, Architecture::kRiscv64,
+                                 Architecture::kPpc64le, Architecture::kS390x, Architecture::kOther};
+constexpr auto kFirmwares = {Firmware::kUnreadable, Firmware::kNone,     Firmware::kAcpi,
+                             Firmware::kNoProperty, Firmware::kCoherent, Firmware::kNoncoherent};
+constexpr auto kRegistrations = {Registration::kNotAsked, Registration::kAccepted, Registration::kRefused};
+constexpr auto kWords = {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
+                         DAPPLEDV_COHERENCE_NONCOHERENT_IO};
+
+// Calls test(facts) for every machine there can be.
+template <class Test>
+void for_each_machine(Facts facts, Test test) {
+  for (Architecture architecture : kArchitectures) {
+    for (Firmware firmware : kFirmwares) {
+      for (Registration registration : kRegistrations) {
+        facts.architecture = architecture;
+        facts.firmware = firmware;
+        facts.registration = registration;
+        test(facts);
+      }
+    }
+  }
+}
 
 void assert_decision(const Facts& facts, dappledv_coherence coherence, dappledv_reason reason) {
   const Decision decision = decide(facts);
@@ -31,41 +58,101 @@ void assert_decision(const Facts& facts, dappledv_coherence coherence, dappledv_
 }
 
 void decide__environment_wins_over_all(void**) {
-  for (dappledv_coherence said :
-       {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_COHERENCE_NONCOHERENT_IO}) {
-    assert_decision({said, DAPPLEDV_COHERENCE_COHERENT, true, Architecture::kX86}, said,
-                    DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
-    assert_decision({said, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, false, Architecture::kArm64}, said,
-                    DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
+  for (dappledv_coherence said : kWords) {
+    for (bool software : {false, true}) {
+      for_each_machine({said, DAPPLEDV_COHERENCE_COHERENT, software}, [said](const Facts& facts) {
+        assert_decision(facts, said, DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
+      });
+    }
   }
 }
 
 void decide__parameter_wins_over_what_is_found(void**) {
-  for (dappledv_coherence said :
-       {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_COHERENCE_NONCOHERENT_IO}) {
-    assert_decision({{}, said, true, Architecture::kX86}, said, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
-    assert_decision({{}, said, false, Architecture::kArm64}, said, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+  for (dappledv_coherence said : kWords) {
+    for (bool software : {false, true}) {
+      for_each_machine({{}, said, software}, [said](const Facts& facts) {
+        assert_decision(facts, said, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
+      });
+    }
   }
 }
 
 void decide__software_device_is_coherent_everywhere(void**) {
-  for (Architecture architecture : {Architecture::kX86, Architecture::kArm64, Architecture::kRiscv64,
-                                    Architecture::kPpc64le, Architecture::kS390x, Architecture::kOther}) {
-    assert_decision({{}, {}, true, architecture}, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE);
-  }
+  for_each_machine({{}, {}, true}, [](const Facts& facts) {
+    assert_decision(facts, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE);
+  });
 }
 
-void decide__architectures_with_a_rule(void**) {
-  for (Architecture architecture :
-       {Architecture::kX86, Architecture::kPpc64le, Architecture::kS390x, Architecture::kRiscv64}) {
-    assert_decision({{}, {}, false, architecture}, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE);
-  }
+void decide__kernel_wins_over_firmware(void**) {
+  for_each_machine({}, [](const Facts& facts) {
+    if (facts.registration != Registration::kAccepted) return;
+    assert_decision(facts, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_KERNEL);
+  });
 }
 
-void decide__architectures_without_a_rule_are_unknown(void**) {
-  for (Architecture architecture : {Architecture::kArm64, Architecture::kOther}) {
-    assert_decision({{}, {}, false, architecture}, DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_REASON_ASSUMED);
+void decide__firmware_wins_over_the_architecture(void**) {
+  for_each_machine({}, [](const Facts& facts) {
+    if (facts.registration == Registration::kAccepted) return;
+    if (facts.firmware == Firmware::kCoherent) {
+      assert_decision(facts, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_FIRMWARE);
+    }
+    if (facts.firmware == Firmware::kNoncoherent) {
+      assert_decision(facts, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_FIRMWARE);
+    }
+  });
+}
+
+void decide__architectures_rule(void**) {
+  struct Rule {
+    Architecture architecture;
+    Firmware firmware;
+    dappledv_coherence coherence;
+    dappledv_reason reason;
+  };
+  constexpr auto kYes = DAPPLEDV_COHERENCE_COHERENT;
+  constexpr auto kNo = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+  constexpr auto kUnknown = DAPPLEDV_COHERENCE_UNKNOWN;
+  constexpr auto kRule = DAPPLEDV_REASON_ARCHITECTURE;
+  constexpr auto kAssumed = DAPPLEDV_REASON_ASSUMED;
+  for (Architecture architecture : {Architecture::kX86, Architecture::kPpc64le, Architecture::kS390x}) {
+    for (Firmware firmware : {Firmware::kUnreadable, Firmware::kNone, Firmware::kAcpi, Firmware::kNoProperty}) {
+      for (Registration registration : {Registration::kNotAsked, Registration::kRefused}) {
+        assert_decision({{}, {}, false, registration, firmware, architecture}, kYes, kRule);
+      }
+    }
   }
+  const Rule rules[] = {
+      {Architecture::kArm64, Firmware::kNoProperty, kNo, kRule},
+      {Architecture::kArm64, Firmware::kAcpi, kYes, kAssumed},
+      {Architecture::kArm64, Firmware::kNone, kUnknown, kAssumed},
+      {Architecture::kArm64, Firmware::kUnreadable, kUnknown, kAssumed},
+      {Architecture::kRiscv64, Firmware::kNoProperty, kYes, kRule},
+      {Architecture::kRiscv64, Firmware::kAcpi, kYes, kRule},
+      {Architecture::kRiscv64, Firmware::kNone, kYes, kRule},
+      {Architecture::kRiscv64, Firmware::kUnreadable, kUnknown, kAssumed},
+      {Architecture::kOther, Firmware::kNoProperty, kUnknown, kAssumed},
+      {Architecture::kOther, Firmware::kUnreadable, kUnknown, kAssumed},
+  };
+  for (const Rule& rule : rules) {
+    assert_decision({{}, {}, false, Registration::kNotAsked, rule.firmware, rule.architecture}, rule.coherence,
+                    rule.reason);
+  }
+  // What was only assumed does not stand against a kernel that refuses.
+  assert_decision({{}, {}, false, Registration::kRefused, Firmware::kAcpi, Architecture::kArm64}, kUnknown, kAssumed);
+}
+
+void certainty__of_each_reason(void**) {
+  using dapple::provider::certainty_of;
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_NONE), DAPPLEDV_CERTAINTY_NONE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT), DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_OVERRIDE_PARAMETER), DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_OVERRIDE_REGION), DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_EMULATOR), DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_SOFTWARE_DEVICE), DAPPLEDV_CERTAINTY_KERNEL);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_KERNEL), DAPPLEDV_CERTAINTY_KERNEL);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_FIRMWARE), DAPPLEDV_CERTAINTY_FIRMWARE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_ARCHITECTURE), DAPPLEDV_CERTAINTY_ARCHITECTURE);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_ASSUMED), DAPPLEDV_CERTAINTY_ASSUMED);
 }
 
 void this_architecture__is_the_compilers(void**) {
@@ -86,8 +173,7 @@ void assert_flags(dappledv_coherence coherence, const CpuDescription& cpu, const
   dappledv_device_attr attr;
   memset(&attr, 0xa5, sizeof(attr));
   const Decision decision = {coherence, DAPPLEDV_REASON_ASSUMED, "because"};
-  fill_device_attr(decision, cpu, attr);
-  assert_int_equal(attr.comp_mask, 0);
+  fill_decision(decision, cpu, attr);
   assert_int_equal(attr.coherence, coherence);
   assert_int_equal(attr.reason, DAPPLEDV_REASON_ASSUMED);
   assert_int_equal(attr.line_size, 64);
@@ -96,13 +182,13 @@ void assert_flags(dappledv_coherence coherence, const CpuDescription& cpu, const
   assert_int_equal(attr.sync_for_cpu_required, expected.for_cpu);
   assert_int_equal(attr.sync_supported, expected.supported);
   assert_int_equal(attr.sync_complete, expected.complete);
-  assert_int_equal(attr.reserved, 0);
+  assert_int_equal(attr.certainty, DAPPLEDV_CERTAINTY_ASSUMED);
   assert_ptr_equal(attr.clean_instruction, cpu.clean_instruction);
   assert_ptr_equal(attr.clean_invalidate_instruction, cpu.clean_invalidate_instruction);
   assert_string_equal(attr.explanation, "because");
 }
 
-void fill_device_attr__cpu_that_can(void**) {
+void fill_decision__cpu_that_can(void**) {
   assert_flags(DAPPLEDV_COHERENCE_COHERENT, kCapable, {0, 0, 1, 1});
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, kCapable, {1, 1, 1, 1});
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_IO, kCapable, {1, 1, 1, 0});
@@ -110,13 +196,53 @@ void fill_device_attr__cpu_that_can(void**) {
 }
 
 // A coherent device needs nothing of the CPU and stays usable.
-void fill_device_attr__cpu_that_cannot(void**) {
+void fill_decision__cpu_that_cannot(void**) {
   for (const CpuDescription& cpu : {kIncapable, kCleansOnly}) {
     assert_flags(DAPPLEDV_COHERENCE_COHERENT, cpu, {0, 0, 1, 1});
     assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, cpu, {1, 1, 0, 0});
     assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_IO, cpu, {1, 1, 0, 0});
     assert_flags(DAPPLEDV_COHERENCE_UNKNOWN, cpu, {1, 1, 0, 0});
   }
+}
+
+void override_region__what_follows(void**) {
+  using dapple::provider::override_region;
+  dappledv_device_attr device;
+  memset(&device, 0, sizeof(device));
+  fill_decision({DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE, "because"}, kCapable, device);
+  device.pci_no_snoop = DAPPLEDV_ANSWER_YES;
+  dappledv_device_attr region;
+  for (dappledv_coherence said : kWords) {
+    assert_int_equal(override_region(kCapable, &device, said, &region), 0);
+    assert_int_equal(region.coherence, said);
+    assert_int_equal(region.reason, DAPPLEDV_REASON_OVERRIDE_REGION);
+    assert_int_equal(region.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
+    assert_int_equal(region.sync_for_device_required, said != DAPPLEDV_COHERENCE_COHERENT);
+    assert_int_equal(region.sync_for_cpu_required, said != DAPPLEDV_COHERENCE_COHERENT);
+    assert_int_equal(region.sync_complete, said != DAPPLEDV_COHERENCE_NONCOHERENT_IO);
+    assert_int_equal(region.pci_no_snoop, DAPPLEDV_ANSWER_YES);
+    assert_non_null(region.explanation);
+  }
+  // In place.
+  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &device), 0);
+  assert_int_equal(device.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+}
+
+void override_region__refused(void**) {
+  using dapple::provider::override_region;
+  dappledv_device_attr device;
+  dappledv_device_attr region;
+  dappledv_device_attr before;
+  memset(&device, 0, sizeof(device));
+  memset(&region, 0xa5, sizeof(region));
+  before = region;
+  assert_int_equal(override_region(kCapable, nullptr, DAPPLEDV_COHERENCE_COHERENT, &region), EINVAL);
+  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_COHERENT, nullptr), EINVAL);
+  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_UNKNOWN, &region), EINVAL);
+  assert_int_equal(override_region(kCapable, &device, static_cast<dappledv_coherence>(77), &region), EINVAL);
+  assert_int_equal(override_region(kIncapable, &device, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region), EOPNOTSUPP);
+  assert_memory_equal(&region, &before, sizeof(region));
+  assert_int_equal(override_region(kIncapable, &device, DAPPLEDV_COHERENCE_COHERENT, &region), 0);
 }
 
 }  // namespace
@@ -126,11 +252,15 @@ int main() {
       cmocka_unit_test(decide__environment_wins_over_all),
       cmocka_unit_test(decide__parameter_wins_over_what_is_found),
       cmocka_unit_test(decide__software_device_is_coherent_everywhere),
-      cmocka_unit_test(decide__architectures_with_a_rule),
-      cmocka_unit_test(decide__architectures_without_a_rule_are_unknown),
+      cmocka_unit_test(decide__kernel_wins_over_firmware),
+      cmocka_unit_test(decide__firmware_wins_over_the_architecture),
+      cmocka_unit_test(decide__architectures_rule),
+      cmocka_unit_test(certainty__of_each_reason),
       cmocka_unit_test(this_architecture__is_the_compilers),
-      cmocka_unit_test(fill_device_attr__cpu_that_can),
-      cmocka_unit_test(fill_device_attr__cpu_that_cannot),
+      cmocka_unit_test(fill_decision__cpu_that_can),
+      cmocka_unit_test(fill_decision__cpu_that_cannot),
+      cmocka_unit_test(override_region__what_follows),
+      cmocka_unit_test(override_region__refused),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -168,7 +168,17 @@ void order() noexcept {
 void nothing() noexcept {}
 
 constexpr dapple::coherence::BackEnd kBackEnd = {
-    {"fake", true, true, "c", "ci", "w", 64, 64}, clean, clean_invalidate, wait_for_it, nothing, order, order, nothing};
+    .cpu = {"fake", true, true, "c", "ci", "w", 64, 64},
+    .clean_range = clean,
+    .clean_invalidate_range = clean_invalidate,
+    .persist_range = nullptr,
+    .complete_maintenance = wait_for_it,
+    .complete_persistence = nothing,
+    .order_before_maintenance = nothing,
+    .order_before_device_reads = order,
+    .order_after_device_writes = order,
+    .full_barrier = nothing,
+};
 
 int sync_device(const ibv_sge* segments, size_t count) {
   cpu = {};

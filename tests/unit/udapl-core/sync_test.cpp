@@ -18,27 +18,34 @@ namespace {
 
 struct Recorded {
   std::vector<iovec> ranges;
+  std::vector<dappledv_coherence> classes;  // of each call
   int calls = 0;
 };
 Recorded recorded;
 
-void record(const dappledv_device_attr*, const iovec* ranges, size_t count) {
+void record(const dappledv_device_attr* attr, const iovec* ranges, size_t count) {
   ++recorded.calls;
+  recorded.classes.push_back(attr->coherence);
   for (size_t i = 0; i < count; ++i) recorded.ranges.push_back(ranges[i]);
 }
 
 // What sync_segments asks of an IA.
 class FakeIa {
  public:
-  explicit FakeIa(bool maintains) : maintains_(maintains) {}
+  explicit FakeIa(bool maintains) : maintains_(maintains) {
+    coherence_.coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
+    region_coherence_.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+  }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return maintains_; }
   const dappledv_device_attr& coherence() const { return coherence_; }
+  const dappledv_device_attr& region_coherence() const { return region_coherence_; }
 
  private:
   bool maintains_;
   LmrTable lmrs_{true};
   dappledv_device_attr coherence_{};
+  dappledv_device_attr region_coherence_{};
 };
 
 // Regions that nothing registers: two over the same address, one behind them, and one at the end of the address space.
@@ -46,14 +53,14 @@ class FakeIa {
 struct Region {
   ibv_mr mr{};
   Lmr* lmr = nullptr;
-  Region(uint32_t context, uint64_t address, uint64_t length, bool zero_based = false) {
+  Region(uint32_t context, uint64_t address, uint64_t length, bool zero_based = false, bool noncoherent = false) {
     static auto& ia = *new no_device::OpenIa;
     static Pz& pz = *arena<Pz>().create(ia.get(), dapple::verbs::Pd{});
     mr.lkey = mr.rkey = context;
     LmrRequest request;
     request.address = reinterpret_cast<void*>(address);
     request.length = length;
-    request.privileges = kAllPrivileges;
+    request.privileges = noncoherent ? kAllPrivileges | kNoncoherent : kAllPrivileges;
     request.zero_based = zero_based;
     lmr = arena<Lmr>().create(ia.get(), pz, dapple::verbs::Mr(&mr), request, SharedCookieHold(), false);
   }
@@ -65,6 +72,8 @@ constexpr uint32_t kFirst = 11;
 constexpr uint32_t kSecond = 12;
 constexpr uint32_t kTop = 13;
 constexpr uint32_t kZeroBased = 14;
+constexpr uint32_t kMarked = 15;           // behind the second
+constexpr uint32_t kMarkedZeroBased = 16;  // the same memory
 constexpr uint64_t kTopBase = UINT64_MAX - kSize + 1;
 
 void add_regions(FakeIa& ia) {
@@ -72,7 +81,11 @@ void add_regions(FakeIa& ia) {
   static Region& second = *new Region(kSecond, kBase + 2 * kSize, kSize);
   static Region& top = *new Region(kTop, kTopBase, kSize);
   static Region& zero_based = *new Region(kZeroBased, kBase, kSize, true);
-  for (Region* region : {&first, &second, &top, &zero_based}) ia.lmrs().add(*region->lmr);
+  static Region& marked = *new Region(kMarked, kBase + 4 * kSize, kSize, false, true);
+  static Region& marked_zero_based = *new Region(kMarkedZeroBased, kBase + 4 * kSize, kSize, true, true);
+  for (Region* region : {&first, &second, &top, &zero_based, &marked, &marked_zero_based}) {
+    ia.lmrs().add(*region->lmr);
+  }
 }
 
 DAT_LMR_TRIPLET triplet(uint32_t context, uint64_t address, uint32_t length) {
@@ -207,6 +220,7 @@ void lmr_table__counts_zero_based_regions() {
   add_regions(ia);
   CHECK(ia.lmrs().any_zero_based());
   (void)ia.lmrs().take(kFirst);
+  (void)ia.lmrs().take(kMarkedZeroBased);
   CHECK(ia.lmrs().any_zero_based());
   auto region = ia.lmrs().take(kZeroBased);
   CHECK(!ia.lmrs().any_zero_based());
@@ -239,6 +253,58 @@ void sync__coherent_orders_once() {
   CHECK_EQUAL(recorded.calls, 1);
 }
 
+void expect_range(size_t at, uint64_t address, uint64_t length) {
+  CHECK(at < recorded.ranges.size());
+  CHECK_EQUAL(reinterpret_cast<uint64_t>(recorded.ranges[at].iov_base), address);
+  CHECK_EQUAL(recorded.ranges[at].iov_len, length);
+}
+
+// A coherent device: marked memory is maintained, and nothing else.
+void sync__marked_memory_on_a_coherent_device() {
+  FakeIa ia(false);
+  add_regions(ia);
+  CHECK(sync(ia, {triplet(kFirst, kBase, 64), triplet(kMarked, kBase + 4 * kSize + 3, 5),
+                  triplet(kSecond, kBase + 2 * kSize, 6), triplet(kMarkedZeroBased, 7, 8)})
+            .has_value());
+  CHECK_EQUAL(recorded.ranges.size(), 2);
+  expect_range(0, kBase + 4 * kSize + 3, 5);
+  expect_range(1, kBase + 4 * kSize + 7, 8);
+  // The others are ordered all the same.
+  CHECK_EQUAL(recorded.calls, 2);
+  CHECK_EQUAL(recorded.classes[0], DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+  CHECK_EQUAL(recorded.classes[1], DAPPLEDV_COHERENCE_COHERENT);
+}
+
+void sync__marked_memory_in_long_lists() {
+  for (const uint32_t count : {127U, 128U, 129U, 1000U}) {
+    std::vector<DAT_LMR_TRIPLET> segments;
+    for (uint32_t i = 0; i < count; ++i) {
+      segments.push_back(i % 2 ? triplet(kMarked, kBase + 4 * kSize + i, i) : triplet(kFirst, kBase + i, i));
+    }
+    FakeIa ia(false);
+    add_regions(ia);
+    CHECK(sync(ia, segments).has_value());
+    CHECK_EQUAL(recorded.ranges.size(), count / 2);
+    for (uint32_t i = 0; i < count / 2; ++i) expect_range(i, kBase + 4 * kSize + 2 * i + 1, 2 * i + 1);
+    CHECK_EQUAL(recorded.classes.back(), DAPPLEDV_COHERENCE_COHERENT);
+  }
+}
+
+void sync__marked_memory_and_one_bad_segment() {
+  expect_refused({triplet(kMarked, kBase + 4 * kSize, 64), triplet(kFirst, kBase, kSize + 1)});
+  expect_refused({triplet(kMarked, kBase + 4 * kSize, kSize + 1)});
+}
+
+// What the device needs is no less than what the memory does.
+void sync__marked_memory_on_a_device_that_is_not_coherent() {
+  FakeIa ia(true);
+  add_regions(ia);
+  CHECK(sync(ia, {triplet(kFirst, kBase, 64), triplet(kMarked, kBase + 4 * kSize, 5)}).has_value());
+  CHECK_EQUAL(recorded.ranges.size(), 2);
+  CHECK_EQUAL(recorded.calls, 1);
+  CHECK_EQUAL(recorded.classes[0], DAPPLEDV_COHERENCE_NONCOHERENT_IO);
+}
+
 }  // namespace
 
 int main() {
@@ -257,6 +323,10 @@ int main() {
       TEST(sync__one_bad_segment_and_nothing_is_touched),
       TEST(sync__a_region_that_has_gone),
       TEST(sync__coherent_orders_once),
+      TEST(sync__marked_memory_on_a_coherent_device),
+      TEST(sync__marked_memory_in_long_lists),
+      TEST(sync__marked_memory_and_one_bad_segment),
+      TEST(sync__marked_memory_on_a_device_that_is_not_coherent),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

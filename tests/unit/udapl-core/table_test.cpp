@@ -161,8 +161,9 @@ void dead_table__every_slot_says_invalid_handle() {
   check_words(dat20::dead_table());
   for_each_slot(dat20::dead_table(), [](const char* name, auto slot) {
     const DAT_RETURN status = call(slot);
-    if (status != (DAT_CLASS_ERROR | DAT_INVALID_HANDLE)) std::cout << name << std::endl;
-    CHECK_EQUAL(status, DAT_CLASS_ERROR | DAT_INVALID_HANDLE);
+    if (DAT_GET_TYPE(status) != DAT_INVALID_HANDLE) std::cout << name << std::endl;
+    CHECK_EQUAL(status & ~DAT_UINT32{0xffff}, DAT_CLASS_ERROR | DAT_INVALID_HANDLE);
+    CHECK(DAT_GET_SUBTYPE(status) != DAT_NO_SUBTYPE);
   });
 }
 

@@ -25,10 +25,7 @@ extern "C" {
 
 /* ---- Basic types ---- */
 
-typedef enum dat_boolean {
-  DAT_FALSE = 0,
-  DAT_TRUE = 1,
-} DAT_BOOLEAN;
+typedef enum dat_boolean { DAT_FALSE = 0, DAT_TRUE = 1 } DAT_BOOLEAN;
 
 /* An IA name: at most DAT_NAME_MAX_LENGTH bytes with the terminating zero. */
 typedef char* DAT_NAME_PTR;
@@ -101,7 +98,7 @@ typedef enum dat_handle_type {
   DAT_HANDLE_TYPE_CNO,
   DAT_HANDLE_TYPE_SRQ,
   DAT_HANDLE_TYPE_CSP,
-  DAT_HANDLE_TYPE_EXTENSION_BASE,
+  DAT_HANDLE_TYPE_EXTENSION_BASE
 } DAT_HANDLE_TYPE;
 
 /* These three take a handle of any kind. */
@@ -122,7 +119,7 @@ typedef enum dat_completion_flags {
   /* Wait for all earlier RDMA Reads on the EP. */
   DAT_COMPLETION_BARRIER_FENCE_FLAG = 0x08,
   DAT_COMPLETION_EVD_THRESHOLD_FLAG = 0x10,
-  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG = 0x20,
+  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG = 0x20
 } DAT_COMPLETION_FLAGS;
 
 typedef enum dat_qos {
@@ -130,13 +127,10 @@ typedef enum dat_qos {
   DAT_QOS_HIGH_THROUGHPUT = 0x01,
   DAT_QOS_LOW_LATENCY = 0x02,
   DAT_QOS_ECONOMY = 0x04,
-  DAT_QOS_PREMIUM = 0x08,
+  DAT_QOS_PREMIUM = 0x08
 } DAT_QOS;
 
-typedef enum dat_close_flags {
-  DAT_CLOSE_ABRUPT_FLAG = 0x00,
-  DAT_CLOSE_GRACEFUL_FLAG = 0x01,
-} DAT_CLOSE_FLAGS;
+typedef enum dat_close_flags { DAT_CLOSE_ABRUPT_FLAG = 0x00, DAT_CLOSE_GRACEFUL_FLAG = 0x01 } DAT_CLOSE_FLAGS;
 #define DAT_CLOSE_DEFAULT DAT_CLOSE_ABRUPT_FLAG
 
 /* Which data transfer a completion belongs to. */
@@ -149,17 +143,13 @@ typedef enum dat_dtos {
   DAT_DTO_BIND_MW,
   DAT_DTO_LMR_FMR,
   DAT_DTO_LMR_INVALIDATE,
-  DAT_DTO_EXTENSION_BASE,
+  DAT_DTO_EXTENSION_BASE
 } DAT_DTOS;
 
 /* ---- Interface adapter ---- */
 
 /* What dat_extension_op() speaks on an IA. */
-typedef enum dat_extension {
-  DAT_EXTENSION_NONE,
-  DAT_EXTENSION_IB,
-  DAT_EXTENSION_IW,
-} DAT_EXTENSION;
+typedef enum dat_extension { DAT_EXTENSION_NONE, DAT_EXTENSION_IB, DAT_EXTENSION_IW } DAT_EXTENSION;
 #define DAT_IB_EXTENSION 1
 #define DAT_IW_EXTENSION 2
 
@@ -246,10 +236,7 @@ typedef struct dat_pz_param {
   DAT_IA_HANDLE ia_handle;
 } DAT_PZ_PARAM;
 
-typedef enum dat_pz_param_mask {
-  DAT_PZ_FIELD_IA_HANDLE = 0x01,
-  DAT_PZ_FIELD_ALL = 0x01,
-} DAT_PZ_PARAM_MASK;
+typedef enum dat_pz_param_mask { DAT_PZ_FIELD_IA_HANDLE = 0x01, DAT_PZ_FIELD_ALL = 0x01 } DAT_PZ_PARAM_MASK;
 
 extern DAT_RETURN DAT_API dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* pz_handle);
 extern DAT_RETURN DAT_API dat_pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param);
@@ -272,7 +259,7 @@ typedef enum dat_lmr_param_mask {
   DAT_LMR_FIELD_RMR_CONTEXT = 0x100,
   DAT_LMR_FIELD_REGISTERED_SIZE = 0x200,
   DAT_LMR_FIELD_REGISTERED_ADDRESS = 0x400,
-  DAT_LMR_FIELD_ALL = 0x7ff,
+  DAT_LMR_FIELD_ALL = 0x7ff
 } DAT_LMR_PARAM_MASK;
 
 /* One local segment; the layout is that of an InfiniBand scatter/gather entry. */
@@ -296,16 +283,13 @@ typedef enum dat_mem_priv_flags {
   DAT_MEM_PRIV_LOCAL_WRITE_FLAG = 0x10,
   DAT_MEM_PRIV_REMOTE_WRITE_FLAG = 0x20,
   DAT_MEM_PRIV_ALL_FLAG = 0x33,
-  DAT_MEM_PRIV_EXTENSION_BASE = 0x40,
+  DAT_MEM_PRIV_EXTENSION_BASE = 0x40
 } DAT_MEM_PRIV_FLAGS;
 #define DAT_MEM_PRIV_READ_FLAG (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
 #define DAT_MEM_PRIV_WRITE_FLAG (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 /* Whether remote addresses start at the region's address or at zero. */
-typedef enum dat_va_type {
-  DAT_VA_TYPE_VA = 0,
-  DAT_VA_TYPE_ZB = 1,
-} DAT_VA_TYPE;
+typedef enum dat_va_type { DAT_VA_TYPE_VA = 0, DAT_VA_TYPE_ZB = 1 } DAT_VA_TYPE;
 
 extern DAT_RETURN DAT_API dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
@@ -320,11 +304,7 @@ extern DAT_RETURN DAT_API dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const 
 extern DAT_RETURN DAT_API dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* local_segments,
                                                   DAT_VLEN num_segments);
 
-typedef enum dat_rmr_scope {
-  DAT_RMR_SCOPE_EP,
-  DAT_RMR_SCOPE_PZ,
-  DAT_RMR_SCOPE_ANY,
-} DAT_RMR_SCOPE;
+typedef enum dat_rmr_scope { DAT_RMR_SCOPE_EP, DAT_RMR_SCOPE_PZ, DAT_RMR_SCOPE_ANY } DAT_RMR_SCOPE;
 
 typedef struct dat_rmr_param {
   DAT_IA_HANDLE ia_handle;
@@ -344,7 +324,7 @@ typedef enum dat_rmr_param_mask {
   DAT_RMR_FIELD_RMR_CONTEXT = 0x10,
   DAT_RMR_FIELD_RMR_SCOPE = 0x20,
   DAT_RMR_FIELD_VA_TYPE = 0x40,
-  DAT_RMR_FIELD_ALL = 0x7f,
+  DAT_RMR_FIELD_ALL = 0x7f
 } DAT_RMR_PARAM_MASK;
 
 extern DAT_RETURN DAT_API dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle);
@@ -359,11 +339,7 @@ extern DAT_RETURN DAT_API dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
 /* ---- Shared receive queue ---- */
 
-typedef enum dat_srq_state {
-  DAT_SRQ_STATE_ERROR,
-  DAT_SRQ_STATE_OPERATIONAL,
-  DAT_SRQ_STATE_SHUTDOWN,
-} DAT_SRQ_STATE;
+typedef enum dat_srq_state { DAT_SRQ_STATE_ERROR, DAT_SRQ_STATE_OPERATIONAL, DAT_SRQ_STATE_SHUTDOWN } DAT_SRQ_STATE;
 
 typedef struct dat_srq_attr {
   DAT_COUNT max_recv_dtos;
@@ -391,7 +367,7 @@ typedef enum dat_srq_param_mask {
   DAT_SRQ_FIELD_LOW_WATERMARK = 0x20,
   DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT = 0x40,
   DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT = 0x80,
-  DAT_SRQ_FIELD_ALL = 0xff,
+  DAT_SRQ_FIELD_ALL = 0xff
 } DAT_SRQ_PARAM_MASK;
 
 extern DAT_RETURN DAT_API dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* srq_attr,
@@ -406,10 +382,7 @@ extern DAT_RETURN DAT_API dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 
 /* ---- Endpoint ---- */
 
-typedef enum dat_service_type {
-  DAT_SERVICE_TYPE_RC,
-  DAT_SERVICE_TYPE_EXTENSION_BASE,
-} DAT_SERVICE_TYPE;
+typedef enum dat_service_type { DAT_SERVICE_TYPE_RC, DAT_SERVICE_TYPE_EXTENSION_BASE } DAT_SERVICE_TYPE;
 
 /* Lengths in bytes. */
 typedef struct dat_ep_attr {
@@ -449,7 +422,7 @@ typedef enum dat_ep_state {
   DAT_EP_STATE_DISCONNECTED,
   DAT_EP_STATE_COMPLETION_PENDING,
   DAT_EP_STATE_CONNECTED_SINGLE_PATH,
-  DAT_EP_STATE_CONNECTED_MULTI_PATH,
+  DAT_EP_STATE_CONNECTED_MULTI_PATH
 } DAT_EP_STATE;
 #define DAT_EP_STATE_ERROR DAT_EP_STATE_DISCONNECTED
 
@@ -507,7 +480,7 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 typedef enum dat_connect_flags {
   DAT_CONNECT_DEFAULT_FLAG = 0x00,
   DAT_CONNECT_MULTIPATH_REQUESTED_FLAG = 0x01,
-  DAT_CONNECT_MULTIPATH_REQUIRED_FLAG = 0x02,
+  DAT_CONNECT_MULTIPATH_REQUIRED_FLAG = 0x02
 } DAT_CONNECT_FLAGS;
 #define DAT_CONNECT_MULTIPATH_FLAG DAT_CONNECT_MULTIPATH_REQUESTED_FLAG
 
@@ -562,10 +535,7 @@ extern DAT_RETURN DAT_API dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle, DAT_CO
 
 /* ---- Service points and connection requests ---- */
 
-typedef enum dat_psp_flags {
-  DAT_PSP_CONSUMER_FLAG = 0x00,
-  DAT_PSP_PROVIDER_FLAG = 0x01,
-} DAT_PSP_FLAGS;
+typedef enum dat_psp_flags { DAT_PSP_CONSUMER_FLAG = 0x00, DAT_PSP_PROVIDER_FLAG = 0x01 } DAT_PSP_FLAGS;
 
 typedef struct dat_psp_param {
   DAT_IA_HANDLE ia_handle;
@@ -579,7 +549,7 @@ typedef enum dat_psp_param_mask {
   DAT_PSP_FIELD_CONN_QUAL = 0x02,
   DAT_PSP_FIELD_EVD_HANDLE = 0x04,
   DAT_PSP_FIELD_PSP_FLAGS = 0x08,
-  DAT_PSP_FIELD_ALL = 0x0f,
+  DAT_PSP_FIELD_ALL = 0x0f
 } DAT_PSP_PARAM_MASK;
 
 typedef struct dat_rsp_param {
@@ -594,7 +564,7 @@ typedef enum dat_rsp_param_mask {
   DAT_RSP_FIELD_CONN_QUAL = 0x02,
   DAT_RSP_FIELD_EVD_HANDLE = 0x04,
   DAT_RSP_FIELD_EP_HANDLE = 0x08,
-  DAT_RSP_FIELD_ALL = 0x0f,
+  DAT_RSP_FIELD_ALL = 0x0f
 } DAT_RSP_PARAM_MASK;
 
 typedef struct dat_csp_param {
@@ -609,7 +579,7 @@ typedef enum dat_csp_param_mask {
   DAT_CSP_FIELD_COMM = 0x02,
   DAT_CSP_FIELD_IA_ADDRESS = 0x04,
   DAT_CSP_FIELD_EVD_HANDLE = 0x08,
-  DAT_CSP_FIELD_ALL = 0x0f,
+  DAT_CSP_FIELD_ALL = 0x0f
 } DAT_CSP_PARAM_MASK;
 
 /* private_data lives until the request is accepted, rejected or handed off. */
@@ -627,7 +597,7 @@ typedef enum dat_cr_param_mask {
   DAT_CR_FIELD_PRIVATE_DATA_SIZE = 0x04,
   DAT_CR_FIELD_PRIVATE_DATA = 0x08,
   DAT_CR_FIELD_LOCAL_EP_HANDLE = 0x10,
-  DAT_CR_FIELD_ALL = 0x1f,
+  DAT_CR_FIELD_ALL = 0x1f
 } DAT_CR_PARAM_MASK;
 
 /* Listens until freed; DAT_CONN_QUAL_IN_USE if somebody else does. */
@@ -682,7 +652,7 @@ typedef enum dat_event_number {
   DAT_SOFTWARE_EVENT = 0x10001,
   DAT_EXTENSION_EVENT = 0x20000,
   DAT_IB_EXTENSION_RANGE_BASE = 0x40000,
-  DAT_IW_EXTENSION_RANGE_BASE = 0x80000,
+  DAT_IW_EXTENSION_RANGE_BASE = 0x80000
 } DAT_EVENT_NUMBER;
 
 typedef enum dat_dto_completion_status {
@@ -698,7 +668,7 @@ typedef enum dat_dto_completion_status {
   DAT_DTO_ERR_RECEIVER_NOT_READY = 9,
   DAT_DTO_ERR_PARTIAL_PACKET = 10,
   DAT_RMR_OPERATION_FAILED = 11,
-  DAT_DTO_ERR_LOCAL_MM_ERROR = 12,
+  DAT_DTO_ERR_LOCAL_MM_ERROR = 12
 } DAT_DTO_COMPLETION_STATUS;
 #define DAT_DTO_LENGTH_ERROR DAT_DTO_ERR_LOCAL_LENGTH
 #define DAT_DTO_FAILURE DAT_DTO_ERR_FLUSHED
@@ -753,39 +723,27 @@ typedef struct dat_software_event_data {
 } DAT_SOFTWARE_EVENT_DATA;
 
 /* Values of `reason`, by the kind of dat_handle. */
-typedef enum ia_async_error_reason {
-  DAT_IA_CATASTROPHIC_ERROR,
-  DAT_IA_OTHER_ERROR,
-} DAT_IA_ASYNC_ERROR_REASON;
+typedef enum ia_async_error_reason { DAT_IA_CATASTROPHIC_ERROR, DAT_IA_OTHER_ERROR } DAT_IA_ASYNC_ERROR_REASON;
 
 typedef enum ep_async_error_reason {
   DAT_EP_TRANSFER_TO_ERROR,
   DAT_EP_OTHER_ERROR,
-  DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT,
+  DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT
 } DAT_EP_ASYNC_ERROR_REASON;
 
-typedef enum evd_async_error_reason {
-  DAT_EVD_OVERFLOW_ERROR,
-  DAT_EVD_OTHER_ERROR,
-} DAT_EVD_ASYNC_ERROR_REASON;
+typedef enum evd_async_error_reason { DAT_EVD_OVERFLOW_ERROR, DAT_EVD_OTHER_ERROR } DAT_EVD_ASYNC_ERROR_REASON;
 
 typedef enum srq_async_error_reason {
   DAT_SRQ_TRANSFER_TO_ERROR,
   DAT_SRQ_OTHER_ERROR,
-  DAT_SRQ_LOW_WATERMARK_EVENT,
+  DAT_SRQ_LOW_WATERMARK_EVENT
 } DAT_SRQ_ASYNC_ERROR_REASON;
 
-typedef enum lmr_async_error_reason {
-  DAT_LMR_OTHER_ERROR,
-} DAT_LMR_ASYNC_ERROR_REASON;
+typedef enum lmr_async_error_reason { DAT_LMR_OTHER_ERROR } DAT_LMR_ASYNC_ERROR_REASON;
 
-typedef enum rmr_async_error_reason {
-  DAT_RMR_OTHER_ERROR,
-} DAT_RMR_ASYNC_ERROR_REASON;
+typedef enum rmr_async_error_reason { DAT_RMR_OTHER_ERROR } DAT_RMR_ASYNC_ERROR_REASON;
 
-typedef enum pz_async_error_reason {
-  DAT_PZ_OTHER_ERROR,
-} DAT_PZ_ASYNC_ERROR_REASON;
+typedef enum pz_async_error_reason { DAT_PZ_OTHER_ERROR } DAT_PZ_ASYNC_ERROR_REASON;
 
 typedef union dat_event_data {
   DAT_DTO_COMPLETION_EVENT_DATA dto_completion_event_data;
@@ -814,7 +772,7 @@ typedef enum dat_evd_flags {
   DAT_EVD_RMR_BIND_FLAG = 0x080,
   DAT_EVD_ASYNC_FLAG = 0x100,
   DAT_EVD_DEFAULT_FLAG = 0x1f0,
-  DAT_EVD_EXTENSION_BASE = 0x200,
+  DAT_EVD_EXTENSION_BASE = 0x200
 } DAT_EVD_FLAGS;
 
 typedef struct dat_evd_param DAT_EVD_PARAM; /* udat.h */
@@ -825,7 +783,7 @@ typedef enum dat_evd_param_mask {
   DAT_EVD_FIELD_EVD_STATE = 0x04,
   DAT_EVD_FIELD_CNO = 0x08,
   DAT_EVD_FIELD_EVD_FLAGS = 0x10,
-  DAT_EVD_FIELD_ALL = 0x1f,
+  DAT_EVD_FIELD_ALL = 0x1f
 } DAT_EVD_PARAM_MASK;
 
 /* DAT_QUEUE_EMPTY at once if there is none; DAT_INVALID_STATE beside a waiter. */
@@ -841,13 +799,13 @@ extern DAT_RETURN DAT_API dat_evd_free(DAT_EVD_HANDLE evd_handle);
 typedef enum dat_iov_ownership {
   DAT_IOV_CONSUMER = 0,
   DAT_IOV_PROVIDER_NOMOD = 1,
-  DAT_IOV_PROVIDER_MOD = 2,
+  DAT_IOV_PROVIDER_MOD = 2
 } DAT_IOV_OWNERSHIP;
 
 typedef enum dat_ep_creator_for_psp {
   DAT_PSP_CREATES_EP_NEVER,
   DAT_PSP_CREATES_EP_IFASKED,
-  DAT_PSP_CREATES_EP_ALWAYS,
+  DAT_PSP_CREATES_EP_ALWAYS
 } DAT_EP_CREATOR_FOR_PSP;
 
 /* ---- Extensions ---- */

@@ -36,7 +36,7 @@ typedef enum dat_ha_relationship {
   DAT_HA_TRUE,
   DAT_HA_UNKNOWN,
   DAT_HA_CONFLICTING,
-  DAT_HA_EXTENSION_BASE,
+  DAT_HA_EXTENSION_BASE
 } DAT_HA_RELATIONSHIP;
 
 /* Whether two IA names stand for the same hardware, as far as their open providers know. */

@@ -72,13 +72,10 @@ struct dat_ia_attr {
 typedef enum dat_mem_type {
   DAT_MEM_TYPE_VIRTUAL = 0,
   DAT_MEM_TYPE_LMR = 1,
-  DAT_MEM_TYPE_SHARED_VIRTUAL = 2,
+  DAT_MEM_TYPE_SHARED_VIRTUAL = 2
 } DAT_MEM_TYPE;
 
-typedef enum dat_pz_support {
-  DAT_PZ_UNIQUE,
-  DAT_PZ_SHAREABLE,
-} DAT_PZ_SUPPORT;
+typedef enum dat_pz_support { DAT_PZ_UNIQUE, DAT_PZ_SHAREABLE } DAT_PZ_SUPPORT;
 
 /* optimal_buffer_alignment is in bytes. Whether dat_lmr_sync_rdma_read/_write are needed is lmr_sync_req. */
 struct dat_provider_attr {
@@ -212,11 +209,7 @@ typedef struct dat_os_wait_proxy_agent {
 #define DAT_OS_WAIT_PROXY_AGENT_NULL ((DAT_OS_WAIT_PROXY_AGENT){NULL, NULL})
 #endif
 
-typedef enum dat_proxy_type {
-  DAT_PROXY_TYPE_NONE = 0,
-  DAT_PROXY_TYPE_AGENT = 1,
-  DAT_PROXY_TYPE_FD = 2,
-} DAT_PROXY_TYPE;
+typedef enum dat_proxy_type { DAT_PROXY_TYPE_NONE = 0, DAT_PROXY_TYPE_AGENT = 1, DAT_PROXY_TYPE_FD = 2 } DAT_PROXY_TYPE;
 
 typedef struct dat_cno_param {
   DAT_IA_HANDLE ia_handle;
@@ -233,7 +226,7 @@ typedef enum dat_cno_param_mask {
   DAT_CNO_FIELD_IA_HANDLE = 1,
   DAT_CNO_FIELD_PROXY_TYPE = 2,
   DAT_CNO_FIELD_PROXY = 3,
-  DAT_CNO_FIELD_ALL = 4,
+  DAT_CNO_FIELD_ALL = 4
 } DAT_CNO_PARAM_MASK;
 
 extern DAT_RETURN DAT_API dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
@@ -260,7 +253,7 @@ typedef enum dat_evd_state {
   DAT_EVD_STATE_UNWAITABLE = 0x08,
   DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,
   DAT_EVD_STATE_CONFIG_SOLICITED = 0x20,
-  DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30,
+  DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30
 } DAT_EVD_STATE;
 
 struct dat_evd_param {

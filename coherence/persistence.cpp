@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "coherence/persistence.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coherence/once.hpp"
+
+namespace dapple::coherence {
+namespace {
+
+constexpr char kRegions[] = "/sys/bus/nd/devices";
+constexpr char kRegionPrefix[] = "region";
+
+// The word in the file, whatever it ends with. Anything else than the two words that say something is "unspecified".
+PersistenceDomain read_region(int regions, const char* name) noexcept {
+  char path[NAME_MAX + sizeof("/persistence_domain")];
+  snprintf(path, sizeof(path), "%s/persistence_domain", name);
+  const int file = openat(regions, path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return PersistenceDomain::kUnspecified;
+  char text[32] = {};
+  const ssize_t length = read(file, text, sizeof(text) - 1);
+  close(file);
+  if (length <= 0) return PersistenceDomain::kUnspecified;
+  text[strcspn(text, " \t\r\n")] = '\0';
+  if (strcmp(text, "cpu_cache") == 0) return PersistenceDomain::kCpuCaches;
+  if (strcmp(text, "memory_controller") == 0) return PersistenceDomain::kMemoryController;
+  return PersistenceDomain::kUnspecified;
+}
+
+Persistence decide_for_this_machine() noexcept {
+  return decide_persistence(cpu_back_end().cpu, read_persistence_domain(""));
+}
+
+}  // namespace
+
+PersistenceDomain read_persistence_domain(const char* root) noexcept {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof(path), "%s%s", root, kRegions);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof(path)) return PersistenceDomain::kNone;
+  DIR* const regions = opendir(path);
+  if (regions == nullptr) return PersistenceDomain::kNone;
+  PersistenceDomain weakest = PersistenceDomain::kNone;
+  while (const dirent* entry = readdir(regions)) {
+    if (strncmp(entry->d_name, kRegionPrefix, sizeof(kRegionPrefix) - 1) != 0) continue;
+    const PersistenceDomain domain = read_region(dirfd(regions), entry->d_name);
+    if (weakest == PersistenceDomain::kNone || domain < weakest) weakest = domain;
+  }
+  closedir(regions);
+  return weakest;
+}
+
+Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept {
+  Persistence persistence = {domain, domain == PersistenceDomain::kCpuCaches, false, "none"};
+  if (persistence.caches_are_persistent) {
+    persistence.possible = true;
+  } else if (cpu.can_persist && domain != PersistenceDomain::kUnspecified) {
+    persistence.possible = true;
+    persistence.instruction = cpu.persist_instruction;
+  }
+  return persistence;
+}
+
+const Persistence& machine_persistence() noexcept {
+  return make_once<decide_for_this_machine>();
+}
+
+}  // namespace dapple::coherence

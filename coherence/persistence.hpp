@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Whether memory can be made to outlive a power cut, which the CPU and the machine decide together.
+//
+//   const Persistence& persistence = machine_persistence();
+//   if (!persistence.possible) refuse;
+//   persist(cpu_back_end(), persistence, address, length);
+//   cpu_back_end().complete_persistence();
+//
+// All is safe from any thread at any time.
+#ifndef DAPPLE_COHERENCE_PERSISTENCE_HPP
+#define DAPPLE_COHERENCE_PERSISTENCE_HPP
+
+#include "coherence/cache.hpp"
+
+namespace dapple::coherence {
+
+// How far a store has to come to outlive a power cut, as the kernel says of the machine's persistent memory.
+enum class PersistenceDomain {
+  kNone,              // there is no persistent memory that the kernel would know
+  kUnspecified,       // there is, and for some of it no instruction is known to be enough (virtio-pmem needs fsync)
+  kMemoryController,  // out of the CPU's caches
+  kCpuCaches,         // into them: eADR, a battery writes them back. No instruction but the fence is needed
+};
+
+struct Persistence {
+  PersistenceDomain domain;
+  bool caches_are_persistent;  // domain is kCpuCaches
+  bool possible;               // persist() and complete_persistence() are enough
+  const char* instruction;     // what persist() executes: "clwb"; "none" where nothing is needed or nothing is possible
+};
+
+// Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; the weakest of all regions counts, and one that cannot be
+// read says nothing. root is "" for this machine. deep_flush, beside it, is no help: it tells of flush hints, which are
+// for root and reach further than the domain.
+PersistenceDomain read_persistence_domain(const char* root) noexcept;
+
+Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept;
+
+// Both for this machine, once, on the first call: regions that come later are not seen. Valid for ever.
+const Persistence& machine_persistence() noexcept;
+
+// Starts the range on its way; back_end.complete_persistence() waits. Only where persistence.possible.
+inline void persist(const BackEnd& back_end, const Persistence& persistence, const void* address,
+                    size_t length) noexcept {
+  if (!persistence.caches_are_persistent) back_end.persist(address, length);
+}
+
+}  // namespace dapple::coherence
+
+#endif  // DAPPLE_COHERENCE_PERSISTENCE_HPP

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What Linux says of a riscv64 CPU's cache-block operations, apart from asking it, so that tests can answer for it.
+#ifndef DAPPLE_COHERENCE_RISCV64_HPP
+#define DAPPLE_COHERENCE_RISCV64_HPP
+
+#include "coherence/cache.hpp"
+#include "coherence/line_walk.hpp"
+
+namespace dapple::coherence::riscv64 {
+
+// The kernel's ABI: struct riscv_hwprobe, and of its keys and bits those that matter here.
+struct HwprobePair {
+  int64_t key;  // -1 after the call: the kernel does not know it
+  uint64_t value;
+};
+constexpr int64_t kKeyImaExt0 = 4;
+constexpr uint64_t kImaExt0Zicbom = uint64_t{1} << 55;
+constexpr int64_t kKeyZicbomBlockSize = 12;
+
+// What riscv_hwprobe(2) returned for these two keys and all CPUs. A kernel before 6.4 fails with ENOSYS, one
+// before 6.15 knows no Zicbom: cbo.clean and cbo.flush trap there, whatever the CPU has.
+struct HwprobeAnswer {
+  long result;
+  HwprobePair extensions;
+  HwprobePair block_size;
+};
+
+struct Features {
+  bool hwprobe;         // the kernel has the system call
+  bool zicbom;          // every CPU has cbo.clean and cbo.flush, and lets user space use them
+  uint32_t block_size;  // bytes, a power of two; 0: not said
+};
+
+// A stride that no block is known to be below. Where the size is not said it is the stride: to maintain a block several
+// times is slow, to leave one out is wrong.
+constexpr uint32_t kSmallestBlockBytes = 16;
+constexpr uint64_t kLargestBlockBytes = 65536;
+
+constexpr Features decode_hwprobe(const HwprobeAnswer& answer) {
+  Features features = {};
+  if (answer.result != 0) return features;
+  features.hwprobe = true;
+  features.zicbom = answer.extensions.key == kKeyImaExt0 && (answer.extensions.value & kImaExt0Zicbom) != 0;
+  const uint64_t size = answer.block_size.value;
+  if (answer.block_size.key == kKeyZicbomBlockSize && size <= kLargestBlockBytes && is_power_of_two(size)) {
+    features.block_size = static_cast<uint32_t>(size);
+  }
+  return features;
+}
+
+// What the running kernel says.
+Features read_features() noexcept;
+
+// Without Zicbom: the fences only, and the reason in cpu.refusal.
+BackEnd choose(const Features& features) noexcept;
+
+}  // namespace dapple::coherence::riscv64
+
+#endif  // DAPPLE_COHERENCE_RISCV64_HPP

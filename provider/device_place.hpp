@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Where sysfs shows the hardware of an RDMA device.
+#ifndef DAPPLE_PROVIDER_DEVICE_PLACE_HPP
+#define DAPPLE_PROVIDER_DEVICE_PLACE_HPP
+
+#include "provider/files.hpp"
+
+namespace dapple::provider {
+
+struct DevicePlace {
+  Path hardware;      // the folder of the device's "device" link, resolved; empty if there is none to be found
+  Path pci_function;  // the PCI function it is, or is part of; empty if it is none
+  Path host_bridge;   // "pci0000:00" above that; empty likewise
+};
+
+// ibdev: the device's folder below class/infiniband.
+DevicePlace find_device(const Path& ibdev);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_DEVICE_PLACE_HPP

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Small files of sysfs, /proc and the devicetree, without allocation. errno is as the calls leave it.
+#ifndef DAPPLE_PROVIDER_FILES_HPP
+#define DAPPLE_PROVIDER_FILES_HPP
+
+#include <limits.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <string_view>
+
+namespace dapple::provider {
+
+// A path, put together piece by piece. One that does not fit becomes empty and stays so, and names no file.
+class Path {
+ public:
+  Path() = default;
+  explicit Path(std::string_view text) { *this += text; }
+  Path& operator+=(std::string_view text);
+
+  const char* c_str() const { return text_; }
+  std::string_view view() const { return {text_, size_}; }
+  bool empty() const { return size_ == 0; }
+  std::string_view name() const;  // what stands behind the last slash
+
+  void shorten(size_t size);       // to its first size bytes
+  bool go_up();                    // to the folder it lies in; false, and empty, if there is none
+  bool resolve(const Path& path);  // to where path really is; false, and empty, if that cannot be told
+
+ private:
+  char text_[PATH_MAX] = "";
+  size_t size_ = 0;
+  bool too_long_ = false;
+};
+
+Path operator+(Path path, std::string_view text);
+
+// Whether something is there (a link counts, wherever it points), is not, or could not be looked at.
+enum class Look { kThere, kAbsent, kUnreadable };
+Look look(const Path& path);
+
+// The number of bytes read, at most size; -1 if it cannot be read.
+ssize_t read_file(const Path& path, void* buffer, size_t size);
+// The file's first line in the caller's buffer; empty if there is none or it cannot be read.
+std::string_view read_line(const Path& path, char* buffer, size_t size);
+
+template <size_t kSize>
+std::string_view read_line(const Path& path, char (&buffer)[kSize]) {
+  return read_line(path, buffer, kSize);
+}
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_FILES_HPP

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the machine's firmware says about a device's DMA, as the kernel reads it.
+#ifndef DAPPLE_PROVIDER_FIRMWARE_HPP
+#define DAPPLE_PROVIDER_FIRMWARE_HPP
+
+#include "provider/device_place.hpp"
+#include "provider/files.hpp"
+
+namespace dapple::provider {
+
+enum class Firmware {
+  kUnreadable,   // it says something, which cannot be read here; or the device's hardware was not found
+  kNone,         // the device is in no description
+  kAcpi,         // ACPI describes it; its _CCA, which says the answer, is for root's eyes only
+  kNoProperty,   // the devicetree describes it and says nothing about coherence
+  kCoherent,     // ... says dma-coherent
+  kNoncoherent,  // ... says dma-noncoherent
+};
+
+// root: "" for this machine, else the folder that holds another one's sys and proc.
+//
+// As the kernel does it: a PCI device is described by the node of its host bridge's parent, any other by its own, or by
+// that of the nearest device above it. From there upwards the nearest dma-coherent or dma-noncoherent counts, the
+// former where a node has both. A node whose interconnect-names hold "dma-mem" has that interconnect above it, any
+// other its parent.
+Firmware read_firmware(const Path& root, const DevicePlace& place);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_FIRMWARE_HPP

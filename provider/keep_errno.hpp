@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_KEEP_ERRNO_HPP
+#define DAPPLE_PROVIDER_KEEP_ERRNO_HPP
+
+#include <errno.h>
+
+namespace dapple::provider {
+
+// Restores errno: a query's callers are promised that it leaves it alone.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int saved_;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_KEEP_ERRNO_HPP

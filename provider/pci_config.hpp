@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How a PCIe function is allowed to order and to snoop, by its configuration space.
+#ifndef DAPPLE_PROVIDER_PCI_CONFIG_HPP
+#define DAPPLE_PROVIDER_PCI_CONFIG_HPP
+
+#include <infiniband/dappledv.h>
+
+#include "provider/files.hpp"
+
+namespace dapple::provider {
+
+struct PciOrdering {
+  dappledv_answer relaxed_ordering = DAPPLEDV_ANSWER_UNKNOWN;
+  dappledv_answer no_snoop = DAPPLEDV_ANSWER_UNKNOWN;
+};
+
+// size: bytes that could be read, at most 4096. Without privileges that is 64, which end before the answer: unknown.
+PciOrdering parse_pci_config(const uint8_t* config, size_t size);
+
+// Of a PCI function's folder in sysfs. A virtual function has no setting of its own: its physical one's is read.
+PciOrdering read_pci_ordering(const Path& function);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_PCI_CONFIG_HPP

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What every object has, IAs, and closing them.
+#include <dat2/dat_ib_extensions.h>
+
+#include "tests/softroce/api/arguments/table.hpp"
+
+// The extensions that it leads to have tests of their own; here is what it says before it knows one. C linkage is the
+// only one for a variadic function, so this is the call with nothing behind the operation.
+static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op) {
+  const uint64_t nothing = 0;
+  return dat_extension_op(handle, op, nothing, nothing, nothing, nothing, nothing, nothing);
+}
+
+namespace arguments {
+namespace {
+
+DAT_CONTEXT context;
+DAT_HANDLE_TYPE type;
+DAT_EVD_HANDLE evd;
+DAT_IA_ATTR ia_attr;
+DAT_PROVIDER_ATTR provider_attr{};
+
+}  // namespace
+
+void add_common(Table& t) {
+  const DAT_HANDLE object = t.w.good[kEp];
+  t.add(FUNCTION(dat_set_consumer_context, {t.any_kind(object), any(77)}));
+  t.add(FUNCTION(dat_get_consumer_context, {t.any_kind(object), needed(&context)}));
+  t.add(FUNCTION(dat_get_handle_type, {t.any_kind(object), needed(&type)}));
+  t.add(FUNCTION(dat_ia_query, {t.self(kIa), optional(&evd), mask64(DAT_IA_FIELD_ALL), needed(&ia_attr),
+                                mask64(DAT_PROVIDER_FIELD_ALL), needed(&provider_attr)}));
+  Function extension = FUNCTION_GIVING(
+      argument_error(3), extension_op,
+      {t.any_kind(object)
+           .also("of another kind", t.w.good[kPz], handle_error(DAT_INVALID_HANDLE_EP))
+           .also("an IA", t.w.f.ia, handle_error(DAT_INVALID_HANDLE_EP)),
+       good(DAT_IB_FETCH_AND_ADD_OP)
+           .also("unknown", 0x999, status(DAT_NOT_IMPLEMENTED))
+           .also("negative", -1, argument_error(3))  // has the bit of those that open, and no name
+           .also("one that opens, without a name", DAT_OPEN_EXTENSION_BASE, argument_error(3))
+           .also("one that closes, on an EP", DAT_CLOSE_EXTENSION_BASE, handle_error(DAT_INVALID_HANDLE_IA))});
+  extension.name = "dat_extension_op";
+  t.add(std::move(extension));
+}
+
+// The last of a world.
+void add_closing(Table& t) {
+  t.add(FUNCTION(dat_ia_close,
+                 {t.self(kIa, t.w.other.ia), good(DAT_CLOSE_ABRUPT_FLAG)
+                                                 .also("out of range", 2)
+                                                 .also("negative", -1)
+                                                 .also("graceful, with objects left", DAT_CLOSE_GRACEFUL_FLAG,
+                                                       state(DAT_INVALID_STATE_IA_IN_USE))}));
+}
+
+}  // namespace arguments

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Data transfers.
+#include "tests/softroce/api/arguments/table.hpp"
+
+namespace arguments {
+namespace {
+
+DAT_LMR_TRIPLET iov[64];
+DAT_RMR_TRIPLET there, too_short, sink, unknown_sink;
+
+Argument poster(const Table& t) {
+  const World& w = t.w;
+  return t.self(kEp, w.bind_ep)
+      .also("unconnected", w.good[kEp], state(DAT_INVALID_STATE_EP_UNCONNECTED))
+      .also("connecting", w.requesting_ep, state(DAT_INVALID_STATE_EP_ACTCONNPENDING))
+      .also("reserved", w.reserved_ep, state(DAT_INVALID_STATE_EP_RESERVED))
+      .also("unconfigured", w.bare_ep, state(DAT_INVALID_STATE_EP_UNCONFIGURED));
+}
+
+Argument count() {
+  return good(1).also("negative", -1).also("more than the EP has", 40).also("huge", INT32_MAX);
+}
+Argument segments() {
+  return needed(&iov[0]);
+}
+Argument flags() {
+  return good(DAT_COMPLETION_DEFAULT_FLAG).also("out of range", 0x1000).also("negative", -1);
+}
+Argument remote_buffer() {
+  return needed(&there).also("too short", &too_short, status(DAT_LENGTH_ERROR));
+}
+
+}  // namespace
+
+void add_posts(Table& t) {
+  const World& w = t.w;
+  const auto start = reinterpret_cast<DAT_VADDR>(w.f.memory);
+  for (DAT_LMR_TRIPLET& segment : iov) segment = {start, 100, w.f.lmr_context};
+  there = {start + HALF, 100, w.f.rmr_context};
+  too_short = {start + HALF, 99, w.f.rmr_context};
+  sink = there;
+  unknown_sink = {start, 100, 0xdeadbeef};
+
+  t.add(FUNCTION(dat_ep_post_send, {poster(t), count(), segments(), any(1), flags()}));
+  t.add(FUNCTION(dat_ep_post_send_with_invalidate,
+                 {poster(t), count(), segments(), any(2), flags(), any(DAT_FALSE), any(0)}));
+  t.add(FUNCTION(dat_ep_post_recv, {t.self(kEp, w.bind_ep)
+                                        .also("unconfigured", w.bare_ep, state(DAT_INVALID_STATE_EP_UNCONFIGURED))
+                                        .also("with an SRQ", w.srq_ep, status(DAT_INVALID_STATE)),
+                                    count(), segments(), any(3), flags()}));
+  t.add(FUNCTION(dat_ep_post_rdma_read, {poster(t), count(), segments(), any(4), remote_buffer(), flags()}));
+  t.add(FUNCTION(dat_ep_post_rdma_write, {poster(t), count(), segments(), any(5), remote_buffer(), flags()}));
+  // No window is bound, so its sink can only be wrong; the good case is the tests' of windows.
+  const DAT_RETURN no_window = status(DAT_PROTECTION_VIOLATION);
+  t.add(FUNCTION_GIVING(no_window, dat_ep_post_rdma_read_to_rmr,
+                        {t.self(kEp, w.bind_ep), needed(&sink).also("unknown", &unknown_sink, no_window), any(6),
+                         needed(&there), flags()}));
+}
+
+}  // namespace arguments

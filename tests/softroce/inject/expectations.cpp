@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a consumer sees of each failure. Rows for the function in which the call failed come before those for any; of
+// the rows that are left, one must be right.
+#include <cerrno>
+#include <cstring>
+
+#include "tests/softroce/inject/run.hpp"
+
+namespace dapple::inject {
+namespace {
+
+#define MEMORY "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY"
+#define DEVICE "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE"
+#define THREAD "a thread"
+#define BROKEN_CQ "dat_evd_wait: DAT_INTERNAL_ERROR"
+#define BROKEN_CQ_DEQUEUED "dat_evd_dequeue: DAT_INTERNAL_ERROR"
+
+constexpr int kAny = 0;
+
+struct Row {
+  const char* call;
+  int error;          // kAny: all that have no row of their own
+  const char* where;  // null: any function
+  const char* outcome;
+};
+
+constexpr Row kRows[] = {
+    // What there is not enough of.
+    {"malloc", ENOMEM, nullptr, MEMORY},
+    {"realloc", ENOMEM, nullptr, MEMORY},
+    // No EP or CR can be made for a request: it is dropped, which its sender sees.
+    {"malloc", ENOMEM, THREAD, "event NON_PEER_REJECTED"},
+    // A provider that could not make its tables registers nothing, and dat_provider_init cannot say why.
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, MEMORY},
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED"},
+    {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "success"},  // the C++ runtime's reserve for exceptions
+    // dat.conf, which is read again at the next call.
+    {"open", EMFILE, "dat_registry_list_providers", MEMORY},
+    {"eventfd", EMFILE, nullptr, DEVICE},
+    {"eventfd", ENOMEM, nullptr, MEMORY},
+    {"epoll_create1", EMFILE, nullptr, DEVICE},
+    {"epoll_create1", ENOMEM, nullptr, MEMORY},
+    {"epoll_ctl", ENOMEM, nullptr, MEMORY},
+    {"epoll_ctl", ENOSPC, nullptr, DEVICE},
+    {"getifaddrs", ENOMEM, nullptr, MEMORY},
+    {"getifaddrs", EMFILE, nullptr, DEVICE},
+    {"pthread_create", EAGAIN, "dat_ia_open", "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_TEP"},
+    {"pthread_create", EAGAIN, nullptr, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_ERROR_HANDLER"},
+    {"open", EMFILE, nullptr, DEVICE},
+    // Looking for ports.
+    {"open", EMFILE, "dat_ia_open", MEMORY},
+    {"open", EMFILE, "dat_registry_providers_related", MEMORY},
+    // What a file would say about the device's coherence is not known then, which is no error.
+    {"open", EMFILE, "dat_ia_open", "success"},
+    {"fcntl", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+
+    // A signal ends what waits, in the consumer's threads, and nothing else.
+    {"ppoll", EINTR, nullptr, "DAT_INTERRUPTED_CALL"},
+    {"ppoll", ENOMEM, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ppoll", kAny, THREAD, "success"},
+    {"poll", EINTR, THREAD, "success"},
+    {"epoll_wait", EINTR, nullptr, "success"},
+    {"read", EINTR, nullptr, "success"},
+    {"open", EINTR, nullptr, "success"},
+
+    // Objects that the device makes, and does not let go of.
+    {"ibv_query_device", ENOMEM, nullptr, MEMORY},
+    {"ibv_query_device", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_query_port", ENOMEM, nullptr, MEMORY},
+    {"ibv_query_port", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_alloc_pd", ENOMEM, nullptr, MEMORY},
+    {"ibv_dealloc_pd", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_dealloc_pd", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_reg_mr", ENOMEM, nullptr, MEMORY},
+    {"ibv_reg_mr_iova", ENOMEM, nullptr, MEMORY},
+    {"ibv_reg_mr_iova2", ENOMEM, nullptr, MEMORY},
+    // Of memory for reading only, registration is tried again without the right to bind windows.
+    {"ibv_reg_mr", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
+    {"ibv_reg_mr_iova", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
+    {"ibv_reg_mr_iova2", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
+    {"ibv_reg_mr", EFAULT, nullptr, "success"},
+    {"ibv_reg_mr_iova", EFAULT, nullptr, "success"},
+    {"ibv_reg_mr_iova2", EFAULT, nullptr, "success"},
+    {"ibv_dereg_mr", EBUSY, nullptr, "DAT_INVALID_STATE DAT_INVALID_STATE_LMR_IN_USE"},
+    {"ibv_dereg_mr", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_create_comp_channel", EMFILE, nullptr, DEVICE},
+    {"ibv_create_comp_channel", ENOMEM, nullptr, MEMORY},
+    {"ibv_create_cq", ENOMEM, nullptr, MEMORY},
+    {"ibv_create_cq", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+    {"ibv_resize_cq", ENOMEM, nullptr, MEMORY},
+    {"ibv_resize_cq", EOPNOTSUPP, nullptr, "DAT_MODEL_NOT_SUPPORTED"},
+    {"ibv_resize_cq", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+    {"ibv_destroy_cq", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_destroy_cq", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    // The IA's own, which nobody can free again: it is tried again at once.
+    {"ibv_destroy_cq", kAny, "dat_ia_close", "success"},
+    {"ibv_create_qp", ENOMEM, nullptr, MEMORY},
+    {"ibv_create_qp", EINVAL, nullptr, "success"},  // tried again without inline data
+    {"ibv_modify_qp", ENOMEM, nullptr, MEMORY},
+    {"ibv_modify_qp", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_destroy_qp", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_destroy_qp", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_create_srq", ENOMEM, nullptr, MEMORY},
+    {"ibv_modify_srq", ENOMEM, nullptr, MEMORY},
+    {"ibv_modify_srq", EOPNOTSUPP, nullptr, "DAT_MODEL_NOT_SUPPORTED"},
+    {"ibv_destroy_srq", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_destroy_srq", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+    {"ibv_alloc_mw", ENOMEM, nullptr, MEMORY},
+    {"ibv_alloc_mw", ENOMEM, "dat_ep_reset", "success"},  // asked for again when it is needed
+    {"ibv_dealloc_mw", EBUSY, nullptr, "DAT_INVALID_STATE"},
+    {"ibv_dealloc_mw", EIO, nullptr, "DAT_INTERNAL_ERROR"},
+
+    // Posts. DAT has no subtype for a full queue.
+    {"ibv_post_send", ENOMEM, nullptr, "DAT_INSUFFICIENT_RESOURCES"},
+    {"ibv_post_send", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+    {"ibv_post_recv", ENOMEM, nullptr, "DAT_INSUFFICIENT_RESOURCES"},
+    {"ibv_post_recv", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+    {"ibv_post_srq_recv", ENOMEM, nullptr, "DAT_INSUFFICIENT_RESOURCES"},
+    {"ibv_post_srq_recv", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+    {"ibv_bind_mw", ENOMEM, nullptr, "DAT_INSUFFICIENT_RESOURCES"},
+    {"ibv_bind_mw", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
+
+    // A CQ that cannot be polled or armed is broken for good, and its EVD says so to who waits next, or never if it
+    // goes.
+    {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ},
+    {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ_DEQUEUED},
+    {"ibv_poll_cq", EIO, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
+    {"ibv_poll_cq", EIO, "dat_evd_wait", "success"},
+    {"ibv_poll_cq", EIO, "dat_ep_disconnect", "success"},
+    {"ibv_poll_cq", EIO, "dat_ep_free", "success"},
+    {"ibv_poll_cq", EIO, "dat_ep_reset", "success"},
+    {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ},
+    {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ_DEQUEUED},
+    {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
+    {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "success"},
+    // The channel stays readable, so the notification is taken at the next look.
+    {"ibv_get_cq_event", EIO, nullptr, "success"},
+    // A device whose events cannot be read is gone; short of memory, they are read at the next look.
+    {"ibv_get_async_event", EIO, THREAD, "event IA_CATASTROPHIC"},
+    {"ibv_get_async_event", EIO, THREAD, "success"},  // the IA was closed before anyone looked
+    {"ibv_get_async_event", ENOMEM, THREAD, "success"},
+
+    // Connections.
+    {"rdma_create_event_channel", EMFILE, nullptr, DEVICE},
+    {"rdma_create_event_channel", ENODEV, nullptr, "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
+    {"rdma_get_cm_event", ENOMEM, THREAD, "success"},  // the channel stays readable
+    {"rdma_create_id", ENOMEM, nullptr, MEMORY},
+    {"rdma_bind_addr", ENOMEM, nullptr, MEMORY},
+    {"rdma_bind_addr", ENODEV, nullptr, "DAT_CONN_QUAL_UNAVAILABLE"},
+    {"rdma_bind_addr", ENODEV, "dat_ia_open", "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
+    {"rdma_bind_addr", ENODEV, "dat_registry_providers_related", "success"},  // of no device: not related
+    {"rdma_bind_addr", EADDRINUSE, nullptr, "DAT_CONN_QUAL_IN_USE"},
+    {"rdma_bind_addr", EADDRINUSE, "dat_csp_create", "DAT_PORT_IN_USE"},
+    {"rdma_bind_addr", EADDRINUSE, "dat_ia_open", "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
+    {"rdma_bind_addr", EADDRINUSE, "dat_registry_providers_related", "success"},
+    {"rdma_listen", ENOMEM, nullptr, MEMORY},
+    {"rdma_listen", EADDRINUSE, nullptr, "DAT_CONN_QUAL_IN_USE"},
+    {"rdma_listen", EADDRINUSE, "dat_csp_create", "DAT_PORT_IN_USE"},
+    {"rdma_resolve_addr", ENOMEM, nullptr, MEMORY},
+    {"rdma_resolve_addr", ENETUNREACH, nullptr, "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNREACHABLE"},
+    {"rdma_resolve_route", ENOMEM, THREAD, "event UNREACHABLE"},
+    {"rdma_connect", ENOMEM, THREAD, "event UNREACHABLE"},
+    {"rdma_establish", ENOMEM, THREAD, "event UNREACHABLE"},
+    {"rdma_init_qp_attr", ENOMEM, THREAD, "event UNREACHABLE"},
+    {"rdma_init_qp_attr", ENOMEM, "dat_cr_accept", "event ACCEPT_COMPLETION_ERROR"},
+    {"ibv_modify_qp", kAny, "dat_cr_accept", "event ACCEPT_COMPLETION_ERROR"},
+    {"ibv_modify_qp", kAny, THREAD, "event UNREACHABLE"},
+    {"rdma_accept", ENOMEM, "dat_cr_accept", "event ACCEPT_COMPLETION_ERROR"},
+    {"rdma_reject", ENOMEM, nullptr, MEMORY},
+    // The end of a connection: the queue pair is put into the error state at the second try, and the id goes if nothing
+    // else tells the peer.
+    {"ibv_modify_qp", kAny, THREAD, "success"},
+    {"ibv_modify_qp", kAny, "dat_ep_disconnect", "success"},
+    {"ibv_modify_qp", kAny, "dat_ep_free", "success"},
+    {"ibv_modify_qp", kAny, "dat_ep_post_recv", "success"},
+    {"rdma_disconnect", ENOMEM, nullptr, "success"},
+    // The traffic class is a wish.
+    {"rdma_set_option", ENOMEM, nullptr, "success"},
+    {"rdma_notify", ENOMEM, THREAD, "success"},
+};
+
+bool concerns(const Row& row, const char* call, int error, const char* where) {
+  if (std::strcmp(row.call, call) != 0 || (row.error != kAny && row.error != error)) return false;
+  return where ? row.where && std::strcmp(row.where, where) == 0 : !row.where;
+}
+
+}  // namespace
+
+std::string expected_outcomes(const char* call, int error, const std::string& where) {
+  std::string outcomes;
+  for (const char* of : {where.c_str(), static_cast<const char*>(nullptr)}) {
+    for (const Row& row : kRows) {
+      if (concerns(row, call, error, of)) outcomes += std::string(outcomes.empty() ? "" : " | ") + row.outcome;
+    }
+    if (!outcomes.empty()) break;
+  }
+  return outcomes;
+}
+
+bool is_expected(const char* call, int error, const std::string& where, const std::string& outcome) {
+  const std::string all = " | " + expected_outcomes(call, error, where) + " | ";
+  return all.find(" | " + outcome + " | ") != std::string::npos;
+}
+
+}  // namespace dapple::inject

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # the callers set build and peer
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# One end of a run of peers: a registry and a provider, each ours or the original, and a program that finds them. The callers
+# set $build (ours, in lib and bin) and $peer (like a root folder, the original).
+
+work=$(mktemp -d)
+
+# A program that takes longer has failed.
+time_limit_s=300
+
+folder_of() { if [ "$1" = n ]; then echo "$build/lib"; else echo "$peer/usr/lib/x86_64-linux-gnu"; fi; }
+
+# prepare_side SIDE: a folder with that libdat2 alone, and a dat.conf that names that provider.
+prepare_side() {
+  local side=$work/$1 registry provider
+  [ ! -d "$side" ] || return 0
+  registry=$(folder_of "${1:0:1}")/libdat2.so.2
+  provider=$(folder_of "${1:1:1}")/libdaplofa.so.2
+  if ! [[ -e $registry && -e $provider ]]; then
+    echo "peers: $registry or $provider is missing"
+    exit 1
+  fi
+  mkdir "$side"
+  ln -s "$registry" "$side/"
+  printf 'ofa-v2-rxe u2.0 nonthreadsafe default %s dapl.2.0 "d0 0" ""\n' "$provider" >"$side/dat.conf"
+}
+
+# become SIDE PROGRAM ARGUMENTS...: the caller is a subshell and ends with it. A new provider may need other libraries of ours.
+become() {
+  local side=$work/$1
+  prepare_side "$1"
+  shift
+  export DAT_OVERRIDE=$side/dat.conf LD_LIBRARY_PATH=$side:$build/lib
+  exec timeout "$time_limit_s" "$@" 2>&1
+}

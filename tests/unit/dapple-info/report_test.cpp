@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What dapple-info prints, apart from where it comes from.
+#include <sys/resource.h>
+
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "tools/dapple-info/dat.hpp"
+#include "tools/dapple-info/devices.hpp"
+#include "tools/dapple-info/memlock.hpp"
+#include "tools/dapple-info/table.hpp"
+
+using namespace dapple::info;
+
+namespace {
+
+bool holds(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+void json__nested_and_escaped() {
+  Json json;
+  json.begin_object().text("a\"b", "back\\slash, \"quotes\", \n \x01 \x7f").begin_array("list");
+  json.begin_object().number("n", UINT64_MAX).null("nothing").end_object();
+  json.begin_object().boolean("yes", true).boolean("no", false).end_object().end_array();
+  json.begin_array("empty").end_array().end_object();
+  CHECK(json.document() ==
+        "{\n  \"a\\\"b\": \"back\\\\slash, \\\"quotes\\\", \\u000a \\u0001 \\u007f\",\n  \"list\": [\n    {\n"
+        "      \"n\": 18446744073709551615,\n      \"nothing\": null\n    },\n    {\n      \"yes\": true,\n"
+        "      \"no\": false\n    }\n  ],\n  \"empty\": []\n}\n");
+}
+
+std::string quoted(const char* text) {
+  Json json;
+  json.begin_object().text("t", text).end_object();
+  const std::string document = json.document();
+  return document.substr(9, document.size() - 12);
+}
+
+// What is no UTF-8 must not get into a document that is.
+void json__text_that_is_no_utf_8() {
+  CHECK(quoted("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80") == "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
+  for (const char* wrong : {"\x80", "\xc3", "\xc0\xaf", "\xe2\x82", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xff",
+                            "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80"}) {
+    const std::string shown = quoted(wrong);
+    CHECK(holds(shown, "\\ufffd"));
+    for (const char c : shown) CHECK(static_cast<unsigned char>(c) < 0x80);
+  }
+  CHECK(quoted("a\xff"
+               "b") == "\"a\\ufffdb\"");
+}
+
+void table__columns_are_as_wide_as_their_widest_word() {
+  CHECK(format_table({{"A", "LONG"}, {"wide", ""}, {"", "x"}}) == "A     LONG\nwide  -\n-     x\n");
+  CHECK(format_table({}).empty());
+  CHECK(format_table({{"A", "B", "C"}, {"1"}}) == "A  B  C\n1\n");
+}
+
+Device device(const char* name) {
+  Device made;
+  made.kernel.name = name;
+  made.kernel.driver = "mlx5";
+  made.kernel.protocol = "ib";
+  made.kernel.ports = {{1, "ACTIVE", "LinkUp", ""}, {2, "DOWN", "Disabled", "ib0"}};
+  return made;
+}
+
+void devices__two_ports_and_one_that_does_not_open() {
+  std::vector<Device> devices = {device("mlx5_0"), device("mlx5_1")};
+  dappledv_device_attr attr{};
+  attr.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+  attr.certainty = DAPPLEDV_CERTAINTY_FIRMWARE;
+  attr.reason = DAPPLEDV_REASON_FIRMWARE;
+  attr.explanation = "because";
+  attr.clean_instruction = "wash";
+  attr.clean_invalidate_instruction = "wash out";
+  attr.window_type_1 = DAPPLEDV_ANSWER_NO;
+  attr.on_demand_paging = DAPPLEDV_ANSWER_YES;
+  attr.odp_general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  devices[0].attr = attr;
+  devices[1].problem = "cannot be opened: so";
+  const std::string text = devices_for_people(devices);
+  CHECK(holds(text, "mlx5_0  mlx5    ib        1     ACTIVE  -       non-coherent (CPU caches)  firmware  because\n"));
+  CHECK(holds(text, "mlx5_0  mlx5    ib        2     DOWN    ib0     non-coherent (CPU caches)  firmware  as above\n"));
+  CHECK(holds(text,
+              "mlx5_1  mlx5    ib        1     ACTIVE  -       unknown                    -         cannot be "
+              "opened: so\n"));
+  CHECK(holds(text, "ATTRIBUTE                 mlx5_0\n"));
+  CHECK(holds(text, "on-demand paging          yes, implicit too\n"));
+  CHECK(holds(text, "memory windows            no\n"));
+  Json json;
+  json.begin_object();
+  devices_as_json(devices, json);
+  json.end_object();
+  CHECK(holds(json.document(), "\"attributes\": null,\n      \"problem\": \"cannot be opened: so\""));
+  CHECK(holds(json.document(), "\"reason\": \"because\""));
+}
+
+void devices__none_says_how_to_get_one() {
+  const std::string text = how_to_get_a_device("wlan7");
+  CHECK(holds(text, "rdma link add rxe0 type rxe netdev wlan7"));
+  CHECK(holds(text, "rdma link add siw0 type siw netdev wlan7"));
+  CHECK(holds(text, "scripts/softroce"));
+  CHECK(!some_netdev().empty());
+}
+
+void memlock__says_what_limits_and_how_to_raise_it() {
+  const std::string limited = memlock_for_people({65536, RLIM_INFINITY, false, false});
+  CHECK(holds(limited, "64 KiB; could be raised to: no limit"));
+  CHECK(holds(limited, "ulimit -l"));
+  CHECK(!holds(memlock_for_people({RLIM_INFINITY, RLIM_INFINITY, true, false}), "ulimit"));
+  CHECK(holds(memlock_for_people({65536, 65536, false, true}), "CAP_IPC_LOCK"));
+  CHECK(has_ipc_lock("CapEff:\t000001ffffffffff"));
+  CHECK(has_ipc_lock("CapEff:\t0000000000004000"));
+  CHECK(!has_ipc_lock("CapEff:\t0000000000003fff"));
+  CHECK(!has_ipc_lock("CapEff"));
+}
+
+void dat__no_entry_says_how_one_is_made() {
+  CHECK(holds(dat_for_people({"libdat2.so.2", "", "", {}}), "No dat.conf was found"));
+  CHECK(holds(dat_for_people({"libdat2.so.2", "", "", {}}), "libdaplofa.so.2"));
+  DatReport report{"libdat2.so.2", "gone", "/etc/dat.conf", {}};
+  report.entries.push_back({"x", 2, 0, true, "automatic", "lib.so", "d0 0", true, ""});
+  CHECK(holds(dat_for_people(report), "The registry cannot be used: gone"));
+  CHECK(holds(dat_for_people(report), "x     2.0  safe     automatic  lib.so   d0 0        yes\n"));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(json__nested_and_escaped),
+      TEST(json__text_that_is_no_utf_8),
+      TEST(table__columns_are_as_wide_as_their_widest_word),
+      TEST(devices__two_ports_and_one_that_does_not_open),
+      TEST(devices__none_says_how_to_get_one),
+      TEST(memlock__says_what_limits_and_how_to_raise_it),
+      TEST(dat__no_entry_says_how_one_is_made),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tests/unit/provider/machine_file.hpp"
+
+#include <endian.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "provider/override.hpp"
+
+namespace machine_file {
+namespace {
+
+namespace fs = std::filesystem;
+using dapple::coherence::CpuDescription;
+using dapple::provider::Architecture;
+
+struct Cpu {
+  Architecture architecture;
+  CpuDescription description;
+};
+
+const std::map<std::string, Cpu>& cpus() {
+  static const std::map<std::string, Cpu> all = [] {
+    std::map<std::string, Cpu> made;
+    const auto add = [&made](const char* name, Architecture architecture, const char* clean, const char* invalidate,
+                             uint32_t line, uint32_t granule) {
+      CpuDescription cpu{};
+      cpu.architecture = name;
+      cpu.can_clean = cpu.can_clean_invalidate = std::string(clean) != "none";
+      cpu.clean_instruction = clean;
+      cpu.clean_invalidate_instruction = invalidate;
+      cpu.completion_instruction = "wait";
+      cpu.line_size_bytes = line;
+      cpu.writeback_granule_bytes = granule;
+      made.emplace(name, Cpu{architecture, cpu});
+    };
+    add("x86-64", Architecture::kX86, "clwb", "clflushopt", 64, 64);
+    add("arm64", Architecture::kArm64, "dc cvac", "dc civac", 64, 128);
+    add("riscv64", Architecture::kRiscv64, "cbo.clean", "cbo.flush", 64, 64);
+    add("riscv64-without-zicbom", Architecture::kRiscv64, "none", "none", 64, 128);
+    add("ppc64le", Architecture::kPpc64le, "dcbst", "dcbf", 128, 128);
+    return made;
+  }();
+  return all;
+}
+
+void write(const fs::path& path, const std::string& content) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string rest_of(std::istringstream& line) {
+  std::string rest;
+  std::getline(line >> std::ws, rest);
+  return rest;
+}
+
+void write_cells(const fs::path& path, std::istringstream& line) {
+  std::string content;
+  for (uint32_t number = 0; line >> number;) {
+    const uint32_t cell = htobe32(number);
+    content.append(reinterpret_cast<const char*>(&cell), sizeof cell);
+  }
+  write(path, content);
+}
+
+void write_strings(const fs::path& path, std::istringstream& line) {
+  std::string content;
+  for (std::string word; line >> word;) content += word + '\0';
+  write(path, content);
+}
+
+void write_bytes(const fs::path& path, std::istringstream& line) {
+  long offset = 0;
+  unsigned int byte = 0;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  line.unsetf(std::ios::basefield);
+  line >> offset >> std::hex;
+  file.seekp(offset);
+  while (line >> byte) file.put(static_cast<char>(byte));
+}
+
+bool read_capability(MachineFile& machine, std::istringstream& line) {
+  if (!machine.capabilities) machine.capabilities = ibv_device_attr_ex{};
+  ibv_device_attr_ex& attr = *machine.capabilities;
+  std::string what;
+  line >> what;
+  line.unsetf(std::ios::basefield);
+  if (what == "flags") {
+    line >> attr.device_cap_flags_ex;
+    attr.orig_attr.device_cap_flags = static_cast<uint32_t>(attr.device_cap_flags_ex);
+  } else if (what == "max_mw") {
+    line >> attr.orig_attr.max_mw;
+  } else if (what == "odp") {
+    auto& caps = attr.odp_caps.per_transport_caps;
+    line >> attr.odp_caps.general_caps >> caps.rc_odp_caps >> caps.uc_odp_caps >> caps.ud_odp_caps >> attr.xrc_odp_caps;
+  } else {
+    return false;
+  }
+  return !line.fail();
+}
+
+bool read_line(const std::string& text, const std::string& root, MachineFile& machine) {
+  std::istringstream line(text);
+  std::string keyword;
+  std::string name;
+  if (!(line >> keyword) || keyword[0] == '#') return true;
+  if (keyword == "capability") return read_capability(machine, line);
+  if (keyword == "expect") {
+    machine.expected += rest_of(line) + "\n";
+    return true;
+  }
+  if (!(line >> name)) return false;
+  const fs::path path = root + "/" + name;
+  if (keyword == "architecture") {
+    machine.architecture = name;
+    return cpus().count(name) != 0;
+  }
+  if (keyword == "device") {
+    machine.device = name;
+  } else if (keyword == "environment") {
+    machine.environment = name;
+  } else if (keyword == "parameter") {
+    machine.parameter = name;
+  } else if (keyword == "driver" && name == "software") {
+    machine.software_driver = true;
+  } else if (keyword == "registration" && (name == "accepted" || name == "refused")) {
+    using dapple::provider::Registration;
+    machine.registration = name == "accepted" ? Registration::kAccepted : Registration::kRefused;
+  } else if (keyword == "folder") {
+    fs::create_directories(path);
+  } else if (keyword == "file") {
+    const std::string content = rest_of(line);
+    write(path, content.empty() ? "" : content + "\n");
+  } else if (keyword == "strings") {
+    write_strings(path, line);
+  } else if (keyword == "cells") {
+    write_cells(path, line);
+  } else if (keyword == "size") {
+    size_t size = 0;
+    line >> size;
+    write(path, std::string(size, '\0'));
+  } else if (keyword == "bytes") {
+    write_bytes(path, line);
+  } else if (keyword == "link") {
+    fs::create_directories(path.parent_path());
+    fs::create_symlink(rest_of(line), path);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+const char* answer(uint8_t value) {
+  return dappledv_answer_str(static_cast<dappledv_answer>(value));
+}
+
+}  // namespace
+
+bool read(const std::string& file, const std::string& root, MachineFile& machine) {
+  std::ifstream input(file);
+  if (!input) {
+    std::fprintf(stderr, "cannot read %s\n", file.c_str());
+    return false;
+  }
+  int number = 0;
+  for (std::string line; std::getline(input, line);) {
+    ++number;
+    if (read_line(line, root, machine)) continue;
+    std::fprintf(stderr, "%s:%d: %s\n", file.c_str(), number, line.c_str());
+    return false;
+  }
+  return true;
+}
+
+dappledv_device_attr describe(const MachineFile& machine, const std::string& root) {
+  using dapple::provider::Path;
+  const Cpu& cpu = cpus().at(machine.architecture);
+  dapple::provider::Facts overrides;
+  overrides.environment = dapple::provider::find_override(machine.environment, "mlx5_0").coherence;
+  if (machine.parameter) overrides.parameter = dapple::provider::parse_coherence_word(*machine.parameter);
+  dapple::provider::DeviceAnswers answers;
+  answers.software_driver = machine.software_driver;
+  answers.registration = machine.registration;
+  if (machine.capabilities) answers.capabilities = &*machine.capabilities;
+  dappledv_device_attr attr;
+  dapple::provider::describe({cpu.description, cpu.architecture, Path(root), nullptr},
+                             Path(root + "/" + machine.device), overrides, answers, attr);
+  return attr;
+}
+
+std::string to_text(const dappledv_device_attr& attr) {
+  std::ostringstream out;
+  out << "coherence " << dappledv_coherence_str(attr.coherence) << '\n'
+      << "reason " << dappledv_reason_str(attr.reason) << '\n'
+      << "certainty " << dappledv_certainty_str(attr.certainty) << '\n'
+      << "explanation " << attr.explanation << '\n'
+      << "line_size " << attr.line_size << '\n'
+      << "writeback_granule " << attr.writeback_granule << '\n'
+      << "sync_for_device_required " << int{attr.sync_for_device_required} << '\n'
+      << "sync_for_cpu_required " << int{attr.sync_for_cpu_required} << '\n'
+      << "sync_supported " << int{attr.sync_supported} << '\n'
+      << "sync_complete " << int{attr.sync_complete} << '\n'
+      << "clean_instruction " << attr.clean_instruction << '\n'
+      << "clean_invalidate_instruction " << attr.clean_invalidate_instruction << '\n'
+      << "caches_persistent " << answer(attr.caches_persistent) << '\n'
+      << "pci_relaxed_ordering " << answer(attr.pci_relaxed_ordering) << '\n'
+      << "pci_no_snoop " << answer(attr.pci_no_snoop) << '\n'
+      << "atomic_write " << answer(attr.atomic_write) << '\n'
+      << "flush_visibility " << answer(attr.flush_visibility) << '\n'
+      << "flush_persistence " << answer(attr.flush_persistence) << '\n'
+      << "on_demand_paging " << answer(attr.on_demand_paging) << '\n'
+      << "window_type_1 " << answer(attr.window_type_1) << '\n'
+      << "window_type_2a " << answer(attr.window_type_2a) << '\n'
+      << "window_type_2b " << answer(attr.window_type_2b) << '\n'
+      << "max_windows " << attr.max_windows << '\n'
+      << std::hex << "odp_general_caps 0x" << attr.odp_general_caps << '\n'
+      << "odp_rc_caps 0x" << attr.odp_rc_caps << '\n'
+      << "odp_uc_caps 0x" << attr.odp_uc_caps << '\n'
+      << "odp_ud_caps 0x" << attr.odp_ud_caps << '\n'
+      << "odp_xrc_caps 0x" << attr.odp_xrc_caps << '\n';
+  return out.str();
+}
+
+}  // namespace machine_file

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A machine as a text file, for tests: what its sysfs and devicetree hold, and what must come of it. A line is a
+// keyword and its arguments; # begins a comment. Paths have no blanks.
+//
+//   architecture NAME           x86-64, arm64, riscv64, riscv64-without-zicbom, ppc64le
+//   device PATH                 the folder below class/infiniband
+//   folder PATH
+//   file PATH [TEXT]            TEXT and a newline; empty without TEXT
+//   strings PATH WORD...        each ended by a zero byte, as in a devicetree
+//   cells PATH NUMBER...        32 bits each, big-endian
+//   size PATH BYTES             of zero
+//   bytes PATH OFFSET HEX...
+//   link PATH TARGET
+//   driver software             the kernel names a driver of software devices
+//   registration accepted|refused
+//   capability flags|max_mw|odp NUMBER...
+//   environment VALUE, parameter WORD
+//   expect FIELD VALUE          a line of the attributes as text
+#ifndef DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
+#define DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
+
+#include <optional>
+#include <string>
+
+#include "provider/query.hpp"
+
+namespace machine_file {
+
+struct MachineFile {
+  std::string architecture;
+  std::string device;
+  std::string environment;
+  std::optional<std::string> parameter;
+  bool software_driver = false;
+  dapple::provider::Registration registration = dapple::provider::Registration::kNotAsked;
+  std::optional<ibv_device_attr_ex> capabilities;
+  std::string expected;  // "field value\n"...
+};
+
+// Makes the machine's tree below root. False, and a line on standard error, if the file makes no sense.
+bool read(const std::string& file, const std::string& root, MachineFile& machine);
+
+// The attributes of its device, as the provider tells them.
+dappledv_device_attr describe(const MachineFile& machine, const std::string& root);
+
+// Every field of the attributes but reserved ones, as "field value\n".
+std::string to_text(const dappledv_device_attr& attr);
+
+}  // namespace machine_file
+
+#endif  // DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace dapple::info {
+
+// What a child process did.
+struct ChildResult {
+  std::string out;      // what it wrote to the descriptor that it was given
+  std::string err;      // what it wrote to standard error
+  std::string failure;  // in words, where it crashed or did not end in time; else empty
+};
+
+// Runs body in a child process, so that a foreign library that crashes, hangs or exits takes nothing with it. body gets
+// a descriptor to write its answer to. What the child writes is cut at 64 KiB.
+ChildResult run_in_child(const std::function<void(int out)>& body, int timeout_ms);
+
+}  // namespace dapple::info

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-info/dat.hpp"
+
+#include <dat2/dat_registry.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <sstream>
+
+#include "tools/dapple-info/child.hpp"
+#include "tools/dapple-info/table.hpp"
+#include "udapl/registry/automatic_entries.hpp"
+#include "udapl/registry/conf_file.hpp"
+
+namespace dapple::info {
+namespace {
+
+constexpr int kListTimeout_ms = 10'000;
+constexpr int kOpenTimeout_ms = 20'000;
+constexpr DAT_COUNT kMaxEntries = 256;
+constexpr DAT_COUNT kQlen = 8;
+
+void write_all(int out, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t put = write(out, text.data() + at, text.size() - at);
+    if (put <= 0) return;
+    at += static_cast<size_t>(put);
+  }
+}
+
+// The text's last line that is not blank.
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+// The registry's functions, in the child that loaded it.
+struct Registry {
+  decltype(&dat_registry_list_providers) list = nullptr;
+  decltype(&dat_ia_openv) open = nullptr;
+  decltype(&dat_ia_close) close = nullptr;
+  decltype(&dat_strerror) strerror = nullptr;
+
+  // A message, or empty.
+  std::string load(const std::string& name) {
+    void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (!library) return dlerror();
+    list = reinterpret_cast<decltype(list)>(dlsym(library, "dat_registry_list_providers"));
+    open = reinterpret_cast<decltype(open)>(dlsym(library, "dat_ia_openv"));
+    close = reinterpret_cast<decltype(close)>(dlsym(library, "dat_ia_close"));
+    strerror = reinterpret_cast<decltype(strerror)>(dlsym(library, "dat_strerror"));
+    return list && open && close && strerror ? "" : name + " is no registry of DAT 2.0";
+  }
+
+  std::string describe(DAT_RETURN status) const {
+    const char* major = nullptr;
+    const char* minor = nullptr;
+    if (strerror(status, &major, &minor) != DAT_SUCCESS || !major) return fmt::format("error {:#x}", status);
+    return minor && *minor ? fmt::format("{}, {}", major, minor) : major;
+  }
+
+  std::vector<DAT_PROVIDER_INFO> providers(std::string& problem) const {
+    std::vector<DAT_PROVIDER_INFO> infos(kMaxEntries);
+    std::vector<DAT_PROVIDER_INFO*> pointers;
+    for (DAT_PROVIDER_INFO& info : infos) pointers.push_back(&info);
+    DAT_COUNT count = 0;
+    const DAT_RETURN status = list(kMaxEntries, &count, pointers.data());
+    if (status != DAT_SUCCESS) problem = describe(status);
+    infos.resize(status == DAT_SUCCESS ? static_cast<size_t>(count) : 0);
+    return infos;
+  }
+};
+
+// The answers of children are lines: "problem TEXT", "entry MAJOR MINOR SAFETY NAME", "file PATH", "open".
+void list_in_child(const std::string& name, int out) {
+  Registry registry;
+  std::string problem = registry.load(name);
+  if (problem.empty()) {
+    for (const DAT_PROVIDER_INFO& info : registry.providers(problem)) {
+      write_all(out, fmt::format("entry {} {} {} {}\n", info.dapl_version_major, info.dapl_version_minor,
+                                 info.is_thread_safe != DAT_FALSE ? 1 : 0, info.ia_name));
+    }
+  }
+  if (!problem.empty()) write_all(out, "problem " + problem + "\n");
+}
+
+// Where the loader found a library of that name; empty if it finds none.
+std::string file_of(const std::string& library) {
+  void* handle = dlopen(library.c_str(), RTLD_LAZY);
+  const link_map* map = nullptr;
+  if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map) return {};
+  char real[PATH_MAX];
+  return realpath(map->l_name, real) ? real : map->l_name;
+}
+
+void open_in_child(const std::string& registry_name, const DatEntry& entry, int out) {
+  Registry registry;
+  const std::string problem = registry.load(registry_name);
+  if (!problem.empty()) return write_all(out, "problem " + problem + "\n");
+  // What the registry says about other lines is said; the last line shall be about this entry.
+  std::string ignored;
+  (void)registry.providers(ignored);
+  if (!entry.library.empty()) write_all(out, "file " + file_of(entry.library) + "\n");
+  write_all(STDERR_FILENO, "\n");
+  DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
+  DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+  std::array<char, DAT_NAME_MAX_LENGTH> name{};
+  entry.name.copy(name.data(), name.size() - 1);
+  const DAT_RETURN status = registry.open(name.data(), kQlen, &async, &ia, entry.major, entry.minor,
+                                          entry.thread_safe ? DAT_TRUE : DAT_FALSE);
+  if (status != DAT_SUCCESS) return write_all(out, "problem " + registry.describe(status) + "\n");
+  write_all(out, "open\n");
+  (void)registry.close(ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+void try_entry(const std::string& registry, DatEntry& entry) {
+  const ChildResult result = run_in_child([&](int out) { open_in_child(registry, entry, out); }, kOpenTimeout_ms);
+  std::istringstream answer(result.out);
+  for (std::string line; std::getline(answer, line);) {
+    if (line == "open") entry.opens = true;
+    if (line.starts_with("problem ")) entry.why = line.substr(8);
+    if (line.starts_with("file ") && line.size() > 5) entry.library = line.substr(5);
+  }
+  if (!result.failure.empty()) {
+    entry.why = result.failure;
+    entry.opens = false;
+  }
+  // The reason is in what the provider or the registry said; the code is what programs see of it.
+  const std::string said = last_line(result.err);
+  if (!entry.opens && !said.empty()) entry.why = said + (entry.why.empty() ? "" : " (" + entry.why + ")");
+  if (entry.opens) entry.why.clear();
+}
+
+bool is_entry_of(const DatEntry& entry, const dat::ConfEntry& line) {
+  return line.ia_name == entry.name && line.api.major == entry.major && line.api.minor == entry.minor &&
+         line.is_thread_safe == entry.thread_safe;
+}
+
+DatEntry entry_of(const dat::ConfEntry& line, const std::string& path) {
+  DatEntry entry;
+  entry.name = line.ia_name;
+  entry.major = line.api.major;
+  entry.minor = line.api.minor;
+  entry.thread_safe = line.is_thread_safe;
+  entry.from = fmt::format("{}:{}", path, line.line);
+  entry.library = line.library;
+  entry.params = line.ia_params;
+  return entry;
+}
+
+std::vector<DatEntry> listed_by(const std::string& registry, std::string& problem) {
+  std::vector<DatEntry> entries;
+  const ChildResult result = run_in_child([&](int out) { list_in_child(registry, out); }, kListTimeout_ms);
+  problem = result.failure;
+  std::istringstream answer(result.out);
+  for (std::string line; std::getline(answer, line);) {
+    std::istringstream words(line);
+    std::string keyword;
+    DatEntry entry;
+    words >> keyword;
+    if (keyword == "problem") {
+      problem = line.substr(8);
+    } else if (words >> entry.major >> entry.minor >> entry.thread_safe && std::getline(words >> std::ws, entry.name)) {
+      entry.from = "automatic";
+      entries.push_back(entry);
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+DatReport read_dat(const std::string& registry) {
+  DatReport report;
+  report.registry = registry;
+  const dat::Configuration configuration = dat::load_configuration(dat::default_search(), {1, 2});
+  report.conf_path = configuration.path;
+  std::vector<DatEntry> offered = listed_by(registry, report.problem);
+
+  // In the file's order, each line with what became of it; then what no line explains.
+  for (const dat::ConfEntry& line : configuration.entries) {
+    DatEntry entry = entry_of(line, configuration.path);
+    const auto found =
+        std::find_if(offered.begin(), offered.end(), [&](const DatEntry& e) { return is_entry_of(e, line); });
+    if (line.api.major != 2) {
+      entry.why = "of DAT 1: libdat.so.1 opens it";
+    } else if (!line.is_default) {
+      entry.why = "not offered: the line says nondefault";
+    } else if (!report.problem.empty()) {
+      entry.why = "not tried: there is no registry";
+    } else if (found == offered.end()) {
+      entry.why = "not offered again: an earlier line has the same name, version and thread safety";
+    } else {
+      try_entry(registry, entry);
+      offered.erase(found);
+    }
+    report.entries.push_back(std::move(entry));
+  }
+  const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), configuration.entries);
+  for (DatEntry& entry : offered) {
+    // The registry says the name only; what it would make up here, it has made up.
+    for (const dat::AutomaticEntry& candidate : made) {
+      if (!is_entry_of(entry, candidate.entry)) continue;
+      entry.library = candidate.entry.library;
+      entry.params = candidate.entry.ia_params;
+    }
+    try_entry(registry, entry);
+    report.entries.push_back(std::move(entry));
+  }
+  return report;
+}
+
+std::string dat_for_people(const DatReport& report) {
+  std::string text = report.conf_path.empty() ? "No dat.conf was found" : "dat.conf: " + report.conf_path;
+  text += "; registry: " + report.registry + "\n";
+  if (!report.problem.empty()) text += "The registry cannot be used: " + report.problem + "\n";
+  if (report.entries.empty()) {
+    return text +
+           "There is no provider of uDAPL: no line of a dat.conf, and no active RDMA port whose network device has "
+           "an address. A line like this makes one, for the network device "
+           "d0 of an RDMA device:\n"
+           "  my-ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"\n";
+  }
+  std::vector<std::vector<std::string>> rows{{"NAME", "API", "THREADS", "FROM", "LIBRARY", "PARAMETERS", "OPENS"}};
+  for (const DatEntry& entry : report.entries) {
+    rows.push_back({entry.name, fmt::format("{}.{}", entry.major, entry.minor), entry.thread_safe ? "safe" : "unsafe",
+                    entry.from, entry.library, entry.params, entry.opens ? "yes" : "no: " + entry.why});
+  }
+  return text + format_table(rows);
+}
+
+void dat_as_json(const DatReport& report, Json& json) {
+  json.begin_object("dat").text("registry", report.registry).text("conf", report.conf_path);
+  report.problem.empty() ? json.null("problem") : json.text("problem", report.problem);
+  json.begin_array("entries");
+  for (const DatEntry& entry : report.entries) {
+    json.begin_object().text("name", entry.name);
+    json.text("api", fmt::format("{}.{}", entry.major, entry.minor)).boolean("thread_safe", entry.thread_safe);
+    json.text("from", entry.from).text("library", entry.library).text("params", entry.params);
+    json.boolean("opens", entry.opens);
+    entry.why.empty() ? json.null("why") : json.text("why", entry.why);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace dapple::info

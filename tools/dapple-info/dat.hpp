@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The providers that programs for DAT 2.0 find on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/dapple-info/json.hpp"
+
+namespace dapple::info {
+
+struct DatEntry {
+  std::string name;
+  unsigned int major = 0;
+  unsigned int minor = 0;
+  bool thread_safe = false;
+  std::string from;     // "/etc/dat.conf:12" or "automatic"
+  std::string library;  // as the line names it; the file it was loaded from, if it was
+  std::string params;
+  bool opens = false;
+  std::string why;  // where it does not open, in a line
+};
+
+struct DatReport {
+  std::string registry;   // the library that was asked
+  std::string problem;    // why it could not be; entries of the file are there all the same
+  std::string conf_path;  // empty: no file
+  std::vector<DatEntry> entries;
+};
+
+// Asks the registry in a child process, and opens each entry in one of its own. Malformed lines of the file are said on
+// standard error.
+DatReport read_dat(const std::string& registry);
+
+std::string dat_for_people(const DatReport& report);
+void dat_as_json(const DatReport& report, Json& json);
+
+}  // namespace dapple::info

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The RDMA devices of this machine and what libdapple tells about them.
+#pragma once
+
+#include <infiniband/dappledv.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ibverbs-glue/rdma_devices.hpp"
+#include "tools/dapple-info/json.hpp"
+
+namespace dapple::info {
+
+struct Device {
+  verbs::RdmaDevice kernel;  // what the kernel tells
+  std::optional<dappledv_device_attr> attr;
+  std::string problem;  // why there is no attr
+};
+
+// Opens each device for a moment.
+std::vector<Device> read_devices();
+
+std::string devices_for_people(const std::vector<Device>& devices);
+void devices_as_json(const std::vector<Device>& devices, Json& json);
+
+// For a machine without a device: how to get one. netdev: a network device of this machine, or "eth0".
+std::string how_to_get_a_device(const std::string& netdev);
+// A network device that is up and no loopback, or "eth0".
+std::string some_netdev();
+
+}  // namespace dapple::info

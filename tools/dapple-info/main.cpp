@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dapple-info: what this machine's RDMA devices are, as far as memory is concerned, and why that is believed.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "tools/dapple-info/dat.hpp"
+#include "tools/dapple-info/devices.hpp"
+#include "tools/dapple-info/memlock.hpp"
+
+namespace {
+
+using namespace dapple::info;
+
+constexpr int kNothingFound = 1;
+constexpr int kBadUsage = 2;
+
+struct Options {
+  bool json = false;
+  bool dat = false;
+  std::string registry = "libdat2.so.2";
+};
+
+int report(const Options& options) {
+  const std::vector<Device> devices = read_devices();
+  const Memlock memlock = read_memlock();
+  DatReport dat;
+  if (options.dat) dat = read_dat(options.registry);
+  if (options.json) {
+    Json json;
+    json.begin_object();
+    devices_as_json(devices, json);
+    memlock_as_json(memlock, json);
+    if (options.dat) dat_as_json(dat, json);
+    json.end_object();
+    fmt::print("{}", json.document());
+  } else {
+    fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev()) : devices_for_people(devices));
+    fmt::print("\n{}", memlock_for_people(memlock));
+    if (options.dat) fmt::print("\n{}", dat_for_people(dat));
+  }
+  if (std::fflush(stdout) != 0) {
+    std::perror("dapple-info: cannot write");
+    return kBadUsage;
+  }
+  return devices.empty() ? kNothingFound : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Shows this machine's RDMA devices: whether they and the CPU see the same memory, and why that is "
+      "believed.",
+      "dapple-info");
+  app.add_flag("--json", options.json, "Print one JSON document");
+  app.add_flag("--dat", options.dat, "Also every provider of uDAPL: where it comes from, and whether it opens");
+  app.add_option("--registry", options.registry, "The registry that --dat asks")->capture_default_str();
+  app.set_version_flag("--version", DAPPLE_VERSION);
+  app.footer("It ends with 0, or with 1 where there is no RDMA device.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadUsage;
+  }
+  try {
+    return report(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "dapple-info: {}\n", error.what());
+    return kBadUsage;
+  }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <infiniband/dappledv.h>
+
+namespace dapple::dat {
+
+// Why no IA may be opened on a device with these attributes, in a line for people; null if nothing is in the way.
+//
+// A device that is known not to be coherent is refused unless somebody said that it is to be used: its queues, which
+// verbs keeps in the same memory, would go stale without a word, and no sync call reaches them. One about which
+// nothing is known is used, with maintenance.
+inline const char* obstacle_of(const dappledv_device_attr& attr) {
+  const bool known_non_coherent =
+      attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
+  if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {
+    return "it is not cache-coherent, and Linux verbs needs its queues to be; if they are, say coherence=cpu in "
+           "ia_params or DAPPLE_COHERENCE";
+  }
+  if (!attr.sync_supported)
+    return "it needs cache maintenance, and this CPU or kernel gives user space no instruction for it";
+  return nullptr;
+}
+
+}  // namespace dapple::dat

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <sys/socket.h>
+
+namespace dapple::dat {
+
+class Ia;
+
+// A line about a connection, or datagrams, that did not come about, where somebody wants to know. qualifier: what the
+// consumer named, or a port; status: the connection manager's, or an errno below 0.
+void log_failed_connect(const Ia& ia, const sockaddr* remote, unsigned long long qualifier, const char* what,
+                        int status);
+
+}  // namespace dapple::dat

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A cookie is written before its request is posted and read after its completion was polled. Posting and polling order
+// the two, by barriers inside of libibverbs and through the device, where ThreadSanitizer does not look: this tells it.
+// Nothing in other builds.
+#pragma once
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DAPPLE_UNDER_TSAN
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define DAPPLE_UNDER_TSAN
+#endif
+
+#ifdef DAPPLE_UNDER_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace dapple::dat {
+
+inline void given_to_device([[maybe_unused]] const void* cookie) {
+#ifdef DAPPLE_UNDER_TSAN
+  __tsan_release(const_cast<void*>(cookie));
+#endif
+}
+
+inline void taken_from_device([[maybe_unused]] const void* cookie) {
+#ifdef DAPPLE_UNDER_TSAN
+  __tsan_acquire(const_cast<void*>(cookie));
+#endif
+}
+
+}  // namespace dapple::dat

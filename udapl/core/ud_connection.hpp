@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What becomes of one connect or accept on a datagram endpoint: a peer's address handle and queue pair number, over
+// rdma_cm's UDP port space. It is no DAT handle; consumers know it as the context of an extension event, and free it by
+// dat_ib_ud_cm_free. Its address handle belongs to the endpoint and outlives it.
+//
+// All calls are made with the control mutex held.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/verbs.hpp"
+#include "udapl/core/arena.hpp"
+#include "udapl/core/clock.hpp"
+#include "udapl/core/error.hpp"
+#include "udapl/core/event.hpp"
+#include "udapl/core/object.hpp"
+#include "udapl/core/ud_message.hpp"
+
+namespace dapple::dat {
+
+class Ep;
+
+class UdConnection : public Object {
+ public:
+  static constexpr Kind kKind = Kind::kUdConnection;
+
+  // Asks the peer who serves at that address and port. data: at most UdMessage::kMaxRequestData bytes.
+  static Result<UdConnection*> connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
+                                       std::span<const uint8_t> data);
+  // For begin_answer(), which finds the way back to the peer that sent this request, then tells it our queue pair and
+  // reply, of at most UdMessage::kMaxReplyData bytes. What goes wrong then is an event. Throws std::bad_alloc with
+  // nothing changed.
+  static UdConnection* accept(Ep& ep, verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
+  void begin_answer();
+  static void free(UdConnection& connection);
+
+  Ep& ep() const { return ep_; }
+  bool passive() const { return passive_; }
+  bool pending() const { return pending_; }
+  int64_t deadline_ns() const { return deadline_ns_; }
+
+  // Once it is established. The address is the endpoint's.
+  ibv_ah* address_handle() const { return address_handle_; }
+  uint32_t qp_num() const { return qp_num_; }
+  const sockaddr* peer() const { return reinterpret_cast<const sockaddr*>(&peer_); }
+  // What came with the request, the reply or the rejection.
+  std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
+
+  void on_connection_event(const verbs::CmEvent& event);
+  void on_deadline();
+
+ private:
+  friend class Arena<UdConnection>;
+  UdConnection(Ep& ep, bool passive, const sockaddr* peer);
+
+  Result<> start();
+  bool resolve_address();
+  bool resolve_route();
+  bool ask();
+  bool answer();
+  void establish(verbs::Ah handle, uint32_t qp_num);
+  verbs::Ah make_address(ibv_ah_attr attr) const;
+  void fail(const char* what, int status);
+  void log_failure(const char* what, int status) const;
+  void end(EventKind kind);
+  void keep_private_data(std::span<const uint8_t> data);
+
+  Ep& ep_;
+  const bool passive_;
+  bool pending_ = true;
+  int arp_retries_left_;
+  int route_retries_left_;
+  int64_t deadline_ns_ = kNever;
+  verbs::CmId id_;       // finds the way, and asks
+  verbs::CmId request_;  // of the passive side: what is to be answered
+  ibv_ah* address_handle_ = nullptr;
+  uint32_t qp_num_ = 0;
+  sockaddr_storage peer_{};
+  uint32_t serial_ = 0;  // of the passive side: the request's
+  UdMessage outgoing_{0, 0, {}};
+  std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
+  size_t private_data_size_ = 0;
+};
+
+}  // namespace dapple::dat

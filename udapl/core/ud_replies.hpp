@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What an IA has lately answered to those who asked for datagrams. A reply may be lost, or late: then the peer's kernel
+// asks again, some four seconds later, what the consumer has answered already.
+//
+// All calls are made with the control mutex held.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "udapl/core/ud_message.hpp"
+
+namespace dapple::dat {
+
+struct UdReply {
+  sockaddr_storage peer;
+  uint32_t peer_qp_num;
+  uint32_t serial;
+  uint32_t qp_num;  // ours, that was told
+  int64_t time_ns;
+  UdMessage message;
+};
+
+class UdReplies {
+ public:
+  // Forgets the oldest where there are many; without memory it is not remembered.
+  void remember(const UdReply& reply) noexcept;
+  // The reply to that request, or null.
+  const UdReply* find(const sockaddr* peer, const UdReceived& request) const;
+  // A queue pair that was told of goes.
+  void forget(uint32_t qp_num);
+
+ private:
+  static constexpr size_t kMost = 256;
+  std::vector<UdReply> replies_;
+  size_t oldest_ = 0;
+};
+
+}  // namespace dapple::dat

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * What dapple's provider has beyond DAT 2.0 and the InfiniBand extensions. Its presence is told at run time by the
+ * provider attribute of that name; other providers refuse the flag with DAT_INVALID_PARAMETER.
+ */
+#ifndef DAPPLE_DAT2_DAT_DAPPLE_EXTENSIONS_H
+#define DAPPLE_DAT2_DAT_DAPPLE_EXTENSIONS_H
+
+#include <dat2/udat.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Names of provider attributes and transport attributes ---- */
+
+/* "TRUE": dat_lmr_create() takes DAT_DAPPLE_MEM_PRIV_NONCOHERENT. */
+#define DAT_DAPPLE_ATTR_NONCOHERENT_LMR "DAPPLE_NONCOHERENT_LMR"
+
+/* ---- Additions to the enumerations of dat.h ---- */
+
+/*
+ * For the privileges of dat_lmr_create(), in addition to others. It gives no right; it says that the memory is not
+ * coherent between its users, although the device may be: memory that hosts share over CXL, say.
+ *
+ * dat_lmr_create() cleans and invalidates the memory once, and both sync calls maintain caches for segments of the LMR,
+ * whatever lmr_sync_req says. What DTOs of the consumer's own access is not maintained by the provider on a coherent
+ * device, because this host's device and CPU agree: only the consumer knows when another host comes in.
+ *
+ * DAT_MODEL_NOT_SUPPORTED: the CPU gives user space no instruction for it. See dat_dapple_noncoherent_lmr(3).
+ */
+typedef enum dat_dapple_mem_priv_flags {
+  DAT_DAPPLE_MEM_PRIV_NONCOHERENT = 0x01000000,
+} DAT_DAPPLE_MEM_PRIV_FLAGS;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
