@@ -32,12 +32,23 @@ struct Cookie {
     Rmr* window;      // of kBind
   };
   Ep* ep;             // of a receive on a shared queue: known once it has completed
-  Srq* srq;           // null: the request is in the ring of its EP
+  Srq* srq;           // null, always: the request is in the ring of its EP
   uint32_t sequence;  // position in the ring's endless count
-  uint16_t num_segments;
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer
   bool unsignalled;  // a success wakes nobody
+  bool plain;        // once it has succeeded, there is nothing to do but to report it, and to let the cookie go
+  uint16_t num_segments;
+
+  void set_plain(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
+    user_cookie = users;
+    length = bytes;
+    ep = &of;
+    operation = what;
+    suppressed = false;
+    unsignalled = false;
+    plain = true;
+  }
 };
 
 class CookieRing {
@@ -61,6 +72,18 @@ class CookieRing {
     return cookie;
   }
   void push() { head_.store(head() + 1, std::memory_order_relaxed); }
+  // next() and push() at once; null when full.
+  Cookie* claim() {
+    const uint32_t sequence = head();
+    if (sequence - tail() >= capacity_) [[unlikely]]
+      return nullptr;
+    Cookie* cookie = &cookies_[sequence & mask_];
+    cookie->sequence = sequence;
+    head_.store(sequence + 1, std::memory_order_relaxed);
+    return cookie;
+  }
+  // Takes the last push() back.
+  void pop() { head_.store(head() - 1, std::memory_order_relaxed); }
   uint32_t head() const { return head_.load(std::memory_order_relaxed); }
 
   // Forgets everything; nobody may hold a cookie.
@@ -84,13 +107,28 @@ class CookieRing {
   // A completion has come off the CQ; delivers says whether deliver() will follow. Both return up to which sequence
   // cookies may go now.
   uint32_t finish(const Cookie& cookie, bool delivers) {
+    if (delivers) {
+      finish_delivering(cookie);
+      return tail();
+    }
     finished_.store(cookie.sequence + 1, std::memory_order_release);
-    if (delivers) ++undelivered_;
     return undelivered_ ? tail() : cookie.sequence + 1;
+  }
+  // finish(cookie, true), after which no cookie may go that could not before.
+  void finish_delivering(const Cookie& cookie) {
+    finished_.store(cookie.sequence + 1, std::memory_order_release);
+    ++undelivered_;
+  }
+  // finish_delivering(), deliver() and the retiring at once, when no other completion waits to be delivered.
+  void finish_delivered(const Cookie& cookie) {
+    const uint32_t end = cookie.sequence + 1;
+    finished_.store(end, std::memory_order_release);
+    retire_to(end);
   }
   uint32_t deliver(const Cookie& cookie) { return --undelivered_ ? cookie.sequence + 1 : finished(); }
   // Lets this cookie and all before it go.
-  void retire(const Cookie& last) { tail_.store(last.sequence + 1, std::memory_order_release); }
+  void retire(const Cookie& last) { retire_to(last.sequence + 1); }
+  void retire_to(uint32_t end) { tail_.store(end, std::memory_order_release); }
 
   uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
   uint32_t finished() const { return finished_.load(std::memory_order_acquire); }

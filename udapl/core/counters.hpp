@@ -109,6 +109,11 @@ class Counters {
   void add_shared(Name name, uint64_t amount = 1) {
     values_[static_cast<size_t>(name)].fetch_add(amount, std::memory_order_relaxed);
   }
+  // As if add_with_bytes() had not been.
+  void take_back(Name name, uint64_t bytes) {
+    add_at(static_cast<size_t>(name), -uint64_t{1});
+    add_at(static_cast<size_t>(name) + 1, -bytes);
+  }
   uint64_t at(size_t index) const { return values_[index].load(std::memory_order_relaxed); }
   uint64_t at(Name name) const { return at(static_cast<size_t>(name)); }
   static constexpr size_t size() { return Size; }

@@ -57,6 +57,8 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       configured_(pz && evds.connect),
       attr_(attr),
       post_mutex_(ia.thread_safe()),
+      unusual_(ia.thread_safe() || ia.maintains_caches()),
+      unusual_recv_(unusual_ || srq || attr.datagrams),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
       ud_(attr.datagrams ? std::make_unique<UdState>() : nullptr),

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -211,9 +212,35 @@ class Ep : public Object {
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
+  // The same for what is usual: default flags, a connected EP, no lock and no caches to maintain. For anything else,
+  // whatever is wrong included, there is no result and nothing has happened; then the functions above tell. 0: posted,
+  // otherwise the errno value of a device that has refused it. Inline, in ep_post_plain.hpp.
+  template <DtoOperation kOperation>
+  std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
+                                        uint32_t flags);
+  std::optional<int> post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
+  // What an errno value of a refused request means.
+  static tl::unexpected<Error> refused(int error);
+
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
+  // The same for one with a plain cookie that has succeeded.
+  void plain_completed(const Cookie& cookie) {
+    ring_of(cookie).finish_delivering(cookie);
+    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+      ConnectionManager::instance().notify(*this);
+  }
+  void plain_delivered(const Cookie& cookie) {
+    CookieRing& ring = ring_of(cookie);
+    ring.retire_to(ring.deliver(cookie));
+  }
+  // Both at once, when no completion of that ring waits to be delivered.
+  void plain_completed_and_delivered(const Cookie& cookie) {
+    ring_of(cookie).finish_delivered(cookie);
+    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
+      ConnectionManager::instance().notify(*this);
+  }
 
   ConnectionManager::Client& client() { return client_; }
 
@@ -240,6 +267,7 @@ class Ep : public Object {
   Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
+  void flush_receives();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
@@ -250,6 +278,7 @@ class Ep : public Object {
                        DtoOperation operation, uint32_t flags);
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
+  bool may_be_plain(uint32_t flags) const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
@@ -295,6 +324,16 @@ class Ep : public Object {
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
+
+  // What post_plain_*() ask first: posting takes a lock, or caches must be maintained; or there is a shared queue, or
+  // datagrams come.
+  const bool unusual_;
+  const bool unusual_recv_;
+  // Prepared for post_plain_*(), which change what they must.
+  ibv_send_wr plain_request_{};
+  ibv_recv_wr plain_recv_{};
+  ibv_send_wr* refused_request_ = nullptr;
+  ibv_recv_wr* refused_recv_ = nullptr;
 
   CookieRing requests_;
   CookieRing receives_;

@@ -9,6 +9,7 @@
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
+#include "udapl/core/ep_post_plain.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
@@ -16,20 +17,28 @@
 namespace dapple::dat {
 namespace {
 
-// Bytes of all segments together.
-uint64_t total_length(std::span<const ibv_sge> segments) {
-  uint64_t total = 0;
-  for (const ibv_sge& segment : segments) total += segment.length;  // at most 2^31 segments of under 2^32 bytes
-  return total;
-}
-
 // Whether a request's segments are what the device fills.
 bool device_writes(DtoOperation operation) {
   return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
          operation == DtoOperation::kCompareAndSwap;
 }
 
+// The requests whose completions are reported alike.
+bool is_plain(DtoOperation operation) {
+  return operation == DtoOperation::kSend || operation == DtoOperation::kRdmaWrite ||
+         operation == DtoOperation::kRdmaRead;
+}
+
 }  // namespace
+
+tl::unexpected<Error> Ep::refused(int error) {
+  return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+}
+
+// Whether a request with these flags may have a plain cookie.
+bool Ep::may_be_plain(uint32_t flags) const {
+  return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
+}
 
 Result<> Ep::check_can_request(DtoOperation operation) const {
   if (state() == EpState::kConnected) [[likely]]
@@ -59,10 +68,10 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.user_cookie = user_cookie;
   cookie.length = length;
   cookie.ep = this;
-  cookie.srq = nullptr;
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
+  cookie.plain = may_be_plain(flags);
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
 
   ibv_recv_wr wr{};
@@ -72,14 +81,18 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   ibv_recv_wr* bad = nullptr;
   given_to_device(&cookie);
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
-    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+    return refused(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
-  // uDAPL 2.0 6.6.19: on a disconnected EP the receive is flushed. A software device is not told of a receive, and
-  // looks at its queue when the queue pair is put into the error state it is in already.
   if (state() == EpState::kDisconnected) [[unlikely]]
-    fail_qp();
+    flush_receives();
   return {};
+}
+
+// uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device is not told of a receive, and
+// looks at its queue when the queue pair is put into the error state it is in already.
+void Ep::flush_receives() {
+  fail_qp();
 }
 
 Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
@@ -152,10 +165,10 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.length = length;
   if (window) cookie.window = window;
   cookie.ep = this;
-  cookie.srq = nullptr;
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
+  cookie.plain = is_plain(operation) && may_be_plain(flags);
 
   const bool reads = device_writes(operation);
   // Every so often a suppressed request is signalled after all, or its slot would never come back.
@@ -180,9 +193,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   given_to_device(&cookie);
-  if (int error = submit(wr)) [[unlikely]] {
-    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
-  }
+  if (int error = submit(wr)) [[unlikely]]
+    return refused(error);
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
   counters_.add_request(operation, length);

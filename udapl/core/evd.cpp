@@ -13,13 +13,12 @@
 #include "udapl/core/cr.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
+#include "udapl/core/evd_take.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr uint32_t kBatch = 16;  // completions taken off a CQ at a time
 
 DtoStatus to_dto_status(ibv_wc_status status) {
   switch (status) {
@@ -53,17 +52,18 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
-// Whether a receive tells that its Send has invalidated a window of ours.
-bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+// What says in a receive's flags that its Send has invalidated a window of ours.
+unsigned int invalidation_flags(const Ia& ia) {
   constexpr unsigned int kKernelsBit = 1U << 2;
-  unsigned int flags = IBV_WC_WITH_INV;
-  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
-  if (cookie.ep->is_datagrams()) [[unlikely]]
-    return false;
   // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
   // nothing.
-  if (cookie.ep->ia().is_rxe()) flags |= kKernelsBit;
-  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & flags);
+  return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
+}
+
+bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
+  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
+  if (cookie.ep->is_datagrams()) return false;
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & invalidation_flags(cookie.ep->ia()));
 }
 
 }  // namespace
@@ -92,6 +92,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!wake_fd_) return fail_errno(errno);
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
+  unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   channel_.reset(ibv_create_comp_channel(ia().context()));
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
@@ -169,14 +170,7 @@ Result<> Evd::post_software(void* pointer) {
 }
 
 Result<> Evd::dequeue(Event& out) {
-  if (has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  std::lock_guard guard(data_mutex_);
-  if (pop(out)) {
-    counters_.add(EvdCounter::kDequeueFound);
-    return {};
-  }
-  counters_.add(EvdCounter::kDequeueNotFound);
-  return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
+  return dequeue_to(EventSink{*this, out});
 }
 
 bool Evd::pop(Event& out) {
@@ -188,9 +182,42 @@ bool Evd::pop(Event& out) {
   return false;
 }
 
+// Whether the consumer will see this completion.
+inline bool Evd::accept(ibv_wc& completion) {
+  Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
+  taken_from_device(&cookie);
+  if (!is_plain(completion, cookie)) [[unlikely]]
+    return accept_unusual(completion, cookie);
+  ++signals_;
+  cookie.ep->plain_completed(cookie);
+  return true;
+}
+
+// Of a batch just polled, keeps what the consumer will see, at its start.
+inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
+  uint32_t kept = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!accept(batch[i])) [[unlikely]]
+      continue;
+    if (&batch[kept] != &batch[i]) [[unlikely]]
+      batch[kept] = batch[i];
+    ++kept;
+  }
+  return kept;
+}
+
+// The second half of refill() after poll_empty().
+bool Evd::accept_batch(int count) {
+  pending_head_ = accept_all(pending_.get(), count);
+  return pending_head_ != 0 || refill();
+}
+
 // Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
 // is pending is what the consumer will see.
 bool Evd::refill() {
+  if (pending_head_ == pending_tail_) {
+    return accept_polled(poll_empty());
+  }
   if (!cq_ || cq_broken_) return false;
   for (;;) {
     const uint32_t at = pending_head_ & pending_mask_;
@@ -201,26 +228,21 @@ bool Evd::refill() {
     if (count < 0) cq_broken_ = true;
     counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
     if (count <= 0) return false;
-    uint32_t kept = 0;
-    for (int i = 0; i < count; ++i) {
-      const ibv_wc& completion = pending_[at + static_cast<uint32_t>(i)];
-      auto& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
-      taken_from_device(&cookie);
-      if (cookie.srq) [[unlikely]]
-        cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
-      const bool delivers =
-          (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
-      if (invalidates(completion, cookie)) [[unlikely]]
-        ia().windows().invalidated(completion.invalidated_rkey);
-      cookie.ep->completed(cookie, completion.status, delivers);
-      if (!delivers) continue;
-      if (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS) ++signals_;
-      if (&pending_[at + kept] != &completion) pending_[at + kept] = completion;
-      ++kept;
-    }
+    const uint32_t kept = accept_all(&pending_[at], count);
     pending_head_ += kept;
     if (kept) return true;
   }
+}
+
+bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
+  cookie.plain = false;                                              // so that deliver() looks at all of it
+  if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
+  const bool delivers =
+      (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
+  if (invalidates(completion, cookie)) ia().windows().invalidated(completion.invalidated_rkey);
+  cookie.ep->completed(cookie, completion.status, delivers);
+  if (delivers && (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS)) ++signals_;
+  return delivers;
 }
 
 void Evd::deliver(const ibv_wc& completion, Event& out) {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
@@ -26,6 +27,7 @@ namespace dapple::dat {
 
 class Cno;
 class Ep;
+struct Cookie;
 
 // DAT_EVD_FLAGS.
 enum EvdStream : uint32_t {
@@ -45,6 +47,7 @@ class Evd : public Object {
  public:
   static constexpr Kind kKind = Kind::kEvd;
   static constexpr uint32_t kInfinite = ~0U;  // microseconds
+  static constexpr uint32_t kBatch = 16;      // completions taken off a CQ at a time
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
@@ -63,9 +66,17 @@ class Evd : public Object {
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
+  // A face takes an event by sink(event), or by sink.completion(cookie, length) when it is a DTO with a plain cookie
+  // that has succeeded: with no Event in between. Inline, in evd_take.hpp.
+  //
   // QUEUE_EMPTY when there is none.
-  Result<> dequeue(Event& out);
+  template <class Sink>
+  Result<> dequeue_to(Sink sink);
   // timeout in microseconds. more: events left after this one, also on TIMEOUT_EXPIRED.
+  template <class Sink>
+  Result<> wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink, uint32_t& more);
+  // The same two, as an Event.
+  Result<> dequeue(Event& out);
   Result<> wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
 
   // INVALID_STATE when more events wait than would fit, or the CQ cannot be shrunk to so few entries. Traffic may flow.
@@ -119,11 +130,45 @@ class Evd : public Object {
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
   bool pop(Event& out);
+  template <class Sink>
+  bool pop_to(Sink sink);
+  enum class Refilled : uint8_t { kNothing, kPending, kPopped };
+  template <class Sink>
+  Refilled refill_or_pop(Sink sink);
+  // The two, of any sink.
+  struct Taker {
+    void* sink;
+    bool (*pop)(Evd&, void* sink);
+    Refilled (*refill_or_pop)(Evd&, void* sink);
+  };
+  template <class Sink>
+  bool pop_unusual(Sink sink);
+  template <class Sink>
+  Result<> dequeue_locked(Sink sink);
+  template <class Sink>
+  Result<> dequeue_unlocked(Sink sink);
   bool refill();
+  int poll_empty();
+  bool accept_polled(int count) { return count != 0 && accept_batch(count); }
+  bool accept_batch(int count);
+  uint32_t accept_all(ibv_wc* batch, int count);
+  bool accept(ibv_wc& completion);
+  bool is_plain(const ibv_wc& completion, const Cookie& cookie) const;
+  template <class Sink>
+  void report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink);
+  bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void deliver(const ibv_wc& completion, Event& out);
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
+  // looked_at: what signals_ was when the caller has looked in vain, if it has.
+  template <class Sink>
+  Result<> wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Sink sink,
+                       uint32_t& more);
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                           const Taker& taker, uint32_t& more);
+  void learn_to_spin(int64_t waited_ns);
+  void leave_wait(uint32_t more);
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);
+  bool take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
@@ -141,6 +186,7 @@ class Evd : public Object {
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
   std::atomic<bool> cq_broken_ = false;  // it cannot be polled or armed; every call that would says INTERNAL_ERROR
+  unsigned int unusual_wc_flags_ = 0;    // of a receive that is more than that
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.
   UniqueFd wake_fd_;

@@ -12,6 +12,7 @@
 
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
+#include "udapl/core/evd_take.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -28,81 +29,32 @@ bool spinning_helps() {
 }  // namespace
 
 Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
-  more = 0;
-  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
-  if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-  Waiter nobody = Waiter::kNone;
-  if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) {
-    return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  }
-  counters_.add(EvdCounter::kWait);
-  auto result = wait_for_events(timeout_us, threshold, out, more);
-  if (cno_.load(std::memory_order_seq_cst)) [[unlikely]] {
-    // What comes from now on is the CNO's to tell.
-    waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
-    resume_cno(more);
-  }
-  waiter_.store(Waiter::kNone, std::memory_order_release);
-  return result;
+  return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
-  const int64_t start = now_ns();
-  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  int64_t spin_until = start + (spinning_helps() ? std::max(spin_ns_, kMinSpinNs) : 0);
-  bool slept = false;
-  bool looked = false;     // what is there when the call begins counts, whether it may wake somebody or not
-  bool last_look = false;  // and so does what is there when time is up
-  uint32_t signals = 0;
-  for (;;) {
-    // First, so that a thread that always finds events stops as well.
-    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
-    {
-      std::lock_guard guard(data_mutex_);
-      if (!looked) signals = signals_;
-      const auto satisfied = [&] { return available() >= threshold && (!looked || last_look || heard(signals)); };
-      while (!satisfied() && refill()) {
-      }
-      if (satisfied() && pop(out)) {
-        more = available();
-        // Spinning paid when it saw the event; otherwise try less of it next time.
-        spin_ns_ = slept ? spin_ns_ / 2 : std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
-        return {};
-      }
-      more = available();
-      if (cq_broken_) return fail(Type::kInternalError);
-      looked = true;
-    }
-    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-    const int64_t now = now_ns();
-    if (now >= deadline) {
-      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
-      continue;
-    }
-    if (now < spin_until) continue;
-    slept = true;
-    if (auto result = sleep(deadline, threshold, signals); !result) {
-      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
-      return result;
-    }
+// Spinning pays, or would have paid, when events come soon; otherwise the next wait spins less, and at last not at all.
+inline void Evd::learn_to_spin(int64_t waited_ns) {
+  if (waited_ns < kMaxSpinNs) {
+    spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
+  } else {
+    spin_ns_ = spin_ns_ > kMinSpinNs ? spin_ns_ / 2 : 0;
   }
 }
 
 // Arms the CQ and looks once more. True when there is something to do before sleeping.
-bool Evd::arm(uint32_t threshold, uint32_t signals) {
+[[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
   if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
-  const uint32_t before = pending_head_;
   if (request_notification()) {
     cq_broken_ = true;
     return true;
   }
-  refill();
-  return pending_head_ != before || cq_broken_;
+  const bool refilled = pending_head_ == pending_tail_ ? accept_polled(poll_empty()) : refill();
+  return refilled || cq_broken_;
 }
 
-Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+[[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
@@ -127,7 +79,8 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   if (fds[1].revents) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
-    while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
+    // One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
+    if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
       ++unacknowledged_;
       counters_.add_shared(EvdCounter::kDtoCallback);
     }
@@ -137,6 +90,58 @@ Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
     }
   }
   return {};
+}
+
+// Takes an event if there are enough, of which one must have come since signals_ was that.
+inline bool Evd::take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker) {
+  if (threshold == 1 && available() == 0) {
+    const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
+    if (refilled != Refilled::kPending) return refilled == Refilled::kPopped;
+  }
+  do {
+    if (available() >= threshold && (!unless_signals || heard(*unless_signals))) return taker.pop(*this, taker.sink);
+  } while (refill());
+  return false;
+}
+
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
+                              const Taker& taker, uint32_t& more) {
+  const int64_t start = now_ns();
+  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
+  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
+  bool look = !looked_at;
+  bool last_look = false;
+  for (int64_t now = start;; now = now_ns()) {
+    // First, so that a thread that always finds events stops as well.
+    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
+    {
+      std::lock_guard guard(data_mutex_);
+      if (look) {
+        // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
+        // when time is up.
+        const uint32_t signals = signals_;
+        if (take(threshold, last_look ? std::nullopt : looked_at, taker)) {
+          more = available();
+          learn_to_spin(now - start);
+          return {};
+        }
+        if (!looked_at) looked_at = signals;
+      }
+      look = true;
+      more = available();
+      if (cq_broken_) return fail(Type::kInternalError);
+    }
+    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+    if (now >= deadline) {
+      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
+      continue;
+    }
+    if (now < spin_until) continue;
+    if (auto result = sleep(deadline, threshold, *looked_at); !result) {
+      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
+      return result;
+    }
+  }
 }
 
 }  // namespace dapple::dat

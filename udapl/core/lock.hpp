@@ -10,6 +10,7 @@ namespace dapple::dat {
 class OptionalMutex {
  public:
   explicit OptionalMutex(bool enabled) : enabled_(enabled) {}
+  bool enabled() const { return enabled_; }
   void lock() {
     if (enabled_) mutex_.lock();
   }

@@ -336,7 +336,7 @@ void tell_of_datagrams(const dat::Event& event, DAT_EVENT& out) {
 
 }  // namespace
 
-DAT_RETURN to_dat(const dat::Error& failure) noexcept {
+DAT_RETURN to_dat(dat::Error failure) noexcept {
   return error(to_type(failure.type), to_subtype(failure.subtype));
 }
 

@@ -21,7 +21,7 @@ constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DA
 
 inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
 
-DAT_RETURN to_dat(const dat::Error& failure) noexcept;
+DAT_RETURN to_dat(dat::Error failure) noexcept;
 void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept;
 DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept;
 

@@ -5,6 +5,7 @@
 #include <dat2/dat_ib_extensions.h>
 
 #include "udapl/core/cno.hpp"
+#include "udapl/core/evd_take.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
@@ -29,6 +30,24 @@ bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
   out = argument<dat::Cno>(handle, ia);
   return out != nullptr;
 }
+
+// Where the core puts what it takes off an EVD.
+struct ConsumersEvent {
+  Evd& evd;
+  DAT_EVENT& out;
+  void operator()(const dat::Event& event) const { to_dat(event, out); }
+  void completion(const dat::Cookie& cookie, uint64_t length) const {
+    out.event_number = DAT_DTO_COMPLETION_EVENT;
+    out.evd_handle = &evd;
+    auto& data = out.event_data.dto_completion_event_data;
+    data.ep_handle = cookie.ep;
+    data.user_cookie.as_64 = cookie.user_cookie;
+    data.status = DAT_DTO_SUCCESS;
+    data.transfered_length = static_cast<DAT_SEG_LENGTH>(length);
+    data.operation = static_cast<DAT_DTOS>(cookie.operation);
+    data.rmr_context = 0;
+  }
+};
 
 }  // namespace
 
@@ -79,23 +98,17 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  dat::Event found;
   uint32_t more = 0;
-  const auto result = evd->wait(timeout, static_cast<uint32_t>(threshold), found, more);
+  const auto result = evd->wait_to(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
   *nmore = static_cast<DAT_COUNT>(more);
-  if (!result) return to_dat(result.error());
-  to_dat(found, *event);
-  return DAT_SUCCESS;
+  return to_dat(result);
 }
 
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  dat::Event found;
-  if (const auto result = evd->dequeue(found); !result) return to_dat(result.error());
-  to_dat(found, *event);
-  return DAT_SUCCESS;
+  return to_dat(evd->dequeue_to(ConsumersEvent{*evd, *event}));
 }
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {

@@ -11,9 +11,10 @@
 namespace dapple::dat {
 namespace {
 
-/// Calls a slot of the table of an object. NULL and other values that no object can have are refused.
+/// Calls a slot of the table of an object. NULL and other values that no object can have are refused. Not noexcept,
+/// which would stand between the call and a jump; providers are C and throw nothing.
 template <auto kSlot, class... Args>
-inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... args) noexcept {
+inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... args) {
   if (IaTable::is_index(object)) [[unlikely]]
     return error(DAT_INVALID_HANDLE, refusal);
   return (DAT_HANDLE_TO_PROVIDER(object)->*kSlot)(object, args...);
@@ -21,13 +22,13 @@ inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... ar
 
 /// The same for an IA, known to the program by its number.
 template <auto kSlot, class... Args>
-inline DAT_RETURN call_ia(DAT_IA_HANDLE handle, Args... args) noexcept {
+inline DAT_RETURN call_ia(DAT_IA_HANDLE handle, Args... args) {
   return call<kSlot>(DAT_INVALID_HANDLE_IA, IaTable::lookup(handle), args...);
 }
 
 /// The same for a handle of any kind.
 template <auto kSlot, class... Args>
-inline DAT_RETURN call_any(DAT_HANDLE handle, Args... args) noexcept {
+inline DAT_RETURN call_any(DAT_HANDLE handle, Args... args) {
   if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
   return call<kSlot>(DAT_INVALID_HANDLE1, handle, args...);
 }
