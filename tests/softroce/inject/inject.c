@@ -28,8 +28,8 @@ static const struct {
 #include "tests/softroce/inject/calls.def"
 };
 
-static const char* const kind_names[] = {"",   "PD", "completion channel", "CQ",    "QP",   "SRQ",
-                                         "MR", "MW", "event channel",      "CM id", "block"};
+static const char* const kind_names[] = {"",   "PD", "completion channel", "CQ",    "QP",   "SRQ", "MR",
+                                         "MW", "AH", "event channel",      "CM id", "block"};
 
 enum { kMaxPlaces = 4096, kDepth = 40 };
 enum mode { kOff, kWatch, kArmed };

@@ -34,7 +34,7 @@ enum inject_call {
 #undef BY_HAND
 #undef NEVER
 
-enum inject_kind { NOTHING, PD, CHANNEL, CQ, QP, SRQ, MR, MW, EVENT_CHANNEL, CM_ID, BLOCK, KINDS };
+enum inject_kind { NOTHING, PD, CHANNEL, CQ, QP, SRQ, MR, MW, AH, EVENT_CHANNEL, CM_ID, BLOCK, KINDS };
 
 enum { kMaxErrors = 4, kMaxFrames = 10 };
 
