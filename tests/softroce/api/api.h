@@ -93,6 +93,9 @@ DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
 
+/* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
+bool needs_sync(void);
+
 /* The next event, which must have this number. */
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 /* The next event, a completion of this cookie and operation with this status. */
