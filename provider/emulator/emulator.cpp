@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <new>
@@ -21,6 +22,17 @@ constexpr unsigned kMaxLinesSaid = 20;
 
 void* pointer_to(uintptr_t address) {
   return reinterpret_cast<void*>(address);
+}
+
+constexpr int kWritingAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
+// The kernel looks at the shadow, which can be written to, and not at the program's memory. Linux before 5.14 cannot be
+// asked.
+bool may_be_writable(uintptr_t address, size_t length) {
+  const uintptr_t begin = address & ~(Shadow::kPage - 1);
+  if (madvise(pointer_to(begin), address + length - begin, MADV_POPULATE_WRITE) == 0) return true;
+  return errno == EINVAL && madvise(pointer_to(begin), 0, MADV_POPULATE_WRITE) != 0;
 }
 
 __attribute__((destructor)) void report_at_exit() {
@@ -85,6 +97,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   const auto address = reinterpret_cast<uintptr_t>(request.address);
   if (request.length == 0) return 0;
   if (address + request.length + Shadow::kPage < address) return EFAULT;
+  if ((request.access & kWritingAccess) != 0 && !may_be_writable(address, request.length)) return EFAULT;
   auto* region = new (std::nothrow) ShadowRegion{address, request.length, nullptr, nullptr};
   if (region == nullptr) return ENOMEM;
   if (const int error = shadow_.add(region)) {

@@ -95,6 +95,10 @@ void connect_ends(struct fixture* f);
 
 /* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
 bool needs_sync(void);
+/* What a consumer does about f's memory before a peer reads what was written to it; and before a peer writes to it
+ * where it was written to here, and after. */
+void sync_for_read(const struct fixture* f, size_t offset, size_t length);
+void sync_for_write(const struct fixture* f, size_t offset, size_t length);
 
 /* The next event, which must have this number. */
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -231,11 +232,13 @@ static void attach__child_of_a_fork(void** state) {
   sge = segment(buffer, kSize, mr->lkey);
   child = fork();
   if (child == 0) {
-    struct ibv_context* own = ibv_open_device(devices[0]);
-    const bool right = dappledv_sync_mr_for_device(context, &sge, 1) == 0 && own && dappledv_attach(own, 0) == 0 &&
-                       ibv_close_device(own) == 0;
+    struct ibv_context* own;
+    bool right;
 
-    alarm(20);
+    alarm(120);
+    own = ibv_open_device(devices[0]);
+    right = dappledv_sync_mr_for_device(context, &sge, 1) == 0 && own && dappledv_attach(own, 0) == 0 &&
+            ibv_close_device(own) == 0;
     _exit(right ? 0 : 1);
   }
   assert_true(child > 0);
@@ -243,6 +246,29 @@ static void attach__child_of_a_fork(void** state) {
   assert_int_equal(status, 0);
   assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), 0);
   assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+/* The device's own refusals stay, though it works on shadows, which it may write to. */
+static void emulate__memory_for_reading_only(void** state) {
+  struct dappledv_device_attr attr = {0};
+  void* page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct ibv_mr* mr;
+
+  (void)state;
+  assert_true(page != MAP_FAILED);
+  assert_int_equal(dappledv_attach(context, DAPPLEDV_ATTACH_EMULATE), 0);
+  assert_int_equal(dappledv_query_device(context, &attr), 0);
+  assert_int_equal(attr.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+  assert_int_equal(attr.reason, DAPPLEDV_REASON_EMULATOR);
+  assert_int_equal(attr.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
+  assert_int_equal(attr.window_type_2b, DAPPLEDV_ANSWER_YES);
+  errno = 0;
+  assert_null(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE));
+  assert_int_equal(errno, EFAULT);
+  mr = ibv_reg_mr(pd, page, 4096, IBV_ACCESS_REMOTE_READ);
+  assert_non_null(mr);
+  assert_int_equal(ibv_dereg_mr(mr), 0);
+  assert_int_equal(munmap(page, 4096), 0);
 }
 
 int main(void) {
@@ -258,6 +284,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(attach__late, open_device, close_device),
       cmocka_unit_test_setup_teardown(attach__two_contexts_of_a_device, open_device, close_device),
       cmocka_unit_test_setup_teardown(attach__child_of_a_fork, open_device, close_device),
+      cmocka_unit_test_setup_teardown(emulate__memory_for_reading_only, open_device, close_device),
   };
   unsetenv("DAPPLE_COHERENCE");
   return cmocka_run_group_tests(tests, list_devices, unlist_devices);
