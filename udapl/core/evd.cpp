@@ -97,6 +97,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
   if (!cq_) return fail_errno(errno);
+  working_cq_.store(cq_.get(), std::memory_order_relaxed);
   // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
   // empty the CQ.
   pending_mask_ = pending_mask_for(qlen());
@@ -135,6 +136,7 @@ Result<> Evd::free(Evd& evd) {
       (void)evd.set_enabled(enabled);
       return fail_errno(error);
     }
+    evd.break_cq();
   }
   evd.leave_cno();
   // Nobody else knows of a request that was not dequeued.
@@ -218,14 +220,15 @@ bool Evd::refill() {
   if (pending_head_ == pending_tail_) {
     return accept_polled(poll_empty());
   }
-  if (!cq_ || cq_broken_) return false;
+  ibv_cq* const cq = working_cq_.load(std::memory_order_relaxed);
+  if (!cq) return false;
   for (;;) {
     const uint32_t at = pending_head_ & pending_mask_;
     const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
     const int capacity = static_cast<int>(std::min(kBatch, room));
     if (capacity == 0) return false;
-    const int count = verbs::poll(cq_.get(), &pending_[at], capacity);
-    if (count < 0) cq_broken_ = true;
+    const int count = verbs::poll(cq, &pending_[at], capacity);
+    if (count < 0) break_cq();
     counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
     if (count <= 0) return false;
     const uint32_t kept = accept_all(&pending_[at], count);

@@ -170,6 +170,9 @@ class Evd : public Object {
   bool arm(uint32_t threshold, uint32_t signals);
   bool take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
+  // Every call that would look into it or arm it says INTERNAL_ERROR.
+  bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
+  void break_cq() { working_cq_.store(nullptr, std::memory_order_relaxed); }
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
@@ -185,14 +188,14 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  std::atomic<bool> cq_broken_ = false;  // it cannot be polled or armed; every call that would says INTERNAL_ERROR
-  unsigned int unusual_wc_flags_ = 0;    // of a receive that is more than that
+  unsigned int unusual_wc_flags_ = 0;  // of a receive that is more than that
 
   // Destroyed in reverse order: the CQ goes before the channel it reports to.
   UniqueFd wake_fd_;
   verbs::CompChannel channel_;
   verbs::Cq cq_;
-  uint32_t unacknowledged_ = 0;  // notifications read from channel_
+  std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed
+  uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
   // Completions taken off the CQ and not delivered yet.
   std::unique_ptr<ibv_wc[]> pending_;

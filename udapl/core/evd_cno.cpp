@@ -83,10 +83,10 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
   bool more = false;
   {
     std::lock_guard guard(data_mutex_);
-    if (cq_ && request_notification()) cq_broken_ = true;
+    if (cq_ && request_notification()) break_cq();
     while (available() <= known && refill()) {
     }
-    more = available() > known || cq_broken_;  // what asks the EVD learns of that
+    more = available() > known || cq_broken();  // what asks the EVD learns of that
   }
   if (more) cno->notifier()->trigger(*this);
 }
@@ -104,13 +104,13 @@ bool Evd::serve_channel(bool may_look) {
     wake();
     return false;
   }
-  if (request_notification()) cq_broken_ = true;
-  if (cq_broken_ || !may_look) return true;
+  if (request_notification()) break_cq();
+  if (cq_broken() || !may_look) return true;
   std::lock_guard guard(data_mutex_);
   // What others have taken off the CQ counts in signals_ too, and may be gone again.
   while ((available() == 0 || signals_ == cno_signals_) && refill()) {
   }
-  return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken_;
+  return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken();
 }
 
 }  // namespace dapple::dat

@@ -46,14 +46,18 @@ template <class Sink>
 
 // The first half of refill() when nothing is pending: a batch at the ring's start, where there is always room for one.
 [[gnu::always_inline]] inline int Evd::poll_empty() {
-  if (!cq_ || cq_broken_) [[unlikely]]
+  ibv_cq* const cq = working_cq_.load(std::memory_order_relaxed);
+  if (!cq) [[unlikely]]
     return 0;
   pending_head_ = pending_tail_ = 0;
-  const int count = verbs::poll(cq_.get(), pending_.get(), kBatch);
-  counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
-  if (count >= 0) [[likely]]
+  const int count = verbs::poll(cq, pending_.get(), kBatch);
+  if (count > 0) [[likely]] {
+    counters_.add(EvdCounter::kPollFound);
     return count;
-  cq_broken_ = true;
+  }
+  counters_.add(EvdCounter::kPollNotFound);
+  if (count < 0) [[unlikely]]
+    break_cq();
   return 0;
 }
 
@@ -111,7 +115,7 @@ template <class Sink>
     return {};
   }
   counters_.add(EvdCounter::kDequeueNotFound);
-  return cq_broken_ ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
+  return cq_broken() ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
 }
 
 template <class Sink>

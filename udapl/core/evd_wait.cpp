@@ -47,11 +47,11 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (available() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
   if (request_notification()) {
-    cq_broken_ = true;
+    break_cq();
     return true;
   }
   const bool refilled = pending_head_ == pending_tail_ ? accept_polled(poll_empty()) : refill();
-  return refilled || cq_broken_;
+  return refilled || cq_broken();
 }
 
 [[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
@@ -129,7 +129,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::opti
       }
       look = true;
       more = available();
-      if (cq_broken_) return fail(Type::kInternalError);
+      if (cq_broken()) return fail(Type::kInternalError);
     }
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (now >= deadline) {
