@@ -12,9 +12,20 @@
 namespace dapple::provider {
 namespace {
 
+// Between two pages that nobody may touch: a region that runs past the program's memory does not run into ours.
 void* reserve(size_t length, int flags, int file) {
-  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+  const size_t whole = length + 2 * Shadow::kPage;
+  void* guards = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (guards == MAP_FAILED) return nullptr;
+  void* memory = mmap(static_cast<unsigned char*>(guards) + Shadow::kPage, length, PROT_READ | PROT_WRITE,
+                      flags | MAP_NORESERVE | MAP_FIXED, file, 0);
+  if (memory != MAP_FAILED) return memory;
+  munmap(guards, whole);
+  return nullptr;
+}
+
+void give_back(void* memory, size_t length) {
+  if (memory != nullptr) munmap(static_cast<unsigned char*>(memory) - Shadow::kPage, length + 2 * Shadow::kPage);
 }
 
 uintptr_t page_of(uintptr_t address) {
@@ -67,10 +78,10 @@ bool Shadow::open() {
 }
 
 Shadow::~Shadow() {
-  if (memory_ != nullptr) munmap(memory_, kMaxPages * kPage);
-  if (baseline_ != nullptr) munmap(baseline_, kMaxPages * kPage);
-  if (pages_ != nullptr) munmap(pages_, kMaxPages * sizeof(Page));
-  if (buckets_ != nullptr) munmap(buckets_, kBuckets * sizeof(uint32_t));
+  give_back(memory_, kMaxPages * kPage);
+  give_back(baseline_, kMaxPages * kPage);
+  give_back(pages_, kMaxPages * sizeof(Page));
+  give_back(buckets_, kBuckets * sizeof(uint32_t));
   if (file_ >= 0) close(file_);
 }
 

@@ -35,6 +35,7 @@ class Shadow {
  public:
   static constexpr size_t kPage = 4096;
   static constexpr size_t kLine = 64;
+  static constexpr size_t kMaxPages = size_t{1} << 22;  // 16 GiB
 
   Shadow() = default;
   ~Shadow();
@@ -67,7 +68,6 @@ class Shadow {
   struct Page;
   class Guard;
 
-  static constexpr size_t kMaxPages = size_t{1} << 22;  // 16 GiB
   static constexpr size_t kBuckets = size_t{1} << 16;
 
   bool in_child() const;

@@ -271,6 +271,17 @@ static void emulate__memory_for_reading_only(void** state) {
   assert_int_equal(munmap(page, 4096), 0);
 }
 
+static void emulate__more_memory_than_there_is(void** state) {
+  void* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+  (void)state;
+  assert_true(page != MAP_FAILED);
+  assert_int_equal(dappledv_attach(context, DAPPLEDV_ATTACH_EMULATE), 0);
+  assert_null(ibv_reg_mr(pd, page, (size_t)1 << 62, IBV_ACCESS_LOCAL_WRITE));
+  assert_null(ibv_reg_mr(pd, page, (size_t)1 << 33, IBV_ACCESS_LOCAL_WRITE));
+  assert_int_equal(munmap(page, 4096), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(attach__data_path_and_device_untouched, open_device, close_device),
@@ -285,6 +296,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(attach__two_contexts_of_a_device, open_device, close_device),
       cmocka_unit_test_setup_teardown(attach__child_of_a_fork, open_device, close_device),
       cmocka_unit_test_setup_teardown(emulate__memory_for_reading_only, open_device, close_device),
+      cmocka_unit_test_setup_teardown(emulate__more_memory_than_there_is, open_device, close_device),
   };
   unsetenv("DAPPLE_COHERENCE");
   return cmocka_run_group_tests(tests, list_devices, unlist_devices);
