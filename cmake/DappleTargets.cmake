@@ -13,19 +13,27 @@ function(dapple_no_exceptions target)
 endfunction()
 
 # dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] MAP file SOURCES ... LIBS ...)
+# dapple_shared(NAME OUTPUT base FOLDER folder MAP file SOURCES ... LIBS ...)
 #
 # A library that applications load. It exports what MAP says and nothing else, binds at load, and carries the C++ runtime
-# hidden inside, because an old application may bring an older libstdc++ first in its path.
+# hidden inside, because an old application may bring an older libstdc++ first in its path. One in a FOLDER beside the
+# others is loaded by its path only; it finds the others by where it lies.
 function(dapple_shared name)
-  cmake_parse_arguments(arg "" "OUTPUT;SOVERSION;VERSION;MAP" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE dapple_flags ${arg_LIBS})
   if(NOT arg_VERSION)
     set(arg_VERSION ${arg_SOVERSION}.0.0)
   endif()
   set_target_properties(${name} PROPERTIES
-    OUTPUT_NAME ${arg_OUTPUT} SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION}
-    LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
+    OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
+  if(arg_FOLDER)
+    set_target_properties(${name} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${arg_FOLDER}
+      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/..")
+  else()
+    set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION})
+  endif()
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
     -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed)
@@ -35,7 +43,7 @@ function(dapple_shared name)
   else()
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT dev)
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${arg_FOLDER} NAMELINK_COMPONENT dev)
 endfunction()
 
 # dapple_unit_test(NAME SOURCES ... [LIBS ...] [LABELS ...]): a cmocka program that needs no RDMA device.

@@ -6,12 +6,11 @@
 #include <infiniband/dappledv.h>
 #pragma GCC visibility pop
 
-#include <stdlib.h>
-
 #include <cstddef>
 
 #include "coherence/cache.hpp"
-#include "provider/override.hpp"
+#include "provider/overlay/entry.hpp"
+#include "provider/overlay/overlay.hpp"
 #include "provider/query.hpp"
 #include "provider/sync.hpp"
 
@@ -33,10 +32,7 @@ int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noex
 }
 
 int dappledv_query_device_override(ibv_context* context, const char* coherence, dappledv_device_attr* attr) noexcept {
-  const dapple::provider::Machine machine = {cpu_back_end().cpu, dapple::provider::this_architecture(),
-                                             dapple::provider::Path(),
-                                             secure_getenv(dapple::provider::kCoherenceVariable)};
-  return dapple::provider::query_device(machine, context, coherence, attr);
+  return dapple::provider::query_device(dapple::provider::this_machine(), context, coherence, attr);
 }
 
 int dappledv_override_region(const dappledv_device_attr* device, dappledv_coherence coherence,
@@ -50,6 +46,20 @@ void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ran
 
 void dappledv_sync_for_cpu(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
   dapple::provider::sync_for_cpu(cpu_back_end(), attr->coherence, ranges, num_ranges);
+}
+
+int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
+  return dapple::provider::attach_loaded(context, flags);
+}
+
+int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForDevice, context, segments,
+                                        num_segments);
+}
+
+int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForCpu, context, segments,
+                                        num_segments);
 }
 
 const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {
@@ -86,6 +96,8 @@ const char* dappledv_reason_str(dappledv_reason reason) noexcept {
       return "assumed";
     case DAPPLEDV_REASON_OVERRIDE_REGION:
       return "override (region)";
+    case DAPPLEDV_REASON_EMULATOR:
+      return "emulator";
   }
   return "invalid";
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "provider/device_place.hpp"
 #include "provider/firmware.hpp"
 #include "provider/keep_errno.hpp"
+#include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/pci_config.hpp"
 #include "provider/persistence_domain.hpp"
@@ -27,6 +29,10 @@ void complain_once(const char* value, const char* error) {
 }
 
 }  // namespace
+
+Machine this_machine() {
+  return {coherence::cpu_back_end().cpu, this_architecture(), Path(), secure_getenv(kCoherenceVariable)};
+}
 
 void describe(const Machine& machine, const Path& ibdev, const Facts& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr) {
@@ -65,6 +71,7 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
     overrides.parameter = parse_coherence_word(parameter);
     if (!overrides.parameter) return EINVAL;
   }
+  if (fill_if_emulated(context, attr)) return 0;
 
   const Path ibdev(context->device->ibdev_path);
   DeviceAnswers answers;

@@ -19,6 +19,8 @@ struct Machine {
   const char* environment;  // the value of DAPPLE_COHERENCE, or null
 };
 
+Machine this_machine();
+
 // What a query would ask an open device for.
 struct DeviceAnswers {
   bool software_driver = false;  // the kernel names a driver of software devices

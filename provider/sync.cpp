@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/sync.hpp"
 
+#include "provider/emulator/emulator.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -20,6 +22,7 @@ void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence cohe
     back_end.order_before_device_reads();
     return;
   }
+  if (Emulator* emulator = Emulator::running()) emulator->sync_for_device(ranges, num_ranges);
   if (!back_end.cpu.can_clean) {
     back_end.full_barrier();
     return;
@@ -34,6 +37,7 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
     back_end.order_after_device_writes();
     return;
   }
+  if (Emulator* emulator = Emulator::running()) emulator->sync_for_cpu(ranges, num_ranges);
   if (!back_end.cpu.can_clean_invalidate) {
     back_end.full_barrier();
     return;

@@ -9,9 +9,10 @@
  *
  * Every function takes an open context of any device of any vendor, not only dapple's own.
  *
- * Threads: every function may be called by any number of threads at the same time. None blocks on another thread, or
- * keeps a reference to its arguments; only the queries allocate memory. The queries read the environment: like
- * getenv(3) they must not run while another thread changes it.
+ * Threads: every function may be called by any number of threads at the same time, dappledv_attach() with a condition.
+ * None but those of an attached context blocks on another thread; none keeps a reference to its arguments. Only the
+ * queries and those of an attached context allocate memory. The queries read the environment: like getenv(3) they must
+ * not run while another thread changes it.
  */
 
 #include <infiniband/verbs.h>
@@ -57,6 +58,8 @@ enum dappledv_reason {
   DAPPLEDV_REASON_ASSUMED,
   /* The caller of dappledv_override_region(). */
   DAPPLEDV_REASON_OVERRIDE_REGION,
+  /* DAPPLEDV_ATTACH_EMULATE makes it so. */
+  DAPPLEDV_REASON_EMULATOR,
 };
 
 /* How sure an answer is, surest first. Values may be added at the end. */
@@ -153,10 +156,10 @@ struct dappledv_device_attr {
  * Tells whether CPU and device see the same memory, why that is believed, and what else stock verbs does not say, or
  * says in several places.
  *
- * About coherence, in this order, the first that has an answer decides: DAPPLE_COHERENCE in the environment; a software
- * device; a kernel that refuses memory which is not coherent and accepts a page for this device; the devicetree; the
- * rule of the architecture; what is assumed, of servers with ACPI; else the answer is DAPPLEDV_COHERENCE_UNKNOWN and
- * maintenance is required.
+ * About coherence, in this order, the first that has an answer decides: the emulator of dappledv_attach();
+ * DAPPLE_COHERENCE in the environment; a software device; a kernel that refuses memory which is not coherent and
+ * accepts a page for this device; the devicetree; the rule of the architecture; what is assumed, of servers with ACPI;
+ * else the answer is DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required.
  *
  * DAPPLE_COHERENCE is one word for all devices, "coherent", "cpu" or "io", or a list like "rxe0=cpu,mlx5_0=coherent"
  * of devices by their verbs names; it is ignored in setuid programs. A malformed one is an error, said once on
@@ -172,7 +175,7 @@ int dappledv_query_device(struct ibv_context* context, struct dappledv_device_at
 
 /*
  * Like dappledv_query_device(), with an answer given by a configuration: coherence is "coherent", "cpu", "io", or
- * NULL for none. It is second in the order above; the environment still wins.
+ * NULL for none. It comes after the environment in the order above.
  *
  * Returns 0, or EINVAL: as above, or coherence is another word (whatever the environment says).
  */
@@ -226,6 +229,52 @@ void dappledv_sync_for_device(const struct dappledv_device_attr* attr, const str
  */
 void dappledv_sync_for_cpu(const struct dappledv_device_attr* attr, const struct iovec* ranges,
                            size_t num_ranges) DAPPLEDV_NOEXCEPT;
+
+/* What dappledv_attach() is to do beyond keeping the table. Bits may be added. */
+enum dappledv_attach_flags {
+  /*
+   * Emulate a device that is not coherent: it works on other memory than the program, and only sync calls move lines
+   * between the two. Only on rxe.
+   */
+  DAPPLEDV_ATTACH_EMULATE = 1 << 0,
+};
+
+/*
+ * Lays an overlay over an open context, until it is closed: from now on its memory regions are known here, which
+ * dappledv_sync_mr_for_device() and dappledv_sync_mr_for_cpu() need. The program goes on using the context as before;
+ * posting and polling are not touched.
+ *
+ * This replaces operations in a private table of libibverbs. It is done only after proof that the table is laid out as
+ * in a known release of rdma-core, and refused otherwise, with one line on standard error and without a change.
+ *
+ * Regions that were registered before are not known. To attach again, with the same flags, does nothing. There is no
+ * way to detach. No other thread may use the context, or close another one, during the call. A child of fork() has the
+ * overlay as it was, and its tables of its own.
+ *
+ * context: an open device. flags: of enum dappledv_attach_flags.
+ * Returns 0, or EINVAL: context or its device is NULL, an unknown flag, DAPPLE_COHERENCE is malformed; EBUSY: attached
+ * with other flags; EOPNOTSUPP: refused; ENOMEM. errno is left alone.
+ */
+int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Like dappledv_sync_for_device(), of pieces of registered memory as they stand in a work request: addr counts as the
+ * device counts, so it is an offset in a zero-based region, and lkey names the region. First all of them are checked;
+ * if one is not in its region, or its region is not known, nothing is synced.
+ *
+ * context: attached. segments: num_segments of them, may be NULL if that is 0; a length of 0 touches nothing, and must
+ * be in its region all the same. The device's coherence is what it was at dappledv_attach().
+ * Returns 0, or EINVAL: segments is NULL, or a segment is not in a region that was registered, from memory of the
+ * program, after dappledv_attach(); EOPNOTSUPP: context is not attached, or this CPU lacks the instructions.
+ *
+ * Waits while another thread registers or deregisters memory.
+ */
+int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sge* segments,
+                                size_t num_segments) DAPPLEDV_NOEXCEPT;
+
+/* Like dappledv_sync_for_cpu(), with segments as for dappledv_sync_mr_for_device(). */
+int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments,
+                             size_t num_segments) DAPPLEDV_NOEXCEPT;
 
 /* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
 const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;

@@ -180,6 +180,22 @@ void fill(unsigned char* at, size_t size, unsigned int seed) {
   for (size_t i = 0; i < size; ++i) at[i] = byte_at(i, seed);
 }
 
+bool needs_sync(void) {
+  const char* coherence = getenv("DAPPLE_COHERENCE");
+  const char* emulate = getenv("DAPPLE_EMULATE");
+  return (coherence && strcmp(coherence, "cpu") == 0) || (emulate && strcmp(emulate, "1") == 0);
+}
+
+void sync_for_read(const struct fixture* f, size_t offset, size_t length) {
+  const DAT_LMR_TRIPLET segment = local(f, offset, length);
+  assert_ok(dat_lmr_sync_rdma_read(f->ia, &segment, 1));
+}
+
+void sync_for_write(const struct fixture* f, size_t offset, size_t length) {
+  const DAT_LMR_TRIPLET segment = local(f, offset, length);
+  assert_ok(dat_lmr_sync_rdma_write(f->ia, &segment, 1));
+}
+
 bool is_filled(const unsigned char* at, size_t size, unsigned int seed) {
   for (size_t i = 0; i < size; ++i) {
     if (at[i] != byte_at(i, seed)) return false;

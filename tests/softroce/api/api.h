@@ -93,6 +93,13 @@ DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
 
+/* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
+bool needs_sync(void);
+/* What a consumer does about f's memory before a peer reads what was written to it; and before a peer writes to it
+ * where it was written to here, and after. */
+void sync_for_read(const struct fixture* f, size_t offset, size_t length);
+void sync_for_write(const struct fixture* f, size_t offset, size_t length);
+
 /* The next event, which must have this number. */
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 /* The next event, a completion of this cookie and operation with this status. */

@@ -92,6 +92,7 @@ static void atomics__many_in_flight_lose_nothing(void** state) {
   struct words w = make_atomic_words(f);
   enum { kRounds = 20, kDepth = 8 };
   *w.target = 0;
+  sync_for_write(f, HALF, 8);
   for (uint64_t round = 0; round < kRounds; ++round) {
     for (uint64_t i = 0; i < kDepth; ++i) {
       DAT_LMR_TRIPLET result = local(f, 8 * i, 8);
@@ -102,6 +103,7 @@ static void atomics__many_in_flight_lose_nothing(void** state) {
       assert_int_equal(w.old[i], (round * kDepth + i) * 3);
     }
   }
+  sync_for_write(f, HALF, 8);
   assert_int_equal(*w.target, 3 * kRounds * kDepth);
 }
 
@@ -109,12 +111,14 @@ static void atomics__suppressed_ones_make_no_event(void** state) {
   struct fixture* f = *state;
   struct words w = make_atomic_words(f);
   *w.target = 0;
+  sync_for_write(f, HALF, 8);
   for (int i = 0; i < 100; ++i) {
     assert_posted(
         dat_ib_post_fetch_and_add(f->active.ep, 1, &w.result, cookie(1), &w.remote, DAT_COMPLETION_SUPPRESS_FLAG));
   }
   assert_posted(dat_ib_post_fetch_and_add(f->active.ep, 1, &w.result, cookie(2), &w.remote, FLAGS));
   expect_atomic(f, 2, DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS);
+  sync_for_write(f, HALF, 8);
   assert_int_equal(*w.target, 101);
   expect_nothing(f->active.request);
 }
@@ -129,6 +133,7 @@ static void atomics__result_in_a_zero_based_region(void** state) {
   assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, region, 4096, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB,
                            &lmr, &result.lmr_context, NULL, NULL, NULL));
   *w.target = 77;
+  sync_for_write(f, HALF, 8);
   assert_ok(dat_ib_post_fetch_and_add(f->active.ep, 1, &result, cookie(1), &w.remote, FLAGS));
   expect_atomic(f, 1, DAT_IB_DTO_FETCH_ADD, DAT_IB_FETCH_AND_ADD, DAT_DTO_SUCCESS);
   assert_int_equal(w.old[2], 77);
@@ -138,6 +143,7 @@ static void atomics__longer_segments_take_8_bytes(void** state) {
   struct fixture* f = *state;
   struct words w = make_atomic_words(f);
   *w.target = 9;
+  sync_for_write(f, HALF, 8);
   memset(f->memory, 0xcc, 64);
   w.result.segment_length = 64;
   w.remote.segment_length = 64;

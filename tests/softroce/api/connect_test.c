@@ -162,6 +162,7 @@ static void ipv6__data_moves(void** state) {
   fill(f->memory, 100000, 9);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &from, cookie(4), &to, DAT_COMPLETION_DEFAULT_FLAG));
   expect_dto(f->active.request, 4, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  sync_for_write(f, HALF, 100000);
   assert_true(is_filled(f->memory + HALF, 100000, 9));
   assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -367,6 +367,7 @@ static void disconnect__graceful_completes_what_is_posted(void** state) {
   const size_t size = 100000;
   one_connection(f, 0, 0);
   memset(f->memory + HALF, 0, kWrites * size);
+  sync_for_write(f, HALF, kWrites * size);
   for (unsigned int i = 0; i < kWrites; ++i) {
     DAT_LMR_TRIPLET source = local(f, i * size, size);
     const DAT_RMR_TRIPLET to = remote(f, HALF + i * size, size);
@@ -376,6 +377,7 @@ static void disconnect__graceful_completes_what_is_posted(void** state) {
   assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
   for (unsigned int i = 0; i < kWrites; ++i) {
     expect_dto(f->active.request, i, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+    sync_for_write(f, HALF + i * size, size);
     assert_true(is_filled(f->memory + HALF + i * size, size, i));
   }
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -94,13 +94,16 @@ static void transfer(struct fixture* f, enum operation operation, DAT_COUNT here
     assert_int_equal(done.transfered_length, length);
     assert_ptr_equal(done.ep_handle, f->passive.ep);
   } else if (operation == kWrite) {
+    sync_for_write(f, HALF, length + 200);
     assert_ok(dat_ep_post_rdma_write(f->active.ep, here, near, cookie(seed), &far_buffer, DEFAULT));
   } else {
+    sync_for_read(f, HALF + 100, length);
     assert_ok(dat_ep_post_rdma_read(f->active.ep, here, near, cookie(seed), &far_buffer, DEFAULT));
   }
   done = expect_dto(f->active.request, seed, names[operation], DAT_DTO_SUCCESS);
   assert_int_equal(done.transfered_length, length);
   assert_ptr_equal(done.ep_handle, f->active.ep);
+  if (operation == kWrite) sync_for_write(f, HALF, length + 200);
   assert_true(segments_filled(sink, operation == kRead ? here : there, seed));
   assert_true(is_all((unsigned char*)(uintptr_t)sink[0].virtual_address - 100, 100, 0xee));
   assert_true(is_all(f->memory + (operation == kRead ? 0 : HALF) + 100 + length + (kMaxIov - 1) * 5, 50, 0xee));
@@ -149,6 +152,7 @@ static void post__the_largest_message(void** state) {
   fill(memory, size, 5);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &segments[0], cookie(1), &buffers[1], DEFAULT));
   assert_int_equal(expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS).transfered_length, size);
+  assert_ok(dat_lmr_sync_rdma_write(f->ia, &segments[1], 1));
   assert_memory_equal(memory, memory + size, size);
   memset(memory, 0, size);
   assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &segments[0], cookie(2), &buffers[1], DEFAULT));
@@ -244,6 +248,7 @@ static void post__suppressed_ones_never_stall(void** state) {
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_SUPPRESS_FLAG));
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(2), &there, DEFAULT));
   expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  sync_for_write(f, HALF, 100);
   assert_true(is_filled(f->memory + HALF, 100, 7));
   expect_nothing(f->active.request);
 }
@@ -276,9 +281,11 @@ static void post__barrier_fence_waits_for_reads(void** state) {
     const DAT_RMR_TRIPLET to = remote(f, HALF + size, size);
     fill(f->memory + HALF, size, round);
     memset(f->memory, 0, size);
+    sync_for_read(f, HALF, size);
     assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &buffer, cookie(1), &from, DAT_COMPLETION_SUPPRESS_FLAG));
     assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &buffer, cookie(2), &to, DAT_COMPLETION_BARRIER_FENCE_FLAG));
     expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+    sync_for_write(f, HALF + size, size);
     assert_true(is_filled(f->memory + HALF + size, size, round));
   }
 }
@@ -400,6 +407,7 @@ static void rdma_write_immed__both_sides_are_told(void** state) {
     assert_int_equal(data->type, DAT_IB_RDMA_WRITE_IMMED);
     assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 20 + i);
     assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_IB_DTO_RDMA_WRITE_IMMED);
+    sync_for_write(f, HALF, sizes[i]);
     assert_true(is_filled(f->memory + HALF, sizes[i], i));
   }
 }
@@ -491,6 +499,7 @@ static void post__from_several_threads_on_a_thread_safe_ia(void** state) {
   for (unsigned int i = 0; i < kPosters; ++i) {
     pthread_join(threads[i], NULL);
     assert_int_equal(posters[i].wrong, 0);
+    sync_for_write(&f, HALF + i * 1000, 8);
     assert_true(is_filled(f.memory + HALF + i * 1000, 8, i));
   }
   munmap(f.memory, MEMORY_SIZE);

@@ -168,6 +168,7 @@ static void posts__make_extension_events(void** state) {
   word.segment_length = 8;
 
   *target = 40;
+  sync_for_write(f, HALF, 8);
   assert_ok(dat_ib_post_fetch_and_add(f->active.ep, 2, &here, cookie(1), &word, DEFAULT));
   event = expect_event(f->active.request, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
   assert_int_equal(extension_of(&event)->type, DAT_IB_FETCH_AND_ADD);
@@ -178,6 +179,7 @@ static void posts__make_extension_events(void** state) {
   event = expect_event(f->active.request, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
   assert_int_equal(extension_of(&event)->type, DAT_IB_CMP_AND_SWAP);
   assert_int_equal((int)event.event_data.dto_completion_event_data.operation, DAT_IB_DTO_CMP_SWAP);
+  sync_for_write(f, HALF, 8);
   assert_int_equal(*target, 43);
 
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &into, cookie(3), DEFAULT));

@@ -150,9 +150,12 @@ static void expect_access(struct fixture* f, int priv, bool reads, bool writes) 
     fill(f->memory + (write ? 0 : HALF + 10), 100, (unsigned int)priv);
     memset(f->memory + (write ? HALF + 10 : 0), 0, 100);
     if (write) {
+      sync_for_write(f, HALF + 10, 100);
       assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &here, cookie(7), &there, DAT_COMPLETION_DEFAULT_FLAG));
       expect_dto(f->active.request, 7, DAT_DTO_RDMA_WRITE, status);
+      sync_for_write(f, HALF + 10, 100);
     } else {
+      sync_for_read(f, HALF + 10, 100);
       assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &here, cookie(7), &there, DAT_COMPLETION_DEFAULT_FLAG));
       expect_dto(f->active.request, 7, DAT_DTO_RDMA_READ, status);
     }
@@ -220,6 +223,7 @@ static void lmr_create_over_lmr__outlives_the_other(void** state) {
   there = target(&second, second.address, 5000);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &here, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
   expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  sync_for_write(f, HALF, 5000);
   assert_true(is_filled(f->memory + HALF, 5000, 3));
   assert_ok(dat_lmr_free(second.lmr));
 }

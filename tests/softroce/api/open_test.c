@@ -60,7 +60,7 @@ static void ia_query__every_ia_attribute_is_filled(void** state) {
 static void ia_query__every_provider_attribute_is_filled(void** state) {
   struct fixture* f = *state;
   DAT_PROVIDER_ATTR a, b;
-  bool cpu = getenv("DAPPLE_COHERENCE") && strcmp(getenv("DAPPLE_COHERENCE"), "cpu") == 0;
+  bool cpu = needs_sync();
   memset((void*)&a, 0xa5, sizeof a);
   memset((void*)&b, 0x5a, sizeof b);
   assert_ok(dat_ia_query(f->ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &a));
@@ -104,9 +104,8 @@ static void ia_query__named_attributes(void** state) {
   assert_string_equal(named(&f->provider, "DAT_IB_IMMED_DATA"), "TRUE");
   assert_string_equal(named(&f->provider, "DAT_IB_PORT_NUMBER"), "1");
   assert_string_equal(named(&f->provider, "DAPPLE_TRANSPORT"), "RoCE");
-  assert_string_equal(named(&f->provider, "DAPPLE_COHERENCE_CERTAINTY"),
-                      getenv("DAPPLE_COHERENCE") ? "override" : "kernel");
-  assert_string_equal(named(&f->provider, "DAPPLE_SYNC_FOR_READ"), getenv("DAPPLE_COHERENCE") ? "TRUE" : "FALSE");
+  assert_string_equal(named(&f->provider, "DAPPLE_COHERENCE_CERTAINTY"), needs_sync() ? "override" : "kernel");
+  assert_string_equal(named(&f->provider, "DAPPLE_SYNC_FOR_READ"), needs_sync() ? "TRUE" : "FALSE");
   assert_string_equal(named(&f->provider, "DAPPLE_WINDOW_TYPE_2B"), "TRUE");
   assert_string_equal(named(&f->provider, "DAPPLE_PCI_NO_SNOOP"), "UNKNOWN");
   assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");

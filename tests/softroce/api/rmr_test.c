@@ -89,8 +89,10 @@ static void write_through(struct fixture* f, DAT_RMR_CONTEXT context, uint64_t a
   const DAT_RMR_TRIPLET there = {at, 100, context};
   fill(f->memory, 100, ++seed);
   memset(f->memory + HALF + offset, 0, 100);
+  sync_for_write(f, HALF + offset, 100);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &here, cookie(seed), &there, FLAGS));
   expect_dto(f->active.request, seed, DAT_DTO_RDMA_WRITE, status);
+  sync_for_write(f, HALF + offset, 100);
   assert_int_equal(is_filled(f->memory + HALF + offset, 100, seed), status == DAT_DTO_SUCCESS);
 }
 
@@ -144,6 +146,7 @@ static void rmr_bind__gives_the_peer_its_part_of_the_region(void** state) {
     write_through(f, there.rmr_context, address(f, 64), 64, DAT_DTO_SUCCESS);
     write_through(f, there.rmr_context, address(f, 64 + WINDOW - 100), 64 + WINDOW - 100, DAT_DTO_SUCCESS);
     fill(f->memory + HALF + 70, 100, 9);
+    sync_for_read(f, HALF + 70, 100);
     assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &here, cookie(5), &there, FLAGS));
     expect_dto(f->active.request, 5, DAT_DTO_RDMA_READ, DAT_DTO_SUCCESS);
     assert_true(is_filled(f->memory + 4096, 100, 9));
@@ -401,6 +404,7 @@ static void rdma_read_to_rmr__lands_where_the_window_is(void** state) {
   DAT_RMR_TRIPLET bad;
   sink.rmr_context = bind_at(f, rmr, 64, READ_WRITE);
   fill(f->memory + 500, 1000, 21);
+  sync_for_read(f, 500, 1000);
   assert_ok(dat_ep_post_rdma_read_to_rmr(f->passive.ep, &sink, cookie(3), &source, FLAGS));
   expect_dto(f->passive.request, 3, DAT_DTO_RDMA_READ, DAT_DTO_SUCCESS);
   assert_true(is_filled(f->memory + HALF + 64 + 10, 1000, 21));

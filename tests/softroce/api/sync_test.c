@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dat_lmr_sync_rdma_read and dat_lmr_sync_rdma_write, sentence by sentence. Run twice: as the device is, and with
- * DAPPLE_COHERENCE=cpu, where every call executes the CPU's cache instructions.
+ * dat_lmr_sync_rdma_read and dat_lmr_sync_rdma_write, sentence by sentence. Run as the device is, with
+ * DAPPLE_COHERENCE=cpu, where every call executes the CPU's cache instructions, and on the emulator.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,9 @@ typedef DAT_RETURN (*Sync)(DAT_IA_HANDLE, const DAT_LMR_TRIPLET*, DAT_VLEN);
 static const Sync kBoth[] = {dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write};
 #define FOR_BOTH(sync) for (const Sync* sync = kBoth; sync < kBoth + 2; ++sync)
 
-static bool is_cpu_override(void) {
-  const char* override = getenv("DAPPLE_COHERENCE");
-  return override && strcmp(override, "cpu") == 0;
-}
-
 static void lmr_sync_req__says_what_the_device_needs(void** state) {
   const struct fixture* f = *state;
-  assert_int_equal(f->provider.lmr_sync_req, is_cpu_override() ? DAT_TRUE : DAT_FALSE);
+  assert_int_equal(f->provider.lmr_sync_req, needs_sync() ? DAT_TRUE : DAT_FALSE);
 }
 
 static void sync__num_segments_0_whatever_the_pointer(void** state) {

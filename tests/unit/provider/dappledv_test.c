@@ -252,6 +252,23 @@ static void sync__leaves_data_unchanged(void** state) {
   }
 }
 
+static void attach__refused_without_a_library_to_attach_to(void** state) {
+  const struct ibv_sge segment = {0};
+
+  (void)state;
+  assert_int_equal(dappledv_attach(NULL, 0), EINVAL);
+  assert_int_equal(dappledv_attach(&software, 1 << 1), EINVAL);
+  errno = ENOTTY;
+  assert_int_equal(dappledv_attach(&software, DAPPLEDV_ATTACH_EMULATE), EOPNOTSUPP);
+  assert_int_equal(dappledv_attach(&software, 0), EOPNOTSUPP);
+  assert_int_equal(errno, ENOTTY);
+  setenv(VARIABLE, "perhaps", 1);
+  assert_int_equal(dappledv_attach(&software, 0), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_device(&software, &segment, 1), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(NULL, NULL, 0), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(&software, NULL, 1), EINVAL);
+}
+
 static void strings__every_value_has_its_own(void** state) {
   int i, j;
 
@@ -262,7 +279,7 @@ static void strings__every_value_has_its_own(void** state) {
       assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i),
                               dappledv_coherence_str((enum dappledv_coherence)j));
   }
-  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_OVERRIDE_REGION; i++) {
+  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_EMULATOR; i++) {
     assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i), "invalid");
     for (j = DAPPLEDV_REASON_NONE; j < i; j++)
       assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i),
@@ -300,6 +317,7 @@ int main(void) {
       cmocka_unit_test_setup(environment__malformed_is_refused_and_said_once, clear_environment),
       cmocka_unit_test_setup(override_region__the_memory_of_a_coherent_device, clear_environment),
       cmocka_unit_test_setup(sync__leaves_data_unchanged, clear_environment),
+      cmocka_unit_test_setup(attach__refused_without_a_library_to_attach_to, clear_environment),
       cmocka_unit_test_setup(strings__every_value_has_its_own, clear_environment),
       cmocka_unit_test_setup(strings__other_values_are_invalid, clear_environment),
   };

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What is kept of each context with an overlay.
+#ifndef DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
+#define DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
+
+#include "provider/overlay/fork_lock.hpp"
+#include "provider/overlay/overlay.hpp"
+#include "provider/overlay/region_table.hpp"
+#include "provider/private_api/context_view.hpp"
+#include "provider/private_api/operation_types.hpp"
+
+namespace dapple::provider {
+
+// What the overlay replaces; the provider's own, or ours. reg_mr_ex is null where the release has none.
+struct RegionOperations {
+  RegMr reg_mr;
+  RegMrEx reg_mr_ex;
+  ReregMr rereg_mr;
+  DeregMr dereg_mr;
+  FreeContext free_context;
+};
+
+// Ours look their context up, and so must lie over attached contexts only.
+extern const RegionOperations kOverlayOperations;
+
+RegionOperations read_operations(const ContextView& view);
+void lay_operations(const ContextView& view, const RegionOperations& operations);
+
+// Lives from attach() until the context is closed, so who holds an open context may use it without the lock; only
+// regions and next need it.
+struct Attached {
+  AttachRequest request;
+  ContextView view;
+  RegionOperations originals;
+  RegionTable regions;
+  Attached* next;
+};
+
+// Needs the lock, either way. Null where the context has no overlay.
+Attached* find_attached(const ibv_context* context);
+
+// Need the lock for writing.
+void add_attached(Attached* attached);
+void remove_attached(const Attached* attached);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/overlay/entry.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <atomic>
+
+#include "provider/emulator/emulator.hpp"
+#include "provider/keep_errno.hpp"
+#include "provider/overlay/overlay.hpp"
+#include "provider/query.hpp"
+
+namespace dapple::provider {
+namespace {
+
+constexpr uint64_t kKnownFlags = DAPPLEDV_ATTACH_EMULATE;
+
+int refuse(const ibv_context& context, const char* why) {
+  static std::atomic<const char*> last_said = nullptr;
+  if (last_said.exchange(why, std::memory_order_relaxed) == why) return EOPNOTSUPP;
+  fprintf(stderr, "dapple: cannot attach to %.*s: %s\n", static_cast<int>(sizeof(context.device->name)),
+          context.device->name, why);
+  return EOPNOTSUPP;
+}
+
+// Null, or why there is no emulator for the device.
+const char* prepare_emulator(AttachRequest& request) {
+  if (const char* why = Emulator::refuses(*request.context)) return why;
+  request.policy = Emulator::start();
+  if (request.policy == nullptr) return "there is no address space for the emulator";
+  Emulator::fill_attr(request.attr);
+  return nullptr;
+}
+
+}  // namespace
+
+int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
+  const KeepErrno keep;
+  AttachRequest request = {context, flags, {}, nullptr, nullptr};
+  int error = EINVAL;
+  if ((flags & ~kKnownFlags) == 0) {
+    error = query_device(this_machine(), context, nullptr, &request.attr);
+  }
+  if (error == 0) {
+    const char* why = nullptr;
+    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) why = prepare_emulator(request);
+    request.library = &loaded_verbs_library();
+    error = why == nullptr ? attach(request, &why) : EOPNOTSUPP;
+    if (error == EOPNOTSUPP) error = refuse(*context, why);
+  }
+  return error;
+}
+
+}  // namespace dapple::provider

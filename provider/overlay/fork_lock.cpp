@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/overlay/fork_lock.hpp"
+
+namespace dapple::provider {
+namespace {
+
+// A writer holds both, a reader the first only. A fork holds the second, so that what is guarded is whole in the child;
+// the parent's readers, who are not there, are forgotten with the first.
+pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
+
+void before_fork() {
+  pthread_mutex_lock(&writers);
+}
+
+void after_fork_in_parent() {
+  pthread_mutex_unlock(&writers);
+}
+
+void after_fork_in_child() {
+  pthread_rwlock_init(&lock, nullptr);
+  pthread_mutex_unlock(&writers);
+}
+
+pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
+bool prepared;
+
+}  // namespace
+
+bool prepare_for_forks() {
+  pthread_mutex_lock(&preparing);
+  if (!prepared) prepared = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  const bool done = prepared;
+  pthread_mutex_unlock(&preparing);
+  return done;
+}
+
+ReadLock::ReadLock() {
+  pthread_rwlock_rdlock(&lock);
+}
+ReadLock::~ReadLock() {
+  pthread_rwlock_unlock(&lock);
+}
+
+WriteLock::WriteLock() {
+  pthread_mutex_lock(&writers);
+  pthread_rwlock_wrlock(&lock);
+}
+WriteLock::~WriteLock() {
+  pthread_rwlock_unlock(&lock);
+  pthread_mutex_unlock(&writers);
+}
+
+}  // namespace dapple::provider

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The lock over everything that this process has attached. A child of fork() finds it free and what it guards whole.
+#ifndef DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
+#define DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
+
+#include <pthread.h>
+
+namespace dapple::provider {
+
+// Arranges for forks. Once before the lock is first held; false, without effect, when there is no memory for it.
+bool prepare_for_forks();
+
+class ReadLock {
+ public:
+  ReadLock();
+  ~ReadLock();
+  ReadLock(const ReadLock&) = delete;
+  ReadLock& operator=(const ReadLock&) = delete;
+};
+
+class WriteLock {
+ public:
+  WriteLock();
+  ~WriteLock();
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The operations that lie over a context's own. libibverbs calls them as it would call the provider's.
+#include <errno.h>
+
+#include <new>
+
+#include "provider/overlay/attached.hpp"
+
+namespace dapple::provider {
+namespace {
+
+Attached& attached_to(const ibv_context* context) {
+  const ReadLock lock;
+  // It is there: these functions stand in a context's table from attach() to free_context() only.
+  return *find_attached(context);
+}
+
+// Registers by way of call(request), which asks the provider. What the program asked for is what the table keeps.
+template <typename Call>
+ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call call) {
+  auto* region = new (std::nothrow) Region;
+  if (region == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  RegionRequest told = wanted;
+  RegionPolicy* policy = attached.request.policy;
+  if (policy != nullptr) {
+    if (const int error = policy->before_registration(told, &region->policy_state)) {
+      delete region;
+      errno = error;
+      return nullptr;
+    }
+  }
+  ibv_mr* mr = call(told);
+  if (mr == nullptr) {
+    const int error = errno;
+    if (policy != nullptr) policy->registration_failed(region->policy_state);
+    delete region;
+    errno = error;
+    return nullptr;
+  }
+  region->mr = mr;
+  region->lkey = mr->lkey;
+  region->address = reinterpret_cast<uintptr_t>(wanted.address);
+  region->length = wanted.length;
+  region->iova = wanted.iova;
+  region->access = wanted.access;
+  const WriteLock lock;
+  attached.regions.insert(region);
+  return mr;
+}
+
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  Attached& attached = attached_to(pd->context);
+  return register_region(attached, {address, length, iova, access}, [&](const RegionRequest& told) {
+    return attached.originals.reg_mr(pd, told.address, told.length, told.iova, told.access);
+  });
+}
+
+ibv_mr* reg_mr_ex(ibv_pd* pd, RegionInitAttr* attr) {
+  Attached& attached = attached_to(pd->context);
+  // Memory behind a file descriptor is not the program's.
+  if ((attr->comp_mask & kRegionInitAddr) == 0 || (attr->comp_mask & kRegionInitFd) != 0) {
+    return attached.originals.reg_mr_ex(pd, attr);
+  }
+  const bool has_iova = (attr->comp_mask & kRegionInitIova) != 0;
+  const uint64_t iova = has_iova ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr);
+  const RegionRequest wanted = {attr->addr, attr->length, iova, attr->access};
+  return register_region(attached, wanted, [&](const RegionRequest& told) {
+    const uint64_t old_mask = attr->comp_mask;
+    const uint64_t old_iova = attr->iova;
+    attr->addr = told.address;
+    if (told.iova != reinterpret_cast<uintptr_t>(told.address)) {
+      attr->iova = told.iova;
+      attr->comp_mask |= kRegionInitIova;
+    }
+    ibv_mr* mr = attached.originals.reg_mr_ex(pd, attr);
+    // The library goes on with it.
+    attr->addr = wanted.address;
+    attr->iova = old_iova;
+    attr->comp_mask = old_mask;
+    return mr;
+  });
+}
+
+Region* take_region(Attached& attached, const ibv_mr* mr) {
+  const WriteLock lock;
+  return attached.regions.remove(mr, mr->lkey);
+}
+
+void give_back_region(Attached& attached, Region* region) {
+  const WriteLock lock;
+  attached.regions.insert(region);
+}
+
+// A region that is not in the table was registered before attach(), or in a way that is not followed.
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  Attached& attached = attached_to(mr->context);
+  Region* region = take_region(attached, mr);
+  if (region == nullptr) return attached.originals.rereg_mr(mr, flags, pd, address, length, access);
+
+  RegionPolicy* policy = attached.request.policy;
+  int error = policy == nullptr ? 0 : policy->before_reregistration(flags, region->policy_state);
+  if (error != 0) {
+    errno = error;
+  } else {
+    error = attached.originals.rereg_mr(mr, flags, pd, address, length, access);
+  }
+  const int saved_errno = errno;
+  if (error == 0) {
+    region->lkey = mr->lkey;
+    if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) region->access = access;
+    if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+      region->address = reinterpret_cast<uintptr_t>(address);
+      region->length = length;
+      // There is no way to ask for another.
+      region->iova = region->address;
+    }
+  }
+  give_back_region(attached, region);
+  errno = saved_errno;
+  return error;
+}
+
+int dereg_mr(ibv_mr* mr) {
+  Attached& attached = attached_to(mr->context);
+  // Before the device lets go of the key, which another thread may be given at once.
+  Region* region = take_region(attached, mr);
+  const int error = attached.originals.dereg_mr(mr);
+  const int saved_errno = errno;
+  if (region != nullptr && error != 0) {
+    give_back_region(attached, region);
+  } else if (region != nullptr) {
+    if (RegionPolicy* policy = attached.request.policy) policy->deregistered(region->policy_state);
+    delete region;
+  }
+  errno = saved_errno;
+  return error;
+}
+
+void free_context(ibv_context* context) {
+  Attached* attached = &attached_to(context);
+  // The provider may deregister what it has registered for itself: with its own operations, as we are gone by then.
+  lay_operations(attached->view, attached->originals);
+  {
+    // Before the address can belong to another context.
+    const WriteLock lock;
+    remove_attached(attached);
+  }
+  attached->originals.free_context(context);
+  for (Region* region = attached->regions.remove_all(); region != nullptr;) {
+    Region* next = region->next;
+    if (RegionPolicy* policy = attached->request.policy) policy->deregistered(region->policy_state);
+    delete region;
+    region = next;
+  }
+  delete attached;
+}
+
+}  // namespace
+
+const RegionOperations kOverlayOperations = {reg_mr, reg_mr_ex, rereg_mr, dereg_mr, free_context};
+
+}  // namespace dapple::provider

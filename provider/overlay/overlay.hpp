@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The overlay on open contexts of any provider: it keeps a table of each one's memory regions and asks a policy about
+// them. Only operations on regions and the closing of the context are replaced; the data path is not.
+#ifndef DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
+#define DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
+
+#include <infiniband/dappledv.h>
+
+#include "coherence/cache.hpp"
+#include "provider/overlay/policy.hpp"
+#include "provider/private_api/library.hpp"
+
+namespace dapple::provider {
+
+struct AttachRequest {
+  ibv_context* context;
+  uint64_t flags;
+  dappledv_device_attr attr;    // what is known of the device, for the sync calls
+  RegionPolicy* policy;         // null for none; outlives the context
+  const VerbsLibrary* library;  // outlives the context
+};
+
+// Lays the overlay over a context until that is closed. Returns 0, also if it lies there with the same flags; or EBUSY:
+// it lies there with others; ENOMEM; or EOPNOTSUPP: the context is left as it is, and *why says why, for people. No
+// thread may use the context meanwhile.
+int attach(const AttachRequest& request, const char** why) noexcept;
+
+// True, and what was known of the device at attach(), if the context is attached with the emulator.
+bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept;
+
+enum class SyncDirection { kForDevice, kForCpu };
+
+// As dappledv_sync_mr_for_device() and dappledv_sync_mr_for_cpu(), with a given CPU's operations.
+int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
+                 const ibv_sge* segments, size_t num_segments) noexcept;
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The memory regions of one context, by lkey.
+#ifndef DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP
+#define DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+namespace dapple::provider {
+
+// A region's memory is where the program believes it to be, whatever the device was told.
+struct Region {
+  Region* next = nullptr;  // the table's
+  const ibv_mr* mr = nullptr;
+  uint32_t lkey = 0;
+  uintptr_t address = 0;
+  size_t length = 0;
+  uint64_t iova = 0;
+  int access = 0;
+  void* policy_state = nullptr;
+};
+
+// Where in the process the segment lies. False where it is not within the region.
+bool translate(const Region& region, const ibv_sge& segment, iovec* range);
+
+// A hash table of regions that others own; only growing it allocates, and failing to grow does no harm. Confined: its
+// user locks.
+class RegionTable {
+ public:
+  RegionTable() = default;
+  ~RegionTable();
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+
+  void insert(Region* region);
+  // Takes the region of this mr out. Null where there is none.
+  Region* remove(const ibv_mr* mr, uint32_t lkey);
+  // Takes every region out, as a list linked by next.
+  Region* remove_all();
+  // Null where there is none.
+  const Region* find(uint32_t lkey) const;
+
+ private:
+  static constexpr size_t kFirstBuckets = 64;
+
+  Region** bucket_of(uint32_t lkey) const;
+  void grow();
+
+  Region* first_[kFirstBuckets] = {};
+  Region** buckets_ = first_;
+  size_t num_buckets_ = kFirstBuckets;  // a power of two
+  size_t num_regions_ = 0;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_OVERLAY_REGION_TABLE_HPP

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// For programs that do not know of dapple: stands before libibverbs (LD_PRELOAD, by dapple-run) and attaches the
+// overlay to each device that is opened. Where that is refused the program goes on without it.
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/dappledv.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace {
+
+// libibverbs' own function. It is asked for by name, not for what comes next in the order of look-up: a program may
+// have loaded libibverbs for a plug-in of its own only. It is there, as somebody has called what we stand before.
+template <typename Function>
+Function real(const char* name, const char* version) {
+  void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  auto function = reinterpret_cast<Function>(dlvsym(library, name, version));
+  dlclose(library);
+  return function;
+}
+
+bool is_on(const char* variable) {
+  const char* value = secure_getenv(variable);
+  return value != nullptr && value[0] == '1';
+}
+
+ibv_context* attached(ibv_context* context) {
+  if (context == nullptr) return nullptr;
+  const int saved_errno = errno;
+  const bool emulate = is_on("DAPPLE_EMULATE");
+  const int error = dappledv_attach(context, emulate ? DAPPLEDV_ATTACH_EMULATE : 0);
+  if (is_on("DAPPLE_VERBOSE")) {
+    fprintf(stderr, "dapple: %s %s\n", error == 0 ? "attached to" : "not attached to", context->device->name);
+  }
+  if (error != 0 && emulate) {
+    // Without the emulator the program would look right that is not.
+    if (const auto close = real<int (*)(ibv_context*)>("ibv_close_device", "IBVERBS_1.1")) close(context);
+    errno = error;
+    return nullptr;
+  }
+  errno = saved_errno;
+  return context;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  const auto open = real<ibv_context* (*)(ibv_device*)>("ibv_open_device", "IBVERBS_1.1");
+  if (open == nullptr) {
+    errno = ENOSYS;
+    return nullptr;
+  }
+  return attached(open(device));
+}
+
+ibv_context* ibv_import_device(int cmd_fd) {
+  const auto import = real<ibv_context* (*)(int)>("ibv_import_device", "IBVERBS_1.10");
+  if (import == nullptr) {
+    errno = ENOSYS;
+    return nullptr;
+  }
+  return attached(import(cmd_fd));
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What is known of libibverbs' private interface: for each release of rdma-core that changed it, how large its
+// structures are and where in its table of operations each one stands. Pure data and pure functions.
+#ifndef DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
+#define DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace dapple::provider {
+
+// The operations of a context, by libibverbs' names.
+enum class Operation : uint8_t {
+#define DAPPLE_OPERATION(name, ...) name,
+#include "provider/private_api/operations.inc"
+#undef DAPPLE_OPERATION
+  kCount
+};
+
+inline constexpr size_t kMaxOperations = static_cast<size_t>(Operation::kCount);
+
+// The public functions of libibverbs that tell releases apart whose private interface has the same name.
+struct PublicSymbols {
+  bool query_qp_data_in_order;
+  bool query_port_speed;
+  bool alloc_buf;
+  bool create_comp_cntr;
+
+  bool operator==(const PublicSymbols&) const = default;
+};
+
+struct Layout {
+  // For people: "36 to 56".
+  const char* releases;
+  // The version of the private symbols: "IBVERBS_PRIVATE_34".
+  const char* symbol_version;
+  PublicSymbols symbols;
+  // sizeof(struct verbs_context), which also stands in its field sz.
+  size_t context_size;
+  // How many operations the table has, all of them set.
+  size_t num_operations;
+  // The column of operations.inc.
+  size_t column;
+
+  // The operation's index in the table, or -1 where the release has none.
+  int index(Operation operation) const;
+};
+
+inline constexpr size_t kNumLayouts = 6;
+extern const Layout kLayouts[kNumLayouts];
+
+// The layout of a library with this version of its private symbols and these public ones, or null if none is known.
+const Layout* find_layout(const char* symbol_version, const PublicSymbols& symbols);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The true types of the operations that we call or replace; the same in every known release. What libibverbs passes as
+// its own structure verbs_mr begins with the ibv_mr, and no more of it is looked at.
+#ifndef DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
+#define DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace dapple::provider {
+
+// The beginning of struct ibv_mr_init_attr, which is public since 59 only. It goes on, so it is never copied.
+struct RegionInitAttr {
+  size_t length;
+  int access;
+  uint64_t comp_mask;
+  uint64_t iova;
+  void* addr;
+  int fd;
+};
+inline constexpr uint64_t kRegionInitIova = 1 << 0;
+inline constexpr uint64_t kRegionInitAddr = 1 << 1;
+inline constexpr uint64_t kRegionInitFd = 1 << 2;
+
+using RegMr = ibv_mr* (*)(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
+using RegMrEx = ibv_mr* (*)(ibv_pd* pd, RegionInitAttr* attr);
+using ReregMr = int (*)(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
+using DeregMr = int (*)(ibv_mr* mr);
+using FreeContext = void (*)(ibv_context* context);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
