@@ -46,6 +46,7 @@ constexpr Row kRows[] = {
     {"epoll_ctl", ENOSPC, nullptr, DEVICE},
     {"getifaddrs", ENOMEM, nullptr, MEMORY},
     {"getifaddrs", EMFILE, nullptr, DEVICE},
+    {"getifaddrs", EMFILE, nullptr, MEMORY},  // looking for ports
     {"pthread_create", EAGAIN, "dat_ia_open", "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_TEP"},
     {"pthread_create", EAGAIN, nullptr, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_ERROR_HANDLER"},
     {"open", EMFILE, nullptr, DEVICE},
