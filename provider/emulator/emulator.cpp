@@ -97,6 +97,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   const auto address = reinterpret_cast<uintptr_t>(request.address);
   if (request.length == 0) return 0;
   if (address + request.length + Shadow::kPage < address) return EFAULT;
+  if (request.length / Shadow::kPage > UINT32_MAX) return EINVAL;  // as the kernel counts
   if (request.length > Shadow::kMaxPages * Shadow::kPage) return ENOMEM;
   if ((request.access & kWritingAccess) != 0 && !may_be_writable(address, request.length)) return EFAULT;
   auto* region = new (std::nothrow) ShadowRegion{address, request.length, nullptr, nullptr};

@@ -253,6 +253,7 @@ static void one_write(struct fixture* f, unsigned int seed) {
   fill(f->memory, 5000, seed);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(seed), &there, DAT_COMPLETION_DEFAULT_FLAG));
   expect_dto(f->active.request, seed, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  sync_for_write(f, HALF, 5000);
   assert_true(is_filled(f->memory + HALF, 5000, seed));
 }
 
