@@ -52,6 +52,7 @@ std::vector<uint64_t> good_words(const Function& function) {
 int try_function(const World& w, const Function& function) {
   int failures = 0;
   std::vector<uint64_t> words = good_words(function);
+  arguments::settle(w);
   const uint64_t before = arguments::fingerprint(w);
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     for (const auto& other : function.arguments[i].others) {

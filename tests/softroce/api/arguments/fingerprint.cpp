@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <unistd.h>
+
 #include <cstring>
 #include <initializer_list>
 
@@ -49,6 +51,17 @@ uint64_t fingerprint(const World& w) {
   hash.add(dat_csp_query, w.good[kCsp], DAT_CSP_FIELD_ALL);
   hash.add(dat_cr_query, w.good[kCr], DAT_CR_FIELD_ALL);
   return hash.value();
+}
+
+void settle(const World& w) {
+  constexpr int kStableFor = 5;
+  uint64_t last = fingerprint(w);
+  for (int stable = 0, patience = 500; stable < kStableFor && patience > 0; --patience) {
+    usleep(20000);
+    const uint64_t now = fingerprint(w);
+    stable = now == last ? stable + 1 : 0;
+    last = now;
+  }
 }
 
 }  // namespace arguments

@@ -48,5 +48,8 @@ int tear_down_world(void** state);
 
 // What the queries say about every good object, as one number that changes with any of it.
 uint64_t fingerprint(const World& w);
+// Waits until the number has been the same for 100 ms: a good call may have begun what goes on by itself, a connection
+// say.
+void settle(const World& w);
 
 }  // namespace arguments
