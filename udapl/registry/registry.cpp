@@ -136,7 +136,7 @@ void Registry::clear() {
   if (!loading || !lock) return;
   if (std::any_of(listed_.begin(), listed_.end(), [](const Listed& listed) { return listed.users > 0; })) return;
   std::vector<ConfEntry>().swap(lines_);
-  std::deque<Listed>().swap(listed_);
+  std::list<Listed>().swap(listed_);
   std::string().swap(conf_path_);
   std::vector<Registered>().swap(registered_);
   configured_ = false;
@@ -148,7 +148,7 @@ void Registry::load_configuration_once() {
   conf_path_ = std::move(configuration.path);
   std::vector<ConfEntry> lines = std::move(configuration.entries);
   std::erase_if(lines, [](const ConfEntry& line) { return !line.is_default; });
-  std::deque<Listed> listed;  // all of it or, when memory is short, nothing
+  std::list<Listed> listed;  // all of it or, when memory is short, nothing
   for (const ConfEntry& line : lines) listed.push_back({line, info_of(line), {}});
   lines_ = std::move(lines);
   listed_ = std::move(listed);

@@ -4,7 +4,7 @@
 
 #include <dat2/dat_registry.h>
 
-#include <deque>
+#include <list>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -85,7 +85,7 @@ class Registry {
   std::mutex mutex_;                    // of registered_; no foreign code runs under it
   bool configured_ = false;
   std::vector<ConfEntry> lines_;  // those on offer
-  std::deque<Listed> listed_;     // only grows once configured: pointers into it are kept
+  std::list<Listed> listed_;      // only grows once configured: pointers into it are kept; empty, it holds no memory
   std::string conf_path_;
   std::vector<Registered> registered_;
 };
