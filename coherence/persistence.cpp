@@ -39,20 +39,35 @@ Persistence decide_for_this_machine() noexcept {
 
 }  // namespace
 
-PersistenceDomain read_persistence_domain(const char* root) noexcept {
+PersistentRegions read_persistent_regions(const char* root) noexcept {
+  PersistentRegions found = {};
   char path[PATH_MAX];
   const int length = snprintf(path, sizeof(path), "%s%s", root, kRegions);
-  if (length < 0 || static_cast<size_t>(length) >= sizeof(path)) return PersistenceDomain::kNone;
+  if (length < 0 || static_cast<size_t>(length) >= sizeof(path)) return found;
   DIR* const regions = opendir(path);
-  if (regions == nullptr) return PersistenceDomain::kNone;
-  PersistenceDomain weakest = PersistenceDomain::kNone;
+  if (regions == nullptr) return found;
   while (const dirent* entry = readdir(regions)) {
     if (strncmp(entry->d_name, kRegionPrefix, sizeof(kRegionPrefix) - 1) != 0) continue;
-    const PersistenceDomain domain = read_region(dirfd(regions), entry->d_name);
-    if (weakest == PersistenceDomain::kNone || domain < weakest) weakest = domain;
+    switch (read_region(dirfd(regions), entry->d_name)) {
+      case PersistenceDomain::kCpuCaches:
+        found.cpu_caches++;
+        break;
+      case PersistenceDomain::kMemoryController:
+        found.memory_controller++;
+        break;
+      default:
+        found.unspecified++;
+    }
   }
   closedir(regions);
-  return weakest;
+  return found;
+}
+
+PersistenceDomain read_persistence_domain(const char* root) noexcept {
+  const PersistentRegions regions = read_persistent_regions(root);
+  if (regions.unspecified > 0) return PersistenceDomain::kUnspecified;
+  if (regions.memory_controller > 0) return PersistenceDomain::kMemoryController;
+  return regions.cpu_caches > 0 ? PersistenceDomain::kCpuCaches : PersistenceDomain::kNone;
 }
 
 Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept {

@@ -31,9 +31,19 @@ struct Persistence {
   const char* instruction;     // what persist() executes: "clwb"; "none" where nothing is needed or nothing is possible
 };
 
-// Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; the weakest of all regions counts, and one that cannot be
-// read says nothing. root is "" for this machine. deep_flush, beside it, is no help: it tells of flush hints, which are
+// How many regions of persistent memory are in which domain.
+struct PersistentRegions {
+  unsigned unspecified;
+  unsigned memory_controller;
+  unsigned cpu_caches;
+};
+
+// Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; a region that cannot be read says nothing. root is "" for
+// this machine. deep_flush, beside it, is no help: it tells of flush hints, which are
 // for root and reach further than the domain.
+PersistentRegions read_persistent_regions(const char* root) noexcept;
+
+// The weakest of all regions counts.
 PersistenceDomain read_persistence_domain(const char* root) noexcept;
 
 Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept;

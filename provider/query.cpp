@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "coherence/persistence.hpp"
 #include "provider/capabilities.hpp"
 #include "provider/device_place.hpp"
 #include "provider/firmware.hpp"
@@ -16,7 +17,6 @@
 #include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/pci_config.hpp"
-#include "provider/persistence_domain.hpp"
 #include "provider/software_device.hpp"
 
 namespace dapple::provider {
@@ -26,6 +26,14 @@ void complain_once(const char* value, const char* error) {
   static std::atomic<bool> said = false;
   if (said.exchange(true, std::memory_order_relaxed)) return;
   fprintf(stderr, "dapple: %s=%s: %s\n", kCoherenceVariable, value, error);
+}
+
+// Whether what is in them survives a loss of power: yes if all regions of persistent memory say so, no if one says
+// otherwise, unknown if there is none or one says nothing.
+dappledv_answer caches_are_persistent(const Path& root) {
+  const coherence::PersistentRegions regions = coherence::read_persistent_regions(root.c_str());
+  if (regions.memory_controller > 0) return DAPPLEDV_ANSWER_NO;
+  return regions.cpu_caches > 0 && regions.unspecified == 0 ? DAPPLEDV_ANSWER_YES : DAPPLEDV_ANSWER_UNKNOWN;
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ void describe(const Machine& machine, const Path& ibdev, const Facts& overrides,
   attr = {};
   fill_decision(decide(facts), machine.cpu, attr);
   fill_capabilities(answers.capabilities, attr);
-  attr.caches_persistent = static_cast<uint8_t>(read_persistence_domain(machine.root));
+  attr.caches_persistent = static_cast<uint8_t>(caches_are_persistent(machine.root));
   attr.pci_relaxed_ordering = static_cast<uint8_t>(ordering.relaxed_ordering);
   attr.pci_no_snoop = static_cast<uint8_t>(ordering.no_snoop);
 }

@@ -32,7 +32,7 @@ struct Cookie {
     Rmr* window;      // of kBind
   };
   Ep* ep;             // of a receive on a shared queue: known once it has completed
-  Srq* srq;           // null, always: the request is in the ring of its EP
+  Srq* srq;           // null: the request is in the ring of its EP, where no cookie ever has one
   uint32_t sequence;  // position in the ring's endless count
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer

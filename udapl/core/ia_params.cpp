@@ -16,7 +16,6 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/ports/rdma_ports.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -68,15 +67,6 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-// The network device behind a port of an RDMA device; empty if there is none. Where the kernel names none (IPoIB),
-// sysfs lets one be found.
-Result<std::string> netdev_of_port(const std::string& device, uint32_t number) {
-  if (std::string netdev = verbs::netdev_of_port(device, number); !netdev.empty()) return netdev;
-  for (const RdmaPort& port : rdma_ports())
-    if (port.device == device && port.number == number) return port.netdev;
-  return std::string();
-}
-
 }  // namespace
 
 Result<IaParams> IaParams::parse(const std::string& text) {
@@ -109,20 +99,19 @@ Result<IaParams> IaParams::parse(const std::string& text) {
 Result<sockaddr_storage> resolve(const IaParams& params) {
   sockaddr_storage address{};
   if (params.port) {
-    const auto netdev = netdev_of_port(params.where, params.port);
-    if (!netdev) return tl::unexpected(netdev.error());
-    if (netdev->empty()) {
+    const std::string netdev = verbs::netdev_of_port(params.where, params.port);
+    if (netdev.empty()) {
       log_error(
           "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and scripts/softroce runs "
           "a program beside a software one",
           params.where.c_str(), params.port);
       return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
     }
-    const auto found = address_of_netdev(*netdev, address);
+    const auto found = address_of_netdev(netdev, address);
     if (!found) return tl::unexpected(found.error());
     if (*found) return address;
     log_error("port %u of %s has no IP address: give its network device %s one", params.port, params.where.c_str(),
-              netdev->c_str());
+              netdev.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
   const auto local = address_of_netdev(params.where, address);

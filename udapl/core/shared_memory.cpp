@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "udapl/ports/read_file.hpp"
+#include "ibverbs-glue/files.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -75,7 +75,7 @@ void SharedCookies::release(const SharedCookie& cookie) {
 
 Result<SharedCookieHold> SharedCookieHold::take(const SharedCookie& cookie, uint64_t address, uint64_t length) {
   std::string maps;
-  if (const int error = read_file("/proc/self/maps", maps)) {
+  if (const int error = verbs::read_file("/proc/self/maps", maps)) {
     return is_shortage(error) ? fail_errno(error) : fail(Type::kInvalidState);
   }
   const auto mapping = find_shared_mapping(maps, address, length);

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "udapl/ports/rdma_ports.hpp"
 #include "udapl/registry/conf_parser.hpp"
+#include "udapl/registry/rdma_ports.hpp"
 
 namespace dapple::dat {
 

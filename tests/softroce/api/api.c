@@ -2,6 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 #include "tests/softroce/api/api.h"
 
+#include <dat2/dat_ib_extensions.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -142,6 +144,12 @@ void expect_nothing(DAT_EVD_HANDLE evd) {
   DAT_COUNT more = 77;
   assert_error(dat_evd_wait(evd, SOON_US, 1, &event, &more), DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
   assert_int_equal(more, 0);
+}
+
+uint64_t counter(DAT_HANDLE handle, int number) {
+  DAT_UINT64 value = 0xa5;
+  assert_ok(dat_query_counters(handle, number, &value, 0));
+  return value;
 }
 
 DAT_EP_STATE state_of(DAT_EP_HANDLE ep) {

@@ -242,12 +242,6 @@ static void open_query__bad_arguments(void** state) {
 
 /* ---- Counters ---- */
 
-static uint64_t counter(DAT_HANDLE handle, int number) {
-  DAT_UINT64 value = 0xa5;
-  assert_ok(dat_ib_query_counters(handle, number, &value, 0));
-  return value;
-}
-
 static void counters__of_a_connection(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET from = local(f, 0, 300);

@@ -214,12 +214,6 @@ static void datagrams__all_their_operations(void** state) {
 
 /* ---- Counters ---- */
 
-static uint64_t counter(DAT_HANDLE handle, int number) {
-  DAT_UINT64 value = 0xa5;
-  assert_ok(dat_query_counters(handle, number, &value, 0));
-  return value;
-}
-
 static void counters__of_requests(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET from = local(f, 0, 8);

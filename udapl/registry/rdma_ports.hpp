@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "ibverbs-glue/files.hpp"
+
 namespace dapple::dat {
 
 struct RdmaPort {
@@ -21,10 +23,7 @@ struct RdmaPort {
   std::vector<std::string> addresses;
 };
 
-// $SYSFS_PATH, which libibverbs honours, too, unless the program is setuid; else /sys.
-std::string sysfs_root();
-
 // In the order of the devices' names (mlx5_2 before mlx5_10), then of the ports' numbers. Empty where there is no RDMA.
-std::vector<RdmaPort> rdma_ports(const std::string& sysfs = sysfs_root());
+std::vector<RdmaPort> rdma_ports(const std::string& sysfs = verbs::sysfs_root());
 
 }  // namespace dapple::dat
