@@ -11,6 +11,7 @@
 #include "coherence/cache.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
+#include "provider/persistence.hpp"
 #include "provider/query.hpp"
 #include "provider/sync.hpp"
 
@@ -23,9 +24,20 @@ static_assert(offsetof(dappledv_device_attr, clean_instruction) == 32);
 static_assert(offsetof(dappledv_device_attr, certainty) == 28);
 static_assert(offsetof(dappledv_device_attr, caches_persistent) == 32 + 3 * sizeof(char*));
 static_assert(offsetof(dappledv_device_attr, max_windows) == 44 + 3 * sizeof(char*));
-static_assert(sizeof(dappledv_device_attr) == 72 + 3 * sizeof(char*));
+static_assert(offsetof(dappledv_device_attr, persist_instruction) == 72 + 3 * sizeof(char*));
+static_assert(offsetof(dappledv_device_attr, persist_supported) == 72 + 5 * sizeof(char*));
+static_assert(sizeof(dappledv_device_attr) == 80 + 5 * sizeof(char*));
 
 using dapple::coherence::cpu_back_end;
+using dapple::coherence::machine_persistence;
+
+namespace {
+
+bool sync_persists(const dappledv_device_attr& attr) {
+  return (attr.comp_mask & DAPPLEDV_DEVICE_ATTR_PERSISTENCE) != 0 && attr.sync_persists != 0;
+}
+
+}  // namespace
 
 int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noexcept {
   return dappledv_query_device_override(context, nullptr, attr);
@@ -40,16 +52,30 @@ int dappledv_override_region(const dappledv_device_attr* device, dappledv_cohere
   return dapple::provider::override_region(cpu_back_end().cpu, device, coherence, region);
 }
 
+int dappledv_persist_region(const dappledv_device_attr* device, dappledv_device_attr* region) noexcept {
+  return dapple::provider::persist_region(machine_persistence(), device, region);
+}
+
 void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
   dapple::provider::sync_for_device(cpu_back_end(), attr->coherence, ranges, num_ranges);
+  if (sync_persists(*attr)) {
+    dapple::provider::persist_ranges(cpu_back_end(), machine_persistence(), ranges, num_ranges);
+  }
 }
 
 void dappledv_sync_for_cpu(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
   dapple::provider::sync_for_cpu(cpu_back_end(), attr->coherence, ranges, num_ranges);
+  if (sync_persists(*attr)) {
+    dapple::provider::persist_ranges(cpu_back_end(), machine_persistence(), ranges, num_ranges);
+  }
 }
 
 int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
   return dapple::provider::attach_loaded(context, flags);
+}
+
+const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
+  return dapple::provider::attach_obstacle(dapple::provider::loaded_verbs_library(), context);
 }
 
 int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {

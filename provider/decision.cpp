@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "provider/attr_fields.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -186,10 +188,11 @@ int override_region(const coherence::CpuDescription& cpu, const dappledv_device_
     default:
       return EINVAL;
   }
-  dappledv_device_attr made = *device;
+  dappledv_device_attr made = {};
+  copy_fields(*device, device->comp_mask, &made);
   fill_decision(decision, cpu, made);
   if (!made.sync_supported) return EOPNOTSUPP;
-  *region = made;
+  copy_fields(made, made.comp_mask, region);
   return 0;
 }
 

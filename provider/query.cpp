@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "coherence/persistence.hpp"
+#include "provider/attr_fields.hpp"
 #include "provider/capabilities.hpp"
 #include "provider/device_place.hpp"
 #include "provider/firmware.hpp"
@@ -17,6 +17,7 @@
 #include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/pci_config.hpp"
+#include "provider/persistence.hpp"
 #include "provider/software_device.hpp"
 
 namespace dapple::provider {
@@ -26,14 +27,6 @@ void complain_once(const char* value, const char* error) {
   static std::atomic<bool> said = false;
   if (said.exchange(true, std::memory_order_relaxed)) return;
   fprintf(stderr, "dapple: %s=%s: %s\n", kCoherenceVariable, value, error);
-}
-
-// Whether what is in them survives a loss of power: yes if all regions of persistent memory say so, no if one says
-// otherwise, unknown if there is none or one says nothing.
-dappledv_answer caches_are_persistent(const Path& root) {
-  const coherence::PersistentRegions regions = coherence::read_persistent_regions(root.c_str());
-  if (regions.memory_controller > 0) return DAPPLEDV_ANSWER_NO;
-  return regions.cpu_caches > 0 && regions.unspecified == 0 ? DAPPLEDV_ANSWER_YES : DAPPLEDV_ANSWER_UNKNOWN;
 }
 
 }  // namespace
@@ -53,9 +46,10 @@ void describe(const Machine& machine, const Path& ibdev, const Facts& overrides,
   const PciOrdering ordering = facts.software_device ? PciOrdering() : read_pci_ordering(place.pci_function);
 
   attr = {};
+  attr.comp_mask = kAllFields;
   fill_decision(decide(facts), machine.cpu, attr);
   fill_capabilities(answers.capabilities, attr);
-  attr.caches_persistent = static_cast<uint8_t>(caches_are_persistent(machine.root));
+  fill_persistence(machine.cpu, machine.root, attr);
   attr.pci_relaxed_ordering = static_cast<uint8_t>(ordering.relaxed_ordering);
   attr.pci_no_snoop = static_cast<uint8_t>(ordering.no_snoop);
 }
@@ -93,7 +87,9 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
     char release[128];
     answers.registration = try_registration(context, read_line(machine.root + "/proc/sys/kernel/osrelease", release));
   }
-  describe(machine, ibdev, overrides, answers, *attr);
+  dappledv_device_attr described;
+  describe(machine, ibdev, overrides, answers, described);
+  copy_fields(described, attr->comp_mask, attr);
   return 0;
 }
 

@@ -29,7 +29,7 @@ struct DeviceAnswers {
 };
 
 // The attributes of a device of a machine. ibdev: its folder below class/infiniband. attr's former contents do not
-// matter.
+// matter, and all its fields are filled.
 void describe(const Machine& machine, const Path& ibdev, const Facts& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr);
 

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "provider/attr_fields.hpp"
 #include "provider/overlay/attached.hpp"
 
 namespace dapple::provider {
@@ -65,8 +66,16 @@ bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) no
   const ReadLock lock;
   const Attached* attached = find_attached(context);
   if (attached == nullptr || (attached->request.flags & DAPPLEDV_ATTACH_EMULATE) == 0) return false;
-  *attr = attached->request.attr;
+  copy_fields(attached->request.attr, attr->comp_mask, attr);
   return true;
+}
+
+const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) noexcept {
+  if (library.layout == nullptr || context == nullptr) return library.why;
+  const ReadLock lock;
+  if (find_attached(context) != nullptr) return nullptr;
+  ContextView view;
+  return ContextView::open(library, context, &view);
 }
 
 int attach(const AttachRequest& request, const char** why) noexcept {

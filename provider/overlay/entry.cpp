@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "provider/attr_fields.hpp"
 #include "provider/emulator/emulator.hpp"
 #include "provider/keep_errno.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -39,6 +40,7 @@ const char* prepare_emulator(AttachRequest& request) {
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   const KeepErrno keep;
   AttachRequest request = {context, flags, {}, nullptr, nullptr};
+  request.attr.comp_mask = kAllFields;
   int error = EINVAL;
   if ((flags & ~kKnownFlags) == 0) {
     error = query_device(this_machine(), context, nullptr, &request.attr);

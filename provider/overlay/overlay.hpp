@@ -27,7 +27,11 @@ struct AttachRequest {
 // thread may use the context meanwhile.
 int attach(const AttachRequest& request, const char** why) noexcept;
 
-// True, and what was known of the device at attach(), if the context is attached with the emulator.
+// Why attach() would be refused, static; null if it would not. context: null for the library alone.
+const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) noexcept;
+
+// True, and what was known of the device at attach(), as far as attr's comp_mask asks for it, if the context is
+// attached with the emulator.
 bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept;
 
 enum class SyncDirection { kForDevice, kForCpu };

@@ -84,6 +84,12 @@ enum dappledv_answer {
   DAPPLEDV_ANSWER_YES,
 };
 
+/* Fields of struct dappledv_device_attr that were added after its first version. Bits may be added. */
+enum dappledv_device_attr_mask {
+  /* From persist_instruction to sync_persists. */
+  DAPPLEDV_DEVICE_ATTR_PERSISTENCE = 1 << 0,
+};
+
 /*
  * What dappledv_query_device() tells. Later versions add fields at the end, each with a bit in comp_mask; a field is
  * written only for a caller that set its bit, so a program built with this header keeps working.
@@ -91,7 +97,8 @@ enum dappledv_answer {
  * The structure holds values and pointers to static strings only: it may be copied freely, and outlives the context.
  */
 struct dappledv_device_attr {
-  /* In: the fields wanted beyond those below, 0 today. Out: those that were filled. */
+  /* In: the fields wanted beyond max_windows and odp_*, of enum dappledv_device_attr_mask. Out: those that were filled.
+   */
   uint64_t comp_mask;
   enum dappledv_coherence coherence;
   enum dappledv_reason reason;
@@ -150,6 +157,22 @@ struct dappledv_device_attr {
   uint32_t odp_uc_caps;
   uint32_t odp_ud_caps;
   uint32_t odp_xrc_caps;
+
+  /* With DAPPLEDV_DEVICE_ATTR_PERSISTENCE. Of the machine, not the device. */
+
+  /*
+   * What brings a line to where it outlives a power cut: "clwb", "dc cvap"; "none" where that is not possible, or where
+   * caches_persistent is yes (eADR) and to wait is enough. Static.
+   */
+  const char* persist_instruction;
+  /* Why this CPU or kernel gives user space no cache maintenance, for people; NULL where it does. Static. */
+  const char* refusal;
+  /* 1: memory that is persistent can be synced so that it outlives a power cut: dappledv_persist_region(). */
+  uint8_t persist_supported;
+  /* 1: the sync calls with these attributes see to it. */
+  uint8_t sync_persists;
+  /* 0. */
+  uint8_t reserved_too[6];
 };
 
 /*
@@ -196,6 +219,24 @@ int dappledv_override_region(const struct dappledv_device_attr* device, enum dap
                              struct dappledv_device_attr* region) DAPPLEDV_NOEXCEPT;
 
 /*
+ * Makes the attributes for a piece of memory that is to outlive a power cut (fsdax, devdax), for the sync calls below:
+ * they end only when what was written to the ranges, by this thread or by the device, has arrived in the persistence
+ * domain, by persist_instruction where one is needed. All else stays as the device's attributes say; to be combined
+ * with dappledv_override_region(), in either order.
+ *
+ * That the memory is persistent is the caller's to know. A range that was not synced may survive all the same, in any
+ * order and in part.
+ *
+ * device: as a query with DAPPLEDV_DEVICE_ATTR_PERSISTENCE returned it. region: caller's memory, may be device; written
+ * on success only.
+ *
+ * Returns 0; EINVAL: a pointer is NULL, or device lacks those fields; EOPNOTSUPP: persist_supported is 0, as no
+ * instruction is known that is enough. errno is left alone.
+ */
+int dappledv_persist_region(const struct dappledv_device_attr* device,
+                            struct dappledv_device_attr* region) DAPPLEDV_NOEXCEPT;
+
+/*
  * Makes what this thread wrote to the ranges visible to the device: to be called after writing, before the device
  * reads (before the work request is posted, or before the peer is told that it may read).
  *
@@ -203,7 +244,8 @@ int dappledv_override_region(const struct dappledv_device_attr* device, enum dap
  * (written back, partial lines at both ends included), and the call returns when that is complete. On a coherent
  * device it orders earlier stores before later ones towards the device and does not look at the ranges.
  *
- * attr: as a query or dappledv_override_region() returned it; only coherence is looked at.
+ * attr: as a query, dappledv_override_region() or dappledv_persist_region() returned it; only coherence is looked at,
+ * and sync_persists where comp_mask says that it is there.
  * ranges: num_ranges of them, addresses in bytes, mapped and readable: unmapped memory faults as an access to it
  * would. A length of 0 touches nothing; ranges may be NULL when num_ranges is 0.
  *
@@ -256,6 +298,12 @@ enum dappledv_attach_flags {
  * with other flags; EOPNOTSUPP: refused; ENOMEM. errno is left alone.
  */
 int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Why dappledv_attach(context, 0) would be refused, in a line for people without a full stop; NULL if it would not be.
+ * Nothing is changed or printed. context: an open device, or NULL: then only libibverbs is looked at. Static.
+ */
+const char* dappledv_attach_obstacle(struct ibv_context* context) DAPPLEDV_NOEXCEPT;
 
 /*
  * Like dappledv_sync_for_device(), of pieces of registered memory as they stand in a work request: addr counts as the

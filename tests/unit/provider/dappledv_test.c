@@ -145,7 +145,57 @@ static void query_device__unknown_comp_mask_is_cleared(void** state) {
 
   (void)state;
   assert_int_equal(dappledv_query_device(&software, &attr), 0);
-  assert_int_equal(attr.comp_mask, 0);
+  assert_int_equal(attr.comp_mask, DAPPLEDV_DEVICE_ATTR_PERSISTENCE);
+}
+
+/* An older program has a shorter structure: nothing is written behind its end. */
+static void query_device__fields_not_asked_for_are_left_alone(void** state) {
+  struct dappledv_device_attr attr, region, untouched;
+  const size_t first = offsetof(struct dappledv_device_attr, persist_instruction);
+
+  (void)state;
+  memset(&untouched, 0xa5, sizeof(untouched));
+  attr = region = untouched;
+  attr.comp_mask = 0;
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_memory_equal((char*)&attr + first, (char*)&untouched + first, sizeof(attr) - first);
+  if (dappledv_override_region(&attr, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region) == EOPNOTSUPP) skip();
+  assert_memory_equal((char*)&region + first, (char*)&untouched + first, sizeof(attr) - first);
+}
+
+static void persist_region__syncs_reach_persistence(void** state) {
+  struct dappledv_device_attr attr = {.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE}, region, both, old;
+  static char data[300];
+  struct iovec range = {data + 1, 200};
+
+  (void)state;
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_non_null(attr.persist_instruction);
+  assert_int_equal(attr.sync_persists, 0);
+  /* What an older program asked for does not tell. */
+  old = attr;
+  old.comp_mask = 0;
+  errno = ENOTTY;
+  assert_int_equal(dappledv_persist_region(&old, &region), EINVAL);
+  assert_int_equal(dappledv_persist_region(NULL, &region), EINVAL);
+  assert_int_equal(dappledv_persist_region(&attr, NULL), EINVAL);
+  assert_int_equal(errno, ENOTTY);
+  if (!attr.persist_supported) {
+    assert_int_equal(dappledv_persist_region(&attr, &region), EOPNOTSUPP);
+    skip();
+  }
+  assert_int_equal(dappledv_persist_region(&attr, &region), 0);
+  assert_int_equal(region.sync_persists, 1);
+  assert_int_equal(region.coherence, attr.coherence);
+  assert_int_equal(region.comp_mask, DAPPLEDV_DEVICE_ATTR_PERSISTENCE);
+  memset(data, 7, sizeof(data));
+  dappledv_sync_for_device(&region, &range, 1);
+  dappledv_sync_for_cpu(&region, &range, 1);
+  assert_int_equal(data[0] + data[100] + data[299], 21);
+  if (dappledv_override_region(&region, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &both) == EOPNOTSUPP) skip();
+  assert_int_equal(both.sync_persists, 1);
+  dappledv_sync_for_device(&both, &range, 1);
+  assert_int_equal(data[0] + data[100] + data[299], 21);
 }
 
 static void query_device_override__words(void** state) {
@@ -267,6 +317,8 @@ static void attach__refused_without_a_library_to_attach_to(void** state) {
   assert_int_equal(dappledv_sync_mr_for_device(&software, &segment, 1), EOPNOTSUPP);
   assert_int_equal(dappledv_sync_mr_for_cpu(NULL, NULL, 0), EOPNOTSUPP);
   assert_int_equal(dappledv_sync_mr_for_cpu(&software, NULL, 1), EINVAL);
+  assert_non_null(dappledv_attach_obstacle(&software));
+  assert_non_null(dappledv_attach_obstacle(NULL));
 }
 
 static void strings__every_value_has_its_own(void** state) {
@@ -309,6 +361,8 @@ int main(void) {
       cmocka_unit_test_setup(query_device__null_arguments, clear_environment),
       cmocka_unit_test_setup(query_device__without_override, clear_environment),
       cmocka_unit_test_setup(query_device__unknown_comp_mask_is_cleared, clear_environment),
+      cmocka_unit_test_setup(query_device__fields_not_asked_for_are_left_alone, clear_environment),
+      cmocka_unit_test_setup(persist_region__syncs_reach_persistence, clear_environment),
       cmocka_unit_test_setup(query_device_override__words, clear_environment),
       cmocka_unit_test_setup(query_device_override__bad_word_leaves_attr_alone, clear_environment),
       cmocka_unit_test_setup(environment__wins_over_the_parameter, clear_environment),

@@ -29,22 +29,25 @@ const std::map<std::string, Cpu>& cpus() {
   static const std::map<std::string, Cpu> all = [] {
     std::map<std::string, Cpu> made;
     const auto add = [&made](const char* name, Architecture architecture, const char* clean, const char* invalidate,
-                             uint32_t line, uint32_t granule) {
+                             const char* persist, uint32_t line, uint32_t granule) {
       CpuDescription cpu{};
       cpu.architecture = name;
       cpu.can_clean = cpu.can_clean_invalidate = std::string(clean) != "none";
       cpu.clean_instruction = clean;
       cpu.clean_invalidate_instruction = invalidate;
       cpu.completion_instruction = "wait";
+      cpu.can_persist = std::string(persist) != "none";
+      cpu.persist_instruction = persist;
+      cpu.refusal = cpu.can_clean ? nullptr : "it does not";
       cpu.line_size_bytes = line;
       cpu.writeback_granule_bytes = granule;
       made.emplace(name, Cpu{architecture, cpu});
     };
-    add("x86-64", Architecture::kX86, "clwb", "clflushopt", 64, 64);
-    add("arm64", Architecture::kArm64, "dc cvac", "dc civac", 64, 128);
-    add("riscv64", Architecture::kRiscv64, "cbo.clean", "cbo.flush", 64, 64);
-    add("riscv64-without-zicbom", Architecture::kRiscv64, "none", "none", 64, 128);
-    add("ppc64le", Architecture::kPpc64le, "dcbst", "dcbf", 128, 128);
+    add("x86-64", Architecture::kX86, "clwb", "clflushopt", "clwb", 64, 64);
+    add("arm64", Architecture::kArm64, "dc cvac", "dc civac", "dc cvap", 64, 128);
+    add("riscv64", Architecture::kRiscv64, "cbo.clean", "cbo.flush", "none", 64, 64);
+    add("riscv64-without-zicbom", Architecture::kRiscv64, "none", "none", "none", 64, 128);
+    add("ppc64le", Architecture::kPpc64le, "dcbst", "dcbf", "dcbstps", 128, 128);
     return made;
   }();
   return all;
@@ -210,6 +213,10 @@ std::string to_text(const dappledv_device_attr& attr) {
       << "clean_instruction " << attr.clean_instruction << '\n'
       << "clean_invalidate_instruction " << attr.clean_invalidate_instruction << '\n'
       << "caches_persistent " << answer(attr.caches_persistent) << '\n'
+      << "persist_instruction " << attr.persist_instruction << '\n'
+      << "persist_supported " << int{attr.persist_supported} << '\n'
+      << "sync_persists " << int{attr.sync_persists} << '\n'
+      << "refusal " << (attr.refusal ? attr.refusal : "none") << '\n'
       << "pci_relaxed_ordering " << answer(attr.pci_relaxed_ordering) << '\n'
       << "pci_no_snoop " << answer(attr.pci_no_snoop) << '\n'
       << "atomic_write " << answer(attr.atomic_write) << '\n'

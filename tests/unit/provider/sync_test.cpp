@@ -9,16 +9,19 @@
 #include <initializer_list>
 
 #include "coherence/line_walk.hpp"
+#include "provider/persistence.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
 
 using dapple::coherence::BackEnd;
+using dapple::provider::persist_ranges;
 using dapple::provider::sync_for_cpu;
 using dapple::provider::sync_for_device;
 
 // One letter for each operation, in order: c and i for each line cleaned, or cleaned and invalidated; w wait, b before
-// maintenance, r before device reads, a after device writes, f full barrier.
+// maintenance, r before device reads, a after device writes, f full barrier; p for each line persisted, d wait for
+// that.
 char history[256];
 uintptr_t lines[256];
 size_t num_lines;
@@ -47,7 +50,11 @@ BackEnd recorder(uint32_t line_size_bytes) {
   back_end.clean_invalidate_range = [](uint32_t size, const void* address, size_t length) noexcept {
     record_lines('i', size, address, length);
   };
+  back_end.persist_range = [](uint32_t size, const void* address, size_t length) noexcept {
+    record_lines('p', size, address, length);
+  };
   back_end.complete_maintenance = []() noexcept { record('w'); };
+  back_end.complete_persistence = []() noexcept { record('d'); };
   back_end.order_before_maintenance = []() noexcept { record('b'); };
   back_end.order_before_device_reads = []() noexcept { record('r'); };
   back_end.order_after_device_writes = []() noexcept { record('a'); };
@@ -82,6 +89,19 @@ void noncoherent__maintains_each_line_then_waits_once(void**) {
     assert_int_equal(num_lines, 5);
     assert_memory_equal(lines, expected, sizeof(expected));
   }
+}
+
+void persistent__writes_each_line_back_then_waits_once(void**) {
+  const iovec ranges[] = {range(0x1000, 128), range(0x3000, 0), range(0x403f, 1)};
+  BackEnd back_end = recorder(64);
+  back_end.cpu.can_persist = true;
+  using dapple::coherence::PersistenceDomain;
+  persist_ranges(back_end, decide_persistence(back_end.cpu, PersistenceDomain::kMemoryController), ranges, 3);
+  assert_string_equal(history, "bpppd");
+  // With eADR the line is persistent in the cache.
+  back_end = recorder(64);
+  persist_ranges(back_end, decide_persistence(back_end.cpu, PersistenceDomain::kCpuCaches), ranges, 3);
+  assert_string_equal(history, "bd");
 }
 
 void noncoherent__uses_the_line_size_of_the_cpu(void**) {
@@ -142,6 +162,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(coherent__orders_and_looks_at_nothing),
       cmocka_unit_test(noncoherent__maintains_each_line_then_waits_once),
+      cmocka_unit_test(persistent__writes_each_line_back_then_waits_once),
       cmocka_unit_test(noncoherent__uses_the_line_size_of_the_cpu),
       cmocka_unit_test(noncoherent__no_ranges_is_a_fence),
       cmocka_unit_test(noncoherent__end_of_the_address_space),
