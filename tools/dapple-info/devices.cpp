@@ -45,6 +45,11 @@ std::string text_of_windows(const dappledv_device_attr& attr) {
   return types.empty() ? "no" : types;
 }
 
+std::string text_of_persistence(const dappledv_device_attr& attr) {
+  if (!attr.persist_supported) return "not possible";
+  return attr.caches_persistent == DAPPLEDV_ANSWER_YES ? "none needed (eADR)" : attr.persist_instruction;
+}
+
 // A line of the second table: what it is called there and in JSON, and how it is read off.
 struct Attribute {
   const char* title;
@@ -69,6 +74,9 @@ constexpr Attribute kAttributes[] = {
      [](const dappledv_device_attr& a) -> std::string { return a.clean_invalidate_instruction; }},
     {"CPU caches persistent", "caches_persistent",
      [](const dappledv_device_attr& a) -> std::string { return answer(a.caches_persistent); }},
+    {"persist", "persist_instruction", text_of_persistence},
+    {"maintenance refused, because", "refusal",
+     [](const dappledv_device_attr& a) -> std::string { return a.refusal ? a.refusal : ""; }},
     {"PCIe relaxed ordering", "pci_relaxed_ordering",
      [](const dappledv_device_attr& a) -> std::string { return answer(a.pci_relaxed_ordering); }},
     {"PCIe no-snoop", "pci_no_snoop",
@@ -95,11 +103,14 @@ void open_and_ask(ibv_device* device, Device& out) {
     return;
   }
   dappledv_device_attr attr{};
+  attr.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE;
   if (const int error = dappledv_query_device(context.get(), &attr)) {
     out.problem = fmt::format("cannot be queried: {}; is DAPPLE_COHERENCE right?", std::strerror(error));
     return;
   }
   out.attr = attr;
+  const char* obstacle = dappledv_attach_obstacle(context.get());
+  out.overlay = obstacle ? fmt::format("no: {}", obstacle) : "yes";
 }
 
 std::string attributes_table(const std::vector<Device>& devices) {
@@ -114,6 +125,10 @@ std::string attributes_table(const std::vector<Device>& devices) {
       if (device.attr) rows.back().push_back(attribute.text(*device.attr));
     }
   }
+  rows.push_back({"overlay possible"});
+  for (const Device& device : devices) {
+    if (device.attr) rows.back().push_back(device.overlay);
+  }
   return "\n" + format_table(rows);
 }
 
@@ -122,7 +137,7 @@ std::string attributes_table(const std::vector<Device>& devices) {
 std::vector<Device> read_devices() {
   std::vector<Device> devices;
   for (verbs::RdmaDevice& device : verbs::rdma_devices()) {
-    devices.push_back({std::move(device), {}, "libibverbs has no driver library for it"});
+    devices.push_back({std::move(device), {}, "libibverbs has no driver library for it", {}});
   }
   const DeviceList list(ibv_get_device_list(nullptr), &ibv_free_device_list);
   for (ibv_device** at = list.get(); at && *at; ++at) {
@@ -181,6 +196,7 @@ void devices_as_json(const std::vector<Device>& devices, Json& json) {
     json.text("decided_by", dappledv_reason_str(attr.reason)).text("certainty", dappledv_certainty_str(attr.certainty));
     json.text("reason", attr.explanation);
     for (const Attribute& attribute : kAttributes) json.text(attribute.key, attribute.text(attr));
+    json.text("overlay", device.overlay);
     json.number("max_windows", attr.max_windows).number("odp_general_caps", attr.odp_general_caps);
     json.number("odp_rc_caps", attr.odp_rc_caps).number("odp_uc_caps", attr.odp_uc_caps);
     json.number("odp_ud_caps", attr.odp_ud_caps).number("odp_xrc_caps", attr.odp_xrc_caps);
@@ -196,8 +212,20 @@ std::string how_to_get_a_device(const std::string& netdev) {
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
       "  rdma link add siw0 type siw netdev {0}   likewise, iWARP (module siw)\n"
       "  scripts/softroce COMMAND                   of dapple's source: runs COMMAND beside a software device in a\n"
-      "                                             virtual machine, without root and whatever kernel is here\n",
+      "                                             virtual machine, without root and whatever kernel is here\n"
+      "On rxe, dapple-run --emulate PROGRAM then shows whether a program's sync calls are right.\n",
       netdev);
+}
+
+std::string what_to_run(const std::vector<Device>& devices) {
+  std::string text;
+  for (const Device& device : devices) {
+    if (device.kernel.driver != "rxe") continue;
+    text =
+        "dapple-run --emulate PROGRAM shows whether a program's sync calls are right: it makes rxe devices behave as "
+        "ones\nthat are not coherent, and reports what was not synced.\n";
+  }
+  return text;
 }
 
 std::string some_netdev() {

@@ -19,6 +19,7 @@ struct Device {
   verbs::RdmaDevice kernel;  // what the kernel tells
   std::optional<dappledv_device_attr> attr;
   std::string problem;  // why there is no attr
+  std::string overlay;  // with attr: "yes", or why dapple-run could not lay its overlay over the device
 };
 
 // Opens each device for a moment.
@@ -27,6 +28,8 @@ std::vector<Device> read_devices();
 std::string devices_for_people(const std::vector<Device>& devices);
 void devices_as_json(const std::vector<Device>& devices, Json& json);
 
+// What dapple has for these devices, in words; may be empty.
+std::string what_to_run(const std::vector<Device>& devices);
 // For a machine without a device: how to get one. netdev: a network device of this machine, or "eth0".
 std::string how_to_get_a_device(const std::string& netdev);
 // A network device that is up and no loopback, or "eth0".

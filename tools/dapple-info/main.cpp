@@ -11,6 +11,7 @@
 
 #include "tools/dapple-info/dat.hpp"
 #include "tools/dapple-info/devices.hpp"
+#include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
 
 namespace {
@@ -28,20 +29,24 @@ struct Options {
 
 int report(const Options& options) {
   const std::vector<Device> devices = read_devices();
-  const Memlock memlock = read_memlock();
+  const dapple::verbs::Memlock memlock = dapple::verbs::read_memlock();
+  const Libibverbs libibverbs = read_libibverbs();
   DatReport dat;
   if (options.dat) dat = read_dat(options.registry);
   if (options.json) {
     Json json;
     json.begin_object();
     devices_as_json(devices, json);
+    libibverbs_as_json(libibverbs, json);
     memlock_as_json(memlock, json);
     if (options.dat) dat_as_json(dat, json);
     json.end_object();
     fmt::print("{}", json.document());
   } else {
     fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev()) : devices_for_people(devices));
-    fmt::print("\n{}", memlock_for_people(memlock));
+    fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
+    const std::string hint = what_to_run(devices);
+    if (!hint.empty()) fmt::print("\n{}", hint);
     if (options.dat) fmt::print("\n{}", dat_for_people(dat));
   }
   if (std::fflush(stdout) != 0) {

@@ -3,14 +3,16 @@
 #include "tools/dapple-info/memlock.hpp"
 
 #include <fmt/format.h>
-#include <linux/capability.h>
 #include <sys/resource.h>
-
-#include <cstdlib>
-#include <fstream>
 
 namespace dapple::info {
 namespace {
+
+// What a card's driver takes for a connection with queues of 256 requests each way and their completions: 256 times up
+// to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
+constexpr uint64_t kConnectionKib = 128;
+constexpr uint64_t kExampleConnections = 16;
+constexpr uint64_t kExampleKib = 1024 * 1024 + kExampleConnections * kConnectionKib;
 
 std::string size_text(uint64_t bytes) {
   return bytes == RLIM_INFINITY ? "no limit" : fmt::format("{} KiB", bytes / 1024);
@@ -18,48 +20,34 @@ std::string size_text(uint64_t bytes) {
 
 }  // namespace
 
-bool has_ipc_lock(const std::string& cap_eff_line) {
-  const size_t colon = cap_eff_line.find(':');
-  if (colon == std::string::npos) return false;
-  return std::strtoull(cap_eff_line.c_str() + colon + 1, nullptr, 16) >> CAP_IPC_LOCK & 1;
-}
-
-Memlock read_memlock() {
-  Memlock memlock;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
-    memlock.soft_bytes = limit.rlim_cur;
-    memlock.hard_bytes = limit.rlim_max;
-    memlock.unlimited = limit.rlim_cur == RLIM_INFINITY;
-  }
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("CapEff:")) memlock.privileged = has_ipc_lock(line);
-  }
-  return memlock;
-}
-
-std::string memlock_for_people(const Memlock& memlock) {
+std::string memlock_for_people(const verbs::Memlock& memlock) {
   std::string text = fmt::format("Memory that may be locked (RLIMIT_MEMLOCK): {}; could be raised to: {}\n",
                                  size_text(memlock.soft_bytes), size_text(memlock.hard_bytes));
   if (memlock.privileged) return text + "  This process has CAP_IPC_LOCK: the limit does not apply to it.\n";
-  if (memlock.unlimited) return text;
-  return text +
-         "  Registered memory is locked, and a device's queues count, too. Beyond the limit registration fails with\n"
-         "  ENOMEM, in uDAPL with DAT_INSUFFICIENT_RESOURCES. To raise it: 'ulimit -l KIB' in the shell up to the "
-         "second\n"
-         "  number, a memlock line in /etc/security/limits.d for logins, LimitMEMLOCK=infinity for systemd's "
-         "services,\n"
-         "  --ulimit memlock=-1 for containers.\n";
+  if (memlock.soft_bytes == RLIM_INFINITY) return text;
+  text +=
+      "  Registered memory is locked, in whole pages; beyond the limit registration fails with ENOMEM, in uDAPL with\n"
+      "  DAT_INSUFFICIENT_RESOURCES and a line that has the number needed.\n";
+  text += fmt::format(
+      "  Needed in KiB: what a process registers at a time, and on a card about {} for each connection's queues:\n"
+      "  {} for 1 GiB and {} connections, {}.\n",
+      kConnectionKib, kExampleKib, kExampleConnections,
+      kExampleKib > memlock.soft_bytes / 1024 ? "which is not allowed here" : "which is allowed here");
+  text +=
+      "  To raise it: 'ulimit -l KIB' in the shell up to the second number above, a memlock line in\n"
+      "  /etc/security/limits.d for logins, LimitMEMLOCK=infinity for systemd's services, --ulimit memlock=-1 for "
+      "containers.\n";
+  return text;
 }
 
-void memlock_as_json(const Memlock& memlock, Json& json) {
+void memlock_as_json(const verbs::Memlock& memlock, Json& json) {
   const auto size = [&json](const char* name, uint64_t bytes) {
     bytes == RLIM_INFINITY ? json.null(name) : json.number(name, bytes);
   };
   json.begin_object("memlock");
   size("soft_bytes", memlock.soft_bytes);
   size("hard_bytes", memlock.hard_bytes);
+  size("pinned_bytes", memlock.pinned_bytes);
   json.boolean("privileged", memlock.privileged).end_object();
 }
 

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// How much memory may be registered, in words.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "ibverbs-glue/memlock.hpp"
 #include "tools/dapple-info/json.hpp"
 
 namespace dapple::info {
 
-// How much memory this process may lock, which is what registration does.
-struct Memlock {
-  uint64_t soft_bytes = 0;
-  uint64_t hard_bytes = 0;
-  bool unlimited = false;   // by the limit
-  bool privileged = false;  // CAP_IPC_LOCK: the limit is not asked
-};
-
-Memlock read_memlock();
-// The line of /proc/self/status that begins with CapEff.
-bool has_ipc_lock(const std::string& cap_eff_line);
-std::string memlock_for_people(const Memlock& memlock);
-void memlock_as_json(const Memlock& memlock, Json& json);
+std::string memlock_for_people(const verbs::Memlock& memlock);
+void memlock_as_json(const verbs::Memlock& memlock, Json& json);
 
 }  // namespace dapple::info

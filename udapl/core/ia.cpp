@@ -109,6 +109,7 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
 }
 
 Result<> Ia::query_coherence(const std::string& override_class) {
+  coherence_.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE;
   if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
                                      &coherence_)) {
     log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),

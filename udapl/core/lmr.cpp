@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "ibverbs-glue/memlock.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/pz.hpp"
@@ -52,6 +53,17 @@ verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
   return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
 }
 
+void explain_shortage(const Ia& ia, const LmrRequest& request) {
+  const verbs::Memlock memlock = verbs::read_memlock();
+  const uint64_t needed = verbs::memlock_needed(memlock, reinterpret_cast<uint64_t>(request.address), request.length);
+  if (!needed) return;
+  log_error(
+      "IA %s: %llu bytes cannot be registered: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %llu are needed",
+      ia.name().c_str(), static_cast<unsigned long long>(request.length),
+      static_cast<unsigned long long>(memlock.soft_bytes / 1024),
+      static_cast<unsigned long long>(memlock.pinned_bytes / 1024), static_cast<unsigned long long>(needed / 1024));
+}
+
 }  // namespace
 
 Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable)
@@ -85,9 +97,11 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
     mr = register_memory(pz, request, access);
   }
   if (!mr) {
+    const int error = errno;
+    if (error == ENOMEM) explain_shortage(ia, request);
     // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
-    if (errno == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
-    return errno == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(errno);
+    if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);
   }
   if (ia.maintains_caches() || (request.privileges & kNoncoherent)) {
     const iovec range{request.address, request.length};

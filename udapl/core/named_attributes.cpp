@@ -108,6 +108,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAPPLE_CLEAN_INSTRUCTION", coherence.clean_instruction},
       {"DAPPLE_CLEAN_INVALIDATE_INSTRUCTION", coherence.clean_invalidate_instruction},
       {"DAPPLE_CACHES_PERSISTENT", answer(coherence.caches_persistent)},
+      {"DAPPLE_PERSIST_INSTRUCTION", coherence.persist_instruction},
       {"DAPPLE_PCI_RELAXED_ORDERING", answer(coherence.pci_relaxed_ordering)},
       {"DAPPLE_PCI_NO_SNOOP", answer(coherence.pci_no_snoop)},
       {"DAPPLE_ATOMIC_WRITE", answer(coherence.atomic_write)},

@@ -7,6 +7,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/dapple-info/dat.hpp"
 #include "tools/dapple-info/devices.hpp"
+#include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
 #include "tools/dapple-info/table.hpp"
 
@@ -74,10 +75,13 @@ void devices__two_ports_and_one_that_does_not_open() {
   attr.explanation = "because";
   attr.clean_instruction = "wash";
   attr.clean_invalidate_instruction = "wash out";
+  attr.persist_instruction = "hang out";
+  attr.persist_supported = 1;
   attr.window_type_1 = DAPPLEDV_ANSWER_NO;
   attr.on_demand_paging = DAPPLEDV_ANSWER_YES;
   attr.odp_general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   devices[0].attr = attr;
+  devices[0].overlay = "no: foreign";
   devices[1].problem = "cannot be opened: so";
   const std::string text = devices_for_people(devices);
   CHECK(holds(text, "mlx5_0  mlx5    ib        1     ACTIVE  -       non-coherent (CPU caches)  firmware  because\n"));
@@ -85,9 +89,19 @@ void devices__two_ports_and_one_that_does_not_open() {
   CHECK(holds(text,
               "mlx5_1  mlx5    ib        1     ACTIVE  -       unknown                    -         cannot be "
               "opened: so\n"));
-  CHECK(holds(text, "ATTRIBUTE                 mlx5_0\n"));
-  CHECK(holds(text, "on-demand paging          yes, implicit too\n"));
-  CHECK(holds(text, "memory windows            no\n"));
+  CHECK(holds(text, "ATTRIBUTE                     mlx5_0\n"));
+  CHECK(holds(text, "on-demand paging              yes, implicit too\n"));
+  CHECK(holds(text, "memory windows                no\n"));
+  CHECK(holds(text, "persist                       hang out\n"));
+  CHECK(holds(text, "maintenance refused, because  -\n"));
+  CHECK(holds(text, "overlay possible              no: foreign\n"));
+  devices[0].attr->caches_persistent = DAPPLEDV_ANSWER_YES;
+  CHECK(holds(devices_for_people(devices), "persist                       none needed (eADR)\n"));
+  devices[0].attr->persist_supported = 0;
+  CHECK(holds(devices_for_people(devices), "persist                       not possible\n"));
+  CHECK(what_to_run(devices).empty());
+  devices[1].kernel.driver = "rxe";
+  CHECK(holds(what_to_run(devices), "dapple-run --emulate PROGRAM"));
   Json json;
   json.begin_object();
   devices_as_json(devices, json);
@@ -105,15 +119,26 @@ void devices__none_says_how_to_get_one() {
 }
 
 void memlock__says_what_limits_and_how_to_raise_it() {
-  const std::string limited = memlock_for_people({65536, RLIM_INFINITY, false, false});
+  const std::string limited = memlock_for_people({65536, RLIM_INFINITY, 0, false});
   CHECK(holds(limited, "64 KiB; could be raised to: no limit"));
   CHECK(holds(limited, "ulimit -l"));
-  CHECK(!holds(memlock_for_people({RLIM_INFINITY, RLIM_INFINITY, true, false}), "ulimit"));
-  CHECK(holds(memlock_for_people({65536, 65536, false, true}), "CAP_IPC_LOCK"));
-  CHECK(has_ipc_lock("CapEff:\t000001ffffffffff"));
-  CHECK(has_ipc_lock("CapEff:\t0000000000004000"));
-  CHECK(!has_ipc_lock("CapEff:\t0000000000003fff"));
-  CHECK(!has_ipc_lock("CapEff"));
+  CHECK(holds(limited, "1050624 for 1 GiB and 16 connections"));
+  CHECK(holds(limited, "which is not allowed here"));
+  CHECK(!holds(memlock_for_people({RLIM_INFINITY, RLIM_INFINITY, 0, false}), "ulimit"));
+  CHECK(holds(memlock_for_people({65536, 65536, 0, true}), "CAP_IPC_LOCK"));
+}
+
+void libibverbs__what_does_not_fit_is_named() {
+  CHECK(driver_abi("libmlx5-rdmav34.so") == 34);
+  CHECK(driver_abi("libdapple-rdmav65.so") == 65);
+  for (const char* other :
+       {"libmlx5.so.1", "libmlx5-rdmav.so", "libmlx5-rdmav3x.so", "mlx5-rdmav34.so", "libx-rdmav34.so.1"}) {
+    CHECK(driver_abi(other) == 0);
+  }
+  CHECK(libibverbs_for_people({"/lib/libibverbs.so.1", 34, "", {}}).empty());
+  const std::string text = libibverbs_for_people({"/lib/libibverbs.so.1", 66, "unheard of", {"libdapple-rdmav65.so"}});
+  CHECK(holds(text, "dapple-run and dappledv_attach() cannot work with /lib/libibverbs.so.1: unheard of\n"));
+  CHECK(holds(text, "libdapple-rdmav65.so is for another libibverbs, which looks for names with -rdmav66.so here\n"));
 }
 
 void dat__no_entry_says_how_one_is_made() {
@@ -135,6 +160,7 @@ int main() {
       TEST(devices__two_ports_and_one_that_does_not_open),
       TEST(devices__none_says_how_to_get_one),
       TEST(memlock__says_what_limits_and_how_to_raise_it),
+      TEST(libibverbs__what_does_not_fit_is_named),
       TEST(dat__no_entry_says_how_one_is_made),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

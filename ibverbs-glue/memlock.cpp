@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "ibverbs-glue/memlock.hpp"
+
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "ibverbs-glue/files.hpp"
+
+namespace dapple::verbs {
+namespace {
+
+// What stands behind the word at the beginning of a line; "" if there is none.
+const char* value_of(const std::string& text, const char* word) {
+  const size_t at = text.find(std::string("\n") + word);
+  return at == std::string::npos ? "" : text.c_str() + text.find(':', at) + 1;
+}
+
+// The kernel asks for the capability in the first user namespace: root in a container's own has none of it.
+bool in_first_user_namespace(const std::string& root) {
+  std::string map;
+  // A kernel without user namespaces has no such file.
+  if (read_file((root + "/proc/self/uid_map").c_str(), map) != 0) return true;
+  unsigned long inside = 1;
+  unsigned long outside = 1;
+  unsigned long count = 0;
+  return std::sscanf(map.c_str(), "%lu %lu %lu", &inside, &outside, &count) == 3 &&  // NOLINT(cert-err34-c)
+         inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+}  // namespace
+
+Memlock read_memlock(const std::string& root) {
+  Memlock memlock;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+    memlock.soft_bytes = limit.rlim_cur;
+    memlock.hard_bytes = limit.rlim_max;
+  }
+  std::string status;
+  (void)read_file((root + "/proc/self/status").c_str(), status);
+  memlock.pinned_bytes = std::strtoull(value_of(status, "VmPin:"), nullptr, 10) * 1024;
+  const bool capable = std::strtoull(value_of(status, "CapEff:"), nullptr, 16) >> CAP_IPC_LOCK & 1;
+  memlock.privileged = capable && in_first_user_namespace(root);
+  return memlock;
+}
+
+uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length) {
+  if (memlock.privileged || memlock.soft_bytes == RLIM_INFINITY || length == 0) return 0;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t pages = (address % page + length - 1) / page + 1;
+  const uint64_t needed = memlock.pinned_bytes + pages * page;
+  return needed > memlock.soft_bytes ? needed : 0;
+}
+
+}  // namespace dapple::verbs

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How much memory this process may lock, which is what registration does. From any thread; throws
+// std::bad_alloc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dapple::verbs {
+
+struct Memlock {
+  uint64_t soft_bytes = 0;    // RLIM_INFINITY: no limit
+  uint64_t hard_bytes = 0;    // what a program may raise it to
+  uint64_t pinned_bytes = 0;  // what devices hold of this process now
+  bool privileged = false;    // CAP_IPC_LOCK where it counts: the limit is not asked
+};
+
+// root: the folder that holds proc; "" for this machine.
+Memlock read_memlock(const std::string& root = {});
+
+// The bytes that this process would have to be allowed to lock for a registration of this range beside what is pinned;
+// 0 if the limit is not in its way.
+uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length);
+
+}  // namespace dapple::verbs

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-info/libibverbs.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <infiniband/dappledv.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace dapple::info {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Far beyond today's 65.
+constexpr unsigned int kMaxPrivateAbi = 200;
+
+unsigned int private_abi_of(void* library) {
+  for (unsigned int number = kMaxPrivateAbi; number > 0; --number) {
+    if (dlvsym(library, "verbs_set_ops", fmt::format("IBVERBS_PRIVATE_{}", number).c_str())) return number;
+  }
+  return 0;
+}
+
+void add_if_foreign(Libibverbs& library, const std::string& name) {
+  const unsigned int number = driver_abi(name);
+  if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
+}
+
+// A name there goes without -rdmavN.so: the one that would be loaded is looked for, and then its siblings.
+void look_at_environment(Libibverbs& library) {
+  const char* names = std::getenv("RDMAV_DRIVERS");
+  if (!names) names = std::getenv("IBV_DRIVERS");
+  std::istringstream list(names ? names : "");
+  for (std::string name; std::getline(list, name, ':');) {
+    const fs::path stem(name);
+    std::error_code error;
+    if (name.empty() || !stem.is_absolute() ||
+        fs::exists(fmt::format("{}-rdmav{}.so", name, library.private_abi), error))
+      continue;
+    for (const auto& entry : fs::directory_iterator(stem.parent_path(), error)) {
+      const std::string file = entry.path().filename();
+      if (file.starts_with(stem.filename().string() + "-rdmav")) add_if_foreign(library, file);
+    }
+  }
+}
+
+}  // namespace
+
+unsigned int driver_abi(const std::string& name) {
+  constexpr const char* kMark = "-rdmav";
+  const size_t at = name.rfind(kMark);
+  if (!name.starts_with("lib") || !name.ends_with(".so") || at == std::string::npos) return 0;
+  const std::string digits = name.substr(at + 6, name.size() - at - 9);
+  if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos) return 0;
+  return static_cast<unsigned int>(std::strtoul(digits.c_str(), nullptr, 10));
+}
+
+Libibverbs read_libibverbs() {
+  Libibverbs library;
+  void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  Dl_info place{};
+  void* function = handle ? dlsym(handle, "ibv_open_device") : nullptr;
+  if (function && dladdr(function, &place) && place.dli_fname) library.path = place.dli_fname;
+  if (handle) library.private_abi = private_abi_of(handle);
+  if (const char* obstacle = dappledv_attach_obstacle(nullptr)) library.overlay_problem = obstacle;
+
+  std::error_code error;
+  const fs::path folder = fs::path(library.path).parent_path() / "libibverbs";
+  for (const auto& entry : fs::directory_iterator(folder, error)) add_if_foreign(library, entry.path().filename());
+  look_at_environment(library);
+  std::sort(library.foreign_drivers.begin(), library.foreign_drivers.end());
+  if (handle) dlclose(handle);
+  return library;
+}
+
+std::string libibverbs_for_people(const Libibverbs& library) {
+  std::string text;
+  if (!library.overlay_problem.empty()) {
+    text += fmt::format("dapple-run and dappledv_attach() cannot work with {}: {}\n", library.path,
+                        library.overlay_problem);
+  }
+  for (const std::string& driver : library.foreign_drivers) {
+    text +=
+        fmt::format("The driver library {} is for another libibverbs, which looks for names with -rdmav{}.so here\n",
+                    driver, library.private_abi);
+  }
+  return text;
+}
+
+void libibverbs_as_json(const Libibverbs& library, Json& json) {
+  json.begin_object("libibverbs").text("path", library.path).number("private_abi", library.private_abi);
+  library.overlay_problem.empty() ? json.null("overlay_problem")
+                                  : json.text("overlay_problem", library.overlay_problem);
+  json.begin_array("foreign_drivers");
+  for (const std::string& driver : library.foreign_drivers) json.text({}, driver);
+  json.end_array().end_object();
+}
+
+}  // namespace dapple::info

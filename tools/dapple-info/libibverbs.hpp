@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The libibverbs of this machine, as far as drivers and overlays depend on its private interface.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/dapple-info/json.hpp"
+
+namespace dapple::info {
+
+struct Libibverbs {
+  std::string path;
+  unsigned int private_abi = 0;  // N of IBVERBS_PRIVATE_N and of libNAME-rdmavN.so; 0 if it was not found
+  std::string overlay_problem;   // why no overlay can be laid with it; empty if one can
+  std::vector<std::string>
+      foreign_drivers;  // driver libraries beside it or in RDMAV_DRIVERS that are of another number
+};
+
+Libibverbs read_libibverbs();
+
+// The number in a driver library's name, libmlx5-rdmav34.so; 0 if it is no such name.
+unsigned int driver_abi(const std::string& name);
+
+// Empty if there is nothing to say.
+std::string libibverbs_for_people(const Libibverbs& library);
+void libibverbs_as_json(const Libibverbs& library, Json& json);
+
+}  // namespace dapple::info
