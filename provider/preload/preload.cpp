@@ -11,11 +11,13 @@
 
 namespace {
 
-// libibverbs' own function. It is asked for by name, not for what comes next in the order of look-up: a program may
+constexpr const char* kVerbs = "libibverbs.so.1";
+
+// The library's own function. It is asked for by name, not for what comes next in the order of look-up: a program may
 // have loaded libibverbs for a plug-in of its own only. It is there, as somebody has called what we stand before.
 template <typename Function>
-Function real(const char* name, const char* version) {
-  void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+Function real(const char* soname, const char* name, const char* version) {
+  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   auto function = reinterpret_cast<Function>(dlvsym(library, name, version));
   dlclose(library);
@@ -37,7 +39,7 @@ ibv_context* attached(ibv_context* context) {
   }
   if (error != 0 && emulate) {
     // Without the emulator the program would look right that is not.
-    if (const auto close = real<int (*)(ibv_context*)>("ibv_close_device", "IBVERBS_1.1")) close(context);
+    if (const auto close = real<int (*)(ibv_context*)>(kVerbs, "ibv_close_device", "IBVERBS_1.1")) close(context);
     errno = error;
     return nullptr;
   }
@@ -51,7 +53,7 @@ ibv_context* attached(ibv_context* context) {
 extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
-  const auto open = real<ibv_context* (*)(ibv_device*)>("ibv_open_device", "IBVERBS_1.1");
+  const auto open = real<ibv_context* (*)(ibv_device*)>(kVerbs, "ibv_open_device", "IBVERBS_1.1");
   if (open == nullptr) {
     errno = ENOSYS;
     return nullptr;
@@ -60,12 +62,22 @@ ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 ibv_context* ibv_import_device(int cmd_fd) {
-  const auto import = real<ibv_context* (*)(int)>("ibv_import_device", "IBVERBS_1.10");
+  const auto import = real<ibv_context* (*)(int)>(kVerbs, "ibv_import_device", "IBVERBS_1.10");
   if (import == nullptr) {
     errno = ENOSYS;
     return nullptr;
   }
   return attached(import(cmd_fd));
+}
+
+// The one vendor's library that opens devices by itself. Its attributes are passed on unseen.
+ibv_context* mlx5dv_open_device(ibv_device* device, void* attributes) {
+  const auto open = real<ibv_context* (*)(ibv_device*, void*)>("libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7");
+  if (open == nullptr) {
+    errno = ENOSYS;
+    return nullptr;
+  }
+  return attached(open(device, attributes));
 }
 
 }  // extern "C"
