@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "tools/dapple-info/child.hpp"
-#include "tools/dapple-info/table.hpp"
+#include "tools/report/table.hpp"
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
 

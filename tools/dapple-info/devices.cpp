@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "tools/dapple-info/table.hpp"
+#include "tools/report/table.hpp"
 
 namespace dapple::info {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ibverbs-glue/rdma_devices.hpp"
-#include "tools/dapple-info/json.hpp"
+#include "tools/report/json.hpp"
 
 namespace dapple::info {
 

@@ -17,6 +17,7 @@
 namespace {
 
 using namespace dapple::info;
+using dapple::Json;
 
 constexpr int kNothingFound = 1;
 constexpr int kBadUsage = 2;

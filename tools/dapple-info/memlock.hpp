@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ibverbs-glue/memlock.hpp"
-#include "tools/dapple-info/json.hpp"
+#include "tools/report/json.hpp"
 
 namespace dapple::info {
 

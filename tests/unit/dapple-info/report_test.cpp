@@ -9,8 +9,9 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
-#include "tools/dapple-info/table.hpp"
+#include "tools/report/table.hpp"
 
+using namespace dapple;
 using namespace dapple::info;
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace dapple::info {
+namespace dapple {
 
 // Writes one JSON document, piece by piece and indented. Names and nesting are the caller's to get right. Text that is
 // no UTF-8 loses the bytes that are wrong to U+FFFD.
@@ -18,6 +18,8 @@ class Json {
   Json& end_array() { return close(']'); }
   Json& text(std::string_view name, std::string_view value);
   Json& number(std::string_view name, uint64_t value);
+  // With three digits behind the point.
+  Json& real(std::string_view name, double value);
   Json& boolean(std::string_view name, bool value);
   Json& null(std::string_view name);
 
@@ -34,4 +36,4 @@ class Json {
   bool first_ = true;  // of its array or object
 };
 
-}  // namespace dapple::info
+}  // namespace dapple

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-info/table.hpp"
+#include "tools/report/table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace dapple::info {
+namespace dapple {
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
@@ -25,4 +25,4 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
-}  // namespace dapple::info
+}  // namespace dapple

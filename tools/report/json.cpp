@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "tools/dapple-info/json.hpp"
+#include "tools/report/json.hpp"
 
 #include <fmt/format.h>
 
-namespace dapple::info {
+namespace dapple {
 namespace {
 
 // The length of the UTF-8 character at the front of the text; 0 if there is none. RFC 3629, 4.
@@ -38,6 +38,12 @@ Json& Json::text(std::string_view name, std::string_view value) {
 Json& Json::number(std::string_view name, uint64_t value) {
   begin_value(name);
   out_ += std::to_string(value);
+  return *this;
+}
+
+Json& Json::real(std::string_view name, double value) {
+  begin_value(name);
+  out_ += fmt::format("{:.3f}", value);
   return *this;
 }
 
@@ -98,4 +104,4 @@ void Json::quote(std::string_view text) {
   out_ += '"';
 }
 
-}  // namespace dapple::info
+}  // namespace dapple

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What dapple-test, dapple-lat and dapple-bw are made of, as far as it needs no device.
+#include <cmath>
+
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "tools/perf/failure.hpp"
+#include "tools/perf/parameters.hpp"
+#include "tools/perf/pattern.hpp"
+#include "tools/perf/results.hpp"
+#include "tools/perf/statistics.hpp"
+
+using namespace dapple::perf;
+
+namespace {
+
+bool near(double a, double b) {
+  return std::fabs(a - b) < 1e-6;
+}
+
+void latency__percentiles_of_a_thousand() {
+  std::vector<double> samples;
+  for (int i = 1000; i > 0; --i) samples.push_back(i);
+  const LatencyStatistics s = latency_of(samples);
+  CHECK(near(s.min, 1) && near(s.max, 1000) && near(s.typical, 500) && near(s.average, 500.5));
+  CHECK(near(s.percentile_99, 990) && near(s.percentile_99_9, 999));
+  CHECK(std::fabs(s.deviation - 288.675) < 0.001);
+}
+
+void latency__one_sample_is_all_of_them() {
+  std::vector<double> samples{7};
+  const LatencyStatistics s = latency_of(samples);
+  CHECK(near(s.min, 7) && near(s.max, 7) && near(s.typical, 7) && near(s.percentile_99_9, 7) && near(s.deviation, 0));
+}
+
+void bandwidth__peak_is_of_the_fastest_window() {
+  constexpr uint64_t kMib = 1 << 20;
+  // Four in the first second, then four in a tenth of one.
+  const std::vector<double> times{0.25, 0.5, 0.75, 1, 1.025, 1.05, 1.075, 1.1};
+  const BandwidthStatistics s = bandwidth_of(times, kMib, 4);
+  CHECK(near(s.average_mib_s, 8 / 1.1) && near(s.peak_mib_s, 40) && near(s.rate_mpps, 8 / 1.1 / 1e6));
+  // A run that is shorter than the window has no peak of its own.
+  const BandwidthStatistics whole = bandwidth_of(times, kMib, 16);
+  CHECK(near(whole.peak_mib_s, whole.average_mib_s));
+  CHECK(std::isfinite(bandwidth_of({0}, kMib, 1).average_mib_s));
+}
+
+Parameters some() {
+  return {Kind::kBandwidth, Operation::kSend, 65536, 1000, 128, true, {0x123456789abcdef0, 0x12345678}};
+}
+
+void parameters__survive_the_wire() {
+  const auto wire = encode(some());
+  std::string problem;
+  const auto p = decode_request(wire.data(), wire.size(), Kind::kBandwidth, problem);
+  CHECK(p && problem.empty());
+  CHECK(p && p->operation == Operation::kSend && p->size == 65536 && p->iterations == 1000 && p->depth == 128 &&
+        p->all);
+  CHECK(p && p->memory.address == 0x123456789abcdef0 && p->memory.rmr_context == 0x12345678);
+  const auto reply = encode(RemoteMemory{5, 7});
+  const auto memory = decode_reply(reply.data(), reply.size());
+  CHECK(memory && memory->address == 5 && memory->rmr_context == 7);
+}
+
+// Whatever a stranger sends: none of it is taken, and nothing beyond it is read.
+void parameters__of_strangers_are_refused() {
+  std::string problem;
+  auto wire = encode(some());
+  for (size_t size = 0; size < wire.size(); ++size) {
+    CHECK(!decode_request(wire.data(), size, Kind::kBandwidth, problem));
+  }
+  CHECK(!decode_request(nullptr, 0, Kind::kBandwidth, problem));
+  CHECK(!decode_request(wire.data(), wire.size(), Kind::kTest, problem));
+  wire[5] = 2;
+  CHECK(!decode_request(wire.data(), wire.size(), Kind::kBandwidth, problem) && problem == "is of another version");
+  const auto refused = [&problem](Parameters p) {
+    const auto sent = encode(p);
+    return !decode_request(sent.data(), sent.size(), Kind::kBandwidth, problem) &&
+           problem.find("bounds") != problem.npos;
+  };
+  Parameters p = some();
+  p.size = kMaxSize + 1;
+  CHECK(refused(p));
+  p = some();
+  p.size = 0;
+  CHECK(refused(p));
+  p = some();
+  p.iterations = 0;
+  CHECK(refused(p));
+  p = some();
+  p.depth = kMaxDepth + 1;
+  CHECK(refused(p));
+  p = some();
+  p.operation = static_cast<Operation>(3);
+  CHECK(refused(p));
+  const auto reply = encode(RemoteMemory{5, 7});
+  CHECK(!decode_reply(reply.data(), reply.size() - 1) && !decode_reply(nullptr, 0));
+}
+
+void parameters__sizes() {
+  Parameters p = some();
+  p.size = 9;
+  CHECK((p.sizes() == std::vector<uint64_t>{2, 4, 8, 9}));
+  p.kind = Kind::kTest;
+  p.size = 4;
+  CHECK((p.sizes() == std::vector<uint64_t>{1, 2, 4}));
+  p.all = false;
+  CHECK((p.sizes() == std::vector<uint64_t>{4}));
+}
+
+void pattern__a_wrong_byte_is_named() {
+  std::vector<unsigned char> memory(70000);
+  fill(memory.data(), memory.size(), 5);
+  verify(memory.data(), memory.size(), 5, "it");
+  memory[300] ^= 1;
+  std::string said;
+  try {
+    verify(memory.data(), memory.size(), 5, "our RDMA Read");
+  } catch (const Failure& failure) {
+    said = failure.what();
+  }
+  CHECK(said.starts_with("our RDMA Read of 70000 bytes: byte 300 is 0x"));
+  // Neither the next seed's bytes nor a page in the wrong place would pass.
+  for (const size_t shift : {size_t{0}, size_t{4096}}) {
+    bool wrong = false;
+    fill(memory.data(), memory.size(), shift == 0 ? 6 : 5);
+    try {
+      verify(memory.data() + shift, 4096, 5, "it");
+    } catch (const Failure&) {
+      wrong = true;
+    }
+    CHECK(wrong);
+  }
+}
+
+void results__as_a_table_and_as_json() {
+  Report report{"dapple-lat", "ia0", "10.0.0.1", true, some(), {{64, 10, {}, {}}}};
+  report.parameters.kind = Kind::kLatency;
+  report.results[0].latency = LatencyStatistics{1, 2, 1.5, 1.25, 0.5, 2, 2};
+  CHECK(for_people(report).find("64      10           1.000        2.000        1.500") != std::string::npos);
+  CHECK(for_people(report).starts_with("Send latency: ia0 with 10.0.0.1\n"));
+  CHECK(as_json(report).find("\"t_typical_us\": 1.500") != std::string::npos);
+  report.client = false;
+  CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST(latency__percentiles_of_a_thousand),       TEST(latency__one_sample_is_all_of_them),
+      TEST(bandwidth__peak_is_of_the_fastest_window), TEST(parameters__survive_the_wire),
+      TEST(parameters__of_strangers_are_refused),     TEST(parameters__sizes),
+      TEST(pattern__a_wrong_byte_is_named),           TEST(results__as_a_table_and_as_json),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/perf/connection.hpp"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tools/perf/failure.hpp"
+
+namespace dapple::perf {
+namespace {
+
+constexpr DAT_TIMEOUT kLookAround_us = 200'000;
+// A power of two: how often a spinning wait looks at the clock and the connection, and lets others have the CPU.
+constexpr uint64_t kSpinsBetweenLooks = 1024;
+
+DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& options) {
+  DAT_EP_ATTR attr{};
+  attr.service_type = DAT_SERVICE_TYPE_RC;
+  attr.max_message_size = session.attr().max_message_size;
+  attr.max_rdma_size = session.attr().max_rdma_size;
+  attr.qos = DAT_QOS_BEST_EFFORT;
+  attr.max_recv_dtos = static_cast<DAT_COUNT>(options.receives);
+  attr.max_request_dtos = static_cast<DAT_COUNT>(options.requests);
+  attr.max_recv_iov = 1;
+  attr.max_request_iov = 1;
+  attr.max_rdma_read_in = std::max<DAT_COUNT>(1, session.attr().max_rdma_read_per_ep_in);
+  attr.max_rdma_read_out = std::max<DAT_COUNT>(1, session.attr().max_rdma_read_per_ep_out);
+  attr.max_rdma_read_iov = 1;
+  attr.max_rdma_write_iov = 1;
+  return attr;
+}
+
+}  // namespace
+
+Connection::Connection(Session& session, const ConnectionOptions& options) : session_(session), options_(options) {
+  const auto evd = [&](uint32_t length, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* handle) {
+    check(dat_evd_create(session.ia(), static_cast<DAT_COUNT>(length), DAT_HANDLE_NULL, flags, handle),
+          "dat_evd_create", "choose a smaller depth");
+  };
+  try {
+    evd(options.requests, DAT_EVD_DTO_FLAG, &request_evd_);
+    evd(options.receives, DAT_EVD_DTO_FLAG, &receive_evd_);
+    evd(4, DAT_EVD_CONNECTION_FLAG, &connection_evd_);
+    DAT_EP_ATTR attr = endpoint_attr(session, options);
+    check(dat_ep_create(session.ia(), session.pz(), receive_evd_, request_evd_, connection_evd_, &attr, &ep_),
+          "dat_ep_create", "choose a smaller depth");
+  } catch (...) {
+    free_all();
+    throw;
+  }
+}
+
+Connection::~Connection() {
+  if (connected_) (void)dat_ep_disconnect(ep_, DAT_CLOSE_ABRUPT_FLAG);
+  free_all();
+}
+
+void Connection::free_all() {
+  if (ep_ != DAT_HANDLE_NULL) (void)dat_ep_free(ep_);
+  for (DAT_EVD_HANDLE evd : {connection_evd_, receive_evd_, request_evd_}) {
+    if (evd != DAT_HANDLE_NULL) (void)dat_evd_free(evd);
+  }
+}
+
+RemoteMemory Connection::connect(const std::string& host, uint16_t port, const Parameters& parameters) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found)) {
+    throw Failure(fmt::format("{}: {}; give the address of the server's RDMA device", host, gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, &freeaddrinfo);
+  auto greeting = encode(parameters);
+  check(dat_ep_connect(ep_, found->ai_addr, port, options_.timeout_s * 900'000U, greeting.size(), greeting.data(),
+                       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+        "dat_ep_connect", "the address must be one that this machine can route to");
+  const DAT_EVENT event = await_connection_event("the connection");
+  switch (event.event_number) {
+    case DAT_CONNECTION_EVENT_ESTABLISHED:
+      break;
+    case DAT_CONNECTION_EVENT_PEER_REJECTED:
+      throw Failure(fmt::format("{} refused: see what its server printed, if it is one of this program", host));
+    case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+      throw Failure(fmt::format("{}: nobody listens at port {}; start the server first", host, port));
+    case DAT_CONNECTION_EVENT_UNREACHABLE:
+      throw Failure(fmt::format("{} cannot be reached; it must be the address of an RDMA device", host));
+    case DAT_CONNECTION_EVENT_TIMED_OUT:
+      throw Failure(fmt::format("{} does not answer", host));
+    default:
+      throw Failure(fmt::format("{}: no connection (event {:#x})", host, static_cast<unsigned>(event.event_number)));
+  }
+  connected_ = true;
+  const DAT_CONNECTION_EVENT_DATA& data = event.event_data.connect_event_data;
+  const auto memory = decode_reply(data.private_data, static_cast<size_t>(std::max(0, data.private_data_size)));
+  if (!memory) throw Failure(fmt::format("{}: what listens there is no server of this version of the program", host));
+  return *memory;
+}
+
+void Connection::accept(DAT_CR_HANDLE request, const RemoteMemory& memory) {
+  auto reply = encode(memory);
+  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "has the client gone?");
+  const DAT_EVENT event = await_connection_event("the connection");
+  if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+    throw Failure(fmt::format("the client did not connect (event {:#x})", static_cast<unsigned>(event.event_number)));
+  }
+  connected_ = true;
+}
+
+void Connection::post(Operation operation, DAT_LMR_TRIPLET local, const RemoteMemory& remote) {
+  DAT_DTO_COOKIE cookie{};
+  DAT_RMR_TRIPLET there{};
+  there.virtual_address = remote.address;
+  there.segment_length = local.segment_length;
+  there.rmr_context = remote.rmr_context;
+  const char* call = nullptr;
+  DAT_RETURN result = DAT_SUCCESS;
+  switch (operation) {
+    case Operation::kWrite:
+      call = "dat_ep_post_rdma_write";
+      result = dat_ep_post_rdma_write(ep_, 1, &local, cookie, &there, DAT_COMPLETION_DEFAULT_FLAG);
+      break;
+    case Operation::kRead:
+      call = "dat_ep_post_rdma_read";
+      result = dat_ep_post_rdma_read(ep_, 1, &local, cookie, &there, DAT_COMPLETION_DEFAULT_FLAG);
+      break;
+    case Operation::kSend:
+      call = "dat_ep_post_send";
+      result = dat_ep_post_send(ep_, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+      break;
+  }
+  check(result, call, "is the peer alive, and the size one that the device takes?");
+}
+
+void Connection::post_receive(DAT_LMR_TRIPLET local) {
+  check(dat_ep_post_recv(ep_, 1, &local, DAT_DTO_COOKIE{}, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_recv",
+        "the queue should have had room");
+}
+
+void Connection::await_request() {
+  (void)await_transfer(request_evd_, "the completion of a request");
+}
+
+uint64_t Connection::await_receive() {
+  return await_transfer(receive_evd_, "the peer's message");
+}
+
+uint64_t Connection::await_transfer(DAT_EVD_HANDLE evd, const char* what) {
+  const DAT_EVENT event = await(evd, what);
+  const DAT_DTO_COMPLETION_EVENT_DATA& completion = event.event_data.dto_completion_event_data;
+  if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
+    throw Failure(fmt::format("{}: event {:#x} came instead", what, static_cast<unsigned>(event.event_number)));
+  }
+  if (completion.status != DAT_DTO_SUCCESS) throw Failure(fmt::format("{}: {}", what, text_of(completion.status)));
+  return completion.transfered_length;
+}
+
+bool Connection::peer_has_gone() {
+  DAT_EVENT event;
+  while (!peer_gone_ && dat_evd_dequeue(connection_evd_, &event) == DAT_SUCCESS) {
+    peer_gone_ = event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED;
+  }
+  return peer_gone_;
+}
+
+void Connection::be_patient(const char* what, uint64_t& spins) {
+  if (spins++ % kSpinsBetweenLooks != kSpinsBetweenLooks - 1) return;
+  (void)sched_yield();
+  const Clock::time_point now = Clock::now();
+  if (spins == kSpinsBetweenLooks) deadline_ = now + std::chrono::seconds(options_.timeout_s);
+  if (connected_ && peer_has_gone()) {
+    throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
+  }
+  if (now >= deadline_) {
+    throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
+  }
+}
+
+DAT_EVENT Connection::await(DAT_EVD_HANDLE evd, const char* what) {
+  DAT_EVENT event{};
+  const Clock::time_point begin = options_.events ? Clock::now() : Clock::time_point();
+  for (uint64_t spins = 0;;) {
+    DAT_COUNT more = 0;
+    const DAT_RETURN result =
+        options_.events ? dat_evd_wait(evd, kLookAround_us, 1, &event, &more) : dat_evd_dequeue(evd, &event);
+    if (result == DAT_SUCCESS) return event;
+    const auto type = DAT_GET_TYPE(result);
+    if (type != DAT_QUEUE_EMPTY && type != DAT_TIMEOUT_EXPIRED && type != DAT_INTERRUPTED_CALL) {
+      throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
+    }
+    // The peer's last words may have come before it went.
+    if (peer_gone_ || (options_.events && connected_ && peer_has_gone())) {
+      if (dat_evd_dequeue(evd, &event) == DAT_SUCCESS) return event;
+      throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
+    }
+    if (!options_.events) {
+      be_patient(what, spins);
+    } else if (Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
+      throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
+    }
+  }
+}
+
+DAT_EVENT Connection::await_connection_event(const char* what) {
+  DAT_EVENT event{};
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(options_.timeout_s);
+  while (Clock::now() < deadline) {
+    DAT_COUNT more = 0;
+    const DAT_RETURN result = dat_evd_wait(connection_evd_, kLookAround_us, 1, &event, &more);
+    if (result == DAT_SUCCESS) return event;
+    if (DAT_GET_TYPE(result) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(result) != DAT_INTERRUPTED_CALL) {
+      throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
+    }
+  }
+  throw Failure(fmt::format("gave up after {} s without {}", options_.timeout_s, what));
+}
+
+void Connection::await_end() {
+  DAT_EVENT event;
+  DAT_COUNT more = 0;
+  while (!peer_has_gone()) {
+    const DAT_RETURN result = dat_evd_wait(connection_evd_, DAT_TIMEOUT_INFINITE, 1, &event, &more);
+    if (result == DAT_SUCCESS) {
+      peer_gone_ = event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED;
+    } else if (DAT_GET_TYPE(result) != DAT_INTERRUPTED_CALL) {
+      throw Failure(fmt::format("waiting for the end of the connection: {}", text_of(result)));
+    }
+  }
+}
+
+void Connection::disconnect() {
+  check(dat_ep_disconnect(ep_, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "has the peer gone?");
+  while (!peer_has_gone()) {
+    peer_gone_ = await_connection_event("the end of the connection").event_number != DAT_CONNECTION_EVENT_ESTABLISHED;
+  }
+  connected_ = false;
+}
+
+}  // namespace dapple::perf

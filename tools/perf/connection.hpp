@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An endpoint with its event dispatchers: connects or accepts, posts, and waits. What goes wrong is thrown as Failure,
+// and no wait for the peer is longer than the time-out.
+#pragma once
+
+#include <dat2/udat.h>
+
+#include <string>
+
+#include "tools/perf/clock.hpp"
+#include "tools/perf/parameters.hpp"
+#include "tools/perf/region.hpp"
+#include "tools/perf/session.hpp"
+
+namespace dapple::perf {
+
+struct ConnectionOptions {
+  uint32_t requests = 1;  // posted at a time
+  uint32_t receives = 1;  // likewise
+  bool events = false;    // sleep until something comes, instead of polling
+  unsigned timeout_s = 30;
+};
+
+class Connection {
+ public:
+  Connection(Session& session, const ConnectionOptions& options);
+  // Disconnects; receives that are still posted go with it.
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  RemoteMemory connect(const std::string& host, uint16_t port, const Parameters& parameters);
+  void accept(DAT_CR_HANDLE request, const RemoteMemory& memory);
+
+  // local: both ends' length. remote: where the peer's memory begins that is meant; of no meaning to a Send.
+  void post(Operation operation, DAT_LMR_TRIPLET local, const RemoteMemory& remote);
+  void post_receive(DAT_LMR_TRIPLET local);
+
+  // Until the oldest request, or receive, is complete; the length of what was received.
+  void await_request();
+  uint64_t await_receive();
+  // Until the peer disconnects, however long it takes.
+  void await_end();
+  // Says goodbye and waits for the peer's.
+  void disconnect();
+
+  // Between two looks at memory that the peer is to write: throws once that is hopeless. spins: counts them for one
+  // wait.
+  void be_patient(const char* what, uint64_t& spins);
+
+ private:
+  DAT_EVENT await(DAT_EVD_HANDLE evd, const char* what);
+  uint64_t await_transfer(DAT_EVD_HANDLE evd, const char* what);
+  DAT_EVENT await_connection_event(const char* what);
+  bool peer_has_gone();
+  void free_all();
+
+  Session& session_;
+  ConnectionOptions options_;
+  DAT_EVD_HANDLE request_evd_ = DAT_HANDLE_NULL;
+  DAT_EVD_HANDLE receive_evd_ = DAT_HANDLE_NULL;
+  DAT_EVD_HANDLE connection_evd_ = DAT_HANDLE_NULL;
+  DAT_EP_HANDLE ep_ = DAT_HANDLE_NULL;
+  Clock::time_point deadline_;
+  bool connected_ = false;
+  bool peer_gone_ = false;
+};
+
+}  // namespace dapple::perf

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/perf/progress.hpp"
+#include "tools/perf/workload.hpp"
+
+namespace dapple::perf {
+namespace {
+
+constexpr uint64_t kMostWarmUps = 100;
+
+// Rounds that are not measured, which bring pages and connections to life.
+uint64_t warm_ups(const Parameters& parameters) {
+  return std::min(parameters.iterations, kMostWarmUps);
+}
+
+// Ping and pong over memory: the last byte of a message tells that it is there. Messages are numbered over all sizes,
+// so that no byte has the number before its message has come.
+class Ball {
+ public:
+  explicit Ball(Half& half) : half_(half) {}
+
+  void throw_it(uint64_t size) {
+    Areas& areas = half_.areas;
+    areas.region().memory()[areas.outbox() + size - 1] = number_;
+    half_.connection.post(Operation::kWrite, areas.region().segment(areas.outbox(), size),
+                          Areas::at(half_.peer, areas.inbox()));
+  }
+
+  void catch_it(uint64_t size) {
+    const size_t place = half_.areas.inbox() + size - 1;
+    const volatile unsigned char* byte = half_.areas.region().memory() + place;
+    const bool syncs = half_.session.syncs();
+    for (uint64_t spins = 0;; half_.connection.be_patient("the peer's RDMA Write", spins)) {
+      if (syncs) half_.areas.region().around_peer_writes(place, 1);
+      if (*byte == number_) break;
+    }
+    // What comes with the byte is read after it.
+    if (!syncs) half_.areas.region().around_peer_writes(place, 1);
+  }
+
+  void next() { number_ = static_cast<unsigned char>(number_ % 255 + 1); }
+
+ private:
+  Half& half_;
+  unsigned char number_ = 1;
+};
+
+void post_receive(Half& half) {
+  half.connection.post_receive(half.areas.region().segment(half.areas.inbox(), half.parameters.size));
+}
+
+void send(Half& half, uint64_t size) {
+  half.connection.post(Operation::kSend, half.areas.region().segment(half.areas.outbox(), size), {});
+}
+
+// One round of the client's; how often the message crosses in it is the caller's to know.
+void play(Half& half, Ball& ball, uint64_t size) {
+  Connection& connection = half.connection;
+  switch (half.parameters.operation) {
+    case Operation::kWrite:
+      ball.throw_it(size);
+      ball.catch_it(size);
+      ball.next();
+      break;
+    case Operation::kRead:
+      connection.post(Operation::kRead, half.areas.region().segment(half.areas.outbox(), size),
+                      Areas::at(half.peer, half.areas.target()));
+      break;
+    case Operation::kSend:
+      send(half, size);
+      (void)connection.await_receive();
+      break;
+  }
+  if (half.parameters.operation == Operation::kRead) connection.await_request();
+}
+
+// What a round leaves to do that is not measured: the completion of our own request, and the next receive.
+void clear_up(Half& half) {
+  if (half.parameters.operation != Operation::kRead) half.connection.await_request();
+  if (half.parameters.operation == Operation::kSend) post_receive(half);
+}
+
+Result measure(Half& half, Ball& ball, uint64_t size) {
+  const uint64_t warm = warm_ups(half.parameters);
+  const uint64_t total = warm + half.parameters.iterations;
+  // Write and Send are there and back; the half of it is the way.
+  const double part = half.parameters.operation == Operation::kRead ? 1e6 : 0.5e6;
+  std::vector<double> samples_us;
+  samples_us.reserve(half.parameters.iterations);
+  Progress progress(fmt::format("{} bytes", size), total);
+  for (uint64_t i = 0; i < total; ++i) {
+    const Clock::time_point begin = Clock::now();
+    play(half, ball, size);
+    const Clock::time_point end = Clock::now();
+    if (i >= warm) samples_us.push_back(seconds_between(begin, end) * part);
+    clear_up(half);
+    progress.at(i);
+  }
+  Result result{size, half.parameters.iterations, {}, {}};
+  result.latency = latency_of(samples_us);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Result> run_latency_client(Half& half) {
+  std::vector<Result> results;
+  Ball ball(half);
+  for (const uint64_t size : half.parameters.sizes()) results.push_back(measure(half, ball, size));
+  return results;
+}
+
+void run_latency_server(Half& half) {
+  Ball ball(half);
+  if (half.parameters.operation != Operation::kRead) {
+    const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
+    for (const uint64_t size : half.parameters.sizes()) {
+      for (uint64_t i = 0; i < rounds; ++i) {
+        if (half.parameters.operation == Operation::kWrite) {
+          ball.catch_it(size);
+          ball.throw_it(size);
+          ball.next();
+        } else {
+          (void)half.connection.await_receive();
+          post_receive(half);
+          send(half, size);
+        }
+        half.connection.await_request();
+      }
+    }
+  }
+  half.connection.await_end();
+}
+
+}  // namespace dapple::perf

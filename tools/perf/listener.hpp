@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat2/udat.h>
+
+#include <string>
+
+#include "tools/perf/parameters.hpp"
+#include "tools/perf/session.hpp"
+
+namespace dapple::perf {
+
+struct Client {
+  DAT_CR_HANDLE request = DAT_HANDLE_NULL;  // to be accepted
+  std::string address;
+  Parameters parameters;
+};
+
+// A service point. Ends before its session.
+class Listener {
+ public:
+  Listener(Session& session, uint16_t port);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // However long it takes. Whoever is no client of this kind is refused, with a line on standard error.
+  Client await_client(Kind kind);
+
+ private:
+  DAT_EVD_HANDLE evd_ = DAT_HANDLE_NULL;
+  DAT_PSP_HANDLE psp_ = DAT_HANDLE_NULL;
+};
+
+}  // namespace dapple::perf

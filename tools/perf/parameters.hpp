@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a client tells its server as it connects, and what the server answers: a run's parameters are the client's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dapple::perf {
+
+enum class Kind : uint8_t { kTest, kLatency, kBandwidth };
+enum class Operation : uint8_t { kWrite, kRead, kSend };
+
+// "RDMA Write"; "write".
+const char* text_of(Operation operation);
+const char* word_of(Operation operation);
+
+// Memory that the peer may use.
+struct RemoteMemory {
+  uint64_t address = 0;
+  uint32_t rmr_context = 0;
+};
+
+constexpr uint64_t kMaxSize = uint64_t{1} << 30;
+constexpr uint64_t kMaxIterations = 10'000'000;
+constexpr uint32_t kMaxDepth = 4096;
+
+struct Parameters {
+  Kind kind = Kind::kTest;
+  Operation operation = Operation::kWrite;
+  uint64_t size = 0;  // bytes; the largest where all is set
+  uint64_t iterations = 0;
+  uint32_t depth = 1;  // requests under way at a time
+  bool all = false;    // sizes 2, 4, 8... and size; of a test from 1 on
+  RemoteMemory memory;
+
+  // In their order, never empty, ascending.
+  std::vector<uint64_t> sizes() const;
+};
+
+// Big-endian, small enough for any transport's private data.
+constexpr size_t kRequestBytes = 44;
+constexpr size_t kReplyBytes = 20;
+std::array<unsigned char, kRequestBytes> encode(const Parameters& parameters);
+std::array<unsigned char, kReplyBytes> encode(const RemoteMemory& memory);
+
+// Nothing, and why in problem, if these are not what a peer of the same version and kind sends, or out of bounds.
+std::optional<Parameters> decode_request(const void* data, size_t size, Kind kind, std::string& problem);
+std::optional<RemoteMemory> decode_reply(const void* data, size_t size);
+
+}  // namespace dapple::perf

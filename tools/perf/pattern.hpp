@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dapple::perf {
+
+// Bytes that follow from their place and a seed.
+void fill(unsigned char* memory, size_t size, uint64_t seed);
+// Throws Failure with the first byte that is another. what: where the bytes came from.
+void verify(const unsigned char* memory, size_t size, uint64_t seed, const char* what);
+
+}  // namespace dapple::perf

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/perf/results.hpp"
+
+#include <fmt/format.h>
+
+#include "tools/report/json.hpp"
+#include "tools/report/table.hpp"
+
+namespace dapple::perf {
+namespace {
+
+// A column: its headline, its name in JSON, and how it is read off; usec and rates with so many digits.
+struct Column {
+  const char* title;
+  const char* key;
+  double (*value)(const Result&);
+};
+
+constexpr Column kLatency[] = {
+    {"t_min[usec]", "t_min_us", [](const Result& r) { return r.latency->min; }},
+    {"t_max[usec]", "t_max_us", [](const Result& r) { return r.latency->max; }},
+    {"t_typical[usec]", "t_typical_us", [](const Result& r) { return r.latency->typical; }},
+    {"t_avg[usec]", "t_avg_us", [](const Result& r) { return r.latency->average; }},
+    {"t_stdev[usec]", "t_stdev_us", [](const Result& r) { return r.latency->deviation; }},
+    {"99%[usec]", "p99_us", [](const Result& r) { return r.latency->percentile_99; }},
+    {"99.9%[usec]", "p99_9_us", [](const Result& r) { return r.latency->percentile_99_9; }},
+};
+
+constexpr Column kBandwidth[] = {
+    {"BW peak[MiB/sec]", "bw_peak_mib_s", [](const Result& r) { return r.bandwidth->peak_mib_s; }},
+    {"BW average[MiB/sec]", "bw_average_mib_s", [](const Result& r) { return r.bandwidth->average_mib_s; }},
+    {"MsgRate[Mpps]", "rate_mpps", [](const Result& r) { return r.bandwidth->rate_mpps; }},
+};
+
+std::vector<Column> columns_of(Kind kind) {
+  switch (kind) {
+    case Kind::kLatency:
+      return {std::begin(kLatency), std::end(kLatency)};
+    case Kind::kBandwidth:
+      return {std::begin(kBandwidth), std::end(kBandwidth)};
+    case Kind::kTest:
+      break;
+  }
+  return {};
+}
+
+std::string headline(const Report& report) {
+  const Parameters& p = report.parameters;
+  if (p.kind == Kind::kTest) return fmt::format("uDAPL test: {} with {}\n", report.ia, report.peer);
+  std::string text = fmt::format("{} {}: {} with {}", text_of(p.operation),
+                                 p.kind == Kind::kLatency ? "latency" : "bandwidth", report.ia, report.peer);
+  if (p.kind == Kind::kBandwidth) text += fmt::format(", {} requests under way", p.depth);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string for_people(const Report& report) {
+  if (!report.client) return fmt::format("served {}: all was right\n", report.peer);
+  const std::vector<Column> columns = columns_of(report.parameters.kind);
+  std::vector<std::vector<std::string>> rows{{"#bytes", "#iterations"}};
+  for (const Column& column : columns) rows[0].push_back(column.title);
+  const bool test = report.parameters.kind == Kind::kTest;
+  if (test) rows[0].push_back("result");
+  for (const Result& result : report.results) {
+    rows.push_back({std::to_string(result.size), std::to_string(result.iterations)});
+    for (const Column& column : columns) rows.back().push_back(fmt::format("{:.3f}", column.value(result)));
+    if (test) rows.back().push_back("Send, RDMA Write and RDMA Read verified");
+  }
+  return headline(report) + format_table(rows);
+}
+
+std::string as_json(const Report& report) {
+  const Parameters& p = report.parameters;
+  Json json;
+  json.begin_object().text("program", report.program).text("role", report.client ? "client" : "server");
+  json.text("ia", report.ia).text("peer", report.peer);
+  if (p.kind != Kind::kTest) json.text("operation", word_of(p.operation));
+  if (p.kind == Kind::kBandwidth) json.number("depth", p.depth);
+  json.begin_array("results");
+  for (const Result& result : report.results) {
+    json.begin_object().number("bytes", result.size).number("iterations", result.iterations);
+    for (const Column& column : columns_of(p.kind)) json.real(column.key, column.value(result));
+    if (p.kind == Kind::kTest) json.boolean("verified", true);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.document();
+}
+
+}  // namespace dapple::perf

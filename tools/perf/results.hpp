@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/perf/parameters.hpp"
+#include "tools/perf/statistics.hpp"
+
+namespace dapple::perf {
+
+// Of one size. What a program does not measure is not there.
+struct Result {
+  uint64_t size = 0;
+  uint64_t iterations = 0;
+  std::optional<LatencyStatistics> latency;
+  std::optional<BandwidthStatistics> bandwidth;
+};
+
+struct Report {
+  std::string program;
+  std::string ia;
+  std::string peer;
+  bool client = false;
+  Parameters parameters;
+  std::vector<Result> results;  // a server has none
+};
+
+std::string for_people(const Report& report);
+std::string as_json(const Report& report);
+
+}  // namespace dapple::perf

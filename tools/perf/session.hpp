@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An open Interface Adapter, and what is made in it before there is a connection.
+#pragma once
+
+#include <dat2/udat.h>
+
+#include <string>
+
+namespace dapple::perf {
+
+// One thread uses it, and all that is made in it.
+class Session {
+ public:
+  // ia_name: "" for the first registered one that opens. Throws Failure.
+  explicit Session(const std::string& ia_name);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  DAT_IA_HANDLE ia() const { return ia_; }
+  DAT_PZ_HANDLE pz() const { return pz_; }
+  const std::string& name() const { return name_; }
+  const DAT_IA_ATTR& attr() const { return attr_; }
+  // "10.9.0.1"
+  std::string address() const;
+  // A peer's access is followed or preceded by a sync call.
+  bool syncs() const { return provider_attr_.lmr_sync_req != DAT_FALSE; }
+
+ private:
+  bool try_open(const std::string& name, DAT_RETURN& result);
+  void open_first();
+
+  std::string name_;
+  DAT_IA_HANDLE ia_ = DAT_HANDLE_NULL;
+  DAT_EVD_HANDLE async_evd_ = DAT_HANDLE_NULL;
+  DAT_PZ_HANDLE pz_ = DAT_HANDLE_NULL;
+  DAT_IA_ATTR attr_{};
+  DAT_PROVIDER_ATTR provider_attr_{};
+};
+
+}  // namespace dapple::perf

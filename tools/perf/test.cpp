@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <fmt/format.h>
+
+#include "tools/perf/failure.hpp"
+#include "tools/perf/pattern.hpp"
+#include "tools/perf/progress.hpp"
+#include "tools/perf/workload.hpp"
+
+namespace dapple::perf {
+namespace {
+
+// A round has these messages, each of its own pattern.
+enum Step : uint64_t { kSent, kAnswered, kWritten, kChanged, kSteps };
+
+uint64_t seed_of(uint64_t size, uint64_t round, Step step) {
+  return (size + round) * kSteps + step;
+}
+
+class Player {
+ public:
+  explicit Player(Half& half) : half_(half), memory_(half.areas.region().memory()) {}
+
+  void send(uint64_t size, uint64_t seed) {
+    Areas& areas = half_.areas;
+    fill(memory_ + areas.outbox(), size, seed);
+    half_.connection.post(Operation::kSend, areas.region().segment(areas.outbox(), size), {});
+    half_.connection.await_request();
+  }
+
+  // The next receive is posted before the peer can know that this one is done.
+  void receive(uint64_t size, uint64_t seed, const char* what) {
+    Areas& areas = half_.areas;
+    const uint64_t length = half_.connection.await_receive();
+    if (length != size) throw Failure(fmt::format("{}: {} bytes came instead of {}", what, length, size));
+    verify(memory_ + areas.inbox(), size, seed, what);
+    half_.connection.post_receive(areas.region().segment(areas.inbox(), half_.parameters.size));
+  }
+
+  // Between our outbox and the peer's target.
+  void transfer(Operation operation, uint64_t size) {
+    Areas& areas = half_.areas;
+    half_.connection.post(operation, areas.region().segment(areas.outbox(), size),
+                          Areas::at(half_.peer, areas.target()));
+    half_.connection.await_request();
+  }
+
+  unsigned char* outbox() { return memory_ + half_.areas.outbox(); }
+  unsigned char* target() { return memory_ + half_.areas.target(); }
+
+ private:
+  Half& half_;
+  unsigned char* memory_;
+};
+
+constexpr uint64_t kNoteBytes = 1;
+
+void client_round(Player& player, uint64_t size, uint64_t round) {
+  player.send(size, seed_of(size, round, kSent));
+  player.receive(size, seed_of(size, round, kAnswered), "the server's Send");
+  fill(player.outbox(), size, seed_of(size, round, kWritten));
+  player.transfer(Operation::kWrite, size);
+  player.send(kNoteBytes, seed_of(size, round, kWritten));
+  player.receive(kNoteBytes, seed_of(size, round, kChanged), "the server's note");
+  player.transfer(Operation::kRead, size);
+  verify(player.outbox(), size, seed_of(size, round, kChanged), "our RDMA Read");
+}
+
+void server_round(Player& player, Half& half, uint64_t size, uint64_t round) {
+  Region& region = half.areas.region();
+  const size_t target = half.areas.target();
+  player.receive(size, seed_of(size, round, kSent), "the client's Send");
+  // We have written to it, and the client writes next.
+  region.around_peer_writes(target, size);
+  player.send(size, seed_of(size, round, kAnswered));
+  player.receive(kNoteBytes, seed_of(size, round, kWritten), "the client's note");
+  region.around_peer_writes(target, size);
+  verify(player.target(), size, seed_of(size, round, kWritten), "the client's RDMA Write");
+  fill(player.target(), size, seed_of(size, round, kChanged));
+  region.before_peer_reads(target, size);
+  player.send(kNoteBytes, seed_of(size, round, kChanged));
+}
+
+}  // namespace
+
+std::vector<Result> run_test_client(Half& half) {
+  std::vector<Result> results;
+  Player player(half);
+  for (const uint64_t size : half.parameters.sizes()) {
+    Progress progress(fmt::format("{} bytes", size), half.parameters.iterations);
+    for (uint64_t round = 0; round < half.parameters.iterations; ++round) {
+      client_round(player, size, round);
+      progress.at(round);
+    }
+    results.push_back({size, half.parameters.iterations, {}, {}});
+  }
+  return results;
+}
+
+void run_test_server(Half& half) {
+  Player player(half);
+  for (const uint64_t size : half.parameters.sizes()) {
+    for (uint64_t round = 0; round < half.parameters.iterations; ++round) server_round(player, half, size, round);
+  }
+  half.connection.await_end();
+}
+
+}  // namespace dapple::perf

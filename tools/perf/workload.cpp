@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/perf/workload.hpp"
+
+namespace dapple::perf {
+namespace {
+
+constexpr uint64_t kPage = 65536;
+
+}  // namespace
+
+Areas::Areas(Session& session, uint64_t largest_size)
+    : stride_((largest_size + kPage - 1) / kPage * kPage), region_(session, 3 * stride_) {}
+
+ConnectionOptions queues_for(const Parameters& parameters, bool client) {
+  ConnectionOptions options;
+  if (parameters.kind != Kind::kBandwidth) return options;
+  options.requests = client ? parameters.depth : 1;
+  // Twice as many as may be on their way, so that none comes to a receiver that is not ready.
+  if (!client && parameters.operation == Operation::kSend) options.receives = 2 * parameters.depth;
+  return options;
+}
+
+void post_first_receives(Half& half, bool client) {
+  const uint32_t count = queues_for(half.parameters, client).receives;
+  for (uint32_t i = 0; i < count; ++i) {
+    half.connection.post_receive(half.areas.region().segment(half.areas.inbox(), half.parameters.size));
+  }
+}
+
+}  // namespace dapple::perf

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the halves of each program do once they are connected. A server's parameters are those that its client sent.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/perf/connection.hpp"
+#include "tools/perf/parameters.hpp"
+#include "tools/perf/region.hpp"
+#include "tools/perf/results.hpp"
+
+namespace dapple::perf {
+
+// A half's memory: three areas of the largest size, each from a page on, in the same places on both sides.
+class Areas {
+ public:
+  Areas(Session& session, uint64_t largest_size);
+
+  Region& region() { return region_; }
+  size_t outbox() const { return 0; }            // what is sent, or written to the peer
+  size_t inbox() const { return stride_; }       // what is received; where the peer of a latency test writes
+  size_t target() const { return 2 * stride_; }  // what the peer writes and reads
+  // An area of the peer's.
+  static RemoteMemory at(const RemoteMemory& peer, size_t area) { return {peer.address + area, peer.rmr_context}; }
+
+ private:
+  size_t stride_;
+  Region region_;
+};
+
+struct Half {
+  Session& session;
+  Areas& areas;
+  Connection& connection;
+  const Parameters& parameters;
+  RemoteMemory peer;
+};
+
+// What has to be posted before the peer may send.
+void post_first_receives(Half& half, bool client);
+// How many requests and receives a half has posted at a time.
+ConnectionOptions queues_for(const Parameters& parameters, bool client);
+
+// A client's half returns a row for each size; a server's ends with the client's goodbye.
+std::vector<Result> run_latency_client(Half& half);
+void run_latency_server(Half& half);
+std::vector<Result> run_bandwidth_client(Half& half);
+void run_bandwidth_server(Half& half);
+std::vector<Result> run_test_client(Half& half);
+void run_test_server(Half& half);
+
+}  // namespace dapple::perf
