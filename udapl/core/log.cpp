@@ -21,7 +21,7 @@ unsigned long sum_in(const char* name, unsigned long otherwise) {
   return text && *text ? std::strtoul(text, nullptr, 0) : otherwise;
 }
 
-void write_line(const char* format, va_list args) {
+[[gnu::format(printf, 1, 0)]] void write_line(const char* format, va_list args) {
   char line[512] = "dapple: ";
   constexpr int kPrefix = sizeof "dapple: " - 1;
   const int wanted = std::vsnprintf(line + kPrefix, sizeof line - kPrefix - 1, format, args);
