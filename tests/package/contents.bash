@@ -19,7 +19,7 @@ declare -A contents=(
     D/examples/dat\.conf|usr/share/lintian/overrides/dapple-udapl'
   [dapple-udapl-dev]='usr/include/dat2?/[a-z0-9_]+\.h|usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so
     usr/lib/T/pkgconfig/dat2?\.pc|usr/lib/T/cmake/dapple/dapple-dat2?(-none)?\.cmake
-    usr/share/man/man3/dat_[a-z0-9_]+\.3(dat)?\.gz|D/examples/.*'
+    usr/share/man/man3/[a-z0-9_]+\.3dat\.gz|D/examples/.*'
 )
 
 # Package, field and the field's exact value.
