@@ -56,18 +56,15 @@ unpack_siw() {
   [ -e "$2/siw/siw_main.c" ]
 }
 
-# in_root ROOT SCRIPT: by a user namespace, or else as root.
+# in_root ROOT SCRIPT: bash runs it with that folder as its root. Mounts of /dev, and of /proc for objtool, are its own.
 in_root() {
-  local enter='mount --rbind /dev "$1/dev" && exec chroot "$1" /usr/bin/bash -c "$2"'
-  local path=/usr/sbin:/usr/bin:/sbin:/bin
-  if unshare -rm true 2>/dev/null; then
-    PATH=$path unshare -rm /bin/sh -c "$enter" sh "$1" "$2"
-  elif [ "$(id -u)" = 0 ]; then
-    mknod -m 666 "$1/dev/null" c 1 3 && PATH=$path chroot "$1" /usr/bin/bash -c "$2"
-  else
-    echo 'E: this needs root or unprivileged user namespaces (unshare -rm)'
+  # shellcheck disable=SC2016  # for sh to expand
+  local enter='mount --rbind /dev "$1/dev" && mount --rbind /proc "$1/proc" && exec chroot "$1" /usr/bin/bash -c "$2"'
+  if ! unshare -rm true; then
+    echo 'this takes a mount namespace, by root or by unprivileged user namespaces; see unshare(1)'
     return 1
   fi
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare -rm /bin/sh -c "$enter" sh "$1" "$2"
 }
 
 # Builds the module for KERNEL unless it is there. Runs under the cache's lock, after fetch_kernel.
