@@ -93,11 +93,11 @@ DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
 
-/* Whether the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based regions:
- * what tests them alone is skipped there, and iwarp_test.c sees them refused. */
+/* Whether the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based
+ * regions: what tests them alone is skipped there, and iwarp_test.c sees them refused. */
 bool on_iwarp(void);
-#define SKIP_ON_IWARP() \
-  do {                  \
+#define SKIP_ON_IWARP()     \
+  do {                      \
     if (on_iwarp()) skip(); \
   } while (0)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What iWARP has not is refused with the specification's error, and what an IA says of itself agrees; how a connection begins,
- * ends and begins again there, and where the data of an RDMA Read may go. On a device of another kind it says so and tests
- * nothing.
+ * What iWARP has not is refused with the specification's error, and what an IA says of itself agrees; how a connection
+ * begins, ends and begins again there, and where the data of an RDMA Read may go. On a device of another kind it says
+ * so and tests nothing.
  */
 #include <stdlib.h>
 #include <string.h>
