@@ -5,7 +5,7 @@
 #
 # The packages on a system that had nothing before.
 
-readonly ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev)
+ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev)
 
 # Every file there is, but for what the package manager keeps and the dynamic loader's cache.
 files_in_root() {
@@ -68,7 +68,9 @@ test_install() {
   check "dapl2-utils can be there before" install libdapl2 dapl2-utils
   check "ours comes under it" install "${ours[@]}"
   check "it stays" is dapl2-utils ii
+}
 
+test_autopkgtests() {
   local test
   for test in tools examples; do
     fresh
