@@ -6,7 +6,7 @@
 # What the packages hold and say.
 
 # Every file of a package is one of these; T is the folder of the architecture, D that of the package's documentation.
-readonly doc='D/(copyright|changelog.*)'
+doc='D/(copyright|changelog.*)'
 declare -A contents=(
   [libdapple1]='usr/lib/T/libdapple\.so\.1(\.0\.0)?'
   [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
@@ -23,7 +23,7 @@ declare -A contents=(
 )
 
 # Package, field and the field's exact value.
-readonly fields='libdapple1 Multi-Arch same
+control_fields='libdapple1 Multi-Arch same
 libdapple-dev Multi-Arch same
 dapple-utils Multi-Arch foreign
 dapple-udapl Multi-Arch same
@@ -83,7 +83,7 @@ test_contents() {
   done
   while read -r package field value; do
     check "$package says $field: $value" has_field "$package" "$field" "$value"
-  done <<<"$fields"
+  done <<<"$control_fields"
   check "libdapl2 is as good for the original's symbols" has_symbols
   [ ! -e "$packages/lintian" ] || check "lintian has nothing to say" lintian_is_silent
   [ ! -e "$packages/same" ] || verdict 0 "a second build gave the same bytes"
