@@ -30,6 +30,7 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   const Segments segments = to_segments(count, iov);
   if (segments.status != DAT_SUCCESS) return segments.status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  if (static_cast<uint32_t>(flags) & ~ep->request_flags()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   return to_dat(ep->post_rdma_write_immed(segments.list, cookie.as_64, to_remote(*remote), immediate, flags));
 }
 

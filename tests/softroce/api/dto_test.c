@@ -437,6 +437,21 @@ static void rdma_write_immed__both_sides_are_told(void** state) {
   }
 }
 
+static void rdma_write_immed__bad_arguments(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET source = local(f, 0, 64);
+  const DAT_RMR_TRIPLET there = remote(f, HALF, 64);
+  DAT_EP_HANDLE ep = f->active.ep;
+  assert_error(dat_ib_post_rdma_write_immed(ep, -1, &source, cookie(1), &there, 1, DEFAULT), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG2);
+  assert_error(dat_ib_post_rdma_write_immed(ep, 1, NULL, cookie(1), &there, 1, DEFAULT), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG3);
+  assert_error(dat_ib_post_rdma_write_immed(ep, 1, &source, cookie(1), NULL, 1, DEFAULT), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG5);
+  assert_error(dat_ib_post_rdma_write_immed(ep, 1, &source, cookie(1), &there, 1, 0x100), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG7);
+}
+
 static void post__one_evd_for_everything(void** state) {
   struct fixture* f = *state;
   struct end both;
@@ -549,6 +564,7 @@ int main(void) {
       CONNECTED_TEST(post__beyond_the_remote_region),
       CONNECTED_TEST(post__unknown_lmr_context),
       CONNECTED_TEST(rdma_write_immed__both_sides_are_told),
+      CONNECTED_TEST(rdma_write_immed__bad_arguments),
       ENDS_TEST(post__one_evd_for_everything),
       cmocka_unit_test(post__from_several_threads_on_a_thread_safe_ia),
   };
