@@ -58,9 +58,10 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
     for (const char* suffix : {"", "s", "u"}) make(by_device + suffix, port.netdev, false);
   }
   if (style.first_port) {
-    auto first = std::find_if(ports.begin(), ports.end(), is_usable);
-    if (first == ports.end())
-      first = std::find_if(ports.begin(), ports.end(), [](const RdmaPort& port) { return !port.netdev.empty(); });
+    const auto has_netdev = [](const RdmaPort& port) { return !port.netdev.empty(); };
+    auto first = std::find_if(ports.begin(), ports.end(),
+                              [&](const RdmaPort& port) { return has_netdev(port) && is_usable(port); });
+    if (first == ports.end()) first = std::find_if(ports.begin(), ports.end(), has_netdev);
     if (first != ports.end()) make(style.first_port, first->netdev, false);
   }
   return made;
