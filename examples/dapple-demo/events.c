@@ -80,7 +80,7 @@ static const char* status_name(DAT_DTO_COMPLETION_STATUS status) {
   }
 }
 
-DAT_SEG_LENGTH await_completion(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_DTO_COOKIE* cookie) {
+segment_length await_completion(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_DTO_COOKIE* cookie) {
   DAT_EVENT event;
   const DAT_DTO_COMPLETION_EVENT_DATA* completion = &event.event_data.dto_completion_event_data;
   await_event(session, evd, what, &event);

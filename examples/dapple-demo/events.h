@@ -14,7 +14,7 @@
 void await_event(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_EVENT* event);
 
 /* Waits for the completion of a posted request or receive, which must have succeeded. Returns the bytes transferred. */
-DAT_SEG_LENGTH await_completion(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_DTO_COOKIE* cookie);
+segment_length await_completion(struct session* session, DAT_EVD_HANDLE evd, const char* what, DAT_DTO_COOKIE* cookie);
 
 /* Waits until the connection stands. WHOM is the peer's address, for the error's text. */
 void await_connection(struct session* session, const char* whom);

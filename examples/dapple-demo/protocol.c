@@ -63,7 +63,7 @@ void send_message(struct mailbox* mailbox, const struct message* message) {
 
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message) {
   DAT_DTO_COOKIE cookie;
-  DAT_SEG_LENGTH length =
+  segment_length length =
       await_completion(mailbox->session, mailbox->session->receive_evd, "the peer's message", &cookie);
   if (length != sizeof(struct wire_message) || cookie.as_64 >= kMaxReceives) {
     fail("the peer's message has %u bytes instead of %zu; is it the same version of this program?", (unsigned)length,

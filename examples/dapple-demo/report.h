@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <dat2/udat.h>
+#include "api.h"
 
 /* Which half of the program speaks; it starts every line. */
 void report_set_role(const char* role);

@@ -53,7 +53,7 @@ static void accept_client(struct session* session, DAT_EVD_HANDLE request_evd) {
       must(dat_cr_accept(cr, session->ep, 0, NULL), "dat_cr_accept", "has the client gone?");
       return;
     }
-    must(dat_cr_reject(cr, 0, NULL), "dat_cr_reject", "has the client gone?");
+    must(reject(cr), "dat_cr_reject", "has the client gone?");
   }
 }
 

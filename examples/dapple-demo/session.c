@@ -51,7 +51,7 @@ static void open_first_registered(struct session* session) {
   must(dat_registry_list_providers(kMaxListedProviders, &listed, list), "dat_registry_list_providers",
        "is dat.conf readable?");
   for (DAT_COUNT i = 0; i < listed; i++) {
-    if (infos[i].dapl_version_major != 2 || infos[i].is_thread_safe) {
+    if (infos[i].dapl_version_major != DAT_VERSION_MAJOR || infos[i].is_thread_safe) {
       continue;
     }
     result = try_open(session, infos[i].ia_name);
@@ -134,10 +134,9 @@ void region_create(struct session* session, struct region* region, size_t length
   memset(region->memory, 0, region->length);
   memset(&where, 0, sizeof where);
   where.for_va = region->memory;
-  must(
-      dat_lmr_create(session->ia, DAT_MEM_TYPE_VIRTUAL, where, region->length, session->pz, privileges, DAT_VA_TYPE_VA,
-                     &region->lmr, &region->lmr_context, &region->rmr_context, &registered_length, &registered_address),
-      "dat_lmr_create", "raise the limit of locked memory (ulimit -l) or choose a smaller --max-size");
+  must(LMR_CREATE(session->ia, DAT_MEM_TYPE_VIRTUAL, where, region->length, session->pz, privileges, &region->lmr,
+                  &region->lmr_context, &region->rmr_context, &registered_length, &registered_address),
+       "dat_lmr_create", "raise the limit of locked memory (ulimit -l) or choose a smaller --max-size");
 }
 
 void region_free(struct region* region) {
@@ -149,7 +148,7 @@ void region_free(struct region* region) {
 DAT_LMR_TRIPLET region_segment(const struct region* region, size_t offset, size_t length) {
   DAT_LMR_TRIPLET segment;
   segment.virtual_address = (DAT_VADDR)(size_t)(region->memory + offset);
-  segment.segment_length = (DAT_SEG_LENGTH)length;
+  segment.segment_length = (segment_length)length;
   segment.lmr_context = region->lmr_context;
   return segment;
 }

@@ -6,8 +6,9 @@
  */
 #pragma once
 
-#include <dat2/udat.h>
 #include <stddef.h>
+
+#include "api.h"
 
 /* Requests and receives that may be outstanding at once. */
 enum { kMaxRequests = 8, kMaxReceives = 4 };

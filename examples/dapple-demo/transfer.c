@@ -42,8 +42,8 @@ void transfer(struct session* session, enum direction direction, const struct re
     for (uint64_t done = 0; done < length;) {
       uint64_t piece = length - done < largest_piece ? length - done : largest_piece;
       DAT_RMR_TRIPLET remote;
-      remote.virtual_address = remote_address + done;
-      remote.segment_length = (DAT_SEG_LENGTH)piece;
+      set_remote_address(&remote, remote_address + done);
+      remote.segment_length = (segment_length)piece;
       remote.rmr_context = rmr_context;
       post(&flow, region_segment(local, offset + done, piece), remote);
       done += piece;

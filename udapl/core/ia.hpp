@@ -42,6 +42,7 @@ struct IaOptions {
   std::string name;
   std::string params;  // the ia_params field of dat.conf
   bool thread_safe = false;
+  bool relaxed_ordering = false;  // the consumer can live with it
   Tables tables{};
 };
 
@@ -58,6 +59,7 @@ class Ia : public Object {
   const std::string& name() const { return options_.name; }
   const Tables& tables() const { return options_.tables; }
   bool thread_safe() const { return options_.thread_safe; }
+  bool relaxed_ordering() const { return options_.relaxed_ordering; }
   const Settings& settings() const { return settings_; }
   // What an EP can have posted in either direction.
   uint32_t max_dtos() const { return std::min(static_cast<uint32_t>(device().max_qp_wr), settings_.max_dtos); }

@@ -74,6 +74,7 @@ Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHo
       privileges_(request.privileges),
       type_(request.type),
       zero_based_(request.zero_based),
+      relaxed_ordering_(request.relaxed_ordering),
       bindable_(bindable),
       description_(request.description),
       cookie_(std::move(cookie)),
@@ -88,7 +89,8 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request) {
 }
 
 Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie) {
-  const int access = to_access(request.privileges);
+  int access = to_access(request.privileges);
+  if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
   if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {

@@ -27,14 +27,15 @@ enum MemPrivilege : uint32_t {
   kRemotePrivileges = kRemoteRead | kRemoteWrite | kRemoteAtomic,
 };
 
-// DAT_MEM_TYPE; 1.2 and 2.0 agree on these values.
-enum class MemType : uint8_t { kVirtual = 0, kLmr = 1, kSharedVirtual = 2 };
+// DAT_MEM_TYPE; 1.2 and 2.0 agree on these values, but the last is only in 1.2.
+enum class MemType : uint8_t { kVirtual = 0, kLmr = 1, kSharedVirtual = 2, kSoVirtual = 3 };
 
 struct LmrRequest {
   void* address = nullptr;
   uint64_t length = 0;  // bytes
   uint32_t privileges = 0;
   bool zero_based = false;
+  bool relaxed_ordering = false;  // the device may reorder its accesses
   MemType type = MemType::kVirtual;
   const void* description = nullptr;     // of kLmr: the handle it was made from
   const SharedCookie* cookie = nullptr;  // of kSharedVirtual
@@ -60,6 +61,7 @@ class Lmr : public Object {
   const void* description() const { return description_; }
   const SharedCookie* cookie() const { return cookie_.cookie() ? &*cookie_.cookie() : nullptr; }
   bool zero_based() const { return zero_based_; }
+  bool relaxed_ordering() const { return relaxed_ordering_; }
   // lmr_context and rmr_context; the latter is 0 unless remote access was asked for.
   uint32_t context() const { return mr_->lkey; }
   uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
@@ -92,6 +94,7 @@ class Lmr : public Object {
   uint32_t privileges_;
   MemType type_;
   bool zero_based_;
+  bool relaxed_ordering_;
   bool bindable_;
   const void* description_;
   std::atomic<uint32_t> windows_ = 0;

@@ -45,6 +45,7 @@ class LmrTable {
     const auto found = by_context_.find(context);
     return found == by_context_.end() ? nullptr : found->second;
   }
+  Lmr* find(uint32_t context) { return const_cast<Lmr*>(std::as_const(*this).find(context)); }
   // Whether a segment's address may be no address of the CPU's. Readable without the guard.
   bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 

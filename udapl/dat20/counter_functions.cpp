@@ -11,11 +11,11 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/counter_names.hpp"
-#include "udapl/dat20/handles.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
 
-namespace dapple::dat20 {
+namespace dapple::face {
 namespace {
 
 using dat::EpCounter;
@@ -147,4 +147,4 @@ DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args) {
                       [](dat::PortCounters& counters, dat::CounterGroup group) { counters.stop(group); });
 }
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face

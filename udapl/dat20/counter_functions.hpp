@@ -8,7 +8,7 @@
 
 #include <cstdarg>
 
-namespace dapple::dat20 {
+namespace dapple::face {
 
 // args as the macros of dat_ib_extensions.h pass them after the operation.
 DAT_RETURN query_counters(DAT_HANDLE handle, va_list args);
@@ -18,4 +18,4 @@ DAT_RETURN print_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN start_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args);
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face

@@ -4,7 +4,7 @@
 // The counters of the extensions by number, as dat_ib_print_counters shows them.
 #pragma once
 
-namespace dapple::dat20 {
+namespace dapple::face {
 
 inline constexpr const char* kIaCounterNames[] = {
     "DCNT_IA_PZ_CREATE",
@@ -109,4 +109,4 @@ inline constexpr const char* kEvdCounterNames[] = {
     "DCNT_EVD_CONN_CALLBACK", "DCNT_EVD_DTO_CALLBACK",
 };
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face

@@ -7,14 +7,14 @@
 #include <cstdarg>
 
 #include "udapl/core/ep.hpp"
-#include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/counter_functions.hpp"
 #include "udapl/dat20/functions.hpp"
-#include "udapl/dat20/handles.hpp"
 #include "udapl/dat20/open_query.hpp"
-#include "udapl/dat20/segments.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/segments.hpp"
 
-namespace dapple::dat20 {
+namespace dapple::face {
 namespace {
 
 // Arguments in the order of the dat_ib_post_rdma_write_immed macro.
@@ -27,11 +27,11 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
   const auto immediate = va_arg(args, DAT_UINT32);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  const Segments segments = to_segments(count, iov);
-  if (segments.status != DAT_SUCCESS) return segments.status;
+  const RequestSegments segments(count, iov);
+  if (auto status = segments.status()) return status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (static_cast<uint32_t>(flags) & ~ep->request_flags()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  return to_dat(ep->post_rdma_write_immed(segments.list, cookie.as_64, to_remote(*remote), immediate, flags));
+  return to_dat(ep->post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags));
 }
 
 // The core names a post's arguments by their place in its own list; these are their places in the macros.
@@ -49,7 +49,7 @@ DAT_RETURN atomic(const dat::Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR
   if (static_cast<uint32_t>(flags) & ~ep.request_flags()) {
     return error(DAT_INVALID_PARAMETER, at.flags);
   }
-  return to_dat(post(*to_segments(1, local).list.data(), to_remote(*remote)));
+  return to_dat(post(*RequestSegments(1, local).data(), to_remote(*remote)));
 }
 
 // Arguments in the order of the dat_ib_post_fetch_and_add macro.
@@ -92,10 +92,10 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
   const auto cookie = va_arg(args, DAT_DTO_COOKIE);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  const Segments segments = to_segments(count, iov);
-  if (segments.status != DAT_SUCCESS) return segments.status;
+  const RequestSegments segments(count, iov);
+  if (auto status = segments.status()) return status;
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return to_dat(ep->post_send_ud(segments.list, cookie.as_64, address->ah, address->qpn, flags));
+  return to_dat(ep->post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags));
 }
 
 // Argument: the context of an event.
@@ -154,10 +154,10 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   }
 }
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face
 
 // The original exports its extension function beside its table's slot for it.
 extern "C" [[gnu::visibility("default")]] DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op,
                                                                      va_list args) {
-  return dapple::dat20::extended_op(handle, op, args);
+  return dapple::face::extended_op(handle, op, args);
 }

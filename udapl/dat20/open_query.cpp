@@ -3,12 +3,12 @@
 #include "udapl/dat20/open_query.hpp"
 
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
-#include "udapl/dat20/handles.hpp"
-#include "udapl/dat20/provider.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/provider.hpp"
 
-namespace dapple::dat20 {
+namespace dapple::face {
 
 DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
   auto* handle = va_arg(args, DAT_HANDLE*);
@@ -40,4 +40,4 @@ DAT_RETURN close_query(DAT_HANDLE handle) {
   return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
 }
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face

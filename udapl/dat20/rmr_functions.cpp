@@ -1,63 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// Windows as 2.0 has them: bound on an endpoint alone, zero-based, invalidated by peers.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"
-#include "udapl/core/pz.hpp"
 #include "udapl/core/rmr.hpp"
-#include "udapl/dat20/convert.hpp"
 #include "udapl/dat20/functions.hpp"
-#include "udapl/dat20/handles.hpp"
-#include "udapl/dat20/segments.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/rmr.hpp"
+#include "udapl/face/segments.hpp"
 
-namespace dapple::dat20 {
-namespace {
+namespace dapple::face {
 
 using dat::Ep;
 using dat::Lmr;
 using dat::Rmr;
 
-DAT_RETURN create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
-  auto* pz = self<dat::Pz>(pz_handle);
-  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    auto rmr = Rmr::create(pz->ia(), *pz, for_ep);
-    if (!rmr) return to_dat(rmr.error());
-    *rmr_handle = *rmr;
-    return kSuccess;
-  });
-}
-
-}  // namespace
-
-DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
-  return create(pz_handle, rmr_handle, false);
+void fill_scope(const Rmr& rmr, const dat::Binding& binding, DAT_RMR_PARAM& param) noexcept {
+  param.rmr_scope = rmr.for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+  if (binding.lmr) param.va_type = binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
 DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
-  return create(pz_handle, rmr_handle, true);
-}
-
-DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
-  const auto* rmr = self<Rmr>(rmr_handle);
-  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-  if (mask & ~DAT_RMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const auto state = rmr->ia().windows().state(*rmr);
-  *param = {};
-  param->ia_handle = consumer_handle(rmr->ia());
-  param->pz_handle = &rmr->pz();
-  param->rmr_scope = rmr->for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
-  if (!state.binding.lmr) return DAT_SUCCESS;
-  param->lmr_triplet.virtual_address = state.binding.address;
-  param->lmr_triplet.segment_length = static_cast<DAT_SEG_LENGTH>(state.binding.length);
-  param->lmr_triplet.lmr_context = state.binding.lmr->context();
-  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(state.binding.privileges);
-  param->rmr_context = state.context;
-  param->va_type = state.binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-  return DAT_SUCCESS;
+  return create_rmr(pz_handle, rmr_handle, true);
 }
 
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* triplet,
@@ -87,24 +54,15 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
   return DAT_SUCCESS;
 }
 
-DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
-  auto* rmr = self<Rmr>(rmr_handle);
-  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-  return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(Rmr::free(*rmr));
-  });
-}
-
 DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov,
                                         DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
                                         DAT_RMR_CONTEXT rmr_context) {
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  const Segments segments = to_segments(count, iov);
-  if (segments.status != DAT_SUCCESS) return segments.status;
-  if (!invalidate) return to_dat(ep->post_send(segments.list, cookie.as_64, flags));
-  return to_dat(ep->post_send_with_invalidate(segments.list, cookie.as_64, rmr_context, flags));
+  const RequestSegments segments(count, iov);
+  if (auto status = segments.status()) return status;
+  if (!invalidate) return to_dat(ep->post_send(segments.span(), cookie.as_64, flags));
+  return to_dat(ep->post_send_with_invalidate(segments.span(), cookie.as_64, rmr_context, flags));
 }
 
 DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie,
@@ -116,4 +74,4 @@ DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPL
   return to_dat(ep->post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags));
 }
 
-}  // namespace dapple::dat20
+}  // namespace dapple::face

@@ -9,10 +9,6 @@
 namespace dapple::dat {
 namespace {
 
-constexpr Version kApi{2, 0};
-constexpr const char* kLibrary = "libdaplofa.so.2";
-constexpr const char* kProvider = "dapl.2.0";
-
 /// Whether the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
 bool names(const ConfEntry& line, const RdmaPort& port) {
   std::istringstream words(line.ia_params);
@@ -29,18 +25,19 @@ bool is_usable(const RdmaPort& port) {
 
 }  // namespace
 
-std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines) {
+std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
+                                              const AutomaticStyle& style) {
   std::vector<AutomaticEntry> made;
   const auto make = [&](const std::string& name, const std::string& netdev, bool is_listed) {
     for (const bool is_thread_safe : {false, true}) {
       const ConfEntry entry{
           .ia_name = name,
-          .api = kApi,
+          .api = style.api,
           .is_thread_safe = is_thread_safe,
           .is_default = true,
-          .library = kLibrary,
-          .provider_id = kProvider,
-          .provider = kApi,
+          .library = style.library,
+          .provider_id = style.provider_id,
+          .provider = style.provider,
           .ia_params = netdev + " 0",
           .platform_params = {},
           .line = 0,
@@ -59,6 +56,13 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
         std::any_of(lines.begin(), lines.end(), [&](const ConfEntry& line) { return names(line, port); });
     if (first_of_netdev) make("ofa-v2-" + port.netdev, port.netdev, is_usable(port) && !has_line);
     for (const char* suffix : {"", "s", "u"}) make(by_device + suffix, port.netdev, false);
+  }
+  if (style.first_port) {
+    const auto has_netdev = [](const RdmaPort& port) { return !port.netdev.empty(); };
+    auto first = std::find_if(ports.begin(), ports.end(),
+                              [&](const RdmaPort& port) { return has_netdev(port) && is_usable(port); });
+    if (first == ports.end()) first = std::find_if(ports.begin(), ports.end(), has_netdev);
+    if (first != ports.end()) make(style.first_port, first->netdev, false);
   }
   return made;
 }

@@ -15,10 +15,25 @@ struct AutomaticEntry {
   bool is_listed = false;
 };
 
+/// What the entries of one version of the API have alike.
+struct AutomaticStyle {
+  Version api;
+  const char* library;
+  const char* provider_id;
+  Version provider;
+  /// A further name of the first port that is usable, or of the first if none is; NULL: there is none. Not listed.
+  const char* first_port;
+};
+
+inline constexpr AutomaticStyle kAutomatic20{{2, 0}, "libdaplofa.so.2", "dapl.2.0", {2, 0}, nullptr};
+/// OpenIB-cma is what OFED's dat.conf called the one entry it had.
+inline constexpr AutomaticStyle kAutomatic12{{1, 2}, "libdaplcma.so.1", "dapl.1.2", {1, 2}, "OpenIB-cma"};
+
 /// The entries of `ports`, in their order, for consumers of either thread safety. A port is ofa-v2-<netdev>,
 /// ofa-v2-<device>-<number>, and the latter with the suffixes s and u that the names of libdaploscm and libdaploucm
 /// have. The first of these is listed, once for a network device and for consumers that are not thread-safe, if the
 /// port is active and has an address, and none of `lines` names it.
-std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines);
+std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
+                                              const AutomaticStyle& style = kAutomatic20);
 
 }  // namespace dapple::dat

@@ -29,11 +29,12 @@ void report_unreadable(const std::string& what, const std::string& path, int fai
 
 }  // namespace
 
-ConfSearch default_search() {
+ConfSearch default_search(const std::vector<std::string>& further) {
   ConfSearch search;
   search.override_path = ::secure_getenv("DAT_OVERRIDE");
   search.paths = {DAPPLE_SYSCONFDIR "/dat.conf", "/etc/dat.conf"};
   if (search.paths[0] == search.paths[1]) search.paths.pop_back();
+  search.paths.insert(search.paths.end(), further.begin(), further.end());
   return search;
 }
 

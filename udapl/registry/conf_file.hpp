@@ -18,8 +18,8 @@ struct ConfSearch {
 };
 
 /// DAT_OVERRIDE, unless the program is setuid or setgid: it picks the libraries that are loaded. Then the file below
-/// the build's sysconfdir, then /etc/dat.conf.
-ConfSearch default_search();
+/// the build's sysconfdir, then /etc/dat.conf, then the further ones.
+ConfSearch default_search(const std::vector<std::string>& further = {});
 
 struct Configuration {
   /// Empty if no file was found: none is needed, because ports have automatic entries.

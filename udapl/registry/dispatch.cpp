@@ -1,59 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The functions that go straight to the provider's table: check the handle, jump. A line per function; what they mean
-// is said in the headers.
-#include <dat2/dat_registry.h>
-
-#include "udapl/registry/export.hpp"
-#include "udapl/registry/ia_table.hpp"
-#include "udapl/registry/status.hpp"
-
-namespace dapple::dat {
-namespace {
-
-/// Calls a slot of the table of an object. NULL and other values that no object can have are refused. Not noexcept,
-/// which would stand between the call and a jump; providers are C and throw nothing.
-template <auto kSlot, class... Args>
-inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... args) {
-  if (IaTable::is_index(object)) [[unlikely]]
-    return error(DAT_INVALID_HANDLE, refusal);
-  return (DAT_HANDLE_TO_PROVIDER(object)->*kSlot)(object, args...);
-}
-
-/// The same for an IA, known to the program by its number.
-template <auto kSlot, class... Args>
-inline DAT_RETURN call_ia(DAT_IA_HANDLE handle, Args... args) {
-  return call<kSlot>(DAT_INVALID_HANDLE_IA, IaTable::lookup(handle), args...);
-}
-
-/// The same for a handle of any kind.
-template <auto kSlot, class... Args>
-inline DAT_RETURN call_any(DAT_HANDLE handle, Args... args) {
-  if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
-  return call<kSlot>(DAT_INVALID_HANDLE1, handle, args...);
-}
-
-}  // namespace
-}  // namespace dapple::dat
-
-// NAME is that of the function without dat_, and of the slot. PARAMS are its parameters, then come their names, the
-// handle first. KIND is the subtype of DAT_INVALID_HANDLE.
-#define OBJECT(KIND, NAME, PARAMS, ...)                         \
-  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMS {                  \
-    using namespace dapple::dat;                                \
-    constexpr auto kSlot = &DAT_PROVIDER::NAME##_func;          \
-    return call<kSlot>(DAT_INVALID_HANDLE_##KIND, __VA_ARGS__); \
-  }
-#define IA(NAME, PARAMS, ...)                                \
-  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMS {               \
-    using namespace dapple::dat;                             \
-    return call_ia<&DAT_PROVIDER::NAME##_func>(__VA_ARGS__); \
-  }
-#define ANY(NAME, PARAMS, ...)                                \
-  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMS {                \
-    using namespace dapple::dat;                              \
-    return call_any<&DAT_PROVIDER::NAME##_func>(__VA_ARGS__); \
-  }
+// A line per function; what they mean is said in the headers.
+#include "udapl/registry/dispatch.hpp"
 
 // clang-format off
 ANY(set_consumer_context, (DAT_HANDLE handle, DAT_CONTEXT context), handle, context)
@@ -66,18 +14,13 @@ IA(pz_create, (DAT_IA_HANDLE ia, DAT_PZ_HANDLE* pz), ia, pz)
 OBJECT(PZ, pz_query, (DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param), pz, mask, param)
 OBJECT(PZ, pz_free, (DAT_PZ_HANDLE pz), pz)
 
-IA(lmr_create, (DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE* lmr, DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context, DAT_VLEN* size, DAT_VADDR* address),
-   ia, type, region, length, pz, priv, va_type, lmr, lmr_context, rmr_context, size, address)
 OBJECT(LMR, lmr_query, (DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param), lmr, mask, param)
 OBJECT(LMR, lmr_free, (DAT_LMR_HANDLE lmr), lmr)
 IA(lmr_sync_rdma_read, (DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET* segments, DAT_VLEN count), ia, segments, count)
 IA(lmr_sync_rdma_write, (DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET* segments, DAT_VLEN count), ia, segments, count)
 
 OBJECT(PZ, rmr_create, (DAT_PZ_HANDLE pz, DAT_RMR_HANDLE* rmr), pz, rmr)
-OBJECT(PZ, rmr_create_for_ep, (DAT_PZ_HANDLE pz, DAT_RMR_HANDLE* rmr), pz, rmr)
 OBJECT(RMR, rmr_query, (DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param), rmr, mask, param)
-OBJECT(RMR, rmr_bind, (DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* context),
-       rmr, lmr, triplet, priv, va_type, ep, cookie, flags, context)
 OBJECT(RMR, rmr_free, (DAT_RMR_HANDLE rmr), rmr)
 
 IA(srq_create, (DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR* attr, DAT_SRQ_HANDLE* srq), ia, pz, attr, srq)
@@ -100,13 +43,10 @@ OBJECT(EP, ep_reset, (DAT_EP_HANDLE ep), ep)
 OBJECT(EP, ep_free, (DAT_EP_HANDLE ep), ep)
 OBJECT(EP, ep_connect, (DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos, DAT_CONNECT_FLAGS flags), ep, address, conn_qual, timeout, size, data, qos, flags)
 OBJECT(EP, ep_dup_connect, (DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data, DAT_QOS qos), ep, dup, timeout, size, data, qos)
-OBJECT(EP, ep_common_connect, (DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR address, DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data), ep, address, timeout, size, data)
 OBJECT(EP, ep_disconnect, (DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags), ep, flags)
 OBJECT(EP, ep_post_send, (DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags), ep, count, iov, cookie, flags)
-OBJECT(EP, ep_post_send_with_invalidate, (DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context), ep, count, iov, cookie, flags, invalidate, context)
 OBJECT(EP, ep_post_recv, (DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags), ep, count, iov, cookie, flags)
 OBJECT(EP, ep_post_rdma_read, (DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags), ep, count, iov, cookie, remote, flags)
-OBJECT(EP, ep_post_rdma_read_to_rmr, (DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags), ep, local, cookie, remote, flags)
 OBJECT(EP, ep_post_rdma_write, (DAT_EP_HANDLE ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags), ep, count, iov, cookie, remote, flags)
 
 IA(psp_create, (DAT_IA_HANDLE ia, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE* psp), ia, conn_qual, evd, flags, psp)
@@ -116,12 +56,8 @@ OBJECT(PSP, psp_free, (DAT_PSP_HANDLE psp), psp)
 IA(rsp_create, (DAT_IA_HANDLE ia, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep, DAT_EVD_HANDLE evd, DAT_RSP_HANDLE* rsp), ia, conn_qual, ep, evd, rsp)
 OBJECT(RSP, rsp_query, (DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param), rsp, mask, param)
 OBJECT(RSP, rsp_free, (DAT_RSP_HANDLE rsp), rsp)
-IA(csp_create, (DAT_IA_HANDLE ia, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd, DAT_CSP_HANDLE* csp), ia, comm, address, evd, csp)
-OBJECT(CSP, csp_query, (DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param), csp, mask, param)
-OBJECT(CSP, csp_free, (DAT_CSP_HANDLE csp), csp)
 OBJECT(CR, cr_query, (DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM* param), cr, mask, param)
 OBJECT(CR, cr_accept, (DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size, const DAT_PVOID data), cr, ep, size, data)
-OBJECT(CR, cr_reject, (DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID data), cr, size, data)
 OBJECT(CR, cr_handoff, (DAT_CR_HANDLE cr, DAT_CONN_QUAL handoff), cr, handoff)
 
 IA(evd_create, (DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* evd), ia, qlen, cno, flags, evd)
@@ -138,10 +74,8 @@ OBJECT(EVD_REQUEST, evd_clear_unwaitable, (DAT_EVD_HANDLE evd), evd)
 OBJECT(EVD_REQUEST, evd_free, (DAT_EVD_HANDLE evd), evd)
 
 IA(cno_create, (DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno), ia, agent, cno)
-IA(cno_fd_create, (DAT_IA_HANDLE ia, DAT_FD* fd, DAT_CNO_HANDLE* cno), ia, fd, cno)
 OBJECT(CNO, cno_modify_agent, (DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent), cno, agent)
 OBJECT(CNO, cno_query, (DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param), cno, mask, param)
 OBJECT(CNO, cno_wait, (DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd), cno, timeout, evd)
-OBJECT(CNO, cno_trigger, (DAT_CNO_HANDLE cno, DAT_EVD_HANDLE* evd), cno, evd)
 OBJECT(CNO, cno_free, (DAT_CNO_HANDLE cno), cno)
 // clang-format on

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // dat_extension_op(): the one function that is found by handle, by name or by table, according to the operation.
-#include <dat2/dat_registry.h>
-
 #include <atomic>
 #include <cstdarg>
 #include <cstring>
@@ -12,11 +10,16 @@
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"
+#include "udapl/registry/version.hpp"
 
 namespace dapple::dat {
 namespace {
 
 constinit std::atomic<bool> extensions_allowed{false};
+
+void allow_extensions() noexcept {
+  extensions_allowed.store(true, std::memory_order_relaxed);
+}
 
 /// Operations with DAT_OPEN_EXTENSION_BASE: the first argument is the IA's name, which the provider gets for a handle.
 /// As the IA is not opened, version and thread safety are those of the headers' default.
@@ -49,6 +52,7 @@ DAT_RETURN close_by_table(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
 DAT_RETURN extend(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   if (IaTable::is_index(handle)) handle = IaTable::lookup(handle);
   if (!handle) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+  if (is_of_other_version(DAT_HANDLE_TO_PROVIDER(handle))) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
   if (!extensions_allowed.load(std::memory_order_relaxed)) return error(DAT_NOT_IMPLEMENTED);
   if (op & DAT_CLOSE_EXTENSION_BASE) return close_by_table(handle, op, args);
   return DAT_HANDLE_EXTENDEDOP(handle, op, args);
@@ -56,8 +60,11 @@ DAT_RETURN extend(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
 
 }  // namespace
 
-void allow_extensions() noexcept {
-  extensions_allowed.store(true, std::memory_order_relaxed);
+void learn_extensions(DAT_IA_HANDLE provider_ia) {
+  DAT_IA_ATTR attributes{};
+  if (DAT_IA_QUERY(provider_ia, nullptr, DAT_IA_ALL, &attributes, DAT_PROVIDER_FIELD_NONE, nullptr) != DAT_SUCCESS)
+    return;
+  if (attributes.extension_supported != DAT_EXTENSION_NONE) allow_extensions();
 }
 
 }  // namespace dapple::dat

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <dat2/udat.h>
-
 #include <new>
 
 #include "udapl/registry/status.hpp"
@@ -19,8 +17,5 @@ DAT_RETURN guarded(Body&& body) noexcept {
     return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
   }
 }
-
-/// Lets dat_extension_op() through, from now on.
-void allow_extensions() noexcept;
 
 }  // namespace dapple::dat

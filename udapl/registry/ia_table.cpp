@@ -23,6 +23,10 @@ DAT_IA_HANDLE IaTable::reverse(DAT_IA_HANDLE provider_ia) {
 
 DAT_IA_HANDLE IaTable::insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use) {
   const std::lock_guard lock(mutex_);
+  if constexpr (!kNumbersIas) {
+    open_.push_back({provider_ia, provider_ia, use});
+    return provider_ia;
+  }
   for (std::uintptr_t tried = 1; tried < kSize; ++tried) {
     last_ = last_ + 1 < kSize ? last_ + 1 : 1;
     if (provider_ias_[last_].load(std::memory_order_relaxed)) continue;
@@ -49,7 +53,8 @@ void IaTable::cancel_close(DAT_IA_HANDLE handle) {
 
 void IaTable::finish_close(DAT_IA_HANDLE handle) {
   const std::lock_guard lock(mutex_);
-  provider_ias_[reinterpret_cast<std::uintptr_t>(handle)].store(nullptr, std::memory_order_release);
+  if constexpr (kNumbersIas)
+    provider_ias_[reinterpret_cast<std::uintptr_t>(handle)].store(nullptr, std::memory_order_release);
   open_.erase(find(handle));
   if (open_.empty()) open_.shrink_to_fit();
 }

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <dat2/udat.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -12,11 +10,13 @@
 #include <vector>
 
 #include "udapl/registry/registry.hpp"
+#include "udapl/registry/version.hpp"
 
 namespace dapple::dat {
 
-/// The open IAs. A program's IA handle is an index into this table, which makes a stale one detectable and keeps it
-/// apart from every other handle, all of which are pointers. Internally locked; lookup() takes no lock.
+/// The open IAs. In 2.0 a program's IA handle is an index into this table, which makes a stale one detectable and keeps
+/// it apart from every other handle, all of which are pointers. In 1.2 it is the provider's, a pointer itself.
+/// Internally locked; lookup() takes no lock.
 class IaTable {
  public:
   /// Every index is below the first page, where no object lives.
@@ -27,6 +27,7 @@ class IaTable {
 
   /// The provider's handle of a program's IA handle, or NULL.
   static DAT_IA_HANDLE lookup(DAT_HANDLE handle) {
+    if constexpr (!kNumbersIas) return is_index(handle) ? nullptr : handle;
     const auto index = reinterpret_cast<std::uintptr_t>(handle);
     return index < kSize ? provider_ias_[index].load(std::memory_order_acquire) : nullptr;
   }

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <dat2/dat_registry.h>
-
 #include <string>
+
+#include "udapl/registry/dat.hpp"
 
 namespace dapple::dat {
 

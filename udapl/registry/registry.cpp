@@ -9,11 +9,10 @@
 #include "udapl/registry/log.hpp"
 #include "udapl/registry/never_destroyed.hpp"
 #include "udapl/registry/status.hpp"
+#include "udapl/registry/version.hpp"
 
 namespace dapple::dat {
 namespace {
-
-constexpr ApiMajors kServedMajors{2};
 
 bool same(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
   return std::strcmp(a.ia_name, b.ia_name) == 0 && a.dapl_version_major == b.dapl_version_major &&
@@ -105,6 +104,12 @@ bool Registry::find_use(const DAT_PROVIDER* provider, ProviderUse& use) {
   return true;
 }
 
+bool Registry::has(const DAT_PROVIDER* provider) {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(registered_.begin(), registered_.end(),
+                     [&](const Registered& r) { return r.provider == provider; });
+}
+
 std::vector<DAT_PROVIDER_INFO> Registry::list() {
   const std::lock_guard loading(loading_mutex_);
   std::vector<DAT_PROVIDER_INFO> infos;
@@ -122,7 +127,7 @@ std::vector<Registry::Offer> Registry::offers() {
   };
   for (const ConfEntry& line : lines_) add_once({info_of(line), true, {}});
   // An automatic entry comes before its own provider, which registers itself while it is open, and may be unlisted.
-  for (AutomaticEntry& made : automatic_entries(rdma_ports(), lines_))
+  for (AutomaticEntry& made : automatic_entries(rdma_ports(), lines_, automatic_style()))
     add_once({info_of(made.entry), made.is_listed, std::move(made.entry)});
   const std::lock_guard lock(mutex_);
   for (const Registered& registered : registered_) add_once({registered.info, true, {}});
@@ -144,7 +149,7 @@ void Registry::clear() {
 
 void Registry::load_configuration_once() {
   if (configured_) return;
-  Configuration configuration = load_configuration(default_search(), kServedMajors);
+  Configuration configuration = load_configuration(default_search(further_conf_paths()), kServedMajors);
   conf_path_ = std::move(configuration.path);
   std::vector<ConfEntry> lines = std::move(configuration.entries);
   std::erase_if(lines, [](const ConfEntry& line) { return !line.is_default; });

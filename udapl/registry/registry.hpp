@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <dat2/dat_registry.h>
-
 #include <list>
 #include <mutex>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
+#include "udapl/registry/dat.hpp"
 #include "udapl/registry/provider_library.hpp"
 
 namespace dapple::dat {
@@ -50,6 +49,9 @@ class Registry {
   void release(const ProviderUse& use);
   /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table.
   bool find_use(const DAT_PROVIDER* provider, ProviderUse& use);
+
+  /// Whether the table is that of a registered provider.
+  bool has(const DAT_PROVIDER* provider);
 
   /// What is listed of all on offer, each name + version + thread safety once: dat.conf in its order, then the ports
   /// that are usable now and that it does not name, then the others. Blocks on sysfs.

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <dat2/udat.h>
+#include "udapl/registry/dat.hpp"
 
 namespace dapple::dat {
 

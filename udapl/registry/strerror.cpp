@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // dat_strerror(): consumers compare the strings, so each is exactly the constant's name.
-#include <dat2/udat.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -42,10 +40,12 @@ constexpr Spelling kTypes[] = {
     SPELLED(DAT_INVALID_ADDRESS),
     SPELLED(DAT_INTERRUPTED_CALL),
     SPELLED(DAT_CONN_QUAL_UNAVAILABLE),
+#if DAPPLE_DAT_MAJOR == 2
     SPELLED(DAT_RESERVED_LMR),
     SPELLED(DAT_PORT_IN_USE),
     SPELLED(DAT_COMM_NOT_SUPPORTED),
     SPELLED(DAT_EXTENSION_BASE),
+#endif
     SPELLED(DAT_NOT_IMPLEMENTED),
 };
 
@@ -76,7 +76,9 @@ constexpr Spelling kSubtypes[] = {
     SPELLED(DAT_INVALID_HANDLE_EVD_CONN),
     SPELLED(DAT_INVALID_HANDLE_EVD_ASYNC),
     SPELLED(DAT_INVALID_HANDLE_SRQ),
+#if DAPPLE_DAT_MAJOR == 2
     SPELLED(DAT_INVALID_HANDLE_CSP),
+#endif
     SPELLED(DAT_INVALID_HANDLE1),
     SPELLED(DAT_INVALID_HANDLE2),
     SPELLED(DAT_INVALID_HANDLE3),
@@ -138,7 +140,9 @@ constexpr Spelling kSubtypes[] = {
     SPELLED(DAT_INVALID_STATE_SRQ_OPERATIONAL),
     SPELLED(DAT_INVALID_STATE_SRQ_ERROR),
     SPELLED(DAT_INVALID_STATE_SRQ_IN_USE),
+#if DAPPLE_DAT_MAJOR == 2
     SPELLED(DAT_INVALID_STATE_SRQ_SHUTDOWN),
+#endif
     SPELLED(DAT_PRIVILEGES_READ),
     SPELLED(DAT_PRIVILEGES_WRITE),
     SPELLED(DAT_PRIVILEGES_RDMA_READ),
@@ -154,9 +158,16 @@ constexpr Spelling kSubtypes[] = {
     SPELLED(DAT_MAJOR_NOT_FOUND),
     SPELLED(DAT_MINOR_NOT_FOUND),
     SPELLED(DAT_THREAD_SAFETY_NOT_FOUND),
+#if DAPPLE_DAT_MAJOR == 1
+    SPELLED(DAT_INVALID_RO_COOKIE),
 };
+constexpr int kLastSubtype = DAT_INVALID_RO_COOKIE;
+#else
+};
+constexpr int kLastSubtype = DAT_THREAD_SAFETY_NOT_FOUND;
+#endif
 
-static_assert(std::size(kSubtypes) == DAT_THREAD_SAFETY_NOT_FOUND + 1, "a subtype has no spelling");
+static_assert(std::size(kSubtypes) == kLastSubtype + 1, "a subtype has no spelling");
 
 /// Never NULL, so that careless callers can print it.
 template <class Table>
@@ -177,3 +188,4 @@ DAPPLE_EXPORT DAT_RETURN dat_strerror(DAT_RETURN value, const char** major_messa
   const bool subtype_known = spell(kSubtypes, DAT_GET_SUBTYPE(value), minor_message);
   return type_known && subtype_known ? DAT_RETURN{DAT_SUCCESS} : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 }
+DAPPLE_EXPORT_VERSIONS(dat_strerror)

@@ -16,8 +16,9 @@
 #include <cmocka.h>
 #include <unistd.h>
 /* clang-format on */
-#include <dat2/udat.h>
 #include <stdbool.h>
+
+#include "tests/softroce/api/dat.h"
 
 /* The entries of the guest's dat.conf. */
 #define IA_NAME "ofa-v2-rxe"
@@ -115,8 +116,8 @@ DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, DA
                                          DAT_DTO_COMPLETION_STATUS status);
 void expect_nothing(DAT_EVD_HANDLE evd);
 DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
-/* One of the extensions' counters of an IA, EP or EVD. */
-uint64_t counter(DAT_HANDLE handle, int number);
+ONLY_20(/* One of the extensions' counters of an IA, EP or EVD. */
+        uint64_t counter(DAT_HANDLE handle, int number);)
 
 DAT_LMR_TRIPLET local(const struct fixture* f, size_t offset, size_t length);
 DAT_RMR_TRIPLET remote(const struct fixture* f, size_t offset, size_t length);

@@ -553,7 +553,7 @@ static void peer_killed__in_the_middle_of_transfers(void** state) {
     }
     assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
     assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, completed);
-    assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_DTO_RDMA_WRITE);
+    ONLY_20(assert_int_equal(event.event_data.dto_completion_event_data.operation, DAT_DTO_RDMA_WRITE);)
     if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS) ++flushed;
     ++completed;
   }

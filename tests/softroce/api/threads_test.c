@@ -242,7 +242,7 @@ static void set_up(struct shared* s) {
   DAT_SRQ_ATTR attr = {256, 2, 0};
   struct fixture* f = &s->f;
   memset(s, 0, sizeof *s);
-  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia, 2, 0, DAT_TRUE));
+  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE));
   assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &f->attr, DAT_PROVIDER_FIELD_ALL, &f->provider));
   assert_int_equal(f->provider.is_thread_safe, DAT_TRUE);
   assert_ok(dat_pz_create(f->ia, &f->pz));

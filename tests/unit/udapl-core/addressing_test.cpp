@@ -9,10 +9,10 @@
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/service_point.hpp"
-#include "udapl/dat20/peer_address.hpp"
+#include "udapl/face/peer_address.hpp"
 
 using dapple::dat::to_port;
-using dapple::dat20::peer_address;
+using dapple::face::peer_address;
 
 namespace {
 

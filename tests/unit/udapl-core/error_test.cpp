@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/dat20/convert.hpp"
+#include "udapl/face/convert.hpp"
 
 using namespace dapple;
 using dat::Error;
@@ -118,7 +118,7 @@ static_assert(std::size(kSubtypes) == static_cast<size_t>(Subtype::kAddressMalfo
 void to_dat__every_type_has_its_number() {
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     CHECK_EQUAL(static_cast<size_t>(kTypes[i].type), i);
-    const DAT_RETURN status = dat20::to_dat(Error{kTypes[i].type});
+    const DAT_RETURN status = face::to_dat(Error{kTypes[i].type});
     CHECK_EQUAL(status, DAT_CLASS_ERROR | kTypes[i].expected);
     CHECK_EQUAL(DAT_GET_TYPE(status), kTypes[i].expected);
   }
@@ -127,7 +127,7 @@ void to_dat__every_type_has_its_number() {
 void to_dat__every_subtype_has_its_number() {
   for (size_t i = 0; i < std::size(kSubtypes); ++i) {
     CHECK_EQUAL(static_cast<size_t>(kSubtypes[i].subtype), i);
-    const DAT_RETURN status = dat20::to_dat(Error{Type::kInvalidState, kSubtypes[i].subtype});
+    const DAT_RETURN status = face::to_dat(Error{Type::kInvalidState, kSubtypes[i].subtype});
     CHECK_EQUAL(status, DAT_CLASS_ERROR | DAT_INVALID_STATE | kSubtypes[i].expected);
   }
 }
@@ -136,30 +136,29 @@ void to_dat__no_two_subtypes_share_a_number() {
   for (const SubtypeRow& a : kSubtypes) {
     for (const SubtypeRow& b : kSubtypes) {
       if (&a == &b) continue;
-      CHECK(dat20::to_dat(Error{Type::kInvalidState, a.subtype}) !=
-            dat20::to_dat(Error{Type::kInvalidState, b.subtype}));
+      CHECK(face::to_dat(Error{Type::kInvalidState, a.subtype}) != face::to_dat(Error{Type::kInvalidState, b.subtype}));
     }
   }
 }
 
 // As consumers built long ago have them.
 void to_dat__numbers_of_the_specification() {
-  CHECK_EQUAL(dat20::to_dat(Error{Type::kNotImplemented}), 0x80000000U | 0x3fff0000U);
-  CHECK_EQUAL(dat20::to_dat(Error{Type::kAbort}), 0x80010000U);
-  CHECK_EQUAL(dat20::to_dat(Error{Type::kTimeoutExpired}), 0x80000000U | DAT_TIMEOUT_EXPIRED);
-  CHECK_EQUAL(dat20::to_dat(dat::Result<>{}), 0);
+  CHECK_EQUAL(face::to_dat(Error{Type::kNotImplemented}), 0x80000000U | 0x3fff0000U);
+  CHECK_EQUAL(face::to_dat(Error{Type::kAbort}), 0x80010000U);
+  CHECK_EQUAL(face::to_dat(Error{Type::kTimeoutExpired}), 0x80000000U | DAT_TIMEOUT_EXPIRED);
+  CHECK_EQUAL(face::to_dat(dat::Result<>{}), 0);
 }
 
 void to_dat__every_one_can_be_spelled() {
   for (const TypeRow& row : kTypes) {
     const char* major = nullptr;
     const char* minor = nullptr;
-    CHECK_EQUAL(dat_strerror(dat20::to_dat(Error{row.type}), &major, &minor), DAT_SUCCESS);
+    CHECK_EQUAL(dat_strerror(face::to_dat(Error{row.type}), &major, &minor), DAT_SUCCESS);
   }
   for (const SubtypeRow& row : kSubtypes) {
     const char* major = nullptr;
     const char* minor = nullptr;
-    CHECK_EQUAL(dat_strerror(dat20::to_dat(Error{Type::kInvalidState, row.subtype}), &major, &minor), DAT_SUCCESS);
+    CHECK_EQUAL(dat_strerror(face::to_dat(Error{Type::kInvalidState, row.subtype}), &major, &minor), DAT_SUCCESS);
   }
 }
 
@@ -188,26 +187,26 @@ void fail_errno__what_verbs_and_rdma_cm_report() {
 }
 
 void guarded__nothing_is_thrown_through() {
-  CHECK_EQUAL(dat20::guarded([]() -> DAT_RETURN { throw std::bad_alloc(); }),
+  CHECK_EQUAL(face::guarded([]() -> DAT_RETURN { throw std::bad_alloc(); }),
               DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY);
-  CHECK_EQUAL(dat20::guarded([]() -> DAT_RETURN { throw 1; }), DAT_CLASS_ERROR | DAT_INTERNAL_ERROR);
-  CHECK_EQUAL(dat20::guarded([] { return dat20::kSuccess; }), DAT_SUCCESS);
+  CHECK_EQUAL(face::guarded([]() -> DAT_RETURN { throw 1; }), DAT_CLASS_ERROR | DAT_INTERNAL_ERROR);
+  CHECK_EQUAL(face::guarded([] { return face::kSuccess; }), DAT_SUCCESS);
 }
 
 void to_dat__every_kind_of_handle() {
   using dat::Kind;
-  CHECK_EQUAL(dat20::to_dat(Kind::kIa), DAT_HANDLE_TYPE_IA);
-  CHECK_EQUAL(dat20::to_dat(Kind::kPz), DAT_HANDLE_TYPE_PZ);
-  CHECK_EQUAL(dat20::to_dat(Kind::kLmr), DAT_HANDLE_TYPE_LMR);
-  CHECK_EQUAL(dat20::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
-  CHECK_EQUAL(dat20::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
-  CHECK_EQUAL(dat20::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
-  CHECK_EQUAL(dat20::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
-  CHECK_EQUAL(dat20::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
-  CHECK_EQUAL(dat20::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
-  CHECK_EQUAL(dat20::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
-  CHECK_EQUAL(dat20::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
-  CHECK_EQUAL(dat20::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
+  CHECK_EQUAL(face::to_dat(Kind::kIa), DAT_HANDLE_TYPE_IA);
+  CHECK_EQUAL(face::to_dat(Kind::kPz), DAT_HANDLE_TYPE_PZ);
+  CHECK_EQUAL(face::to_dat(Kind::kLmr), DAT_HANDLE_TYPE_LMR);
+  CHECK_EQUAL(face::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
+  CHECK_EQUAL(face::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
+  CHECK_EQUAL(face::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
+  CHECK_EQUAL(face::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
+  CHECK_EQUAL(face::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
+  CHECK_EQUAL(face::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+  CHECK_EQUAL(face::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
+  CHECK_EQUAL(face::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
+  CHECK_EQUAL(face::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/service_point.hpp"
-#include "udapl/dat20/convert.hpp"
+#include "udapl/face/convert.hpp"
 
 using namespace dapple;
 using dat::EventKind;
@@ -25,7 +25,7 @@ T* fake(int& where) {
 DAT_EVENT converted(const dat::Event& event) {
   DAT_EVENT out;
   std::memset(&out, 0xa5, sizeof out);
-  dat20::to_dat(event, out);
+  face::to_dat(event, out);
   return out;
 }
 

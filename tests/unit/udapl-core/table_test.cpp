@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The provider table of DAT 2.0: what every slot answers.
-#include <dat2/udat.h>
-
+// The provider table of either version: what every slot answers.
 #include <cstring>
 #include <set>
 #include <string>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/dat20/convert.hpp"
-#include "udapl/dat20/provider.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/dat.hpp"
+#include "udapl/face/provider.hpp"
 
 using namespace dapple;
 
 namespace {
 
-DAT_RETURN fake_open(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_HANDLE*) {
-  return DAT_SUCCESS;
-}
+constexpr bool kIs12 = DAT_VERSION_MAJOR == 1;
+constexpr size_t kSlots = kIs12 ? 68 : 79;
+
+// Of the type that this version's slot for it has.
+template <class Pointer>
+struct FakeOpen;
+template <class... Arguments>
+struct FakeOpen<DAT_RETURN (*)(Arguments...)> {
+  static DAT_RETURN open(Arguments...) { return DAT_SUCCESS; }
+};
+constexpr auto fake_open = &FakeOpen<DAT_IA_OPEN_FUNC>::open;
 
 // Calls a slot with nothing but zeroes.
 template <class... Arguments>
@@ -98,6 +105,7 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   SLOT(srq_query);
   SLOT(srq_resize);
   SLOT(srq_set_lw);
+#if DAPPLE_DAT_MAJOR == 2
   SLOT(csp_create);
   SLOT(csp_query);
   SLOT(csp_free);
@@ -109,12 +117,12 @@ void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
   SLOT(cno_trigger);
   SLOT(ia_ha_related);
   SLOT(handle_extendedop);
+#endif
 #undef SLOT
 }
 
 void check_words(const DAT_PROVIDER& table) {
   constexpr size_t kDataWords = 2;
-  constexpr size_t kSlots = 79;
   static_assert(sizeof table == (kDataWords + kSlots) * sizeof(void*));
   const void* words[kDataWords + kSlots];
   std::memcpy(words, &table, sizeof words);
@@ -122,8 +130,10 @@ void check_words(const DAT_PROVIDER& table) {
 }
 
 void make_table__no_slot_is_empty() {
-  const DAT_PROVIDER table = dat20::make_table("name", fake_open);
+  const DAT_PROVIDER table = face::make_table("name", fake_open);
   check_words(table);
+  CHECK_EQUAL(reinterpret_cast<uintptr_t>(table.extension), kIs12 ? 0xda12U : 0xda20U);
+  CHECK_EQUAL(reinterpret_cast<uintptr_t>(face::dead_table().extension), kIs12 ? 0xda12U : 0xda20U);
   CHECK_EQUAL(table.device_name, std::string("name"));
   CHECK(table.ia_open_func == fake_open);
   int slots = 0;
@@ -131,13 +141,13 @@ void make_table__no_slot_is_empty() {
     ++slots;
     CHECK(slot != nullptr);
   });
-  CHECK_EQUAL(slots, 79);
+  CHECK_EQUAL(slots, static_cast<int>(kSlots));
 }
 
 void make_table__each_slot_has_a_function_of_its_own() {
   std::set<const void*> seen;
   int slots = 0;
-  for_each_slot(dat20::make_table("name", fake_open), [&](const char* name, auto slot) {
+  for_each_slot(face::make_table("name", fake_open), [&](const char* name, auto slot) {
     ++slots;
     if (!seen.insert(reinterpret_cast<const void*>(slot)).second) std::cout << name << " twice" << std::endl;
   });
@@ -145,7 +155,7 @@ void make_table__each_slot_has_a_function_of_its_own() {
 }
 
 void make_table__a_null_handle_is_refused() {
-  for_each_slot(dat20::make_table("name", fake_open), [](const char* name, auto slot) {
+  for_each_slot(face::make_table("name", fake_open), [](const char* name, auto slot) {
     const std::string text = name;
     // These have no kind of handle to check: the registry refuses a null one before it gets here.
     const bool any_handle = text == "ia_open" || text.find("_context") != std::string::npos ||
@@ -158,8 +168,8 @@ void make_table__a_null_handle_is_refused() {
 }
 
 void dead_table__every_slot_says_invalid_handle() {
-  check_words(dat20::dead_table());
-  for_each_slot(dat20::dead_table(), [](const char* name, auto slot) {
+  check_words(face::dead_table());
+  for_each_slot(face::dead_table(), [](const char* name, auto slot) {
     const DAT_RETURN status = call(slot);
     if (DAT_GET_TYPE(status) != DAT_INVALID_HANDLE) std::cout << name << std::endl;
     CHECK_EQUAL(status & ~DAT_UINT32{0xffff}, DAT_CLASS_ERROR | DAT_INVALID_HANDLE);

@@ -130,6 +130,29 @@ void automatic_entries__port_that_a_line_names_is_not_listed_again() {
   CHECK_EQUAL(automatic_entries(ports, {line("eth0 0")}).size(), 8U);
 }
 
+// Of 1.2: the same names for its own provider, and OFED's.
+std::string ofeds(const std::vector<RdmaPort>& ports) {
+  std::string text;
+  for (const AutomaticEntry& made : automatic_entries(ports, {}, kAutomatic12)) {
+    const ConfEntry& entry = made.entry;
+    CHECK_EQUAL(entry.api.major, 1U);
+    CHECK_EQUAL(entry.api.minor, 2U);
+    CHECK_EQUAL(entry.library, "libdaplcma.so.1");
+    if (entry.ia_name != "OpenIB-cma") continue;
+    CHECK(!made.is_listed);
+    text += entry.ia_params + (entry.is_thread_safe ? " t; " : "; ");
+  }
+  return text;
+}
+
+void first_port__is_one_name_more() {
+  CHECK_EQUAL(ofeds({port("a", 1, "eth0", false), port("b", 1, ""), port("c", 1, "eth2"), port("d", 1, "eth3")}),
+              "eth2 0; eth2 0 t; ");
+  CHECK_EQUAL(ofeds({port("b", 1, ""), port("a", 1, "eth0", false)}), "eth0 0; eth0 0 t; ");
+  CHECK_EQUAL(ofeds({port("b", 1, "")}), "");
+  CHECK_EQUAL(ofeds({}), "");
+}
+
 }  // namespace
 
 int main() {
@@ -142,6 +165,7 @@ int main() {
       TEST(automatic_entries__only_what_can_be_used_is_listed),
       TEST(automatic_entries__one_of_two_devices_on_a_network_device),
       TEST(automatic_entries__port_that_a_line_names_is_not_listed_again),
+      TEST(first_port__is_one_name_more),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -2,9 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What every object has, IAs, and closing them.
-#include <dat2/dat_ib_extensions.h>
-
 #include "tests/softroce/api/arguments/table.hpp"
+
+#if DAPPLE_DAT_MAJOR != 1
+#include <dat2/dat_ib_extensions.h>
 
 // The extensions that it leads to have tests of their own; here is what it says before it knows one. C linkage is the
 // only one for a variadic function, so this is the call with nothing behind the operation.
@@ -12,6 +13,7 @@ static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op) {
   const uint64_t nothing = 0;
   return dat_extension_op(handle, op, nothing, nothing, nothing, nothing, nothing, nothing);
 }
+#endif
 
 namespace arguments {
 namespace {
@@ -31,6 +33,7 @@ void add_common(Table& t) {
   t.add(FUNCTION(dat_get_handle_type, {t.any_kind(object), needed(&type)}));
   t.add(FUNCTION(dat_ia_query, {t.self(kIa), optional(&evd), mask64(DAT_IA_FIELD_ALL), needed(&ia_attr),
                                 mask64(DAT_PROVIDER_FIELD_ALL), needed(&provider_attr)}));
+#if DAPPLE_DAT_MAJOR != 1
   Function extension = FUNCTION_GIVING(
       argument_error(3), extension_op,
       {t.any_kind(object)
@@ -43,6 +46,7 @@ void add_common(Table& t) {
            .also("one that closes, on an EP", DAT_CLOSE_EXTENSION_BASE, handle_error(DAT_INVALID_HANDLE_IA))});
   extension.name = "dat_extension_op";
   t.add(std::move(extension));
+#endif
 }
 
 // The last of a world.

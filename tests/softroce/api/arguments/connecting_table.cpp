@@ -57,19 +57,20 @@ void add_connecting(Table& t) {
   reinterpret_cast<sockaddr_in&>(no_port).sin_port = 0;
   other_family.ss_family = ipv6 ? AF_INET : AF_INET6;
 
-  t.add(FUNCTION(dat_ep_connect, {connecting_ep(t, w.good[kEp]),
-                                  needed(&there).also("of another family", &other_family,
-                                                      status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED)),
-                                  good(w.f.port).also("0", 0), timeout(), data_size(56), private_data(), qos(),
-                                  good(DAT_CONNECT_DEFAULT_FLAG)
-                                      .also("out of range", 0x1000)
-                                      .also("negative", -1)
-                                      .also("what nobody provides", DAT_CONNECT_MULTIPATH_REQUIRED_FLAG,
-                                            status(DAT_MODEL_NOT_SUPPORTED))}));
+  t.add(FUNCTION(dat_ep_connect,
+                 {connecting_ep(t, w.good[kEp]),
+                  needed(&there).also("of another family", &other_family,
+                                      status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED)),
+                  good(w.f.port).also("0", 0), timeout(), data_size(56), private_data(), qos(),
+                  good(DAT_CONNECT_DEFAULT_FLAG)
+                      .also("out of range", 0x1000)
+                      .also("negative", -1) ONLY_20(.also("what nobody provides", DAT_CONNECT_MULTIPATH_REQUIRED_FLAG,
+                                                          status(DAT_MODEL_NOT_SUPPORTED)))}));
   t.add(FUNCTION(dat_ep_dup_connect, {connecting_ep(t, new_ep(w)),
                                       t.further(kEp, w.f.active.ep, DAT_INVALID_HANDLE_EP)
                                           .also("unconnected", w.srq_ep, state(DAT_INVALID_STATE_EP_UNCONNECTED)),
                                       timeout(), data_size(56), private_data(), qos()}));
+#if DAPPLE_DAT_MAJOR != 1
   t.add(FUNCTION(
       dat_ep_common_connect,
       {connecting_ep(t, new_ep(w)),
@@ -77,6 +78,7 @@ void add_connecting(Table& t) {
            .also("of another family", &other_family, status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED))
            .also("without a port", &no_port, status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED)),
        timeout(), data_size(56), private_data()}));
+#endif
   t.add(FUNCTION(dat_ep_disconnect, {t.self(kEp, w.bind_ep)
                                          .also("unconnected", w.srq_ep, state(DAT_INVALID_STATE_EP_UNCONNECTED))
                                          .also("reserved", w.reserved_ep, state(DAT_INVALID_STATE_EP_RESERVED))

@@ -93,6 +93,7 @@ Argument modified_handles(const Table& t) {
       .also("a connect EVD of other streams", &wrong[4]);
 }
 
+#if DAPPLE_DAT_MAJOR != 1
 Argument modified_comm() {
   static DAT_EP_PARAM wrong;
   wrong = good_param;
@@ -101,6 +102,8 @@ Argument modified_comm() {
 }
 
 // What sets nothing: only the EP's state counts.
+#endif
+
 Argument modify_mask(uint64_t fields) {
   return mask64(fields)
       .also("the EP's state", uint64_t{DAT_EP_FIELD_EP_STATE})
@@ -134,7 +137,7 @@ void add_endpoints(Table& t) {
                                  modify_mask(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
                                              DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE),
                                  modified_handles(t)}));
-  t.add(FUNCTION(dat_ep_modify, {busy(t.self(kEp)), modify_mask(DAT_EP_FIELD_COMM), modified_comm()}));
+  ONLY_20(t.add(FUNCTION(dat_ep_modify, {busy(t.self(kEp)), modify_mask(DAT_EP_FIELD_COMM), modified_comm()}));)
   t.add(FUNCTION(dat_ep_get_status, {t.self(kEp), optional(&ep_state), optional(&recv_idle), optional(&request_idle)}));
   t.add(FUNCTION(dat_ep_recv_query, {t.self(kEp), optional(&buffers), optional(&span)}));
   const auto watermark = [] {

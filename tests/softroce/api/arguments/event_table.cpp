@@ -16,7 +16,7 @@ DAT_COUNT more;
 DAT_EVD_PARAM evd_param;
 DAT_CNO_PARAM cno_param;
 DAT_EVD_HANDLE triggered;
-DAT_FD fd;
+ONLY_20(DAT_FD fd;)
 DAT_OS_WAIT_PROXY_AGENT no_agent, an_agent;
 
 void agent(DAT_PVOID, DAT_EVD_HANDLE) {}
@@ -55,13 +55,14 @@ void add_evds(Table& t) {
 void add_cnos(Table& t) {
   const World& w = t.w;
   t.add(FUNCTION(dat_cno_create, {t.self(kIa), any(&no_agent), needed(&made)}));
-  t.add(FUNCTION(dat_cno_fd_create, {t.self(kIa), needed(&fd), needed(&made)}));
-  t.add(FUNCTION(dat_cno_query, {t.self(kCno), mask(7), needed(&cno_param)}));
-  t.add(FUNCTION(dat_cno_modify_agent,
-                 {t.self(kCno).also("with a descriptor", w.fd_cno, status(DAT_INVALID_STATE)), any(&an_agent)}));
+  ONLY_20(t.add(FUNCTION(dat_cno_fd_create, {t.self(kIa), needed(&fd), needed(&made)}));)
+  t.add(FUNCTION(dat_cno_query, {t.self(kCno), mask(ONLY_20(7) ONLY_12(DAT_CNO_FIELD_ALL)), needed(&cno_param)}));
+  t.add(FUNCTION(
+      dat_cno_modify_agent,
+      {t.self(kCno) ONLY_20(.also("with a descriptor", w.fd_cno, status(DAT_INVALID_STATE))), any(&an_agent)}));
   t.add(FUNCTION(dat_cno_modify_agent, {t.self(kCno), any(&no_agent)}));
   t.add(FUNCTION_GIVING(kQueueEmpty, dat_cno_wait, {t.self(kCno), any(1000), needed(&triggered)}));
-  t.add(FUNCTION_GIVING(kQueueEmpty, dat_cno_trigger, {t.self(kCno), needed(&triggered)}));
+  ONLY_20(t.add(FUNCTION_GIVING(kQueueEmpty, dat_cno_trigger, {t.self(kCno), needed(&triggered)}));)
   t.add(FUNCTION(dat_cno_free, {t.self(kCno).also("in use", w.used_cno, state(DAT_INVALID_STATE_CNO_IN_USE))}));
 }
 

@@ -43,12 +43,12 @@ uint64_t fingerprint(const World& w) {
   for (DAT_HANDLE evd : evds) hash.add(dat_evd_query, evd, DAT_EVD_FIELD_ALL);
   for (DAT_HANDLE pz : {w.good[kPz], w.spare_pz, w.free_pz}) hash.add(dat_pz_query, pz, DAT_PZ_FIELD_ALL);
   for (DAT_HANDLE lmr : {w.good[kLmr], w.read_only_lmr}) hash.add(dat_lmr_query, lmr, DAT_LMR_FIELD_ALL);
-  for (DAT_HANDLE cno : {w.good[kCno], w.used_cno, w.fd_cno}) hash.add(dat_cno_query, cno, DAT_CNO_FIELD_ALL);
+  for (DAT_HANDLE cno : {w.good[kCno], w.used_cno ONLY_20(, w.fd_cno)}) hash.add(dat_cno_query, cno, DAT_CNO_FIELD_ALL);
   for (DAT_HANDLE srq : {w.good[kSrq], w.used_srq}) hash.add(dat_srq_query, srq, DAT_SRQ_FIELD_ALL);
   hash.add(dat_rmr_query, w.good[kRmr], DAT_RMR_FIELD_ALL);
   hash.add(dat_psp_query, w.good[kPsp], DAT_PSP_FIELD_ALL);
   hash.add(dat_rsp_query, w.good[kRsp], DAT_RSP_FIELD_ALL);
-  hash.add(dat_csp_query, w.good[kCsp], DAT_CSP_FIELD_ALL);
+  ONLY_20(hash.add(dat_csp_query, w.good[kCsp], DAT_CSP_FIELD_ALL);)
   hash.add(dat_cr_query, w.good[kCr], DAT_CR_FIELD_ALL);
   return hash.value();
 }

@@ -40,20 +40,20 @@ void fill_regions(const World& w, void* shared_memory) {
 void add_lmr_create(Table& t, DAT_MEM_TYPE type, Argument region, Argument length) {
   t.add(FUNCTION(
       dat_lmr_create,
-      {t.self(kIa), good(type).also("out of range", 3).also("negative", -1), std::move(region), std::move(length),
-       t.further(kPz), good(DAT_MEM_PRIV_ALL_FLAG).also("out of range", 0x1000).also("negative", -1),
-       good(DAT_VA_TYPE_VA).also("out of range", 2).also("negative", -1), needed(&made), optional(&lmr_context),
-       optional(&rmr_context), optional(&size), optional(&address)}));
+      {t.self(kIa), good(type).also("out of range", ONLY_20(3) ONLY_12(4)).also("negative", -1), std::move(region),
+       std::move(length), t.further(kPz), good(DAT_MEM_PRIV_ALL_FLAG).also("out of range", 0x1000).also("negative", -1),
+       ONLY_20(good(DAT_VA_TYPE_VA).also("out of range", 2).also("negative", -1), ) needed(&made),
+       optional(&lmr_context), optional(&rmr_context), optional(&size), optional(&address)}));
 }
 
 // The two that take a list of segments.
 Argument segments(const World& w) {
   static DAT_LMR_TRIPLET right, unknown, outside, past_the_end;
   const auto start = reinterpret_cast<DAT_VADDR>(w.f.memory);
-  right = {start, 4096, w.f.lmr_context};
-  unknown = {start, 4096, 0xdeadbeef};
-  outside = {start - 64, 4096, w.f.lmr_context};
-  past_the_end = {start + MEMORY_SIZE, 1, w.f.lmr_context};
+  right = lmr_triplet(start, 4096, w.f.lmr_context);
+  unknown = lmr_triplet(start, 4096, 0xdeadbeef);
+  outside = lmr_triplet(start - 64, 4096, w.f.lmr_context);
+  past_the_end = lmr_triplet(start + MEMORY_SIZE, 1, w.f.lmr_context);
   return needed(&right)
       .also("an unknown context", &unknown)
       .also("before the region", &outside)
@@ -74,6 +74,9 @@ void add_memory(Table& t) {
   };
   add_lmr_create(t, DAT_MEM_TYPE_VIRTUAL,
                  good(&regions.memory).also("NULL", &regions.null).also("not mapped", &regions.unmapped), length());
+  ONLY_12(add_lmr_create(t, DAT_MEM_TYPE_SO_VIRTUAL,
+                         good(&regions.memory).also("NULL", &regions.null).also("not mapped", &regions.unmapped),
+                         length());)
   add_lmr_create(t, DAT_MEM_TYPE_LMR,
                  good(&regions.lmr)
                      .also("of another kind", &regions.not_an_lmr, no_lmr)

@@ -14,10 +14,10 @@ DAT_CONN_QUAL conn_qual;
 char data[256];
 DAT_PSP_PARAM psp_param;
 DAT_RSP_PARAM rsp_param;
-DAT_CSP_PARAM csp_param;
+ONLY_20(DAT_CSP_PARAM csp_param;)
 DAT_CR_PARAM cr_param;
-DAT_COMM comm, unknown_domain, unknown_type, unknown_protocol;
-sockaddr_storage any_address, other_family, not_ours, taken;
+ONLY_20(DAT_COMM comm, unknown_domain, unknown_type, unknown_protocol;
+        sockaddr_storage any_address, other_family, not_ours, taken;)
 
 Argument evd(const Table& t) {
   return t.further(kEvd, t.w.f.requests, DAT_INVALID_HANDLE_EVD_CR)
@@ -36,6 +36,7 @@ Argument size(int largest) {
   return good(8).also("negative", -1).also("too much", largest + 1).also("huge", INT32_MAX);
 }
 
+#if DAPPLE_DAT_MAJOR != 1
 void fill_addresses(const World& w) {
   const bool ipv6 = w.f.attr.ia_address_ptr->sa_family == AF_INET6;
   any_address.ss_family = ipv6 ? AF_INET6 : AF_INET;
@@ -51,14 +52,15 @@ void fill_addresses(const World& w) {
   unknown_type = {comm.domain, 999, 0};
   unknown_protocol = {comm.domain, SOCK_STREAM, 999};
 }
+#endif
 
 }  // namespace
 
 void add_service_points(Table& t) {
   const World& w = t.w;
-  const DAT_RETURN no_comm = status(DAT_COMM_NOT_SUPPORTED);
-  const DAT_RETURN no_address = status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-  fill_addresses(w);
+  ONLY_20(const DAT_RETURN no_comm = status(DAT_COMM_NOT_SUPPORTED);
+          const DAT_RETURN no_address = status(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+          fill_addresses(w);)
   t.add(FUNCTION(dat_psp_create, {t.self(kIa), number(t, 7010), evd(t), psp_flags(), needed(&made)}));
   t.add(FUNCTION(dat_psp_create_any, {t.self(kIa), needed(&conn_qual), evd(t), psp_flags(), needed(&made)}));
   t.add(FUNCTION(dat_psp_query, {t.self(kPsp), mask(DAT_PSP_FIELD_ALL), needed(&psp_param)}));
@@ -69,6 +71,7 @@ void add_service_points(Table& t) {
                                       .also("connecting", w.requesting_ep, state(DAT_INVALID_STATE_EP_ACTCONNPENDING)),
                                   evd(t), needed(&made)}));
   t.add(FUNCTION(dat_rsp_query, {t.self(kRsp), mask(DAT_RSP_FIELD_ALL), needed(&rsp_param)}));
+#if DAPPLE_DAT_MAJOR != 1
   t.add(FUNCTION(dat_csp_create, {t.self(kIa),
                                   needed(&comm)
                                       .also("an unknown domain", &unknown_domain, no_comm)
@@ -80,6 +83,7 @@ void add_service_points(Table& t) {
                                       .also("taken", &taken, status(DAT_PORT_IN_USE)),
                                   evd(t), needed(&made)}));
   t.add(FUNCTION(dat_csp_query, {t.self(kCsp), mask(DAT_CSP_FIELD_ALL), needed(&csp_param)}));
+#endif
   // Consumers pass the masks of other objects.
   t.add(FUNCTION(dat_cr_query, {t.self(kCr), any(DAT_CR_FIELD_ALL), needed(&cr_param)}));
   t.add(FUNCTION_GIVING(argument_error(2), dat_cr_handoff, {t.self(kCr), good(5).also("0", 0)}));
@@ -91,13 +95,13 @@ void add_service_points(Table& t) {
                       .also("the one that asks", w.requesting_ep, state(DAT_INVALID_STATE_EP_ACTCONNPENDING)),
                   size(196), needed(&data[0])}));
   t.add(FUNCTION(dat_rsp_free, {t.self(kRsp)}));
-  t.add(FUNCTION(dat_csp_free, {t.self(kCsp)}));
+  ONLY_20(t.add(FUNCTION(dat_csp_free, {t.self(kCsp)}));)
   t.add(FUNCTION(dat_psp_free, {t.self(kPsp)}));
 }
 
 // The other way to answer a request; it needs a request of its own.
 void add_rejecting(Table& t) {
-  t.add(FUNCTION(dat_cr_reject, {t.self(kCr), size(144), needed(&data[0])}));
+  t.add(FUNCTION(dat_cr_reject, {t.self(kCr) ONLY_20(, size(144), needed(&data[0]))}));
 }
 
 }  // namespace arguments

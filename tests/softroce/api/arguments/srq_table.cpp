@@ -22,7 +22,7 @@ DAT_LMR_TRIPLET iov[4];
 }  // namespace
 
 void add_srqs(Table& t) {
-  iov[0] = {reinterpret_cast<DAT_VADDR>(t.w.f.memory), 100, t.w.f.lmr_context};
+  iov[0] = lmr_triplet(reinterpret_cast<DAT_VADDR>(t.w.f.memory), 100, t.w.f.lmr_context);
   t.add(FUNCTION(dat_srq_create, {t.self(kIa), t.further(kPz),
                                   needed(&right)
                                       .also("no receives", &none)

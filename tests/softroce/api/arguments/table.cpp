@@ -5,12 +5,14 @@
 namespace arguments {
 namespace {
 
-const char* const kKindNames[kKinds] = {"IA", "PZ", "LMR", "RMR", "EVD", "CNO", "EP", "SRQ", "PSP", "RSP", "CSP", "CR"};
+const char* const kKindNames[kKinds] = {
+    "IA", "PZ", "LMR", "RMR", "EVD", "CNO", "EP", "SRQ", "PSP", "RSP", ONLY_20("CSP", ) "CR"};
 const DAT_RETURN_SUBTYPE kSubtypes[kKinds] = {
-    DAT_INVALID_HANDLE_IA,          DAT_INVALID_HANDLE_PZ,  DAT_INVALID_HANDLE_LMR, DAT_INVALID_HANDLE_RMR,
+    DAT_INVALID_HANDLE_IA,          DAT_INVALID_HANDLE_PZ,  DAT_INVALID_HANDLE_LMR,
+    DAT_INVALID_HANDLE_RMR,
     DAT_INVALID_HANDLE_EVD_REQUEST,  // of an EVD that no stream is asked of
-    DAT_INVALID_HANDLE_CNO,         DAT_INVALID_HANDLE_EP,  DAT_INVALID_HANDLE_SRQ, DAT_INVALID_HANDLE_PSP,
-    DAT_INVALID_HANDLE_RSP,         DAT_INVALID_HANDLE_CSP, DAT_INVALID_HANDLE_CR};
+    DAT_INVALID_HANDLE_CNO,         DAT_INVALID_HANDLE_EP,  DAT_INVALID_HANDLE_SRQ,
+    DAT_INVALID_HANDLE_PSP,         DAT_INVALID_HANDLE_RSP, ONLY_20(DAT_INVALID_HANDLE_CSP, ) DAT_INVALID_HANDLE_CR};
 
 uint64_t no_object[64];  // for handles that point somewhere and are none
 

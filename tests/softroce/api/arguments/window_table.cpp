@@ -16,31 +16,32 @@ DAT_LMR_TRIPLET right, of_another, outside, past_the_end;
 
 void add_windows(Table& t) {
   const auto start = reinterpret_cast<DAT_VADDR>(t.w.f.memory);
-  right = {start, 4096, t.w.f.lmr_context};
-  of_another = {start, 4096, t.w.read_only_context};
-  outside = {start - 4096, 4096, t.w.f.lmr_context};
-  past_the_end = {start + MEMORY_SIZE - 1, 4096, t.w.f.lmr_context};
+  right = lmr_triplet(start, 4096, t.w.f.lmr_context);
+  // In 1.2 the context alone says which region is meant.
+  of_another = lmr_triplet(start, 4096, ONLY_20(t.w.read_only_context) ONLY_12(0xdeadbeef));
+  outside = lmr_triplet(start - 4096, 4096, t.w.f.lmr_context);
+  past_the_end = lmr_triplet(start + MEMORY_SIZE - 1, 4096, t.w.f.lmr_context);
 
   t.add(FUNCTION(dat_rmr_create, {t.self(kPz), needed(&made)}));
-  t.add(FUNCTION(dat_rmr_create_for_ep, {t.self(kPz), needed(&made)}));
+  ONLY_20(t.add(FUNCTION(dat_rmr_create_for_ep, {t.self(kPz), needed(&made)}));)
   t.add(FUNCTION(dat_rmr_query, {t.self(kRmr), mask(DAT_RMR_FIELD_ALL), needed(&param)}));
   t.add(FUNCTION(
       dat_rmr_bind,
-      {t.self(kRmr), t.further(kLmr),
-       needed(&right)
+      {t.self(kRmr),
+       ONLY_20(t.further(kLmr), ) needed(&right)
            .also("the context of another LMR", &of_another)
            .also("before the region", &outside)
            .also("past the end of the region", &past_the_end),
        good(DAT_MEM_PRIV_REMOTE_READ_FLAG).also("out of range", 0x1000).also("negative", -1),
-       good(DAT_VA_TYPE_VA)
-           .also("out of range", 2)
-           .also("negative", -1)
-           .also("what such a window cannot", DAT_VA_TYPE_ZB, status(DAT_MODEL_NOT_SUPPORTED)),
-       t.further(kEp, t.w.bind_ep, DAT_INVALID_HANDLE_EP)
-           .also("unconnected", t.w.good[kEp], state(DAT_INVALID_STATE_EP_UNCONNECTED))
-           .also("without a PZ", t.w.bare_ep, status(DAT_INVALID_STATE))
-           .also("whose EVD has no bind stream", t.w.f.active.ep, status(DAT_INVALID_STATE))
-           .also("of another PZ", t.w.other_zone_ep, status(DAT_PROTECTION_VIOLATION)),
+       ONLY_20(good(DAT_VA_TYPE_VA)
+                   .also("out of range", 2)
+                   .also("negative", -1)
+                   .also("what such a window cannot", DAT_VA_TYPE_ZB, status(DAT_MODEL_NOT_SUPPORTED)), )
+           t.further(kEp, t.w.bind_ep, DAT_INVALID_HANDLE_EP)
+               .also("unconnected", t.w.good[kEp], state(DAT_INVALID_STATE_EP_UNCONNECTED))
+               .also("without a PZ", t.w.bare_ep, status(DAT_INVALID_STATE))
+               .also("whose EVD has no bind stream", t.w.f.active.ep, status(DAT_INVALID_STATE))
+               .also("of another PZ", t.w.other_zone_ep, status(DAT_PROTECTION_VIOLATION)),
        any(5), good(DAT_COMPLETION_DEFAULT_FLAG).also("out of range", 0x1000).also("negative", -1), needed(&context)}));
   t.add(FUNCTION(dat_rmr_free, {t.self(kRmr)}));
 }

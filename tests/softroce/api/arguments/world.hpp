@@ -8,13 +8,11 @@
 extern "C" {
 #include "tests/softroce/api/api.h"
 }
-#include <dat2/dat_registry.h>
-
 #include <cstdint>
 
 namespace arguments {
 
-enum Kind { kIa, kPz, kLmr, kRmr, kEvd, kCno, kEp, kSrq, kPsp, kRsp, kCsp, kCr, kKinds };
+enum Kind { kIa, kPz, kLmr, kRmr, kEvd, kCno, kEp, kSrq, kPsp, kRsp, ONLY_20(kCsp, ) kCr, kKinds };
 
 // Plain, so that a failed assertion may leave the function that fills it.
 struct World {
@@ -37,9 +35,9 @@ struct World {
   DAT_LMR_HANDLE read_only_lmr;
   DAT_LMR_CONTEXT read_only_context;
   DAT_EVD_HANDLE plain_evd;  // software events only
-  DAT_CNO_HANDLE fd_cno;
+  ONLY_20(DAT_CNO_HANDLE fd_cno;)
   DAT_CNO_HANDLE used_cno;  // by full_evd
-  DAT_FD fd;
+  ONLY_20(DAT_FD fd;)
 };
 
 // For cmocka: state points to a World.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
+#include "udapl/face/handles.hpp"
+
+namespace dapple::face {
+
+DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle) {
+  auto* cr = self<dat::Cr>(cr_handle);
+  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(cr->reject({}));
+  });
+}
+
+}  // namespace dapple::face

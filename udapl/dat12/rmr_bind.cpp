@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/lmr.hpp"
+#include "udapl/core/rmr.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/rmr.hpp"
+
+namespace dapple::face {
+namespace {
+
+using dat::Subtype;
+
+// The core counts the arguments as 2.0 does, which has the LMR's handle before the triplet and the kind of address
+// after the privileges.
+dat::Error renumbered(dat::Error failure) {
+  switch (failure.subtype) {
+    case Subtype::kArg3:
+      return {failure.type, Subtype::kArg2};
+    case Subtype::kArg4:
+      return {failure.type, Subtype::kArg3};
+    case Subtype::kArg8:
+      return {failure.type, Subtype::kArg6};
+    default:
+      return failure;
+  }
+}
+
+}  // namespace
+
+void fill_scope(const dat::Rmr&, const dat::Binding&, DAT_RMR_PARAM&) noexcept {}
+
+// The triplet's context stands for the region.
+DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,
+                    DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags,
+                    DAT_RMR_CONTEXT* rmr_context) {
+  auto* rmr = self<dat::Rmr>(rmr_handle);
+  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+  if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  auto* ep = argument<dat::Ep>(ep_handle, rmr->ia());
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const bool unbinds = triplet->segment_length == 0;
+  dat::Lmr* lmr = nullptr;
+  if (!unbinds) {
+    const auto guard = rmr->ia().lmrs().guard();
+    lmr = rmr->ia().lmrs().find(triplet->lmr_context);
+    if (!lmr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  }
+  if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+  const dat::BindRequest request{lmr,
+                                 triplet->virtual_address,
+                                 triplet->segment_length,
+                                 triplet->lmr_context,
+                                 static_cast<uint32_t>(privileges),
+                                 false,
+                                 user_cookie.as_64,
+                                 static_cast<uint32_t>(flags)};
+  const auto context = rmr->bind(*ep, request);
+  if (!context) return to_dat(renumbered(context.error()));
+  if (rmr_context) *rmr_context = *context;
+  return DAT_SUCCESS;
+}
+
+}  // namespace dapple::face

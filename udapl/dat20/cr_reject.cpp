@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/cr.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/face/connect_arguments.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+
+namespace dapple::face {
+
+using dat::Cr;
+
+DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID private_data) {
+  auto* cr = self<Cr>(cr_handle);
+  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+  if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+  });
+}
+
+}  // namespace dapple::face

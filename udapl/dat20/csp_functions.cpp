@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/csp.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/peer_address.hpp"
+#include "udapl/face/request_evd.hpp"
+
+namespace dapple::face {
+
+using dat::Csp;
+using dat::Ia;
+
+static_assert(sizeof(DAT_COMM) == sizeof(dat::Comm) && offsetof(DAT_COMM, type) == offsetof(dat::Comm, type) &&
+              offsetof(DAT_COMM, protocol) == offsetof(dat::Comm, protocol));
+
+DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
+                      DAT_CSP_HANDLE* csp_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!comm) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  dat::Evd* evd = request_evd(evd_handle, *ia);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+  if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    const sockaddr_storage where = peer_address(*address);
+    auto csp =
+        Csp::create(*ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd);
+    if (!csp) return to_dat(csp.error());
+    *csp_handle = *csp;
+    return kSuccess;
+  });
+}
+
+DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param) {
+  auto* csp = self<Csp>(csp_handle);
+  if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+  if (mask & ~DAT_CSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  param->ia_handle = consumer_handle(csp->ia());
+  param->comm = reinterpret_cast<DAT_COMM*>(const_cast<dat::Comm*>(&csp->comm()));
+  param->address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(csp->address());
+  param->evd_handle = &csp->evd();
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN csp_free(DAT_CSP_HANDLE csp_handle) {
+  auto* csp = self<Csp>(csp_handle);
+  if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Csp::free(*csp));
+  });
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <netinet/in.h>
+
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/face/connect_arguments.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/peer_address.hpp"
+
+namespace dapple::face {
+
+using dat::Ep;
+
+// To a socket address, which has the port, over what the EP's comm says.
+DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout,
+                             DAT_COUNT size, const DAT_PVOID private_data) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
+  if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    const sockaddr_storage peer = peer_address(*remote_address);
+    if (peer.ss_family != ep->comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+    // sin_port and sin6_port lie at the same place.
+    const uint16_t port = ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port);
+    if (port == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+    return to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
+                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+  });
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ia.hpp"
+#include "udapl/dat20/functions.hpp"
+#include "udapl/face/convert.hpp"
+#include "udapl/face/handles.hpp"
+#include "udapl/face/provider.hpp"
+
+namespace dapple::face {
+
+using dat::Ia;
+
+// Related are the IAs of one device: a fault of it takes them all.
+DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  return guarded([&] {
+    const std::string* params = params_of(name);
+    const dat::Result<bool> related = params ? ia->is_on_device_of(*params) : false;
+    if (!related) return to_dat(related.error());
+    *answer = to_dat(*related);
+    return kSuccess;
+  });
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/face/provider.hpp"
+
+namespace dapple::face {
+
+DAT_RETURN ia_open_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
+                               DAT_IA_HANDLE* ia_handle) {
+  return open_ia(name, async_qlen, async_evd, ia_handle, {.thread_safe = true, .relaxed_ordering = false});
+}
+
+DAT_RETURN ia_open_not_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
+                                   DAT_IA_HANDLE* ia_handle) {
+  return open_ia(name, async_qlen, async_evd, ia_handle, {.thread_safe = false, .relaxed_ordering = false});
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The core's values as DAT's.
+#pragma once
+
+#include <new>
+
+#include "udapl/core/error.hpp"
+#include "udapl/core/event.hpp"
+#include "udapl/core/object.hpp"
+#include "udapl/face/dat.hpp"
+
+namespace dapple::face {
+
+// A full DAT_RETURN: class, type and subtype.
+constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DAT_NO_SUBTYPE) {
+  return DAT_CLASS_ERROR | static_cast<DAT_UINT32>(type) | static_cast<DAT_UINT32>(subtype);
+}
+
+inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
+
+DAT_RETURN to_dat(dat::Error failure) noexcept;
+void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept;
+DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept;
+
+inline DAT_RETURN to_dat(const dat::Result<>& result) noexcept {
+  return result ? kSuccess : to_dat(result.error());
+}
+
+constexpr DAT_BOOLEAN to_dat(bool value) {
+  return value ? DAT_TRUE : DAT_FALSE;
+}
+
+// Runs what may allocate behind a C function: nothing is thrown through it.
+template <class Function>
+DAT_RETURN guarded(Function&& function) noexcept {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+  } catch (...) {
+    return error(DAT_INTERNAL_ERROR);
+  }
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// From handles to objects.
+#pragma once
+
+#include "udapl/core/arena.hpp"
+#include "udapl/core/object.hpp"
+#include "udapl/face/version.hpp"
+
+namespace dapple::face {
+
+// The handle a call was dispatched by: its first word led here, so it is one of ours and only its kind is in question.
+template <class T>
+T* self(DAT_HANDLE handle) noexcept {
+  auto* object = static_cast<dat::Object*>(handle);
+  return object && object->kind() == T::kKind ? static_cast<T*>(object) : nullptr;
+}
+
+// A handle given as a further argument, which may be anything: null unless it is a live object of this kind and IA.
+template <class T>
+T* argument(DAT_HANDLE handle, const dat::Ia& ia) noexcept {
+  T* object = dat::arena<T>().find(handle, T::kKind);
+  return object && &object->ia() == &ia ? object : nullptr;
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// In what the registries of the two versions differ, under one name for both.
+#pragma once
+
+#include "udapl/registry/dat.hpp"
+
+#if DAPPLE_DAT_MAJOR == 1
+#include "udapl/registry/version12.hpp"
+#else
+#include "udapl/registry/version20.hpp"
+#endif

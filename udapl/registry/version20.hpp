@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "udapl/registry/automatic_entries.hpp"
+#include "udapl/registry/dat.hpp"
+#include "udapl/seam/table_mark.hpp"
+
+namespace dapple::dat {
+
+inline constexpr ApiMajors kServedMajors{2};
+
+/// Places of dat.conf besides those that both versions look in.
+inline std::vector<std::string> further_conf_paths() {
+  return {};
+}
+inline const AutomaticStyle& automatic_style() {
+  return kAutomatic20;
+}
+
+using ProviderArgument = const DAT_PROVIDER*;
+
+/// Whether a program knows an IA by a number.
+inline constexpr bool kNumbersIas = true;
+
+/// Whether a table is one of the other version's, where the slots mean something else. Of a provider that is not ours
+/// it cannot be told.
+inline bool is_of_other_version(const DAT_PROVIDER* provider) {
+  return reinterpret_cast<std::uintptr_t>(provider->extension) == kTableMark12;
+}
+
+/// What a program opens, as its provider is asked for it.
+struct RequestedIa {
+  char* name;
+};
+inline RequestedIa to_request(const DAT_NAME_PTR name) {
+  return {name};
+}
+
+inline DAT_RETURN call_open(const DAT_PROVIDER& provider, const RequestedIa& wanted, DAT_COUNT qlen,
+                            DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia) {
+  return provider.ia_open_func(wanted.name, qlen, async_evd, ia);
+}
+
+/// dat_extension_op() is refused until an IA is known that has extensions: the tables of providers without them are one
+/// slot shorter.
+void learn_extensions(DAT_IA_HANDLE provider_ia);
+
+}  // namespace dapple::dat
