@@ -3,7 +3,6 @@
 #pragma once
 
 #include <librpma.h>
-#include <rdma/rdma_cma.h>
 
 #include <memory>
 

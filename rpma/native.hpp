@@ -5,11 +5,11 @@
 // the numbers of libibverbs' ABI stand here, and everything is decided at run time.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "ibverbs-glue/verbs.hpp"
 
 namespace dapple::rpma::native {
 

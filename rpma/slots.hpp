@@ -8,7 +8,6 @@
 #pragma once
 
 #include <infiniband/dappledv.h>
-#include <infiniband/verbs.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -16,6 +15,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+
+#include "ibverbs-glue/verbs.hpp"
 
 namespace dapple::rpma {
 

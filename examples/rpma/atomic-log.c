@@ -11,7 +11,8 @@
 #define ENTRY 64 /* bytes */
 #define ENTRIES 60
 #define FIRST 8 /* after the number of bytes used */
-#define USAGE (RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
+/* For reading, too: the original librpma 1.3.0 on a device with native flushes forbids flushes by Read otherwise. */
+#define USAGE (RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
 
 static void server(const char* address, const char* port) {
   struct rpma_peer* peer = local_peer(address);

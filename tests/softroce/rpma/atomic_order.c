@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "examples/rpma/common.h"
 
 #define PORT "7400"
 #define QUEUE 64

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "common.h"
+#include "examples/rpma/common.h"
 
 #define ON RPMA_F_COMPLETION_ALWAYS
 #define USAGE                                                                                            \

@@ -6,13 +6,24 @@
 // has.
 #include <cerrno>
 #include <cstring>
-#include <functional>
+#include <set>
 
 #include "tests/unit/rpma/objects.hpp"
 
 namespace {
 
 constexpr int kOn = RPMA_F_COMPLETION_ALWAYS;
+
+// Those that must have failed at the end.
+const char* const kCalls[] = {
+#define BY_HAND(name) #name,
+#define NEVER(name)
+#include "tests/unit/rpma/calls.def"
+#undef BY_HAND
+#undef NEVER
+    "new", "dappledv_query_device"};
+
+std::set<std::string> failed;
 
 Objects o;
 rpma_cq* found;
@@ -190,6 +201,7 @@ void fail_each_call(const Step (&steps)[kCount], void (*prepare)()) {
     const int result = play(steps, static_cast<int>(i));
     assert_true(fake::state.calls.size() >= i);
     const std::string call = fake::state.calls[i - 1];
+    failed.insert(call);
     const bool overcome = result == 0 && (may_be_overcome(call) || i > calls);
     const bool good = (overcome || result == expected_of(call)) && fake::live() == 0 && fake::state.wrong.empty();
     if (good || leaves_an_id(call, result)) continue;
@@ -220,6 +232,13 @@ void accepting_with_native_operations(void**) {
   fail_each_call(kPassive, fake::make_native);
 }
 
+void every_call_has_failed(void**) {
+  for (const char* call : kCalls) {
+    if (!failed.contains(call)) print_error("%s never failed\n", call);
+    assert_true(failed.contains(call));
+  }
+}
+
 int be_silent(void**) {
   return rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
 }
@@ -233,6 +252,7 @@ int main() {
       cmocka_unit_test(connecting_with_native_operations),
       cmocka_unit_test(accepting),
       cmocka_unit_test(accepting_with_native_operations),
+      cmocka_unit_test(every_call_has_failed),
   };
   return cmocka_run_group_tests(tests, be_silent, nullptr);
 }

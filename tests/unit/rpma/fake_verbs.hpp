@@ -10,6 +10,7 @@
 #include <rdma/rdma_cma.h>
 #include <sys/uio.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
