@@ -12,14 +12,14 @@ function(dapple_no_exceptions target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
 endfunction()
 
-# dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] MAP file SOURCES ... LIBS ...)
+# dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] [PACKAGE] MAP file SOURCES ... LIBS ...)
 # dapple_shared(NAME OUTPUT base FOLDER folder MAP file SOURCES ... LIBS ...)
 #
 # A library that applications load. It exports what MAP says and nothing else, binds at load, and carries the C++ runtime
 # hidden inside, because an old application may bring an older libstdc++ first in its path. One in a FOLDER beside the
-# others is loaded by its path only; it finds the others by where it lies.
+# others is loaded by its path only; it finds the others by where it lies. dapple_package tells programs of one with PACKAGE.
 function(dapple_shared name)
-  cmake_parse_arguments(arg "" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "PACKAGE" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE dapple_flags ${arg_LIBS})
   if(NOT arg_VERSION)
@@ -43,7 +43,12 @@ function(dapple_shared name)
   else()
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${arg_FOLDER} NAMELINK_COMPONENT dev)
+  set(export)
+  if(arg_PACKAGE)
+    set(export EXPORT dapple-${name})
+  endif()
+  install(TARGETS ${name} ${export} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${arg_FOLDER} NAMELINK_COMPONENT dev
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
 # dapple_unit_test(NAME SOURCES ... [LIBS ...] [LABELS ...]): a cmocka program that needs no RDMA device.

@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # the parts of softroce set variables
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# Bare Debian systems to build and try packages in: roots made by mmdebstrap from the archive that this machine uses, kept in
+# the cache. Sourced after common.bash, by scripts that run as root.
+
+for part in common kernel; do
+  # shellcheck source=/dev/null
+  . "$root/scripts/softroce.d/$part.bash" || exit 1
+done
+# Those of the project's scripts, which softroce's parts have of their own.
+# shellcheck source=scripts/lib/common.bash
+. "$root/scripts/lib/common.bash"
+
+roots=$(dirname "$(cache_dir)")/roots
+
+# cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed.
+cached_root() {
+  local name=$1 suite=$2 new packages
+  shift 2
+  packages=$(printf '%s\n' "$@" | sort -u | paste -sd,)
+  place=$roots/$suite-$name-$(sha256sum <<<"$packages" | head -c 8)
+  [ ! -e "$place/complete" ] || return 0
+  say "making a root of Debian's $suite with ${packages:-nothing more}"
+  mkdir -p "$roots" && rm -rf "$roots/$suite-$name"-*
+  new=$place.new.$$
+  mkdir "$new" && write_private_apt "$new/apt" "$suite" || return 1
+  grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options"
+  # The lists stay, so that packages can be installed.
+  logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --dpkgopt=force-unsafe-io ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
+    --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
+    rm -rf "$new"
+    return 1
+  }
+  rm -rf "$new/root/var/cache/apt/archives"/*.deb
+  mkdir -p "$new/root/var/cache/apt/archives/partial"
+  mv "$new/root" "$place" && touch "$place/complete"
+  rm -rf "$new"
+}
+
+# copy_of ROOT PLACE: one that may be changed.
+copy_of() { rm -rf "$2" && mkdir -p "$(dirname "$2")" && cp -a --reflink=auto "$1" "$2"; }
+
+# in_root ROOT COMMAND...: runs it there, with processes and mounts of its own. Packages that apt fetches are kept for other
+# roots of the suite. Folders in the array shown are seen below /mnt.
+shown=()
+in_root() {
+  local place=$1 kept folder
+  shift
+  kept=$roots/archives-$(. "$place/etc/os-release" && echo "${VERSION_CODENAME:-sid}")
+  mkdir -p "$kept/partial" "$place/mnt"
+  for folder in "${shown[@]}"; do mkdir -p "$place/mnt/${folder##*/}"; done
+  # What tells names from addresses is this machine's.
+  cp -L /etc/resolv.conf "$place/etc/resolv.conf" 2>/dev/null
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --mount --pid --fork --kill-child --uts bash -c '
+    place=$1 kept=$2 count=$3
+    shift 3
+    mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
+      mount -t tmpfs -o mode=1777 tmpfs "$place/tmp" && mount --bind "$kept" "$place/var/cache/apt/archives" || exit 125
+    while [ "$count" -gt 0 ]; do
+      mount --bind "$1" "$place/mnt/${1##*/}" || exit 125
+      shift
+      count=$((count - 1))
+    done
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+      DEBIAN_FRONTEND=noninteractive chroot "$place" "$@"
+  ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@"
+}

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # roots.bash sets variables
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# What the tests of packages share: verdicts, Debian's own packages of uDAPL, roots that are thrown away. Sourced with $root
+# set to the project's folder.
+
+# shellcheck source=scripts/lib/common.bash
+. "$root/scripts/lib/common.bash"
+# shellcheck source=scripts/lib/roots.bash
+. "$root/scripts/lib/roots.bash"
+[ "$(id -u)" = 0 ] || die "packages are installed by root only"
+
+failures=0
+verdict() { # 0|1 NAME
+  if [ "$1" = 0 ]; then
+    echo "passed $2"
+  else
+    echo "FAILED $2"
+    [ ! -s "$work/out" ] || tail -n 25 "$work/out" | sed 's/^/    | /'
+    failures=$((failures + 1))
+  fi
+  : >"$work/out"
+}
+
+# check NAME COMMAND...: its output is shown where it fails.
+check() {
+  local name=$1
+  shift
+  "$@" >"$work/out" 2>&1 </dev/null
+  verdict "$?" "$name"
+}
+
+# refused NAME COMMAND...: fails as it should, but not by a signal or for lack of a command.
+refused() {
+  local name=$1 code
+  shift
+  "$@" >"$work/out" 2>&1 </dev/null
+  code=$?
+  [ "$code" -gt 0 ] && [ "$code" -lt 124 ]
+  verdict "$?" "$name"
+}
+
+# original_debs: sets original to a folder with bookworm's libdapl2, libdapl-dev and dapl2-utils, which serve later releases too.
+original_debs() {
+  original=$roots/original
+  [ ! -e "$original/complete" ] || return 0
+  rm -rf "$original" && mkdir -p "$original" && write_private_apt "$original/apt" bookworm &&
+    update_index "$original/apt" bookworm || return 1
+  (cd "$original" && APT_CONFIG=$original/apt/apt.conf logged original-debs apt-get -q download libdapl2 libdapl-dev dapl2-utils) &&
+    touch "$original/complete"
+}
+
+# fresh: sets here to a copy of the root in $clean, which the next call throws away. Both sets of packages are seen in /mnt.
+fresh() {
+  here=$work/root
+  copy_of "$clean" "$here"
+  rm -rf "$work/deb" && mkdir -p "$work/deb" && cp "$packages"/*.deb "$original"/*.deb "$work/deb" && : >"$work/out"
+  shown=("$work/deb")
+}
+
+# inside COMMAND...: in the root of the last fresh.
+inside() { in_root "$here" "$@"; }
+
+# install [OPTION...] PACKAGE...: by apt, from the files in /mnt/deb where they are there. Never asks.
+install() {
+  local words=() word file
+  for word in "$@"; do
+    for file in "$work/deb/$word"_*.deb; do [ ! -e "$file" ] || word=/mnt/deb/${file##*/}; done
+    words+=("$word")
+  done
+  inside apt-get -y -q -o Dpkg::Use-Pty=0 install --no-install-recommends "${words[@]}"
+}
+
+# is PACKAGE STATUS: as dpkg has it: ii, rc, or none.
+is() {
+  local status
+  status=$(inside dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)
+  status=${status%% *}
+  if [ "${status:-none}" = un ]; then status=none; fi
+  [ "${status:-none}" = "$2" ] || {
+    echo "$1 is ${status:-none} and should be $2"
+    return 1
+  }
+}

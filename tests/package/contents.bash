@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2034  # the parts share their variables
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# What the packages hold and say.
+
+# Every file of a package is one of these; T is the folder of the architecture, D that of the package's documentation.
+readonly doc='D/(copyright|changelog.*)'
+declare -A contents=(
+  [libdapple1]='usr/lib/T/libdapple\.so\.1(\.0\.0)?'
+  [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
+    usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
+    usr/share/man/man3/dappledv_[a-z_]+\.3\.gz|D/examples/.*'
+  [dapple-provider]='usr/bin/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/share/man/man1/dapple-run\.1\.gz'
+  [dapple-utils]='usr/bin/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz'
+  [dapple-udapl]='usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so\.[12](\.0\.0)?
+    usr/share/man/man5/dat\.conf\.5\.gz|usr/share/man/man7/dapple-udapl\.7\.gz
+    D/examples/dat\.conf|usr/share/lintian/overrides/dapple-udapl'
+  [dapple-udapl-dev]='usr/include/dat2?/[a-z0-9_]+\.h|usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so
+    usr/lib/T/pkgconfig/dat2?\.pc|usr/lib/T/cmake/dapple/dapple-dat2?(-none)?\.cmake
+    usr/share/man/man3/[a-z0-9_]+\.3dat\.gz|D/examples/.*'
+)
+
+# Package, field and the field's exact value.
+readonly fields='libdapple1 Multi-Arch same
+libdapple-dev Multi-Arch same
+dapple-utils Multi-Arch foreign
+dapple-udapl Multi-Arch same
+dapple-udapl Provides libdapl2 (= 2.1.10.1.f1e05b7a-3)
+dapple-udapl Conflicts libdapl2
+dapple-udapl Replaces dapl2-utils, libdapl2
+dapple-udapl-dev Multi-Arch same
+dapple-udapl-dev Provides libdapl-dev (= 2.1.10.1.f1e05b7a-3)
+dapple-udapl-dev Conflicts libdapl-dev
+dapple-udapl-dev Replaces libdapl-dev'
+
+# deb_of PACKAGE
+deb_of() { compgen -G "$packages/$1_*.deb"; }
+
+# files_of PACKAGE: without folders.
+files_of() { dpkg-deb --fsys-tarfile "$(deb_of "$1")" | tar -t | grep -v '/$' | sed 's,^\./,,'; }
+
+no_others() { # PACKAGE
+  local pattern=${contents[$1]} triplet
+  triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+  pattern=$(printf '%s\n' "$pattern" "$doc" | sed 's/^ *//' | paste -sd'|')
+  pattern=${pattern//\/T\//\/$triplet\/}
+  pattern=${pattern//D\//usr\/share\/doc\/$1\/}
+  ! files_of "$1" | grep -vE "^($pattern)\$"
+}
+
+# What nothing of ours has: kernel modules and what builds them, a list of plug-ins, configuration.
+nothing_foreign() { ! files_of "$1" | grep -E '\.ko|dkms|libibverbs\.d|^etc/|modprobe|modules-load'; }
+
+has_field() { # PACKAGE FIELD VALUE
+  local value
+  value=$(dpkg-deb -f "$(deb_of "$1")" "$2" | tr ',' '\n' | sed 's/^ *//' | sort | paste -sd, | sed 's/,/, /g')
+  [ "$value" = "$3" ] || {
+    echo "$1: $2 is '$value' and should be '$3'"
+    return 1
+  }
+}
+
+# What a program depends on that was built with ours and uses DAT_2.0 only, and with the symbols of our own node.
+has_symbols() {
+  local symbols
+  symbols=$(dpkg-deb -I "$(deb_of dapple-udapl)" symbols) &&
+    grep -qx 'libdat2.so.2 dapple-udapl #MINVER#' <<<"$symbols" && grep -qx '| dapple-udapl | libdapl2' <<<"$symbols" &&
+    grep -qE '^ dat_ia_openv@DAT_2\.0 [0-9.]+ 1$' <<<"$symbols" &&
+    grep -qE '^ dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+$' <<<"$symbols" || { echo "$symbols" && return 1; }
+}
+
+lintian_is_silent() { ! grep -v '^N:' "$packages/lintian"; }
+
+test_contents() {
+  local deb package field value
+  for deb in "$packages"/*.deb; do
+    package=$(dpkg-deb -f "$deb" Package)
+    case $package in *-dbgsym) continue ;; esac
+    check "$package holds what it should, $(files_of "$package" | wc -l) files" no_others "$package"
+    check "$package has no kernel module, plug-in list or configuration" nothing_foreign "$package"
+  done
+  while read -r package field value; do
+    check "$package says $field: $value" has_field "$package" "$field" "$value"
+  done <<<"$fields"
+  check "libdapl2 is as good for the original's symbols" has_symbols
+  [ ! -e "$packages/lintian" ] || check "lintian has nothing to say" lintian_is_silent
+  [ ! -e "$packages/same" ] || verdict 0 "a second build gave the same bytes"
+}

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2034  # the parts share their variables
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# The packages on a system that had nothing before.
+
+readonly ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev)
+
+# Every file there is, but for what the package manager keeps and the dynamic loader's cache.
+files_in_root() {
+  (cd "$here" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./mnt -o -path ./var/lib/dpkg \
+    -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./etc/ld.so.cache \) -prune -o -print | sort)
+}
+
+ibv_devices_says() { inside ibv_devices 2>&1; }
+
+autopkgtest() { # NAME
+  shown=("$work/deb" "$root/debian")
+  inside "/mnt/debian/tests/$1"
+}
+
+dependencies_of_test() { awk -v name="$1" '$1 == "Tests:" { is = $2 == name } is && $1 == "Depends:" {
+  sub(/^Depends: /, ""); gsub(/,/, " "); print }' debian/tests/control; }
+
+unprivileged_info() {
+  inside setpriv --reuid 65534 --clear-groups sh -c 'ulimit -l 64; dapple-info; [ $? = 1 ]' >"$work/info" 2>&1 &&
+    grep -q 'Memory that may be locked.*64 KiB' "$work/info" && grep -q 'LimitMEMLOCK' "$work/info" || { cat "$work/info" && return 1; }
+}
+
+# What a package of the original brings runs on ours.
+original_tools() {
+  local tool
+  for tool in dtest dtestcm dtestsrq dtestx; do
+    inside sh -c "! ldd /usr/bin/$tool | grep 'not found'" || return 1
+  done
+  inside sh -c 'dtest -h 2>&1 | head -n 40' | grep -qi usage
+}
+
+test_install() {
+  fresh
+  install ibverbs-utils >"$work/out" 2>&1 || verdict 1 "ibverbs-utils can be installed"
+  ibv_devices_says >"$work/before"
+  files_in_root >"$work/files"
+  # shellcheck disable=SC2046  # words
+  check "all can be installed together" install "${ours[@]}"
+  check "stock ibv_devices prints what it did" diff "$work/before" <(ibv_devices_says)
+  check "no dat.conf is made" test ! -e "$here/etc/dat.conf"
+  check "/etc is as it was" diff <(grep ^./etc/ "$work/files") <(files_in_root | grep ^./etc/ | grep -vE '^./etc/(alternatives|cmake)')
+  check "dapple-info says how much memory may be locked, and how to raise it" unprivileged_info
+  check "dapl2-utils can be installed beside, with its dat.conf(5)" install dapl2-utils
+  check "dat.conf(5) is ours" inside sh -c 'dpkg -S /usr/share/man/man5/dat.conf.5.gz | grep "^dapple-udapl"'
+  check "Debian's tools load and run on ours" original_tools
+  check "they can be reinstalled" install --reinstall "${ours[@]}"
+  check "all can be removed" inside apt-get -y -q purge dapl2-utils "${ours[@]}"
+  inside apt-get -y -q autoremove --purge >"$work/out" 2>&1
+  check "nothing is left behind" diff "$work/files" <(files_in_root)
+
+  fresh
+  check "dapl2-utils can be there before" install libdapl2 dapl2-utils
+  check "ours comes under it" install "${ours[@]}"
+  check "it stays" is dapl2-utils ii
+
+  local test
+  for test in tools examples; do
+    fresh
+    # shellcheck disable=SC2046  # words
+    check "what the autopkgtest $test needs can be installed" install $(dependencies_of_test "$test")
+    check "autopkgtest $test" autopkgtest "$test"
+  done
+}
+
+# A root with everything, and the example compiled in it, at $1.
+device_root() {
+  fresh
+  install "${ours[@]}" dapl2-utils rdmacm-utils ibverbs-utils ibverbs-providers build-essential pkgconf &&
+    inside sh -c 'cp -r /usr/share/doc/dapple-udapl-dev/examples/dapple-demo /opt && make -C /opt/dapple-demo' &&
+    cp "$root/tests/package/device-guest" "$here/opt/" && mkdir -p "$here/sys"
+}
+
+test_device() {
+  check "a root with all of it" device_root
+  scripts/softroce --timeout 600 -- tests/package/enter-guest "$here" /opt/device-guest 2>&1 </dev/null | tee "$work/device" |
+    grep -E '^(passed|FAILED)'
+  [ "${PIPESTATUS[0]}" = 0 ] && ! grep -q '^FAILED' "$work/device" || { cp "$work/device" "$work/out" && false; }
+  verdict "$?" "the installed packages on a device"
+}

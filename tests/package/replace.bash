@@ -1,0 +1,103 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154,SC2034  # the parts share their variables
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# dapple-udapl in the place of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when that is removed, and goes when that
+# is purged, as a package's configuration does.
+
+conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
+
+# Entries of the file have their library, and a program's view of them ends well.
+conf_is_used() {
+  inside dapple-info --dat >"$work/info" 2>&1
+  [ $? = 1 ] && grep -q '/etc/dat\.conf' "$work/info" && grep -q 'ofa-v2-ib0' "$work/info" || { cat "$work/info" && return 1; }
+}
+
+conf_is_not_missed() {
+  inside dapple-info --dat >"$work/info" 2>&1
+  [ $? = 1 ] && ! grep -q 'ofa-v2-ib0' "$work/info" || { cat "$work/info" && return 1; }
+}
+
+# replace_with unmodified|modified CASE PACKAGE...: PACKAGEs of the original, replaced.
+replace_with() {
+  local conf=$1 case=$2 new=(dapple-udapl libdapple1 dapple-utils) package
+  shift 2
+  fresh
+  check "$case: the original" install "$@"
+  [ "$conf" = unmodified ] || printf '# changed\nofa-v2-mine u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "d0 0" ""\n' \
+    >>"$here/etc/dat.conf"
+  cp "$here/etc/dat.conf" "$work/dat.conf"
+  for package in "$@"; do [ "$package" != libdapl-dev ] || new+=(dapple-udapl-dev libdapple-dev); done
+  check "$case: is replaced without a question" install "${new[@]}"
+  for package in "$@"; do
+    case $package in
+      libdapl2) check "$case: $package is removed, with its configuration left" is "$package" rc ;;
+      libdapl-dev) check "$case: $package is removed" is "$package" none ;;
+      *) check "$case: $package stays" is "$package" ii ;;
+    esac
+  done
+  check "$case: dat.conf is untouched" conf_is
+  check "$case: dat.conf is used" conf_is_used
+  check "$case: ours is reinstalled" install --reinstall dapple-udapl
+  check "$case: dat.conf is untouched still" conf_is
+  check "$case: the old is purged" inside dpkg --purge libdapl2
+  check "$case: ours is there" is dapple-udapl ii
+  check "$case: dat.conf has gone with its package" test ! -e "$here/etc/dat.conf"
+  check "$case: and is not missed" conf_is_not_missed
+  # Whoever wants to keep a file puts it back: then it is nobody's but the user's.
+  cp "$work/dat.conf" "$here/etc/dat.conf"
+  check "$case: ours is removed" inside apt-get -y -q purge "${new[@]}"
+  check "$case: a file of the user's own stays" conf_is
+}
+
+# Ours removed with the old one not purged, and back to the original.
+and_back() {
+  fresh
+  check "back: the original" install libdapl2
+  cp "$here/etc/dat.conf" "$work/dat.conf"
+  check "back: is replaced" install dapple-udapl libdapple1
+  check "back: the original comes back" install libdapl2
+  check "back: ours has gone" is dapple-udapl none
+  check "back: dat.conf is the same" conf_is
+}
+
+test_refusals() {
+  fresh
+  install libdapl2 libdapl-dev >"$work/out" 2>&1 || verdict 1 "the original can be installed"
+  refused "apt refuses ours beside the original" install --no-remove dapple-udapl libdapple1
+  refused "apt refuses both at once" install dapple-udapl libdapple1 libdapl2
+  refused "apt refuses our headers beside the original's" install --no-remove dapple-udapl-dev dapple-udapl libdapple1 libdapple-dev
+  check "the original is as it was" is libdapl2 ii
+  fresh
+  install dapple-udapl libdapple1 >"$work/out" 2>&1 || verdict 1 "ours can be installed"
+  refused "apt refuses the original beside ours" install --no-remove libdapl2
+  # shellcheck disable=SC2016  # for the inner shell
+  refused "dpkg refuses the original beside ours" inside sh -c 'dpkg -i /mnt/deb/libdapl2_*.deb'
+  check "ours is as it was" is dapple-udapl ii
+}
+
+# An /etc/dat.conf that no editor wrote: lines cut off, bytes that are no text, a library that is none.
+test_hostile_conf() {
+  local command
+  fresh
+  {
+    printf 'ofa-v2-ib0 u2.0 nonthreadsafe default\nofa-v2-ib1 u2.0 nonthreadsafe default /etc/passwd dapl.2.0 "a" ""\n"never closed'
+    head -c 20000 /dev/urandom
+  } >"$here/etc/dat.conf"
+  check "a hostile dat.conf does not keep ours from being installed" install dapple-udapl libdapple1 dapple-utils ibverbs-utils
+  refused "dapple-info does not look at it" inside dapple-info
+  check "dapple-info says nothing of it" sh -c "! grep -i 'dat.conf' '$work/out'"
+  refused "ibv_devices does not fall over it" inside sh -c 'ibv_devices; exit 1'
+  refused "dapple-info --dat survives it" inside dapple-info --dat
+}
+
+test_replace() {
+  replace_with unmodified 'unmodified' libdapl2
+  replace_with modified 'modified' libdapl2
+  replace_with unmodified 'unmodified, -dev' libdapl2 libdapl-dev dapl2-utils
+  replace_with modified 'modified, -dev' libdapl2 libdapl-dev dapl2-utils
+  and_back
+  test_refusals
+  test_hostile_conf
+}
