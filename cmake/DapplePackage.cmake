@@ -6,14 +6,18 @@ include(CMakePackageConfigHelpers)
 
 set(DAPPLE_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/dapple)
 
-# dapple_package(TARGET [PC name] DESCRIPTION text [REQUIRES module...] [WITH target...])
+# dapple_package(TARGET [PC name] [VERSION n.n.n] DESCRIPTION text [REQUIRES module...] [WITH target...])
 #
 # TARGET was made by dapple_shared(... PACKAGE). It becomes dapple::TARGET, in the component TARGET, together with the
-# interface libraries WITH; and -lTARGET, in NAME.pc (by default TARGET.pc), with the modules that its headers need.
+# interface libraries WITH; and -lTARGET, in NAME.pc (by default TARGET.pc), with the modules that its headers need. VERSION is
+# that of the interface, where it is not the project's.
 function(dapple_package target)
-  cmake_parse_arguments(arg "" "PC;DESCRIPTION" "REQUIRES;WITH" ${ARGN})
+  cmake_parse_arguments(arg "" "PC;VERSION;DESCRIPTION" "REQUIRES;WITH" ${ARGN})
   if(NOT arg_PC)
     set(arg_PC ${target})
+  endif()
+  if(NOT arg_VERSION)
+    set(arg_VERSION ${PROJECT_VERSION})
   endif()
   get_target_property(output ${target} OUTPUT_NAME)
   string(REPLACE ";" ", " requires "${arg_REQUIRES}")

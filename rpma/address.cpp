@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/address.hpp"
+
+#include <netdb.h>
+
+#include <cerrno>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+#include "rpma/peer.hpp"
+
+namespace dapple::rpma {
+
+Address find_address(const char* node, const char* port, Side side) noexcept {
+  rdma_addrinfo hints{};
+  rdma_addrinfo* found = nullptr;
+  if (side == Side::kPassive) hints.ai_flags = RAI_PASSIVE;
+  hints.ai_qp_type = IBV_QPT_RC;
+  hints.ai_port_space = RDMA_PS_TCP;
+  if (const int error = rdma_getaddrinfo(node, port, &hints, &found)) {
+    char buffer[128];
+    const bool by_errno = error == -1 || error == EAI_SYSTEM;
+    LOG(ERROR, "no address for %s, port %s: %s", node, port ? port : "any",
+        by_errno ? strerror_r(errno, buffer, sizeof buffer) : gai_strerror(error));
+    return nullptr;
+  }
+  return Address(found);
+}
+
+}  // namespace dapple::rpma
+
+using namespace dapple::rpma;
+
+RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_context_type type,
+                                           ibv_context** ibv_ctx_ptr) {
+  const bool local = static_cast<int>(type) == RPMA_UTIL_IBV_CONTEXT_LOCAL;
+  if (!addr || !ibv_ctx_ptr || (!local && static_cast<int>(type) != RPMA_UTIL_IBV_CONTEXT_REMOTE)) return RPMA_E_INVAL;
+  const Address address = find_address(addr, nullptr, local ? Side::kPassive : Side::kActive);
+  if (!address) return RPMA_E_PROVIDER;
+  const dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
+  if (!id) return FAILED("rdma_create_id", errno);
+  if (local) {
+    if (rdma_bind_addr(id.get(), address->ai_src_addr)) return FAILED("rdma_bind_addr", errno);
+  } else if (rdma_resolve_addr(id.get(), address->ai_src_addr, address->ai_dst_addr, RPMA_DEFAULT_TIMEOUT_MS)) {
+    return FAILED("rdma_resolve_addr", errno);
+  }
+  if (!id->verbs) {
+    LOG(ERROR, "no one device has the address %s", addr);
+    return RPMA_E_PROVIDER;
+  }
+  *ibv_ctx_ptr = id->verbs;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_utils_ibv_context_is_odp_capable(ibv_context* ibv_ctx, int* is_odp_capable) {
+  if (!ibv_ctx || !is_odp_capable) return RPMA_E_INVAL;
+  ibv_device_attr_ex attr{};
+  if (const int error = ibv_query_device_ex(ibv_ctx, nullptr, &attr)) return FAILED("ibv_query_device_ex", error);
+  const bool capable =
+      dapple::rpma::is_odp_capable(attr.odp_caps.general_caps, attr.odp_caps.per_transport_caps.rc_odp_caps);
+  *is_odp_capable = capable ? 1 : 0;
+  return 0;
+}

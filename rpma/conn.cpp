@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Connections, but for what moves data.
+#include "rpma/conn.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+
+using namespace dapple::rpma;
+using namespace dapple;
+
+namespace {
+
+rpma_conn_event event_of(rdma_cm_event_type type) {
+  switch (type) {
+    case RDMA_CM_EVENT_ESTABLISHED:
+      return RPMA_CONN_ESTABLISHED;
+    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+      return RPMA_CONN_CLOSED;
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      return RPMA_CONN_LOST;
+    case RDMA_CM_EVENT_REJECTED:
+      return RPMA_CONN_REJECTED;
+    case RDMA_CM_EVENT_UNREACHABLE:
+      return RPMA_CONN_UNREACHABLE;
+    default:
+      return RPMA_CONN_UNDEFINED;
+  }
+}
+
+}  // namespace
+
+RPMA_EXPORT int rpma_conn_get_event_fd(const rpma_conn* conn, int* fd) {
+  if (!conn || !fd) return RPMA_E_INVAL;
+  *fd = conn->link.events->fd;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
+  if (!conn || !event) return RPMA_E_INVAL;
+  verbs::CmEvent found;
+  if (!verbs::CmEvent::take(conn->link.events.get(), found)) {
+    return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
+  }
+  *event = event_of(found.type);
+  if (*event == RPMA_CONN_UNDEFINED) {
+    LOG(WARNING, "%s: %s", rpma_utils_conn_event_2str(*event), rdma_event_str(found.type));
+    return RPMA_E_UNKNOWN;
+  }
+  PrivateData& data = conn->link.data;
+  if (*event == RPMA_CONN_ESTABLISHED && !data.bytes && !data.store(found)) return RPMA_E_NOMEM;
+  LOG(NOTICE, "%s", rpma_utils_conn_event_2str(*event));
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_get_private_data(const rpma_conn* conn, rpma_conn_private_data* pdata) {
+  if (!conn || !pdata) return RPMA_E_INVAL;
+  *pdata = conn->link.data.view();
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_apply_remote_peer_cfg(rpma_conn* conn, const rpma_peer_cfg* pcfg) {
+  if (!conn || !pcfg) return RPMA_E_INVAL;
+  return rpma_peer_cfg_get_direct_write_to_pmem(pcfg, &conn->direct_write_to_pmem);
+}
+
+RPMA_EXPORT int rpma_conn_get_qp_num(const rpma_conn* conn, uint32_t* qp_num) {
+  if (!conn || !qp_num) return RPMA_E_INVAL;
+  *qp_num = conn->qp->qp_num;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_get_cq(const rpma_conn* conn, rpma_cq** cq_ptr) {
+  if (!conn || !cq_ptr) return RPMA_E_INVAL;
+  *cq_ptr = conn->link.cq.get();
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_get_rcq(const rpma_conn* conn, rpma_cq** rcq_ptr) {
+  if (!conn || !rcq_ptr) return RPMA_E_INVAL;
+  *rcq_ptr = conn->link.rcq.get();
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_get_compl_fd(const rpma_conn* conn, int* fd) {
+  if (!conn || !fd) return RPMA_E_INVAL;
+  if (!conn->link.channel) return RPMA_E_NOT_SHARED_CHNL;
+  *fd = conn->link.channel->fd;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma_cq** cq, bool* is_rcq) {
+  if (!conn || !cq) return RPMA_E_INVAL;
+  if (!conn->link.channel) return RPMA_E_NOT_SHARED_CHNL;
+  ibv_cq* source = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(conn->link.channel.get(), &source, &context)) return RPMA_E_NO_COMPLETION;
+  auto* const found = static_cast<rpma_cq*>(context);
+  const bool of_recvs = found == conn->link.rcq.get();
+  if (!of_recvs && found != conn->link.cq.get()) {
+    LOG(ERROR, "a completion event of no CQ of this connection");
+    ibv_ack_cq_events(source, 1);
+    return RPMA_E_UNKNOWN;
+  }
+  *cq = found;
+  if (is_rcq) *is_rcq = of_recvs;
+  return found->took_event();
+}
+
+RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
+  if (!conn) return RPMA_E_INVAL;
+  if (rdma_disconnect(conn->link.id.get())) return FAILED("rdma_disconnect", errno);
+  LOG(NOTICE, "Requesting for disconnection");
+  return 0;
+}
+
+RPMA_EXPORT int rpma_conn_delete(rpma_conn** conn_ptr) {
+  if (!conn_ptr) return RPMA_E_INVAL;
+  const std::unique_ptr<rpma_conn> conn(std::exchange(*conn_ptr, nullptr));
+  return conn ? conn->close() : 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <librpma.h>
+
+#include <memory>
+
+#include "rpma/link.hpp"
+
+// Threads: confined to whoever uses the request.
+struct rpma_conn_req {
+  const rpma_peer& peer;
+  dapple::rpma::Link link;
+  bool passive;  // a peer made it
+};
+
+namespace dapple::rpma {
+
+// id: resolved, or of a peer's request (passive). An RPMA_E_* or 0; the id is gone after a failure.
+int make_request(const rpma_peer& peer, verbs::CmId id, const rpma_conn_cfg& cfg, bool passive,
+                 std::unique_ptr<rpma_conn_req>& out) noexcept;
+
+}  // namespace dapple::rpma

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/cq.hpp"
+
+#include <new>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+#include "rpma/slots.hpp"
+
+namespace {
+
+// Events are acknowledged this many at a time, because each time takes a lock that all CQs share.
+constexpr unsigned kAcknowledgedTogether = 64;
+
+}  // namespace
+
+using namespace dapple::rpma;
+
+rpma_cq::~rpma_cq() {
+  (void)close();
+}
+
+// A CQ can be destroyed only when all its events have been acknowledged.
+void rpma_cq::acknowledge_rest() noexcept {
+  if (const unsigned rest = unacknowledged.exchange(0); rest && cq) ibv_ack_cq_events(cq.get(), rest);
+}
+
+// Slots of a shared receive queue are its own, and wanted back.
+void rpma_cq::retire_rest() noexcept {
+  ibv_wc completion{};
+  while (has_slots && cq && dapple::verbs::poll(cq.get(), &completion, 1) == 1) resolve_slot(completion);
+}
+
+int rpma_cq::close() noexcept {
+  int result = 0;
+  acknowledge_rest();
+  retire_rest();
+  if (const int error = dapple::verbs::destroy(cq)) result = FAILED("ibv_destroy_cq", error);
+  cq.reset();
+  if (const int error = dapple::verbs::destroy(own_channel)) result = FAILED("ibv_destroy_comp_channel", error);
+  own_channel.reset();
+  return result;
+}
+
+int rpma_cq::took_event() noexcept {
+  if (unacknowledged.fetch_add(1, std::memory_order_relaxed) + 1 >= kAcknowledgedTogether) acknowledge_rest();
+  const int error = ibv_req_notify_cq(cq.get(), 0);
+  return error ? FAILED("ibv_req_notify_cq", error) : 0;
+}
+
+namespace dapple::rpma {
+
+int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept {
+  ibv_context* const context = peer.pd->context;
+  std::unique_ptr<rpma_cq> made(new (std::nothrow) rpma_cq);
+  if (!made) return RPMA_E_NOMEM;
+  made->has_slots = peer.maintenance() != nullptr;
+  made->channel = channel;
+  if (!channel) {
+    made->own_channel.reset(ibv_create_comp_channel(context));
+    if (!made->own_channel) return FAILED("ibv_create_comp_channel", errno);
+    made->channel = made->own_channel.get();
+  }
+  made->cq.reset(ibv_create_cq(context, entries, made.get(), made->channel, 0));
+  if (!made->cq) return FAILED("ibv_create_cq", errno);
+  if (const int error = ibv_req_notify_cq(made->cq.get(), 0)) return FAILED("ibv_req_notify_cq", error);
+  out = std::move(made);
+  return 0;
+}
+
+}  // namespace dapple::rpma
+
+RPMA_EXPORT int rpma_cq_get_fd(const rpma_cq* cq, int* fd) {
+  if (!cq || !fd) return RPMA_E_INVAL;
+  *fd = cq->channel->fd;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
+  if (!cq) return RPMA_E_INVAL;
+  if (!cq->own_channel) return RPMA_E_SHARED_CHANNEL;
+  ibv_cq* source = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(cq->channel, &source, &context)) return RPMA_E_NO_COMPLETION;
+  return cq->took_event();
+}
+
+RPMA_EXPORT int rpma_cq_get_wc(rpma_cq* cq, int num_entries, ibv_wc* wc, int* num_entries_got) {
+  if (!cq || num_entries < 1 || !wc || (num_entries > 1 && !num_entries_got)) return RPMA_E_INVAL;
+  const int got = dapple::verbs::poll(cq->cq.get(), wc, num_entries);
+  if (got == 0) return RPMA_E_NO_COMPLETION;
+  if (got < 0) {
+    LOG(ERROR, "ibv_poll_cq() failed");
+    return RPMA_E_PROVIDER;
+  }
+  if (got > num_entries) {
+    LOG(ERROR, "ibv_poll_cq() gave %d of %d completions", got, num_entries);
+    return RPMA_E_UNKNOWN;
+  }
+  if (cq->has_slots) [[unlikely]] {
+    for (int i = 0; i < got; ++i) resolve_slot(wc[i]);
+  }
+  if (num_entries_got) *num_entries_got = got;
+  return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <librpma.h>
+
+#include <atomic>
+#include <memory>
+
+#include "ibverbs-glue/verbs.hpp"
+#include "rpma/peer.hpp"
+
+// A CQ, armed from the beginning, that is armed again whenever an event is taken. Threads: internally locked.
+struct rpma_cq {
+  dapple::verbs::CompChannel own_channel;  // null where channel is a connection's
+  ibv_comp_channel* channel = nullptr;
+  dapple::verbs::Cq cq;  // destroyed before its channel
+  bool has_slots = false;
+  std::atomic<unsigned> unacknowledged{0};
+
+  ~rpma_cq();
+
+  // Takes notice of an event for this CQ and arms it again. An RPMA_E_* or 0.
+  int took_event() noexcept;
+  // Frees everything, as far as it goes; the first error, or 0.
+  int close() noexcept;
+
+ private:
+  void acknowledge_rest() noexcept;
+  void retire_rest() noexcept;
+};
+
+namespace dapple::rpma {
+
+// entries: as verbs takes it. channel: a connection's shared one, or null. An RPMA_E_* or 0.
+int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept;
+
+}  // namespace dapple::rpma

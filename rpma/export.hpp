@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+// Before each exported function; librpma.map has them all.
+#define RPMA_EXPORT extern "C" __attribute__((visibility("default")))

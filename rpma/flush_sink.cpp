@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/flush_sink.hpp"
+
+#include <librpma.h>
+
+#include <cerrno>
+
+#include "rpma/log.hpp"
+#include "rpma/peer.hpp"
+
+namespace dapple::rpma {
+
+int FlushSink::make(const rpma_peer& peer) noexcept {
+  page_size_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* page = mmap(nullptr, page_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return RPMA_E_NOMEM;
+  page_ = page;
+  uint8_t unused = 0;
+  mr_ = register_memory(peer, page_, kFlushReadSize, RPMA_MR_USAGE_READ_DST, unused);
+  return mr_ ? 0 : RPMA_E_PROVIDER;
+}
+
+int FlushSink::close() noexcept {
+  int result = 0;
+  if (const int error = verbs::destroy(mr_)) result = FAILED("ibv_dereg_mr", error);
+  mr_.reset();
+  if (page_ && munmap(page_, page_size_) && !result) result = RPMA_E_INVAL;
+  page_ = nullptr;
+  return result;
+}
+
+}  // namespace dapple::rpma

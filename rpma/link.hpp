@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a connection consists of, from the request on.
+#pragma once
+
+#include <librpma.h>
+
+#include <memory>
+
+#include "ibverbs-glue/rdma_cm.hpp"
+#include "ibverbs-glue/verbs.hpp"
+#include "rpma/cfg.hpp"
+#include "rpma/cq.hpp"
+#include "rpma/native.hpp"
+#include "rpma/peer.hpp"
+#include "rpma/slots.hpp"
+
+namespace dapple::rpma {
+
+// A copy of what a peer sent along.
+struct PrivateData {
+  std::unique_ptr<uint8_t[]> bytes;
+  uint8_t size = 0;
+
+  // False if there is no memory.
+  [[nodiscard]] bool store(const verbs::CmEvent& event) noexcept;
+  rpma_conn_private_data view() const noexcept { return {bytes.get(), size}; }
+};
+
+struct QpDeleter {
+  void operator()(rdma_cm_id* id) const noexcept { rdma_destroy_qp(id); }
+};
+
+// Threads: confined to whoever uses the connection. Destroyed from the last member to the first.
+struct Link {
+  verbs::EventChannel events;  // null of a request
+  verbs::CmId id;
+  // On a device that is not coherent; the second is null with a shared receive queue.
+  std::unique_ptr<SendSlots> send_slots;
+  std::unique_ptr<RecvSlots> own_recv_slots;
+  RecvSlots* recv_slots = nullptr;
+  verbs::CompChannel channel;  // null if it is not shared
+  std::unique_ptr<rpma_cq> cq;
+  std::unique_ptr<rpma_cq> rcq;               // null where receives complete elsewhere
+  std::unique_ptr<rdma_cm_id, QpDeleter> qp;  // the id's
+  native::Operations native;
+  PrivateData data;
+
+  // Makes CQs and a queue pair for id, which is resolved or a request. An RPMA_E_* or 0; after a failure the link is
+  // only fit for destruction.
+  int build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept;
+  // Gives the id a channel for its events, of its own. An RPMA_E_* or 0.
+  int migrate() noexcept;
+  // Frees everything, as far as it goes; the first error, or 0.
+  int close() noexcept;
+
+ private:
+  int make_qp(const rpma_peer& peer, const rpma_conn_cfg& cfg, ibv_cq* recv_cq) noexcept;
+  int make_slots(const rpma_peer& peer, rpma_srq* srq, const ibv_qp_cap& cap) noexcept;
+};
+
+// How either side connects.
+rdma_conn_param connection_parameters(const rpma_conn_private_data* data) noexcept;
+
+}  // namespace dapple::rpma

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/mr.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+#include "rpma/peer.hpp"
+
+namespace {
+
+constexpr int kFlushUsage = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+constexpr int kAllUsage = 0xff;
+
+}  // namespace
+
+using namespace dapple::rpma;
+
+RPMA_EXPORT int rpma_mr_reg(rpma_peer* peer, void* ptr, size_t size, int usage, rpma_mr_local** mr_ptr) {
+  if (!peer || !ptr || size == 0 || !mr_ptr) return RPMA_E_INVAL;
+  if (usage == 0 || usage & ~kAllUsage) return RPMA_E_INVAL;
+  std::unique_ptr<rpma_mr_local> made(new (std::nothrow) rpma_mr_local);
+  if (!made) return RPMA_E_NOMEM;
+  Descriptor& region = made->descriptor;
+  made->mr = register_memory(*peer, ptr, size, usage, region.native);
+  if (!made->mr) return RPMA_E_PROVIDER;
+  region.address = reinterpret_cast<uintptr_t>(ptr);
+  region.size = size;
+  region.rkey = made->mr->rkey;
+  region.usage = static_cast<uint8_t>(usage);
+  *mr_ptr = made.release();
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_dereg(rpma_mr_local** mr_ptr) {
+  if (!mr_ptr) return RPMA_E_INVAL;
+  const std::unique_ptr<rpma_mr_local> mr(std::exchange(*mr_ptr, nullptr));
+  if (!mr) return 0;
+  const int error = dapple::verbs::destroy(mr->mr);
+  return error ? FAILED("ibv_dereg_mr", error) : 0;
+}
+
+RPMA_EXPORT int rpma_mr_get_descriptor(const rpma_mr_local* mr, void* desc) {
+  if (!mr || !desc) return RPMA_E_INVAL;
+  encode(mr->descriptor, static_cast<uint8_t*>(desc));
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_get_descriptor_size(const rpma_mr_local* mr, size_t* desc_size) {
+  if (!mr || !desc_size) return RPMA_E_INVAL;
+  *desc_size = kDescriptorSize;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_remote_from_descriptor(const void* desc, size_t desc_size, rpma_mr_remote** mr_ptr) {
+  if (!desc || !mr_ptr) return RPMA_E_INVAL;
+  const std::optional<Descriptor> region = decode(desc, desc_size);
+  if (!region) {
+    LOG(ERROR, "the descriptor of a region has %zu bytes, which is less than %zu", desc_size, kOldDescriptorSize);
+    return RPMA_E_INVAL;
+  }
+  if (region->usage == 0) {
+    LOG(ERROR, "the descriptor of a region says no usage");
+    return RPMA_E_INVAL;
+  }
+  if (!in_address_space(*region)) {
+    LOG(ERROR, "the descriptor of a region goes beyond the last address");
+    return RPMA_E_NOSUPP;
+  }
+  auto* made = new (std::nothrow) rpma_mr_remote{*region};
+  if (!made) return RPMA_E_NOMEM;
+  *mr_ptr = made;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_remote_delete(rpma_mr_remote** mr_ptr) {
+  if (!mr_ptr) return RPMA_E_INVAL;
+  delete std::exchange(*mr_ptr, nullptr);
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_get_ptr(const rpma_mr_local* mr, void** ptr) {
+  if (!mr || !ptr) return RPMA_E_INVAL;
+  *ptr = mr->mr->addr;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_get_size(const rpma_mr_local* mr, size_t* size) {
+  if (!mr || !size) return RPMA_E_INVAL;
+  *size = mr->mr->length;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_remote_get_size(const rpma_mr_remote* mr, size_t* size) {
+  if (!mr || !size) return RPMA_E_INVAL;
+  *size = mr->descriptor.size;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_remote_get_flush_type(const rpma_mr_remote* mr, int* flush_type) {
+  if (!mr || !flush_type) return RPMA_E_INVAL;
+  *flush_type = mr->descriptor.usage & kFlushUsage;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_mr_advise(rpma_mr_local* mr, size_t offset, size_t len, int advice, uint32_t flags) {
+  if (!mr || offset > mr->mr->length || len > mr->mr->length - offset || len > UINT32_MAX) return RPMA_E_INVAL;
+  ibv_sge segment = mr->segment(offset, len);
+  switch (const int error = ibv_advise_mr(mr->mr->pd, static_cast<ibv_advise_mr_advice>(advice), flags, &segment, 1)) {
+    case 0:
+      return 0;
+    case EOPNOTSUPP:
+      return RPMA_E_NOSUPP;
+    case EFAULT:
+    case EINVAL:
+      return RPMA_E_INVAL;
+    default:
+      return FAILED("ibv_advise_mr", error);
+  }
+}

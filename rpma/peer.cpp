@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/peer.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+#include "rpma/native.hpp"
+
+namespace dapple::rpma {
+namespace {
+
+// Why the device is not to be used, for people; null if nothing is in the way. A device that is known not to be
+// coherent is used only where somebody said so: no sync call reaches its queues, which lie in the same memory.
+const char* obstacle_of(const dappledv_device_attr& attr) {
+  const bool known_non_coherent =
+      attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
+  if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {
+    return "it is not cache-coherent, and Linux verbs needs its queues to be; if they are, say DAPPLE_COHERENCE=cpu";
+  }
+  if (!attr.sync_supported) {
+    return "it needs cache maintenance, and this CPU or kernel gives user space no instruction for it";
+  }
+  return nullptr;
+}
+
+uint8_t native_of(const dappledv_device_attr& attr) {
+  unsigned found = 0;
+  if (attr.atomic_write == DAPPLEDV_ANSWER_YES) found |= native::kAtomicWrite;
+  if (attr.flush_visibility == DAPPLEDV_ANSWER_YES) found |= native::kFlushVisibility;
+  if (attr.flush_persistence == DAPPLEDV_ANSWER_YES) found |= native::kFlushPersistent;
+  return static_cast<uint8_t>(found);
+}
+
+struct FlushAccess {
+  int usage;
+  uint8_t native;
+  unsigned access;
+};
+constexpr FlushAccess kFlushAccesses[] = {
+    {RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY, native::kFlushVisibility, native::kAccessFlushGlobal},
+    {RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, native::kFlushPersistent, native::kAccessFlushPersistent},
+};
+
+// ibv_reg_mr() is a macro that looks at optional access only if it is not constant.
+verbs::Mr reg_mr(ibv_pd* pd, void* address, size_t size, unsigned access) {
+  return verbs::Mr(ibv_reg_mr(pd, address, size, static_cast<int>(access)));
+}
+
+}  // namespace
+
+bool is_odp_capable(uint64_t general_caps, uint32_t rc_caps) noexcept {
+  constexpr uint32_t kBoth = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
+  return (general_caps & IBV_ODP_SUPPORT) && (rc_caps & kBoth) == kBoth;
+}
+
+unsigned access_of(int usage, bool iwarp) noexcept {
+  constexpr int kRead =
+      RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
+  constexpr int kWritten =
+      RPMA_MR_USAGE_READ_DST | RPMA_MR_USAGE_WRITE_SRC | RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_RECV;
+  unsigned access = 0;
+  if (usage & kRead) access |= IBV_ACCESS_REMOTE_READ;
+  if (usage & kWritten) access |= IBV_ACCESS_LOCAL_WRITE;
+  if (usage & RPMA_MR_USAGE_WRITE_DST) access |= IBV_ACCESS_REMOTE_WRITE;
+  // There the answer to a Read is a write by the peer.
+  if (iwarp && usage & RPMA_MR_USAGE_READ_DST) access |= IBV_ACCESS_REMOTE_WRITE;
+  return access;
+}
+
+verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int usage, uint8_t& native) noexcept {
+  const unsigned access = access_of(usage, peer.iwarp);
+  unsigned flushes = 0;
+  native = 0;
+  for (const FlushAccess& each : kFlushAccesses) {
+    if (!(usage & each.usage) || !(peer.native & each.native)) continue;
+    native |= each.native;
+    flushes |= each.access;
+  }
+  verbs::Mr mr;
+  // Memory that is not persistent may be refused with that access. A Read flushes it all the same.
+  if (flushes & native::kAccessFlushPersistent) {
+    mr = reg_mr(peer.pd.get(), address, size, access | flushes);
+    if (!mr) {
+      native &= static_cast<uint8_t>(~native::kFlushPersistent);
+      flushes &= ~native::kAccessFlushPersistent;
+    }
+  }
+  if (!mr && flushes) mr = reg_mr(peer.pd.get(), address, size, access | flushes);
+  if (!mr) {
+    native = 0;
+    mr = reg_mr(peer.pd.get(), address, size, access);
+  }
+  if (!mr && errno == EOPNOTSUPP && peer.on_demand_paging) {
+    mr = reg_mr(peer.pd.get(), address, size, access | IBV_ACCESS_ON_DEMAND);
+  }
+  if (!mr) {
+    (void)FAILED("ibv_reg_mr", errno);
+    return mr;
+  }
+  if (usage & RPMA_MR_USAGE_WRITE_DST) native |= peer.native & native::kAtomicWrite;
+  return mr;
+}
+
+}  // namespace dapple::rpma
+
+using namespace dapple::rpma;
+
+RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
+  if (!ibv_ctx || !peer_ptr) return RPMA_E_INVAL;
+  std::unique_ptr<rpma_peer> peer(new (std::nothrow) rpma_peer);
+  if (!peer) return RPMA_E_NOMEM;
+  if (const int error = dappledv_query_device(ibv_ctx, &peer->attr)) return FAILED("dappledv_query_device", error);
+  if (const char* obstacle = obstacle_of(peer->attr)) {
+    LOG(ERROR, "%s is not used: %s", ibv_get_device_name(ibv_ctx->device), obstacle);
+    return RPMA_E_PROVIDER;
+  }
+  peer->iwarp = ibv_ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+  peer->on_demand_paging = is_odp_capable(peer->attr.odp_general_caps, peer->attr.odp_rc_caps);
+  peer->native = native_of(peer->attr);
+  errno = 0;
+  peer->pd.reset(ibv_alloc_pd(ibv_ctx));
+  if (!peer->pd) {
+    if (errno == 0) return RPMA_E_UNKNOWN;
+    return errno == ENOMEM ? RPMA_E_NOMEM : FAILED("ibv_alloc_pd", errno);
+  }
+  LOG(INFO, "%s: Atomic Write %s, Flush %s", ibv_get_device_name(ibv_ctx->device),
+      peer->native & native::kAtomicWrite ? "native" : "by an ordinary Write",
+      peer->native & native::kFlushAny ? "native" : "by a Read");
+  *peer_ptr = peer.release();
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_delete(rpma_peer** peer_ptr) {
+  if (!peer_ptr) return RPMA_E_INVAL;
+  const std::unique_ptr<rpma_peer> peer(std::exchange(*peer_ptr, nullptr));
+  if (!peer) return 0;
+  const int error = dapple::verbs::destroy(peer->pd);
+  return error ? FAILED("ibv_dealloc_pd", error) : 0;
+}

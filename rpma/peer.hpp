@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <infiniband/dappledv.h>
+#include <librpma.h>
+
+#include "ibverbs-glue/verbs.hpp"
+
+// Threads: immutable.
+struct rpma_peer {
+  dapple::verbs::Pd pd;
+  dappledv_device_attr attr{};
+  bool iwarp = false;
+  bool on_demand_paging = false;  // of Reads and Writes on connections
+  uint8_t native = 0;             // dapple::rpma::native::k* of the device
+
+  // Of buffers; null where the device needs none.
+  const dappledv_device_attr* maintenance() const {
+    return attr.coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &attr;
+  }
+};
+
+namespace dapple::rpma {
+
+// Reads and Writes of a connection, without pinned memory.
+bool is_odp_capable(uint64_t general_caps, uint32_t rc_caps) noexcept;
+
+// The access that a usage (RPMA_MR_USAGE_*) needs everywhere; flushes of any kind included, which a peer may do by a
+// Read.
+unsigned access_of(int usage, bool iwarp) noexcept;
+
+// Registers with the best that the device has. usage: checked. Null with errno set on failure, which was logged.
+// native: native::k* that the region can take.
+verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int usage, uint8_t& native) noexcept;
+
+}  // namespace dapple::rpma

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <librpma.h>
+
+#include <atomic>
+#include <new>
+
+#include "rpma/export.hpp"
+#include "rpma/log.hpp"
+
+struct rpma_peer_cfg {
+  std::atomic<bool> direct_write_to_pmem{false};
+};
+
+RPMA_EXPORT int rpma_peer_cfg_new(rpma_peer_cfg** pcfg_ptr) {
+  if (!pcfg_ptr) return RPMA_E_INVAL;
+  auto* made = new (std::nothrow) rpma_peer_cfg;
+  if (!made) return RPMA_E_NOMEM;
+  *pcfg_ptr = made;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_cfg_delete(rpma_peer_cfg** pcfg_ptr) {
+  if (!pcfg_ptr) return RPMA_E_INVAL;
+  delete *pcfg_ptr;
+  *pcfg_ptr = nullptr;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_cfg_set_direct_write_to_pmem(rpma_peer_cfg* pcfg, bool supported) {
+  if (!pcfg) return RPMA_E_INVAL;
+  pcfg->direct_write_to_pmem = supported;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_cfg_get_direct_write_to_pmem(const rpma_peer_cfg* pcfg, bool* supported) {
+  if (!pcfg || !supported) return RPMA_E_INVAL;
+  *supported = pcfg->direct_write_to_pmem;
+  return 0;
+}
+
+// On the wire it is one byte; any but 0 is yes.
+RPMA_EXPORT int rpma_peer_cfg_get_descriptor(const rpma_peer_cfg* pcfg, void* desc) {
+  if (!pcfg || !desc) return RPMA_E_INVAL;
+  *static_cast<uint8_t*>(desc) = pcfg->direct_write_to_pmem ? 1 : 0;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_cfg_get_descriptor_size(const rpma_peer_cfg* pcfg, size_t* desc_size) {
+  if (!pcfg || !desc_size) return RPMA_E_INVAL;
+  *desc_size = 1;
+  return 0;
+}
+
+RPMA_EXPORT int rpma_peer_cfg_from_descriptor(const void* desc, size_t desc_size, rpma_peer_cfg** pcfg_ptr) {
+  if (!desc || !pcfg_ptr) return RPMA_E_INVAL;
+  if (desc_size == 0) {
+    LOG(ERROR, "the descriptor of a peer's configuration is empty");
+    return RPMA_E_INVAL;
+  }
+  if (const int error = rpma_peer_cfg_new(pcfg_ptr)) return error;
+  (*pcfg_ptr)->direct_write_to_pmem = *static_cast<const uint8_t*>(desc) != 0;
+  return 0;
+}

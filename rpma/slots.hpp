@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The buffers of requests on a device that is not cache-coherent. There wr_id is the address of a slot, which remembers
+// the program's and what is to be maintained at the completion. On other devices nothing of this exists.
+//
+// Threads: internally locked.
+#pragma once
+
+#include <infiniband/dappledv.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "ibverbs-glue/verbs.hpp"
+
+namespace dapple::rpma {
+
+class SlotOwner;
+
+struct Slot {
+  uint64_t wr_id = 0;
+  iovec sink{};  // empty where the device only reads
+  SlotOwner* owner = nullptr;
+  Slot* next = nullptr;
+};
+
+// What the device does to a request's buffer.
+enum class Use { kNothing, kReads, kWrites };
+
+class SlotOwner {
+ public:
+  explicit SlotOwner(const dappledv_device_attr& attr) : attr_(attr) {}
+  SlotOwner(const SlotOwner&) = delete;
+  virtual ~SlotOwner() = default;
+
+  // The completion came: what was written is made visible, and the slot can be used again.
+  virtual void complete(Slot& slot) = 0;
+
+ protected:
+  void prepare(Slot& slot, uint64_t wr_id, const ibv_sge* segment, Use use) {
+    const iovec range = segment ? iovec{reinterpret_cast<void*>(segment->addr), segment->length} : iovec{nullptr, 0};
+    slot = {wr_id, use == Use::kWrites ? range : iovec{nullptr, 0}, this, nullptr};
+    if (range.iov_len == 0 || use == Use::kNothing) return;
+    (use == Use::kWrites ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr_, &range, 1);
+  }
+  void finish(const Slot& slot) const {
+    if (slot.sink.iov_len) dappledv_sync_for_cpu(&attr_, &slot.sink, 1);
+  }
+
+  std::mutex mutex_;
+
+ private:
+  const dappledv_device_attr& attr_;  // the peer's
+};
+
+// Of a send queue: completions come in order, and one retires those before it that have none.
+class SendSlots final : public SlotOwner {
+ public:
+  SendSlots(const dappledv_device_attr& attr, uint32_t capacity)
+      : SlotOwner(attr), slots_(new (std::nothrow) Slot[capacity]), capacity_(capacity) {}
+  bool good() const { return slots_ != nullptr; }
+
+  // function posts with this wr_id and returns an errno value, as this does.
+  template <class Function>
+  int post(uint64_t wr_id, const ibv_sge* segment, Use use, Function function) {
+    const std::lock_guard lock(mutex_);
+    if (taken_ - retired_ == capacity_) return ENOMEM;
+    Slot& slot = slots_[taken_ % capacity_];
+    prepare(slot, wr_id, segment, use);
+    const int error = function(reinterpret_cast<uintptr_t>(&slot));
+    if (!error) ++taken_;
+    return error;
+  }
+
+  void complete(Slot& slot) override {
+    const std::lock_guard lock(mutex_);
+    while (retired_ != taken_) {
+      Slot& oldest = slots_[retired_++ % capacity_];
+      finish(oldest);
+      if (&oldest == &slot) return;
+    }
+  }
+
+ private:
+  std::unique_ptr<Slot[]> slots_;
+  const uint32_t capacity_;
+  uint64_t taken_ = 0;
+  uint64_t retired_ = 0;
+};
+
+// Of a receive queue, also a shared one, where completions come in any order. It grows as it must: the queue bounds it.
+class RecvSlots final : public SlotOwner {
+ public:
+  using SlotOwner::SlotOwner;
+  ~RecvSlots() override {
+    while (Slot* slot = free_) {
+      free_ = slot->next;
+      delete slot;
+    }
+  }
+
+  template <class Function>
+  int post(uint64_t wr_id, const ibv_sge* segment, Function function) {
+    Slot* slot = take();
+    if (!slot) return ENOMEM;
+    prepare(*slot, wr_id, segment, Use::kWrites);
+    const int error = function(reinterpret_cast<uintptr_t>(slot));
+    if (error) give_back(slot);
+    return error;
+  }
+
+  void complete(Slot& slot) override {
+    finish(slot);
+    give_back(&slot);
+  }
+
+ private:
+  Slot* take() {
+    const std::lock_guard lock(mutex_);
+    Slot* slot = free_;
+    if (!slot) return new (std::nothrow) Slot;
+    free_ = slot->next;
+    return slot;
+  }
+  void give_back(Slot* slot) {
+    const std::lock_guard lock(mutex_);
+    slot->next = free_;
+    free_ = slot;
+  }
+
+  Slot* free_ = nullptr;
+};
+
+// Turns the slot of a completion back into the program's wr_id.
+inline void resolve_slot(ibv_wc& completion) {
+  auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
+  completion.wr_id = slot->wr_id;
+  slot->owner->complete(*slot);
+}
+
+}  // namespace dapple::rpma

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <librpma.h>
+
+#include <memory>
+
+#include "ibverbs-glue/verbs.hpp"
+#include "rpma/cq.hpp"
+#include "rpma/slots.hpp"
+
+// Threads: immutable but for what is posted, which the device orders.
+struct rpma_srq {
+  std::unique_ptr<dapple::rpma::RecvSlots> slots;  // null on a coherent device
+  dapple::verbs::Srq srq;
+  std::unique_ptr<rpma_cq> rcq;  // null if it has none; destroyed first
+};
+
+namespace dapple::rpma {
+
+// Posts a receive of a segment, or of nothing where it is null. post: ibv_post_recv or ibv_post_srq_recv. An errno
+// value.
+template <class Queue, class Post>
+int post_recv(Queue* queue, Post post, RecvSlots* slots, ibv_sge* segment, const void* op_context) noexcept {
+  ibv_recv_wr request;
+  request.wr_id = reinterpret_cast<uintptr_t>(op_context);
+  request.next = nullptr;
+  request.sg_list = segment;
+  request.num_sge = segment ? 1 : 0;
+  ibv_recv_wr* bad = nullptr;
+  if (!slots) [[likely]]
+    return post(queue, &request, &bad);
+  return slots->post(request.wr_id, segment, [&](uint64_t wr_id) {
+    request.wr_id = wr_id;
+    return post(queue, &request, &bad);
+  });
+}
+
+}  // namespace dapple::rpma

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+// Descriptors of regions and peers as somebody else may send them: taken or refused as librpma.h says, and what was
+// taken is written again as it came.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "rpma/descriptor.hpp"
+
+namespace {
+
+using namespace dapple::rpma;
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::optional<Descriptor> region = decode(data, size);
+  require(region.has_value() == (size >= kOldDescriptorSize));
+  if (!region) return 0;
+  require((region->native & ~kNativeKnown) == 0);
+  require(region->native == 0 || (size >= kDescriptorSize && (data[21] & kNativeMarkMask) == kNativeMark));
+  // Whatever lies in the region has an address.
+  if (in_address_space(*region) && region->size > 0) require(region->address + (region->size - 1) >= region->address);
+
+  std::uint8_t again[kDescriptorSize];
+  encode(*region, again);
+  require(std::memcmp(again, data, kOldDescriptorSize) == 0);
+  const std::optional<Descriptor> copy = decode(again, sizeof again);
+  require(copy && copy->address == region->address && copy->size == region->size && copy->rkey == region->rkey &&
+          copy->usage == region->usage && copy->native == region->native);
+  return 0;
+}
