@@ -67,7 +67,7 @@ const Region* RegionTable::find(uint32_t lkey) const {
 void RegionTable::grow() {
   const size_t old_num_buckets = num_buckets_;
   Region** old_buckets = buckets_;
-  auto** buckets = static_cast<Region**>(calloc(4 * old_num_buckets, sizeof(Region*)));
+  auto** buckets = static_cast<Region**>(calloc(4 * old_num_buckets, sizeof(void*)));
   if (buckets == nullptr) return;
   buckets_ = buckets;
   num_buckets_ = 4 * old_num_buckets;

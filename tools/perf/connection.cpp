@@ -37,7 +37,7 @@ DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& optio
 
 }  // namespace
 
-Connection::Connection(Session& session, const ConnectionOptions& options) : session_(session), options_(options) {
+Connection::Connection(Session& session, const ConnectionOptions& options) : options_(options) {
   const auto evd = [&](uint32_t length, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* handle) {
     check(dat_evd_create(session.ia(), static_cast<DAT_COUNT>(length), DAT_HANDLE_NULL, flags, handle),
           "dat_evd_create", "choose a smaller depth");

@@ -57,7 +57,6 @@ class Connection {
   bool peer_has_gone();
   void free_all();
 
-  Session& session_;
   ConnectionOptions options_;
   DAT_EVD_HANDLE request_evd_ = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE receive_evd_ = DAT_HANDLE_NULL;
