@@ -85,6 +85,7 @@ static_busybox() {
 with_lock() { # NAME FUNCTION [ARG…]
   local name=$1 fd
   shift
+  mkdir -p "$(cache_dir)" 2>/dev/null
   exec {fd}>"$(cache_dir)/$name.lock" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
   flock -n "$fd" || {
     say "waiting for another softroce that prepares $name"

@@ -31,7 +31,7 @@ print_environment() { # GUEST
     'for _ in /usr/{local/,}{s,}bin /{s,}bin; do case :$PATH: in *:$_:*) ;; *) PATH+=:$_ ;; esac; done' \
     'export TERM HOME PATH'
   printf 'export %s\n' "SOFTROCE_GUEST=$1" "SOFTROCE_ADDRESS=10.9.0.$1" "SOFTROCE_ADDRESS6=fd09::$1"
-  if [ "$device" = rxe ]; then echo 'export SOFTROCE_DEVICE=rxe0'; fi
+  if [ "$device" != none ]; then echo "export SOFTROCE_DEVICE=${device}0"; fi
   if [ "$guests" = 2 ]; then
     printf 'export %s\n' "SOFTROCE_PEER=10.9.0.$peer" "SOFTROCE_PEER6=fd09::$peer" \
       SOFTROCE_SHARED=/run/softroce/shared

@@ -52,7 +52,6 @@ prepare_foreign_kernel() { # KERNEL ARCHITECTURE
   local place
   place=$(foreign_place "$1" "$2")
   if [ ! -e "$place/release" ]; then
-    mkdir -p "$(cache_dir)" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
     with_lock "$1-$2" fetch_foreign_kernel "$1" "$2"
   fi
   foreign_image=$place/image

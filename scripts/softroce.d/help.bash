@@ -6,7 +6,7 @@ show_help() {
   cat <<'HELP'
 usage: softroce [OPTION…] [--] COMMAND [ARG…]
        softroce --guests 2 [OPTION…] -- COMMAND1 [ARG…] --- COMMAND2 [ARG…]
-       softroce --prepare [--kernel VERSION]
+       softroce --prepare [--kernel VERSION] [--device KIND]
        softroce --packages
 
 Runs COMMAND, a program of this machine, in a virtual machine whose kernel has a Soft-RoCE device: rxe0, on the network
@@ -15,7 +15,8 @@ The machine's files are visible; what the command writes is lost at its end, exc
 fresh, but for the folder in them that the working folder lies in. stdout, stderr and the exit code come through.
 
   --kernel VERSION   Debian's 6.1 (default), 6.12 or 7.2; fetched with apt the first time and kept
-  --device KIND      rxe (default), or none: no RDMA module is loaded
+  --device KIND      rxe (default); siw, software iWARP as siw0, whose module is built the first time (Debian's kernels lack
+                     it); or none: no RDMA module is loaded
   --cpus N           virtual CPUs of each guest (default 2; 1 with two guests, and with 7.2 under emulation)
   --memory MB        memory of each guest (default 1024)
   --timeout SECONDS  end the run, boot included, after this time (default: no limit)

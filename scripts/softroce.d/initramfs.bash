@@ -10,14 +10,19 @@ readonly base_modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy v
 # rxe of 6.1 asks the crypto layer for "crc32" when a link is added, so no dependency names crc32_generic; newer
 # kernels have no such module.
 readonly rdma_modules='?crc32_generic rdma_rxe rdma_ucm ib_umad'
+# siw asks it for "crc32c" in the same way.
+readonly siw_modules='?crc32c_generic siw rdma_ucm ib_umad'
 
-initramfs_path() { # KERNEL
-  local key
+# The one without a device is rxe's, which then loads no module of it.
+initramfs_path() { # KERNEL DEVICE
+  local key kind=initramfs
+  [ "$2" != siw ] || kind=initramfs-siw
   key=$({
     sha256sum <"$(static_busybox)"
+    [ "$2" != siw ] || sha256sum <"$(siw_module "$1")"
     cat "$lib/initramfs.bash" "$lib/guest-init" "$lib/guest-stage2"
   } | sha256sum | cut -c 1-16)
-  printf '%s/%s/initramfs-%s\n' "$(cache_dir)" "$1" "$key"
+  printf '%s/%s/%s-%s\n' "$(cache_dir)" "$1" "$kind" "$key"
 }
 
 # Copies the modules named by LIST and what they need into DIR/modules, unpacked and stripped of nothing, and
@@ -45,9 +50,10 @@ add_modules() { # TREE RELEASE DIR NAME LIST
   done
 }
 
-# Builds PATH for KERNEL unless it is there. Runs under the cache's lock.
-build_initramfs() { # KERNEL PATH
-  local place new busybox release
+# Builds PATH for KERNEL and DEVICE unless it is there. Runs under the cache's lock.
+build_initramfs() { # KERNEL PATH DEVICE
+  local place new busybox release modules=$rdma_modules
+  [ "$3" != siw ] || modules=$siw_modules
   [ ! -e "$2" ] || return 0
   require_tools "$build_tools"
   busybox=$(static_busybox) || exit
@@ -57,7 +63,7 @@ build_initramfs() { # KERNEL PATH
   new=$(mktemp -d "$place/new-initramfs.XXXXXX")
   mkdir -p "$new/root"/{bin,proc,sys,dev,modules,host,upper,root}
   add_modules "$place/tree" "$release" "$new/root" base "$base_modules"
-  add_modules "$place/tree" "$release" "$new/root" rdma "$rdma_modules"
+  add_modules "$place/tree" "$release" "$new/root" rdma "$modules"
   cp "$busybox" "$new/root/bin/busybox"
   cp "$lib/guest-init" "$new/root/init"
   cp "$lib/guest-stage2" "$new/root/stage2"
@@ -71,16 +77,14 @@ build_initramfs() { # KERNEL PATH
 }
 
 # Everything a start needs, from the cache if it is there. Sets image_vmlinux, image_initramfs and image_release.
-prepare_image() { # KERNEL
+prepare_image() { # KERNEL DEVICE
   local place
   place=$(cache_dir)/$1
   image_vmlinux=$place/vmlinux
-  image_initramfs=$(initramfs_path "$1") || exit
-  if [ ! -e "$place/release" ] || [ ! -e "$image_initramfs" ]; then
-    mkdir -p "$(cache_dir)" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
-    with_lock "$1" fetch_kernel "$1"
-    with_lock "$1" build_initramfs "$1" "$image_initramfs"
-  fi
+  [ -e "$place/release" ] || with_lock "$1" fetch_kernel "$1"
+  if [ "$2" = siw ] && [ ! -e "$(siw_module "$1")" ]; then with_lock "$1" build_siw "$1"; fi
+  image_initramfs=$(initramfs_path "$1" "$2") || exit
+  [ -e "$image_initramfs" ] || with_lock "$1" build_initramfs "$1" "$image_initramfs" "$2"
   image_release=$(<"$place/release")
   touch -c "$image_initramfs" 2>/dev/null || true
 }

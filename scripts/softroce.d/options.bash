@@ -91,7 +91,7 @@ parse_options() {
       kernel=$2
       ;;
     --device)
-      case $2 in rxe | none) device=$2 ;; *) bad "--device takes rxe or none, not '$2'" ;; esac
+      case $2 in rxe | siw | none) device=$2 ;; *) bad "--device takes rxe, siw or none, not '$2'" ;; esac
       ;;
     --accel)
       case $2 in auto | kvm | tcg) accel_wanted=$2 ;; *) bad "--accel takes auto, kvm or tcg, not '$2'" ;; esac
