@@ -27,6 +27,11 @@ void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const 
   check_status(found & ~(DAT_RETURN)0xffff, expected, what, file, line);
 }
 
+bool on_iwarp(void) {
+  const char* device = getenv("SOFTROCE_DEVICE");
+  return device && strncmp(device, "siw", 3) == 0;
+}
+
 void open_ia(struct fixture* f, const char* name) {
   memset(f, 0, sizeof *f);
   assert_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &f->async, &f->ia));

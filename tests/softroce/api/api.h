@@ -93,6 +93,14 @@ DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
 
+/* Whether the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based
+ * regions: what tests them alone is skipped there, and iwarp_test.c sees them refused. */
+bool on_iwarp(void);
+#define SKIP_ON_IWARP()     \
+  do {                      \
+    if (on_iwarp()) skip(); \
+  } while (0)
+
 /* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
 bool needs_sync(void);
 /* What a consumer does about f's memory before a peer reads what was written to it; and before a peer writes to it

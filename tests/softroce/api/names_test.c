@@ -16,7 +16,18 @@
 static char conf_path[] = "/tmp/names-conf-XXXXXX";
 static char said_path[] = "/tmp/names-said-XXXXXX";
 
-static const char* const automatic_names[] = {"ofa-v2-d0", "ofa-v2-rxe0-1", "ofa-v2-rxe0-1s", "ofa-v2-rxe0-1u"};
+/* main() fills in those with the device's name. */
+static char by_port[32], by_port_scm[32], by_port_ucm[32], no_port[32], device_params[32];
+static const char* const automatic_names[] = {"ofa-v2-d0", by_port, by_port_scm, by_port_ucm};
+
+static void name_device(void) {
+  const char* device = getenv("SOFTROCE_DEVICE");
+  snprintf(by_port, sizeof by_port, "ofa-v2-%s-1", device);
+  snprintf(by_port_scm, sizeof by_port_scm, "ofa-v2-%s-1s", device);
+  snprintf(by_port_ucm, sizeof by_port_ucm, "ofa-v2-%s-1u", device);
+  snprintf(no_port, sizeof no_port, "ofa-v2-%s-2", device);
+  snprintf(device_params, sizeof device_params, "%s 1", device);
+}
 
 /* Runs body in a child with that dat.conf (NULL: DAT_OVERRIDE names no file); returns the lines it wrote to stderr. */
 static size_t with_conf(const char* text, void (*body)(void)) {
@@ -92,8 +103,8 @@ static void every_automatic_name_opens(void) {
 static void only_the_alias_is_open(void) {
   DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
   DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
-  must(dat_ia_open("ofa-v2-rxe0-1s", 8, &async, &ia) == DAT_SUCCESS, "open");
-  must(times_listed("ofa-v2-rxe0-1s") == 0, "an alias is not listed while it is open");
+  must(dat_ia_open(by_port_scm, 8, &async, &ia) == DAT_SUCCESS, "open");
+  must(times_listed(by_port_scm) == 0, "an alias is not listed while it is open");
   must(times_listed("ofa-v2-d0") == 1, "the port is listed while it is open");
   must(dat_ia_close(ia, DAT_CLOSE_DEFAULT) == DAT_SUCCESS, "close");
 }
@@ -110,7 +121,7 @@ static void nothing_without_rdma(void) {
   const DAT_RETURN not_found = DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED;
   must(times_listed("ofa-v2-plain0") == 0, "a network device without RDMA is not listed");
   must(dat_ia_open("ofa-v2-plain0", 8, &async, &ia) == not_found, "nor opens");
-  must(dat_ia_open("ofa-v2-rxe0-2", 8, &async, &ia) == not_found, "a port that is not there");
+  must(dat_ia_open(no_port, 8, &async, &ia) == not_found, "a port that is not there");
 }
 
 static void automatic__empty_dat_conf(void** state) {
@@ -143,7 +154,7 @@ static void automatic__no_dat_conf_at_all(void** state) {
 }
 
 static void automatic__port_with_a_line_is_listed_by_that_alone(void** state) {
-  static const char* const params[] = {"d0 0", "rxe0 1", "10.9.0.1 0"};
+  static const char* const params[] = {"d0 0", device_params, "10.9.0.1 0"};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof params / sizeof *params; i++) {
@@ -156,7 +167,7 @@ static void automatic__port_with_a_line_is_listed_by_that_alone(void** state) {
 /* The lines of an installation that had the original: all three libraries, both spellings. */
 static void lines__every_library_with_both_spellings(void** state) {
   static const char* const libraries[] = {"ofa", "scm", "ucm"};
-  static const char* const params[] = {"d0 0", "10.9.0.1 0", "rxe0 1"};
+  static const char* const params[] = {"d0 0", "10.9.0.1 0", device_params};
   char text[2048] = "";
   size_t i, j;
   (void)state;
@@ -198,6 +209,7 @@ int main(void) {
       cmocka_unit_test(lines__every_library_with_both_spellings),
   };
   int failed;
+  name_device();
   close(mkstemp(conf_path));
   close(mkstemp(said_path));
   failed = RUN_TESTS(tests);
