@@ -328,6 +328,7 @@ static void make_zero_based(struct fixture* f, size_t offset, struct made* out) 
 }
 
 static void lmr_create_zero_based__segments_are_offsets(void** state) {
+  SKIP_ON_IWARP();
   struct fixture* f = *state;
   static const uint32_t sizes[] = {1, 64, 4096, 10001, REGION - 33};
   struct made here;
@@ -364,6 +365,7 @@ static void lmr_create_zero_based__segments_are_offsets(void** state) {
 }
 
 static void lmr_create_zero_based__bounds_of_sync(void** state) {
+  SKIP_ON_IWARP();
   struct fixture* f = *state;
   struct made made;
   DAT_LMR_TRIPLET whole;
@@ -377,6 +379,7 @@ static void lmr_create_zero_based__bounds_of_sync(void** state) {
 }
 
 static void lmr_create_zero_based__only_from_the_start_of_a_page(void** state) {
+  SKIP_ON_IWARP();
   struct fixture* f = *state;
   struct made made;
   DAT_REGION_DESCRIPTION region;

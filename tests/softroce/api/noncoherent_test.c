@@ -134,6 +134,7 @@ static void sync__around_a_peers_access(void** state) {
 }
 
 static void sync__marked_and_zero_based(void** state) {
+  SKIP_ON_IWARP();
   struct fixture* f = *state;
   struct made made;
   DAT_LMR_TRIPLET segment = local(f, 0, 100);
