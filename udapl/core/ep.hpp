@@ -267,6 +267,7 @@ class Ep : public Object {
   Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
+  bool qp_has_failed() const;
   void flush_receives();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,

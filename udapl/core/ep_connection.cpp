@@ -314,11 +314,14 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
       return;  // the end of a connection we have ended already
   }
   switch (event.type) {
-    case RDMA_CM_EVENT_DISCONNECTED:
+    case RDMA_CM_EVENT_DISCONNECTED: {
       ia().counters().add(IaCounter::kDreqRx);
+      // A peer that has refused a request disconnects, and its message may come before the consumer has seen the refusal.
+      const bool broken = state() == EpState::kConnected && qp_has_failed();
       rdma_disconnect(id_.get());  // the reply
-      end_connection(EventKind::kDisconnected);
+      end_connection(broken ? EventKind::kBroken : EventKind::kDisconnected);
       break;
+    }
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
       end_connection(EventKind::kBroken);
@@ -394,6 +397,13 @@ void Ep::on_device_event(ibv_event_type type) {
   }
   ia().report_async(EventKind::kAsyncEpBroken, *this, type);
   if (is_up()) break_connection();
+}
+
+// iWARP's queue pairs go into error as part of any disconnect.
+bool Ep::qp_has_failed() const {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  return !ia().iwarp() && ibv_query_qp(qp_.get(), &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_ERR;
 }
 
 bool Ep::is_up() const {

@@ -178,6 +178,8 @@ constexpr Row kRows[] = {
     // The end of a connection: the queue pair is put into the error state at the second try, and the id goes if nothing
     // else tells the peer.
     {"ibv_modify_qp", kAny, THREAD, "success"},
+    // The peer's disconnect is then taken for what it says.
+    {"ibv_query_qp", kAny, THREAD, "success"},
     {"ibv_modify_qp", kAny, "dat_ep_disconnect", "success"},
     {"ibv_modify_qp", kAny, "dat_ep_free", "success"},
     {"ibv_modify_qp", kAny, "dat_ep_post_recv", "success"},
