@@ -77,8 +77,8 @@ enum CompletionFlag : uint32_t {
 };
 
 struct EpAttr {
-  uint32_t max_message_size = 0;  // bytes; 0 takes the device's limit
-  uint32_t max_rdma_size = 0;     // bytes; the same
+  uint64_t max_message_size = 0;  // bytes; 0 takes the device's limit
+  uint64_t max_rdma_size = 0;     // bytes; the same
   uint32_t qos = 0;
   uint32_t recv_completion_flags = 0;
   uint32_t request_completion_flags = 0;

@@ -43,6 +43,7 @@ struct IaOptions {
   std::string params;  // the ia_params field of dat.conf
   bool thread_safe = false;
   bool relaxed_ordering = false;  // the consumer can live with it
+  bool extensions = false;        // the API has them
   Tables tables{};
 };
 
@@ -73,6 +74,8 @@ class Ia : public Object {
 
   // Bytes a packet carries, and so a datagram.
   uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
+  bool offers_extensions() const { return options_.extensions; }
+  bool has_extensions() const { return options_.extensions && !iwarp(); }
   bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
   // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.

@@ -61,8 +61,8 @@ bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
 void to_dat(const dat::EpAttr& in, DAT_EP_ATTR& out) {
   out = {};
   out.service_type = to_dat_service(in.datagrams);
-  out.max_message_size = in.max_message_size;
-  out.max_rdma_size = in.max_rdma_size;
+  out.max_message_size = static_cast<decltype(out.max_message_size)>(in.max_message_size);
+  out.max_rdma_size = static_cast<decltype(out.max_rdma_size)>(in.max_rdma_size);
   out.qos = static_cast<DAT_QOS>(in.qos);
   out.recv_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.recv_completion_flags);
   out.request_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.request_completion_flags);

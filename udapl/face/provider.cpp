@@ -93,6 +93,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
                              .params = entry->params,
                              .thread_safe = options.thread_safe,
                              .relaxed_ordering = options.relaxed_ordering,
+                             .extensions = DAT_VERSION_MAJOR >= 2,
                              .tables = {&entry->table, &dead_table()}});
     if (!ia) return to_dat(ia.error());
     const DAT_RETURN status = guarded([&] { return set_async_evd(**ia, async_qlen, async_evd); });

@@ -147,6 +147,10 @@ static void queries__say_it_in_1_2s_values(void** state) {
   assert_true(f->attr.num_transport_attr > 0);
   assert_true(f->attr.max_message_size >= UINT64_C(1) << 23);
   assert_true(f->attr.max_lmr_block_size > UINT32_MAX); /* which 2.0 cannot say */
+  for (DAT_COUNT i = 0; i < f->provider.num_provider_specific_attr; i++) {
+    const DAT_NAMED_ATTR* named = &f->provider.provider_specific_attr[i];
+    if (strcmp(named->name, "DAT_EXTENSION_INTERFACE") == 0) assert_string_equal(named->value, "FALSE");
+  }
 }
 
 static void rejects__are_a_peers(void** state) {

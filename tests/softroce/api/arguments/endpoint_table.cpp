@@ -9,7 +9,7 @@
 namespace arguments {
 namespace {
 
-constexpr int kBadAttributes = 14;
+constexpr int kBadAttributes = 14 ONLY_12(+2);
 
 DAT_EP_HANDLE made;
 DAT_EP_PARAM param;
@@ -20,20 +20,21 @@ DAT_EP_ATTR good_attr;
 DAT_EP_ATTR bad_attrs[kBadAttributes];
 DAT_EP_PARAM good_param;
 DAT_EP_PARAM bad_params[kBadAttributes];
-const char* const kBadNames[kBadAttributes] = {"service type",
-                                               "negative max_recv_dtos",
-                                               "max_request_dtos over the device's",
-                                               "max_recv_dtos over the device's",
-                                               "negative max_recv_iov",
-                                               "max_recv_iov over the device's",
-                                               "negative max_request_iov",
-                                               "max_request_iov over the device's",
-                                               "negative rdma_read_in",
-                                               "rdma_read_in over the device's",
-                                               "rdma_read_out over the device's",
-                                               "recv_completion_flags",
-                                               "request_completion_flags",
-                                               "qos"};
+const char* const kBadNames[kBadAttributes] = {
+    "service type",
+    "negative max_recv_dtos",
+    "max_request_dtos over the device's",
+    "max_recv_dtos over the device's",
+    "negative max_recv_iov",
+    "max_recv_iov over the device's",
+    "negative max_request_iov",
+    "max_request_iov over the device's",
+    "negative rdma_read_in",
+    "rdma_read_in over the device's",
+    "rdma_read_out over the device's",
+    "recv_completion_flags",
+    "request_completion_flags",
+    "qos" ONLY_12(, "max_message_size of more than 32 bits", "max_rdma_size of more than 32 bits")};
 
 void fill_attributes(const World& w) {
   constexpr DAT_COUNT kHuge = std::numeric_limits<DAT_COUNT>::max();
@@ -56,6 +57,7 @@ void fill_attributes(const World& w) {
   bad_attrs[11].recv_completion_flags = flags;
   bad_attrs[12].request_completion_flags = flags;
   bad_attrs[13].qos = static_cast<DAT_QOS>(0x1000);
+  ONLY_12(bad_attrs[14].max_message_size = bad_attrs[15].max_rdma_size = (UINT64_C(1) << 32) + 1;)
   good_param = now;
   for (int i = 0; i < kBadAttributes; ++i) {
     bad_params[i] = now;
