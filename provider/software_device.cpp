@@ -65,11 +65,6 @@ bool kernel_says_software_driver(int cmd_fd) {
   return query_port_as(cmd_fd, RDMA_DRIVER_RXE) || query_port_as(cmd_fd, RDMA_DRIVER_SIW);
 }
 
-bool kernel_says_rxe(int cmd_fd) {
-  const KeepErrno keep;
-  return query_port_as(cmd_fd, RDMA_DRIVER_RXE);
-}
-
 bool is_software_device(const ibv_context& context) {
   return sysfs_shows_no_hardware(context.device->ibdev_path) || kernel_says_software_driver(context.cmd_fd);
 }

@@ -22,9 +22,6 @@ bool sysfs_shows_no_hardware(const char* ibdev_path);
 // the driver, without trust in names or vendor numbers.
 bool kernel_says_software_driver(int cmd_fd);
 
-// The same, for rxe alone.
-bool kernel_says_rxe(int cmd_fd);
-
 // Both of sysfs and the kernel. False means "not known to be one".
 bool is_software_device(const ibv_context& context);
 

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +14,6 @@
 
 #include "provider/decision.hpp"
 #include "provider/overlay/fork_lock.hpp"
-#include "provider/software_device.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -57,14 +58,12 @@ Emulator* Emulator::start() {
     return nullptr;
   }
   emulator->owner_ = getpid();
+  const char* how = secure_getenv("DAPPLE_EMULATE");
+  if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
+    fprintf(stderr, "dapple: emulator: there is no watch over reads on this CPU\n");
+  }
   running_.store(emulator, std::memory_order_release);
   return emulator;
-}
-
-const char* Emulator::refuses(const ibv_context& context) {
-  // siw takes an IOVA and ignores it: the peer's data would land nowhere, without a word.
-  if (kernel_says_rxe(context.cmd_fd)) return nullptr;
-  return "the emulator needs a device that honours the IOVA of a region, and only rxe is known to";
 }
 
 void Emulator::fill_attr(dappledv_device_attr& attr) {
@@ -99,13 +98,16 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   if (address + request.length + Shadow::kPage < address) return EFAULT;
   if (request.length / Shadow::kPage > UINT32_MAX) return EINVAL;  // as the kernel counts
   if (request.length > Shadow::kMaxPages * Shadow::kPage) return ENOMEM;
-  if ((request.access & kWritingAccess) != 0 && !may_be_writable(address, request.length)) return EFAULT;
-  auto* region = new (std::nothrow) ShadowRegion{address, request.length, nullptr, nullptr};
+  const bool is_written = (request.access & kWritingAccess) != 0;
+  shadow_.open_pages_of(address, request.length);
+  if (is_written && !may_be_writable(address, request.length)) return EFAULT;
+  auto* region = new (std::nothrow) ShadowRegion{address, request.length};
   if (region == nullptr) return ENOMEM;
   if (const int error = shadow_.add(region)) {
     delete region;
     return error;
   }
+  if (is_written) shadow_.watch(region);
   request.address = region->view + address % Shadow::kPage;
   *state = region;
   return 0;

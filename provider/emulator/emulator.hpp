@@ -24,8 +24,6 @@ class Emulator final : public RegionPolicy {
   // Null where none was started. Cheap.
   static Emulator* running() { return running_.load(std::memory_order_acquire); }
 
-  // Why the device cannot be emulated upon, for people, or null.
-  static const char* refuses(const ibv_context& context);
   // What the device looks like with the emulator over it.
   static void fill_attr(dappledv_device_attr& attr);
 

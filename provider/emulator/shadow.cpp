@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "provider/emulator/shadow_page.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -49,23 +51,6 @@ size_t count_differences(const unsigned char* a, const unsigned char* b, size_t*
 
 }  // namespace
 
-struct Shadow::Page {
-  uintptr_t address;
-  uint32_t regions;
-  uint32_t next;  // in its bucket, or in the list of free ones
-};
-
-class Shadow::Guard {
- public:
-  explicit Guard(Shadow& shadow) : mutex_(shadow.mutex_) { pthread_mutex_lock(&mutex_); }
-  ~Guard() { pthread_mutex_unlock(&mutex_); }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
-};
-
 bool Shadow::open() {
   file_ = memfd_create("dapple-shadow", MFD_CLOEXEC);
   if (file_ < 0) return false;
@@ -78,6 +63,7 @@ bool Shadow::open() {
 }
 
 Shadow::~Shadow() {
+  stop_watch();
   give_back(memory_, kMaxPages * kPage);
   give_back(baseline_, kMaxPages * kPage);
   give_back(pages_, kMaxPages * sizeof(Page));
@@ -123,7 +109,7 @@ int Shadow::take(uintptr_t page_address) {
     ++used_;
   }
   uint32_t& bucket = buckets_[(page_address / kPage) % kBuckets];
-  pages_[index] = {page_address, 1, bucket};
+  pages_[index] = {page_address, 1, bucket, 0, false};
   bucket = index;
   return 0;
 }
@@ -183,6 +169,7 @@ void Shadow::remove(ShadowRegion* region) {
   const Guard guard(*this);
   const uintptr_t begin = page_of(region->address);
   const uintptr_t end = end_of_pages(region->address, region->length);
+  unwatch(*region);
   for (uintptr_t at = begin; at < end; at += kPage) release(at);
   munmap(region->view, end - begin);
   ShadowRegion** link = &regions_;
@@ -237,10 +224,12 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
   uintptr_t line = address & ~(kLine - 1);
   while (line < end) {
     const uintptr_t next_page = page_of(line) + kPage;
-    const Page* page = find(page_of(line));
+    Page* page = find(page_of(line));
+    if (page != nullptr) begin_sync(page);
     for (; page != nullptr && line < end && line < next_page; line += kLine) {
       sync_line(static_cast<size_t>(page - pages_), line, invalidate);
     }
+    if (page != nullptr) end_sync(page);
     if (next_page == 0) return;
     if (page == nullptr) line = next_page;
   }

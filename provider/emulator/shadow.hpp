@@ -27,6 +27,7 @@ struct ShadowRegion {
   size_t length = 0;
   unsigned char* view = nullptr;
   ShadowRegion* next = nullptr;
+  bool watched = false;
 };
 
 // A page of the program has one shadow, however many regions lie over it. All is safe from any
@@ -60,6 +61,20 @@ class Shadow {
   void clean(uintptr_t address, size_t length);
   void clean_invalidate(uintptr_t address, size_t length);
 
+  // From here on the process reports the first read, by any thread, of a line in a watched region's whole pages that
+  // the device has changed since it was synced, with the instruction's place; then it goes on without. Takes SIGSEGV
+  // and SIGTRAP, and hands on those that are not its own. System calls that are given such memory fail with EFAULT.
+  // False where the CPU is another than x86-64. One shadow of the process at a time.
+  bool start_watch();
+  // Once the region has been added; remove() ends it.
+  void watch(ShadowRegion* region);
+  // So that the range can be looked at by the kernel. Until the next sync.
+  void open_pages_of(uintptr_t address, size_t length);
+  // For the signal handlers. False: not about a watched page. step: one instruction may pass, then close_page().
+  bool on_access(uintptr_t address, bool is_read, uintptr_t instruction, bool* step);
+  void close_page(uintptr_t page_address);
+  Shadow* watched_before() const { return before_; }
+
   ShadowReport report();
   // All regions, for a last look. Not while another thread is at work.
   ShadowRegion* regions() { return regions_; }
@@ -75,6 +90,11 @@ class Shadow {
   int take(uintptr_t page_address);
   void release(uintptr_t page_address);
   void sync(uintptr_t address, size_t length, bool invalidate);
+  void stop_watch();
+  void unwatch(const ShadowRegion& region);
+  void begin_sync(Page* page);
+  void end_sync(Page* page);
+  void tell_stale_read(uintptr_t address, uintptr_t instruction);
   void sync_line(size_t index, uintptr_t line, bool invalidate);
   unsigned char* memory(size_t index) { return memory_ + index * kPage; }
   unsigned char* baseline(size_t index) { return baseline_ + index * kPage; }
@@ -91,6 +111,7 @@ class Shadow {
   uint32_t free_ = 0;
   size_t file_pages_ = 0;
   ShadowRegion* regions_ = nullptr;
+  Shadow* before_ = nullptr;
   ShadowReport report_ = {};
 };
 

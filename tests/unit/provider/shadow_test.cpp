@@ -5,6 +5,7 @@
 #include "provider/emulator/shadow.hpp"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -176,6 +177,74 @@ void fork__child_leaves_the_parents_shadow_alone(void**) {
   shadow.remove(&region);
 }
 
+// What is written to stderr while look() runs, as text.
+const char* said_by(void (*look)(Shadow&, const ShadowRegion&), Shadow& watched, const ShadowRegion& by) {
+  static char text[2048];
+  const int file = memfd_create("said", 0);
+  const int saved = dup(STDERR_FILENO);
+  dup2(file, STDERR_FILENO);
+  look(watched, by);
+  dup2(saved, STDERR_FILENO);
+  const ssize_t length = pread(file, text, sizeof text - 1, 0);
+  text[length < 0 ? 0 : length] = '\0';
+  close(saved);
+  close(file);
+  return text;
+}
+
+volatile unsigned char sink;
+
+// The region is pages 1 and 2 and a part of page 3.
+void innocent(Shadow& watched, const ShadowRegion& by) {
+  sink = program[kPage];
+  program[kPage + 1] = 77;                       // a write to a line that the device leaves alone
+  memcpy(program + 2 * kPage - 8, program, 16);  // an instruction or two that cross a page
+  watched.clean(at(kPage), 2 * kPage);           // the device sees both
+  *seen(by, 2 * kPage) = 99;                     // the device writes,
+  watched.clean_invalidate(at(2 * kPage), 64);   // which is synced
+  sink = program[2 * kPage];
+  *seen(by, 2 * kPage + 640) = 98;  // not synced, and not read
+  program[2 * kPage + 640] = 1;     // a write is no read
+  sink = program[2 * kPage + 64];   // nor is its neighbour
+  *seen(by, 3 * kPage) = 97;        // in a page that holds other things as well
+  sink = program[3 * kPage];
+}
+
+void stale(Shadow&, const ShadowRegion& by) {
+  *seen(by, kPage + 130) = 96;
+  sink = program[kPage + 128];  // the same line
+  sink = program[kPage + 129];
+}
+
+void watch__tells_the_first_stale_read(void**) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+  Shadow watched;
+  assert_true(watched.open());
+  assert_true(watched.start_watch());
+  region = {at(kPage), 2 * kPage + 100};
+  assert_int_equal(watched.add(&region), 0);
+  watched.watch(&region);
+  assert_string_equal(said_by(innocent, watched, region), "");
+  assert_int_equal(sink, program[3 * kPage]);
+  assert_int_equal(program[kPage + 1], 77);
+  assert_int_equal(*seen(region, kPage + 1), 77);
+  assert_int_equal(program[2 * kPage], 99);
+  assert_memory_equal(program + 2 * kPage + 1, program + 9, 7);
+
+  const char* said = said_by(stale, watched, region);
+  char where[64];
+  snprintf(where, sizeof where, "offset 128 of the region 0x%zx of %zu bytes", at(kPage), 2 * kPage + 100);
+  assert_non_null(strstr(said, where));
+  // Once, with the place of the instruction.
+  assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+  assert_non_null(strstr(said, "test-provider-shadow+0x"));
+  watched.remove(&region);
+  program[kPage] = 1;
+#else
+  skip();
+#endif
+}
+
 }  // namespace
 
 int main() {
@@ -189,6 +258,7 @@ int main() {
       cmocka_unit_test_setup_teardown(remove__shadow_is_gone, setup, teardown),
       cmocka_unit_test_setup_teardown(sync__needless_is_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(add__memory_that_is_not_there, setup, teardown),
+      cmocka_unit_test_setup_teardown(watch__tells_the_first_stale_read, setup, teardown),
       cmocka_unit_test_setup_teardown(fork__child_leaves_the_parents_shadow_alone, setup, teardown),
   };
   return cmocka_run_group_tests(tests, open_shadow, nullptr);
