@@ -48,8 +48,8 @@ const char* base_name(const char* path) {
 }
 
 // Opens no syslog: the identity there is the program's.
-void log_by_default(rpma_log_level level, const char* file, const int line, const char* function, const char* format,
-                    ...) {
+__attribute__((format(printf, 5, 6))) void log_by_default(rpma_log_level level, const char* file, const int line,
+                                                          const char* function, const char* format, ...) {
   if (level < RPMA_LOG_LEVEL_FATAL || level > RPMA_LOG_LEVEL_DEBUG) return;
   char message[1024];
   va_list args;

@@ -10,8 +10,9 @@
 static char lines[20][200];
 static size_t count;
 
-static void remember(enum rpma_log_level level, const char* file_name, const int line_no, const char* function_name,
-                     const char* message_format, ...) {
+__attribute__((format(printf, 5, 6))) static void remember(enum rpma_log_level level, const char* file_name,
+                                                           const int line_no, const char* function_name,
+                                                           const char* message_format, ...) {
   va_list arguments;
   char* line = lines[count % 20];
   const int size = snprintf(line, 100, "%d %s ", (int)level, function_name);

@@ -347,7 +347,11 @@ int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, 
   return 0;
 }
 int rdma_destroy_id(rdma_cm_id* id) {
-  if (hit("rdma_destroy_id")) return -1;
+  static auto& kept = *new std::vector<rdma_cm_id*>;  // where a leak checker finds them, to the end
+  if (hit("rdma_destroy_id")) {
+    kept.push_back(id);
+    return -1;
+  }
   if (id->qp) complain("an id destroyed before its queue pair");
   --state.live[kCmId];
   delete id;

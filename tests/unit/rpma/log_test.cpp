@@ -28,7 +28,7 @@ void openlog(const char*, int, int) {
 void closelog() {
   opened = true;
 }
-static void keep(int with, const char* format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void keep(int with, const char* format, va_list args) {
   char line[1400];
   vsnprintf(line, sizeof line, format, args);
   priority = with;
@@ -41,7 +41,7 @@ void syslog(int with, const char* format, ...) {
   va_end(args);
 }
 // What a fortified build calls instead.
-void __syslog_chk(int with, int, const char* format, ...) {
+__attribute__((format(printf, 3, 4))) void __syslog_chk(int with, int, const char* format, ...) {
   va_list args;
   va_start(args, format);
   keep(with, format, args);
