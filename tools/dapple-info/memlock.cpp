@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 namespace dapple::info {
 namespace {
@@ -24,6 +25,13 @@ bool has_ipc_lock(const std::string& cap_eff_line) {
   return std::strtoull(cap_eff_line.c_str() + colon + 1, nullptr, 16) >> CAP_IPC_LOCK & 1;
 }
 
+bool is_first_user_namespace(const std::string& uid_map_line) {
+  std::istringstream words(uid_map_line);
+  uint64_t inside = 1, outside = 1, count = 0;
+  words >> inside >> outside >> count;
+  return inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
 Memlock read_memlock() {
   Memlock memlock;
   rlimit limit{};
@@ -36,6 +44,9 @@ Memlock read_memlock() {
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("CapEff:")) memlock.privileged = has_ipc_lock(line);
   }
+  // A kernel without user namespaces has no such file.
+  std::ifstream uid_map("/proc/self/uid_map");
+  if (std::string line; std::getline(uid_map, line) && !is_first_user_namespace(line)) memlock.privileged = false;
   return memlock;
 }
 

@@ -14,12 +14,14 @@ struct Memlock {
   uint64_t soft_bytes = 0;
   uint64_t hard_bytes = 0;
   bool unlimited = false;   // by the limit
-  bool privileged = false;  // CAP_IPC_LOCK: the limit is not asked
+  bool privileged = false;  // CAP_IPC_LOCK on the machine: the limit is not asked
 };
 
 Memlock read_memlock();
 // The line of /proc/self/status that begins with CapEff.
 bool has_ipc_lock(const std::string& cap_eff_line);
+// The line of /proc/self/uid_map. Capabilities in another user namespace than the first are none for the kernel's check.
+bool is_first_user_namespace(const std::string& uid_map_line);
 std::string memlock_for_people(const Memlock& memlock);
 void memlock_as_json(const Memlock& memlock, Json& json);
 

@@ -114,6 +114,10 @@ void memlock__says_what_limits_and_how_to_raise_it() {
   CHECK(has_ipc_lock("CapEff:\t0000000000004000"));
   CHECK(!has_ipc_lock("CapEff:\t0000000000003fff"));
   CHECK(!has_ipc_lock("CapEff"));
+  CHECK(is_first_user_namespace("         0          0 4294967295"));
+  CHECK(!is_first_user_namespace("         0      65534          1"));
+  CHECK(!is_first_user_namespace("         0     100000       1000"));
+  CHECK(!is_first_user_namespace(""));
 }
 
 void dat__no_entry_says_how_one_is_made() {
