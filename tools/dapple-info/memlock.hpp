@@ -20,7 +20,7 @@ struct Memlock {
 Memlock read_memlock();
 // The line of /proc/self/status that begins with CapEff.
 bool has_ipc_lock(const std::string& cap_eff_line);
-// The line of /proc/self/uid_map. In another user namespace than the first, capabilities are none to the kernel's check.
+// The line of /proc/self/uid_map. In another namespace than the first, capabilities are none to the kernel's check.
 bool is_first_user_namespace(const std::string& uid_map_line);
 std::string memlock_for_people(const Memlock& memlock);
 void memlock_as_json(const Memlock& memlock, Json& json);
