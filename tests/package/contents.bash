@@ -20,6 +20,10 @@ declare -A contents=(
   [dapple-udapl-dev]='usr/include/dat2?/[a-z0-9_]+\.h|usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so
     usr/lib/T/pkgconfig/dat2?\.pc|usr/lib/T/cmake/dapple/dapple-dat2?(-none)?\.cmake
     usr/share/man/man3/[a-z0-9_]+\.3dat\.gz|D/examples/.*'
+  [dapple-rpma]='usr/lib/T/librpma\.so\.0(\.0\.0)?|usr/share/lintian/overrides/dapple-rpma'
+  [dapple-rpma-dev]='usr/include/librpma\.h|usr/lib/T/(librpma\.so|pkgconfig/librpma\.pc)
+    usr/lib/T/cmake/dapple/dapple-rpma(-none)?\.cmake
+    usr/share/man/man3/rpma_[a-z0-9_]+\.3\.gz|usr/share/man/man7/librpma\.7\.gz|D/examples/.*'
 )
 
 # Package, field and the field's exact value.
@@ -33,7 +37,15 @@ dapple-udapl Replaces dapl2-utils, libdapl2
 dapple-udapl-dev Multi-Arch same
 dapple-udapl-dev Provides libdapl-dev (= 2.1.10.1.f1e05b7a-3)
 dapple-udapl-dev Conflicts libdapl-dev
-dapple-udapl-dev Replaces libdapl-dev'
+dapple-udapl-dev Replaces libdapl-dev
+dapple-rpma Multi-Arch same
+dapple-rpma Provides librpma0 (= 1.3.0)
+dapple-rpma Conflicts librpma0
+dapple-rpma Replaces librpma0
+dapple-rpma-dev Multi-Arch same
+dapple-rpma-dev Provides librpma-dev (= 1.3.0)
+dapple-rpma-dev Conflicts librpma-dev
+dapple-rpma-dev Replaces librpma-dev'
 
 # deb_of PACKAGE
 deb_of() { compgen -G "$packages/$1_*.deb"; }

@@ -5,7 +5,7 @@
 #
 # The packages on a system that had nothing before.
 
-ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev)
+ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
 
 # Every file there is, but for what the package manager keeps and the dynamic loader's cache.
 files_in_root() {
