@@ -346,10 +346,10 @@ struct rpma_conn_private_data {
 };
 
 /*
- * Listens on an address of this machine. Requests that were not taken are lost at rpma_ep_shutdown(). port: a number or
- * a service's name.
- * Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: there is no such address or port, it is
- * taken, or the kernel refuses. Threads: alone.
+ * Listens on an address of this machine. Requests that were not taken are lost at rpma_ep_shutdown(), and those that
+ * were taken must have been connected or deleted before. port: a number or a service's name. Errors: RPMA_E_INVAL: a
+ * pointer is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: there is no such address or port, it is taken, or the kernel refuses.
+ * Threads: alone.
  */
 int rpma_ep_listen(struct rpma_peer* peer, const char* addr, const char* port, struct rpma_ep** ep_ptr);
 

@@ -316,7 +316,8 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
   switch (event.type) {
     case RDMA_CM_EVENT_DISCONNECTED: {
       ia().counters().add(IaCounter::kDreqRx);
-      // A peer that has refused a request disconnects, and its message may come before the consumer has seen the refusal.
+      // A peer that has refused a request disconnects, and its message may come before the consumer has seen the
+      // refusal.
       const bool broken = state() == EpState::kConnected && qp_has_failed();
       rdma_disconnect(id_.get());  // the reply
       end_connection(broken ? EventKind::kBroken : EventKind::kDisconnected);

@@ -51,29 +51,29 @@ static int open_descriptors(void) {
   return found;
 }
 
+/* A request hangs on its endpoint until it is answered. */
+static struct rpma_ep* far_ep;
 static struct rpma_conn_req* far_request;
 
-static void* far_side(void* argument) {
-  struct rpma_ep* ep = argument;
-  assert_int_equal(rpma_ep_next_conn_req(ep, NULL, &far_request), 0);
+static void* far_side(void* unused) {
+  (void)unused;
+  must(rpma_ep_next_conn_req(far_ep, NULL, &far_request), "rpma_ep_next_conn_req");
   return NULL;
 }
 
 /* A request of each side on a port that is used once; the far one is not answered yet. */
 static struct rpma_conn* begin(struct rpma_peer* peer) {
   static int port = 7500;
-  struct rpma_ep* ep = NULL;
   struct rpma_conn_req* request = NULL;
   struct rpma_conn* conn = NULL;
   pthread_t thread;
   char text[16];
   snprintf(text, sizeof text, "%d", port++);
-  assert_int_equal(rpma_ep_listen(peer, address, text, &ep), 0);
-  assert_int_equal(pthread_create(&thread, NULL, far_side, ep), 0);
+  assert_int_equal(rpma_ep_listen(peer, address, text, &far_ep), 0);
+  assert_int_equal(pthread_create(&thread, NULL, far_side, NULL), 0);
   assert_int_equal(rpma_conn_req_new(peer, address, text, NULL, &request), 0);
   assert_int_equal(rpma_conn_req_connect(&request, NULL, &conn), 0);
   pthread_join(thread, NULL);
-  assert_int_equal(rpma_ep_shutdown(&ep), 0);
   return conn;
 }
 
@@ -92,6 +92,7 @@ static int connect_pair(void** state) {
   assert_int_equal(rpma_mr_remote_from_descriptor(bytes, size, &pair.theirs), 0);
   pair.near_end = begin(pair.peer);
   assert_int_equal(rpma_conn_req_connect(&far_request, NULL, &pair.far_end), 0);
+  assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
   expect_event(pair.near_end, RPMA_CONN_ESTABLISHED);
   expect_event(pair.far_end, RPMA_CONN_ESTABLISHED);
   return 0;
@@ -248,6 +249,7 @@ static void reject__again_and_again__leaves_nothing(void** state) {
   for (int i = 0; i < 10; ++i) {
     struct rpma_conn* conn = begin(peer);
     assert_int_equal(rpma_conn_req_delete(&far_request), 0);
+    assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
     expect_event(conn, RPMA_CONN_REJECTED);
     assert_int_equal(rpma_conn_delete(&conn), 0);
   }
@@ -328,7 +330,9 @@ static void kill_in(enum phase phase) {
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(rpma_conn_req_delete(&request), 0);
+    /* There may be nobody left to reject. */
+    const int result = rpma_conn_req_delete(&request);
+    assert_true(result == 0 || result == RPMA_E_PROVIDER);
   } else {
     assert_int_equal(rpma_conn_req_connect(&request, NULL, &conn), 0);
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
