@@ -18,6 +18,11 @@ constexpr DAT_TIMEOUT kLookAround_us = 200'000;
 // A power of two: how often a spinning wait looks at the clock and the connection, and lets others have the CPU.
 constexpr uint64_t kSpinsBetweenLooks = 1024;
 
+void throw_if(bool peer_gone, const char* what) {
+  if (!peer_gone) return;
+  throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
+}
+
 DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& options) {
   DAT_EP_ATTR attr{};
   attr.service_type = DAT_SERVICE_TYPE_RC;
@@ -169,12 +174,12 @@ bool Connection::peer_has_gone() {
 
 void Connection::be_patient(const char* what, uint64_t& spins) {
   if (spins++ % kSpinsBetweenLooks != kSpinsBetweenLooks - 1) return;
+  // Known since the last look: by now all that it sent before has been seen.
+  throw_if(peer_gone_, what);
   (void)sched_yield();
   const Clock::time_point now = Clock::now();
   if (spins == kSpinsBetweenLooks) deadline_ = now + std::chrono::seconds(options_.timeout_s);
-  if (connected_ && peer_has_gone()) {
-    throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
-  }
+  if (connected_) (void)peer_has_gone();
   if (now >= deadline_) {
     throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
   }
@@ -192,14 +197,14 @@ DAT_EVENT Connection::await(DAT_EVD_HANDLE evd, const char* what) {
     if (type != DAT_QUEUE_EMPTY && type != DAT_TIMEOUT_EXPIRED && type != DAT_INTERRUPTED_CALL) {
       throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
     }
-    // The peer's last words may have come before it went.
-    if (peer_gone_ || (options_.events && connected_ && peer_has_gone())) {
-      if (dat_evd_dequeue(evd, &event) == DAT_SUCCESS) return event;
-      throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
-    }
     if (!options_.events) {
       be_patient(what, spins);
-    } else if (Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
+      continue;
+    }
+    // As above.
+    throw_if(peer_gone_, what);
+    if (connected_) (void)peer_has_gone();
+    if (Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
       throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
     }
   }
