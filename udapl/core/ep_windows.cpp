@@ -58,6 +58,7 @@ Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, co
   if (sink.address < base || sink.length > window->length || sink.address - base > window->length - sink.length) {
     return fail(Type::kProtectionViolation);
   }
+  if (sink.length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg2);
   const ibv_sge segment{sink.address - base + window->address, static_cast<uint32_t>(sink.length),
                         window->lmr->context()};
   return post_rdma_read({&segment, 1}, cookie, remote, flags);

@@ -430,6 +430,32 @@ static void rdma_read_to_rmr__lands_where_the_window_is(void** state) {
                DAT_NO_SUBTYPE);
 }
 
+/* The sink of one byte too many is what is wrong, on devices whose longest message is not out of reach. */
+static void rdma_read_to_rmr__longer_than_a_message(void** state) {
+  struct fixture* f = *state;
+  const DAT_SEG_LENGTH length = f->attr.max_message_size + 1;
+  DAT_RMR_HANDLE rmr = make_rmr(f, dat_rmr_create_for_ep);
+  DAT_RMR_TRIPLET sink = {0, length, 0};
+  const DAT_RMR_TRIPLET source = {0, length, 1};
+  DAT_LMR_TRIPLET at = {0, length, 0};
+  DAT_REGION_DESCRIPTION region;
+  DAT_LMR_HANDLE lmr;
+  if (length > 64U << 20) skip();
+  region.for_va = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(region.for_va, MAP_FAILED);
+  assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, region, length, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+                           &lmr, &at.lmr_context, NULL, NULL, &at.virtual_address));
+  assert_ok(dat_rmr_bind(rmr, lmr, &at, (DAT_MEM_PRIV_FLAGS)READ_WRITE, DAT_VA_TYPE_VA, f->passive.ep, bind_cookie(42),
+                         FLAGS, &sink.rmr_context));
+  expect_bind(f, rmr, 42, DAT_RMR_BIND_SUCCESS);
+  sink.virtual_address = at.virtual_address;
+  assert_error(dat_ep_post_rdma_read_to_rmr(f->passive.ep, &sink, cookie(3), &source, FLAGS), DAT_INVALID_PARAMETER,
+               DAT_INVALID_ARG2);
+  assert_ok(dat_rmr_free(rmr));
+  assert_ok(dat_lmr_free(lmr));
+  munmap(region.for_va, length);
+}
+
 static void ia_close__graceful_not_with_a_window_left(void** state) {
   struct fixture* f = *state;
   DAT_RMR_HANDLE rmr = make_rmr(f, dat_rmr_create);
@@ -456,6 +482,7 @@ int main(void) {
       WINDOW_TEST(send_with_invalidate__makes_the_window_stale),
       WINDOW_TEST(send_with_invalidate__false_is_a_plain_send),
       WINDOW_TEST(rdma_read_to_rmr__lands_where_the_window_is),
+      WINDOW_TEST(rdma_read_to_rmr__longer_than_a_message),
       IA_TEST(ia_close__graceful_not_with_a_window_left),
   };
   return RUN_TESTS(tests);
