@@ -47,12 +47,13 @@ static void segments__of_a_receive_may_be_longer_than_any_message(void** state) 
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
   assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(2), DAT_COMPLETION_DEFAULT_FLAG));
   const DAT_EVENT event = expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
-  /* A device may check the whole segment against the region, or what arrives. */
-  if (event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS) {
-    assert_int_equal(event.event_data.dto_completion_event_data.transfered_length, kSize);
+  const DAT_DTO_COMPLETION_EVENT_DATA* dto = &event.event_data.dto_completion_event_data;
+  /* A device may check the whole segment against the region, or what arrives; then it says one thing or the other. */
+  if (dto->status == DAT_DTO_SUCCESS) {
+    assert_int_equal(dto->transfered_length, kSize);
     assert_true(is_filled(f->memory + HALF, kSize, 7));
   } else {
-    assert_int_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_PROTECTION);
+    assert_true(dto->status == DAT_DTO_ERR_LOCAL_PROTECTION || dto->status == DAT_DTO_ERR_LOCAL_EP);
   }
 }
 

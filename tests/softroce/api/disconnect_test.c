@@ -36,7 +36,7 @@ static void* take(void* argument) {
 
 static void open_thread_safe(struct fixture* f) {
   memset(f, 0, sizeof *f);
-  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia, 2, 0, DAT_TRUE));
+  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE));
   assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &f->attr, DAT_PROVIDER_FIELD_ALL, &f->provider));
   assert_ok(dat_pz_create(f->ia, &f->pz));
   register_memory(f);
