@@ -41,7 +41,9 @@ start_guest() { # GUEST
     qemu_args+=(-netdev "stream,id=wire,server=$role,addr.type=unix,addr.path=$scratch/wire"
       -device "virtio-net-pci,netdev=wire,mac=52:54:00:09:00:0$guest,romfile=")
   fi
-  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max -smp "$cpus" -m "$memory" \
+  # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned words
+  # that a remote write brings, which other programs see.
+  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
     -kernel "$image_vmlinux" -initrd "$image_initramfs" -append "$kernel_arguments" \
     -serial "file:$dir/console" -device virtio-serial-pci \
     -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
