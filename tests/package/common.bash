@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the tests of packages share: verdicts, Debian's own packages of uDAPL, roots that are thrown away. Sourced with $root
+# What the tests of packages share: verdicts, Debian's own packages of uDAPL and librpma, roots that are thrown away. Sourced with $root
 # set to the project's folder.
 
 # shellcheck source=scripts/lib/common.bash
@@ -42,13 +42,14 @@ refused() {
   verdict "$?" "$name"
 }
 
-# original_debs: sets original to a folder with bookworm's libdapl2, libdapl-dev and dapl2-utils, which serve later releases too.
+# original_debs: sets original to a folder with bookworm's packages of uDAPL and librpma, which serve later releases too.
 original_debs() {
-  original=$roots/original
+  local names=(libdapl2 libdapl-dev dapl2-utils librpma0 librpma-dev)
+  original=$roots/original-$(sha256sum <<<"${names[*]}" | head -c 8)
   [ ! -e "$original/complete" ] || return 0
   rm -rf "$original" && mkdir -p "$original" && write_private_apt "$original/apt" bookworm &&
     update_index "$original/apt" bookworm || return 1
-  (cd "$original" && APT_CONFIG=$original/apt/apt.conf logged original-debs apt-get -q download libdapl2 libdapl-dev dapl2-utils) &&
+  (cd "$original" && APT_CONFIG=$original/apt/apt.conf logged original-debs apt-get -q download "${names[@]}") &&
     touch "$original/complete"
 }
 

@@ -13,7 +13,8 @@ declare -A contents=(
     usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
     usr/share/man/man3/dappledv_[a-z_]+\.3\.gz|D/examples/.*'
   [dapple-provider]='usr/bin/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/share/man/man1/dapple-run\.1\.gz'
-  [dapple-utils]='usr/bin/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz'
+  [dapple-utils]='usr/bin/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz
+    usr/share/lintian/overrides/dapple-utils'
   [dapple-udapl]='usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so\.[12](\.0\.0)?
     usr/share/man/man5/dat\.conf\.5\.gz|usr/share/man/man7/dapple-udapl\.7\.gz
     D/examples/dat\.conf|usr/share/lintian/overrides/dapple-udapl'
@@ -74,13 +75,13 @@ has_field() { # PACKAGE FIELD VALUE
   }
 }
 
-# What a program depends on that was built with ours and uses DAT_2.0 only, and with the symbols of our own node.
+# has_symbols PACKAGE PATTERN...: each is a line of its file of symbols.
 has_symbols() {
-  local symbols
-  symbols=$(dpkg-deb -I "$(deb_of dapple-udapl)" symbols) &&
-    grep -qx 'libdat2.so.2 dapple-udapl #MINVER#' <<<"$symbols" && grep -qx '| dapple-udapl | libdapl2' <<<"$symbols" &&
-    grep -qE '^ dat_ia_openv@DAT_2\.0 [0-9.]+ 1$' <<<"$symbols" &&
-    grep -qE '^ dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+$' <<<"$symbols" || { echo "$symbols" && return 1; }
+  local symbols pattern
+  symbols=$(dpkg-deb -I "$(deb_of "$1")" symbols) || return 1
+  for pattern in "${@:2}"; do
+    grep -qxE -- "$pattern" <<<"$symbols" || { echo "$symbols" && echo "no line is $pattern" && return 1; }
+  done
 }
 
 lintian_is_silent() { ! grep -v '^N:' "$packages/lintian"; }
@@ -96,7 +97,13 @@ test_contents() {
   while read -r package field value; do
     check "$package says $field: $value" has_field "$package" "$field" "$value"
   done <<<"$control_fields"
-  check "libdapl2 is as good for the original's symbols" has_symbols
+  # What a program depends on that was built with ours, by the nodes that it uses.
+  check "libdapl2 is as good for the original's symbols" has_symbols dapple-udapl 'libdat2\.so\.2 dapple-udapl #MINVER#' \
+    '\| dapple-udapl \| libdapl2' ' dat_ia_openv@DAT_2\.0 [0-9.]+ 1' ' dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+'
+  check "DAT 1.2 is ours alone" has_symbols dapple-udapl 'libdat\.so\.1 dapple-udapl #MINVER#' ' dat_ia_openv@DAT_1\.2 [0-9.]+' \
+    ' dat_ia_openv@SUNW_1\.1 [0-9.]+'
+  check "librpma0 is as good for the original's symbols" has_symbols dapple-rpma 'librpma\.so\.0 dapple-rpma #MINVER#' \
+    '\| dapple-rpma \| librpma0 \(>= 1\.2\.0\)' ' rpma_flush@LIBRPMA_1\.0 [0-9.]+ 1'
   [ ! -e "$packages/lintian" ] || check "lintian has nothing to say" lintian_is_silent
   [ ! -e "$packages/same" ] || verdict 0 "a second build gave the same bytes"
 }

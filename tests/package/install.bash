@@ -82,11 +82,12 @@ test_autopkgtests() {
   done
 }
 
-# A root with everything, and the example compiled in it, at $1.
+# A root with everything, and the examples of uDAPL and librpma compiled in it.
 device_root() {
   fresh
   install "${ours[@]}" dapl2-utils rdmacm-utils ibverbs-utils ibverbs-providers build-essential pkgconf &&
-    inside sh -c 'cp -r /usr/share/doc/dapple-udapl-dev/examples/dapple-demo /opt && make -C /opt/dapple-demo' &&
+    inside sh -c 'cp -r /usr/share/doc/dapple-udapl-dev/examples/dapple-demo /usr/share/doc/dapple-rpma-dev/examples/rpma /opt &&
+      make -C /opt/dapple-demo && make -C /opt/rpma' &&
     cp "$root/tests/package/device-guest" "$here/opt/" && mkdir -p "$here/sys"
 }
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# dapple-udapl in the place of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when that is removed, and goes when that
+# dapple-rpma in the place of librpma0, and dapple-udapl in that of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when that is removed, and goes when that
 # is purged, as a package's configuration does.
 
 conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
@@ -92,7 +92,33 @@ test_hostile_conf() {
   refused "dapple-info --dat survives it" inside dapple-info --dat
 }
 
+# What loads librpma.so.0 in the root is of this package.
+rpma_is_of() {
+  inside sh -c 'file=$(ldconfig -p | sed -n "s/.*librpma\.so\.0 .*=> //p") && dpkg -S "$(realpath "$file")"' | grep "^$1:"
+}
+
+# dapple-rpma in the place of librpma0 and, with -dev, librpma-dev; and back. Neither has any configuration.
+replace_rpma() {
+  fresh
+  check "librpma: the original" install librpma0 librpma-dev
+  check "librpma: the original's library is found" rpma_is_of librpma0
+  refused "librpma: apt refuses ours beside it" install --no-remove dapple-rpma libdapple1
+  check "librpma: is replaced without a question" install dapple-rpma dapple-rpma-dev libdapple1 libdapple-dev
+  check "librpma: librpma0 is removed" is librpma0 none
+  check "librpma: librpma-dev is removed" is librpma-dev none
+  check "librpma: ours is found" rpma_is_of dapple-rpma
+  refused "librpma: apt refuses the original beside ours" install --no-remove librpma0
+  # shellcheck disable=SC2016  # for the inner shell
+  refused "librpma: dpkg refuses the original beside ours" inside sh -c 'dpkg -i /mnt/deb/librpma0_*.deb'
+  check "librpma: ours is as it was" is dapple-rpma ii
+  check "librpma: the original comes back" install librpma0 librpma-dev
+  check "librpma: ours has gone" is dapple-rpma none
+  check "librpma: its headers have gone" is dapple-rpma-dev none
+  check "librpma: the original's library is found again" rpma_is_of librpma0
+}
+
 test_replace() {
+  replace_rpma
   replace_with unmodified 'unmodified' libdapl2
   replace_with modified 'modified' libdapl2
   replace_with unmodified 'unmodified, -dev' libdapl2 libdapl-dev dapl2-utils
