@@ -98,11 +98,19 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   return to_dat(result);
 }
 
+// to_dat(), but what a consumer that polls hears most needs no look into tables.
+inline DAT_RETURN to_dat_of_poll(const dat::Result<>& result) {
+  if (result) [[likely]]
+    return DAT_SUCCESS;
+  return result.error().type == dat::Type::kQueueEmpty ? error(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
+                                                       : to_dat(result.error());
+}
+
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return to_dat(evd->dequeue_to(ConsumersEvent{*evd, *event}));
+  return to_dat_of_poll(evd->dequeue_to(ConsumersEvent{*evd, *event}));
 }
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
