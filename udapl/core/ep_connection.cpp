@@ -25,6 +25,7 @@ constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason a
 constexpr size_t kRejectHeaderSize = 4;           // bytes before the consumer's private data
 constexpr int64_t kDrainLimitNs = 2'000'000'000;  // how long a graceful disconnect waits for posted requests
 constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
+constexpr int64_t kRefusalNs = 20'000'000;        // how long a refusal may be on its way to whom it concerns
 
 }  // namespace
 
@@ -397,6 +398,9 @@ void Ep::on_device_event(ibv_event_type type) {
     return;
   }
   ia().report_async(EventKind::kAsyncEpBroken, *this, type);
+  // The device tells the peer which of its requests was refused; our disconnect must not overtake that.
+  const bool refused = type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR;
+  if (refused && state() == EpState::kConnected && !ia().iwarp()) return set_deadline(now_ns() + kRefusalNs);
   if (is_up()) break_connection();
 }
 
@@ -436,6 +440,9 @@ void Ep::on_deadline() {
       } else {
         end_connection(EventKind::kDisconnected);
       }
+      break;
+    case EpState::kConnected:
+      break_connection();
       break;
     default:
       set_deadline(kNever);
