@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The InfiniBand extensions, for every IA whose attribute extension_supported is DAT_EXTENSION_IB (iWARP and RoCE too):
- * atomics, RDMA Write with immediate data, datagrams, counters, collectives. Each is a macro over dat_extension_op().
- * What an IA really has is said by its named provider attributes, below; the rest returns DAT_NOT_IMPLEMENTED.
+ * The InfiniBand extensions, for every IA whose attribute extension_supported is DAT_EXTENSION_IB (InfiniBand and
+ * RoCE): atomics, RDMA Write with immediate data, datagrams, counters, collectives. Each is a macro over
+ * dat_extension_op(). What an IA really has is said by its named provider attributes, below; the rest returns
+ * DAT_NOT_IMPLEMENTED.
  */
 #ifndef DAPPLE_DAT2_DAT_IB_EXTENSIONS_H
 #define DAPPLE_DAT2_DAT_IB_EXTENSIONS_H

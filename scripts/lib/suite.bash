@@ -1,0 +1,39 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # softroce's parts set build_tools
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# Packages of another Debian in the cache, unpacked and not installed. Fetched with apt, by what scripts/softroce fetches its
+# kernels with. Sourced.
+
+for part in common kernel; do
+  # shellcheck source=/dev/null
+  . "$(dirname "${BASH_SOURCE[0]}")/../softroce.d/$part.bash" || exit 1
+done
+
+# unpacked_of_suite NAME SUITE FINISH PACKAGE...: sets place to NAME in the cache, which is like a root with these packages of
+# that Debian. The file "release" in it holds the version of the first. FINISH is called with the folder before others see it.
+unpacked_of_suite() {
+  local suite=$2 finish=$3 deb
+  place=$(dirname "$(cache_dir)")/$1
+  shift 3
+  [ ! -e "$place/release" ] || return 0
+  require_tools "$build_tools"
+  mkdir -p "$(dirname "$place")" || die 1 "cannot make $place"
+  new=$(mktemp -d "$place.XXXXXX") || die 1 "cannot make a folder beside $place"
+  trap 'rm -rf "$new"' EXIT
+  say "fetching $1 of Debian's $suite"
+  write_private_apt "$new/apt" "$suite"
+  update_index "$new/apt" "$suite"
+  mkdir "$new/debs" "$new/root"
+  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get -q download "$@" >"$new/log" 2>&1) ||
+    die 1 "cannot fetch $* of $suite: $(grep -m1 '^E: ' "$new/log")"
+  for deb in "$new"/debs/*.deb; do
+    dpkg-deb -x "$deb" "$new/root" || die 1 "cannot unpack ${deb##*/}"
+  done
+  "$finish" "$new/root" || die 1 "cannot write $new/root"
+  dpkg-deb -f "$new/debs/$1"_*.deb Version >"$new/root/release"
+  chmod 755 "$new/root"
+  # Somebody else may have been quicker; then theirs serves.
+  mv -T "$new/root" "$place" 2>/dev/null || [ -e "$place/release" ] || die 1 "cannot write $place"
+}
