@@ -23,6 +23,17 @@ relay() { # FIFO GUEST
   fi
 }
 
+# Sets vmlinuxes, initramfses and accels, which are by guest.
+prepare_guests() {
+  local guest
+  vmlinuxes=() initramfses=() accels=()
+  for ((guest = 1; guest <= guests; guest++)); do
+    prepare_image "${kernels[guest]}" "$device"
+    choose_accel "${kernels[guest]}" "$accel_wanted"
+    vmlinuxes[guest]=$image_vmlinux initramfses[guest]=$image_initramfs accels[guest]=$accel
+  done
+}
+
 # Sets qemu_pid[GUEST], out_pid[GUEST] and err_pid[GUEST].
 start_guest() { # GUEST
   local guest=$1 dir=$scratch/$1 i qemu_args=()
@@ -43,8 +54,8 @@ start_guest() { # GUEST
   fi
   # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned words
   # that a remote write brings, which other programs see.
-  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
-    -kernel "$image_vmlinux" -initrd "$image_initramfs" -append "$kernel_arguments" \
+  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "${accels[guest]}" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
+    -kernel "${vmlinuxes[guest]}" -initrd "${initramfses[guest]}" -append "$kernel_arguments" \
     -serial "file:$dir/console" -device virtio-serial-pci \
     -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
     -chardev "file,id=err,path=$dir/err,append=on" -device virtserialport,chardev=err,name=err \
