@@ -13,6 +13,12 @@ done
 # Those of the project's scripts, which softroce's parts have of their own.
 # shellcheck source=scripts/lib/common.bash
 . "$root/scripts/lib/common.bash"
+# softroce's parts name an exit code first; here each is 1.
+die() {
+  [[ $1 != "$kExitCannotStart" ]] || shift
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
 
 roots=$(dirname "$(cache_dir)")/roots
 

@@ -14,7 +14,7 @@ done
 # unpacked_of_suite NAME SUITE FINISH PACKAGE...: sets place to NAME in the cache, which is like a root with these packages of
 # that Debian. The file "release" in it holds the version of the first. FINISH is called with the folder before others see it.
 unpacked_of_suite() {
-  local suite=$2 finish=$3 deb
+  local suite=$2 finish=$3
   place=$(dirname "$(cache_dir)")/$1
   shift 3
   [ ! -e "$place/release" ] || return 0
@@ -22,15 +22,10 @@ unpacked_of_suite() {
   mkdir -p "$(dirname "$place")" || die 1 "cannot make $place"
   new=$(mktemp -d "$place.XXXXXX") || die 1 "cannot make a folder beside $place"
   trap 'rm -rf "$new"' EXIT
-  say "fetching $1 of Debian's $suite"
-  write_private_apt "$new/apt" "$suite"
-  update_index "$new/apt" "$suite"
-  mkdir "$new/debs" "$new/root"
-  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get -q download "$@" >"$new/log" 2>&1) ||
-    die 1 "cannot fetch $* of $suite: $(grep -m1 '^E: ' "$new/log")"
-  for deb in "$new"/debs/*.deb; do
-    dpkg-deb -x "$deb" "$new/root" || die 1 "cannot unpack ${deb##*/}"
-  done
+  open_suite "$new" "$suite"
+  say "fetching $1"
+  download_packages "$new" "$@"
+  unpack_debs "$new/debs" "$new/root"
   "$finish" "$new/root" || die 1 "cannot write $new/root"
   dpkg-deb -f "$new/debs/$1"_*.deb Version >"$new/root/release"
   chmod 755 "$new/root"

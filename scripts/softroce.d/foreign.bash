@@ -19,9 +19,7 @@ fetch_foreign_kernel() { # KERNEL ARCHITECTURE
   suite=$(kernel_suite "$kernel")
   rm -rf "$place".new.*
   new=$(mktemp -d "$place.new.XXXXXX")
-  say "reading the index of Debian's $suite for $architecture"
-  write_private_apt "$new/apt" "$suite" "$architecture"
-  update_index "$new/apt" "$suite"
+  open_suite "$new" "$suite" "$architecture"
   find_packages "$new/apt" "$architecture"
   # Newer ones have the image in a package of its own, beside that of the modules.
   for package in "${packages[@]}"; do
@@ -33,14 +31,12 @@ fetch_foreign_kernel() { # KERNEL ARCHITECTURE
   *) die "$kExitCannotStart" "Debian's $suite has moved on from kernel $kernel to ${wanted[0]}" ;;
   esac
   say "fetching ${wanted[*]}"
-  mkdir "$new/debs"
-  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get -q download "${wanted[@]}" >&2) ||
-    die "$kExitCannotStart" "cannot fetch ${wanted[*]}"
-  for package in "$new"/debs/*.deb; do dpkg-deb -x "$package" "$new/tree"; done
+  download_packages "$new" "${wanted[@]}"
+  unpack_debs "$new/debs" "$new/tree"
   image=$(find "$new/tree" -path '*/boot/vmlinu[xz]-*' -o -path '*/lib/modules/*/vmlinuz')
   [ -f "$image" ] || die "$kExitCannotStart" "no kernel in ${wanted[*]}"
   mv "$image" "$new/image"
-  rm -rf "$new/apt" "$new/debs" "$new/tree"
+  rm -rf "$new/apt" "$new/debs" "$new/tree" "$new/download.log"
   printf '%s\n' "${wanted[0]#linux-*-}" >"$new/release"
   rm -rf "$place"
   chmod 755 "$new"

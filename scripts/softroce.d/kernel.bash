@@ -70,6 +70,27 @@ update_index() { # DIR SUITE
   die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
 }
 
+# A folder to fetch into: apt of its own in DIR/apt, which has read the suite's index.
+open_suite() { # DIR SUITE [ARCHITECTURE]
+  say "reading the index of Debian's $2${3:+ for $3}"
+  write_private_apt "$1/apt" "${@:2}"
+  update_index "$1/apt" "$2"
+}
+
+# Fetches packages of the suite that DIR was opened for into DIR/debs.
+download_packages() { # DIR PACKAGE…
+  mkdir -p "$1/debs"
+  (cd "$1/debs" && APT_CONFIG=$1/apt/apt.conf apt-get -q download "${@:2}" >"$1/download.log" 2>&1) ||
+    die "$kExitCannotStart" "cannot fetch ${*:2}: $(grep -m1 '^E: ' "$1/download.log")"
+}
+
+# Unpacks what has been fetched.
+unpack_debs() { # DEBS TREE
+  local deb
+  mkdir -p "$2"
+  for deb in "$1"/*.deb; do dpkg-deb -x "$deb" "$2" || die "$kExitCannotStart" "cannot unpack ${deb##*/}"; done
+}
+
 # Sets packages to those behind the suite's linux-image-ARCHITECTURE that carry a version in their name: one, or on newer
 # suites several (image, modules, …).
 find_packages() { # DIR [ARCHITECTURE]
@@ -93,8 +114,7 @@ trim_modules() { # KERNEL_MODULES_DIR
 }
 
 unpack_kernel() { # DEBS TREE
-  local deb
-  for deb in "$1"/*.deb; do dpkg-deb -x "$deb" "$2"; done
+  unpack_debs "$1" "$2"
   # Newer kernels hold their modules in /usr/lib; modprobe looks in one place or the other, by its own version.
   if [ -d "$2/usr/lib/modules" ]; then
     mkdir -p "$2/lib"
@@ -114,9 +134,7 @@ fetch_kernel() { # KERNEL
   suite=$(kernel_suite "$kernel")
   rm -rf "$cache/new-$kernel".*
   new=$(mktemp -d "$cache/new-$kernel.XXXXXX")
-  say "reading the index of Debian's $suite"
-  write_private_apt "$new/apt" "$suite"
-  update_index "$new/apt" "$suite"
+  open_suite "$new" "$suite"
   find_packages "$new/apt"
   case ${packages[0]:-} in
   linux-*-"$kernel".*) ;;
@@ -124,9 +142,7 @@ fetch_kernel() { # KERNEL
   *) die "$kExitCannotStart" "Debian's $suite has moved on from kernel $kernel to ${packages[0]}" ;;
   esac
   say "fetching ${packages[*]}"
-  mkdir "$new/debs"
-  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get download "${packages[@]}" >&2) ||
-    die "$kExitCannotStart" "cannot fetch ${packages[*]}"
+  download_packages "$new" "${packages[@]}"
   say 'unpacking it'
   unpack_kernel "$new/debs" "$new/tree"
   # The image is /boot/vmlinuz-RELEASE, or on newer kernels lies among the modules.

@@ -77,14 +77,11 @@ build_siw() { # KERNEL
   require_tools "$build_tools"
   rm -rf "$place"/new-siw.*
   new=$(mktemp -d "$place/new-siw.XXXXXX")
-  say "reading the index of Debian's $(kernel_suite "$kernel")"
-  write_private_apt "$new/apt" "$(kernel_suite "$kernel")"
-  update_index "$new/apt" "$(kernel_suite "$kernel")"
+  open_suite "$new" "$(kernel_suite "$kernel")"
   find_siw_packages "$new/apt" "$release"
   say "fetching ${packages[0]}, ${packages[1]} and a compiler (some 230 MB, not kept)"
-  mkdir "$new/debs" "$new/root"
-  (cd "$new/debs" && APT_CONFIG=$new/apt/apt.conf apt-get -qq download "${packages[@]}" "${toolchain[@]}" >&2) ||
-    die "$kExitCannotStart" "cannot fetch ${packages[*]} and ${toolchain[*]}"
+  mkdir "$new/root"
+  download_packages "$new" "${packages[@]}" "${toolchain[@]}"
   say 'unpacking them'
   unpack_siw "$new/debs" "$new/root" || die "$kExitCannotStart" "no siw in ${packages[0]}"
   say "building siw for $release"

@@ -45,19 +45,17 @@ refused() {
 # original_debs: sets original to a folder with bookworm's packages of uDAPL and librpma, which serve later releases too.
 original_debs() {
   local names=(libdapl2 libdapl-dev dapl2-utils librpma0 librpma-dev)
-  original=$roots/original-$(sha256sum <<<"${names[*]}" | head -c 8)
+  original=$roots/original-debs-$(sha256sum <<<"${names[*]}" | head -c 8)
   [ ! -e "$original/complete" ] || return 0
-  rm -rf "$original" && mkdir -p "$original" && write_private_apt "$original/apt" bookworm &&
-    update_index "$original/apt" bookworm || return 1
-  (cd "$original" && APT_CONFIG=$original/apt/apt.conf logged original-debs apt-get -q download "${names[@]}") &&
-    touch "$original/complete"
+  rm -rf "$original" && mkdir -p "$original" && open_suite "$original" bookworm &&
+    download_packages "$original" "${names[@]}" && touch "$original/complete"
 }
 
 # fresh: sets here to a copy of the root in $clean, which the next call throws away. Both sets of packages are seen in /mnt.
 fresh() {
   here=$work/root
   copy_of "$clean" "$here"
-  rm -rf "$work/deb" && mkdir -p "$work/deb" && cp "$packages"/*.deb "$original"/*.deb "$work/deb" && : >"$work/out"
+  rm -rf "$work/deb" && mkdir -p "$work/deb" && cp "$packages"/*.deb "$original"/debs/*.deb "$work/deb" && : >"$work/out"
   shown=("$work/deb")
 }
 
