@@ -14,7 +14,8 @@ device d0 with the addresses 10.9.0.1/24 and fd09::1/64. It runs as root, in the
 The machine's files are visible; what the command writes is lost at its end, except below a --share. /tmp and /run are
 fresh, but for the folder in them that the working folder lies in. stdout, stderr and the exit code come through.
 
-  --kernel VERSION   Debian's 6.1 (default), 6.12 or 7.2; fetched with apt the first time and kept
+  --kernel VERSION   Debian's 6.1 (default), 6.12 or 7.2; fetched with apt the first time and kept. For two guests it may be
+                     two versions, as 6.1,7.2
   --device KIND      rxe (default); siw, software iWARP as siw0, whose module is built the first time (Debian's kernels lack
                      it); or none: no RDMA module is loaded
   --cpus N           virtual CPUs of each guest (default 2; 1 with two guests, and with 7.2 under emulation)

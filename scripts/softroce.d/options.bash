@@ -48,6 +48,18 @@ check_visible() { # COMMAND
   bad "$1 lies in a folder that is fresh in the guest; add --share ${path%/*}"
 }
 
+# Sets kernels, which is by guest. One VERSION is for all.
+read_kernels() { # VERSION[,VERSION]
+  local version
+  kernels=()
+  IFS=, read -ra kernels <<<"$1,"
+  for version in "${kernels[@]}"; do
+    kernel_suite "$version" >/dev/null || bad "--kernel takes 6.1, 6.12 or 7.2, or two of them and a comma, not '$1'"
+  done
+  [[ ${#kernels[@]} = [12] ]] || bad "--kernel takes one version or two, not '$1'"
+  kernels=('' "${kernels[0]}" "${kernels[-1]}")
+}
+
 split_commands() { # ARG…
   command1=() command2=()
   if [ "$guests" = 1 ]; then
@@ -68,7 +80,7 @@ split_commands() { # ARG…
 }
 
 parse_options() {
-  kernel=6.1 device=rxe cpus='' memory=1024 timeout=0 guests=1 native=no prepare=no accel_wanted=auto
+  kernels=('' 6.1 6.1) device=rxe cpus='' memory=1024 timeout=0 guests=1 native=no prepare=no accel_wanted=auto
   shares=() settings=() passed=''
   local option
   cwd=$(realpath -e . 2>/dev/null) || die "$kExitCannotStart" 'the working folder does not exist any more'
@@ -86,10 +98,7 @@ parse_options() {
       ;;
     esac
     case $option in
-    --kernel)
-      kernel_suite "$2" >/dev/null || bad "--kernel takes 6.1, 6.12 or 7.2, not '$2'"
-      kernel=$2
-      ;;
+    --kernel) read_kernels "$2" ;;
     --device)
       case $2 in rxe | siw | none) device=$2 ;; *) bad "--device takes rxe, siw or none, not '$2'" ;; esac
       ;;
@@ -114,6 +123,7 @@ parse_options() {
     esac
     case $option in --native | --prepare) shift ;; *) shift 2 ;; esac
   done
+  [ "$guests" = 2 ] || [ "${kernels[1]}" = "${kernels[2]}" ] || bad 'one guest has one kernel; two take --guests 2'
   if [ "$prepare" = yes ]; then
     [ $# = 0 ] || bad '--prepare takes no command'
     return
@@ -127,5 +137,5 @@ parse_options() {
 choose_cpus() {
   [ -z "$cpus" ] || return 0
   cpus=2
-  if [ "$guests" = 2 ] || [ "$accel$kernel" = tcg7.2 ]; then cpus=1; fi
+  if [ "$guests" = 2 ] || [ "${accels[1]}${kernels[1]}" = tcg7.2 ]; then cpus=1; fi
 }

@@ -5,7 +5,9 @@
 #
 # Starts one guest. Its folder $scratch/GUEST holds the fifos of its output, its console and its control folder.
 
-readonly qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
+# Without the old PIT: on a busy machine a kernel that measures its TSC by that, and not by the HPET, may find a tenth of what it is,
+# and time runs ten times too fast in the guest.
+readonly qemu=(qemu-system-x86_64 -machine pc,pit=off -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
 readonly kernel_arguments='console=ttyS0 quiet panic=-1 mitigations=off nokaslr cryptomgr.notests tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0'
 
 # One folder of the host over 9p. A comma separates QEMU's options, so one in the path is doubled.
@@ -21,6 +23,17 @@ relay() { # FIFO GUEST
     # shellcheck disable=SC2016  # perl's variables
     exec perl -e '$| = 1; my $who = shift; while (<>) { chomp; print "$who| $_\n" }' "$2" "$1"
   fi
+}
+
+# Sets vmlinuxes, initramfses and accels, which are by guest.
+prepare_guests() {
+  local guest
+  vmlinuxes=() initramfses=() accels=()
+  for ((guest = 1; guest <= guests; guest++)); do
+    prepare_image "${kernels[guest]}" "$device"
+    choose_accel "${kernels[guest]}" "$accel_wanted"
+    vmlinuxes[guest]=$image_vmlinux initramfses[guest]=$image_initramfs accels[guest]=$accel
+  done
 }
 
 # Sets qemu_pid[GUEST], out_pid[GUEST] and err_pid[GUEST].
@@ -43,8 +56,8 @@ start_guest() { # GUEST
   fi
   # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned words
   # that a remote write brings, which other programs see.
-  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "$accel" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
-    -kernel "$image_vmlinux" -initrd "$image_initramfs" -append "$kernel_arguments" \
+  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "${accels[guest]}" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
+    -kernel "${vmlinuxes[guest]}" -initrd "${initramfses[guest]}" -append "$kernel_arguments" \
     -serial "file:$dir/console" -device virtio-serial-pci \
     -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
     -chardev "file,id=err,path=$dir/err,append=on" -device virtserialport,chardev=err,name=err \

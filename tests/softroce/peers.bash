@@ -4,7 +4,7 @@
 # SPDX-FileCopyrightText: The dapple authors
 #
 # One end of a run of peers: a registry and a provider, each ours or the original, and a program that finds them. The callers
-# set $build (ours, in lib and bin) and $peer (like a root folder, the original).
+# set $build (ours, in lib and bin) and $peer (like a root folder, the original), and may set $root, another root to run in.
 
 work=$(mktemp -d)
 
@@ -28,11 +28,26 @@ prepare_side() {
   printf 'ofa-v2-rxe u2.0 nonthreadsafe default %s dapl.2.0 "d0 0" ""\n' "$provider" >"$side/dat.conf"
 }
 
+# The programs' folders in $root, too, and in its folder "host" what the other root does not bring of what they want: this
+# machine's compiler's runtime and libfmt.
+prepare_root() {
+  local folder library
+  for folder in /dev /sys /proc /tmp "$build" "$peer"; do
+    mkdir -p "$root$folder" && mount --rbind "$folder" "$root$folder" || return 1
+  done
+  for library in $(ldd "$build/lib/libdaplofa.so.2" "$build/bin/dapple-test" | awk '$3 ~ "^/" { print $3 }' | sort -u); do
+    [ -e "$root/usr/lib/x86_64-linux-gnu/${library##*/}" ] || [ -e "$build/lib/${library##*/}" ] ||
+      cp "$library" "$root/host/" || return 1
+  done
+  mkdir -p "$root/usr/bin" && cp /usr/bin/rping "$root/usr/bin/" && echo "rdma-core $(<"$root/release")"
+}
+
 # become SIDE PROGRAM ARGUMENTS...: the caller is a subshell and ends with it. A new provider may need other libraries of ours.
 become() {
-  local side=$work/$1
+  local side=$work/$1 change=()
   prepare_side "$1"
   shift
-  export DAT_OVERRIDE=$side/dat.conf LD_LIBRARY_PATH=$side:$build/lib
-  exec timeout "$time_limit_s" "$@" 2>&1
+  export DAT_OVERRIDE=$side/dat.conf LD_LIBRARY_PATH=$side:$build/lib:/host
+  [ -z "${root:-}" ] || change=(chroot "$root")
+  exec timeout "$time_limit_s" "${change[@]}" "$@" 2>&1
 }
