@@ -130,9 +130,9 @@ int count_alive(World& w) {
   w.f.ia = w.other.ia = DAT_HANDLE_NULL;
   for (const Function& function : table.functions()) {
     const auto& others = function.arguments[0].others;
-    const auto freed =
-        std::find_if(others.begin(), others.end(), [](const auto& other) { return other.what.rfind("freed", 0) == 0; });
-    if (freed == others.end()) continue;  // not called on an object
+    const auto freed = std::find_if(others.rbegin(), others.rend(),
+                                    [](const auto& other) { return other.what.rfind("freed", 0) == 0; });
+    if (freed == others.rend()) continue;  // not called on an object
     failures += call(function, good_words(function).data(), freed->status, 1, "of a closed IA");
   }
   return failures;

@@ -49,7 +49,7 @@ void add_common(Table& t) {
   if (on_iwarp()) {
     extension.result = status(DAT_NOT_IMPLEMENTED);
     for (auto& other : extension.arguments[0].others) {
-      if (other.value > 4095) other.status = extension.result;
+      if (other.value > 4095 || other.value == word(t.w.f.ia)) other.status = extension.result;
     }
     for (auto& other : extension.arguments[1].others) {
       if (other.value == DAT_CLOSE_EXTENSION_BASE) other.status = extension.result;
