@@ -362,6 +362,8 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
       answer_response(event);
       break;
     case RDMA_CM_EVENT_ESTABLISHED:  // iWARP: the kernel has brought the queue pair up
+      ia().counters().add(IaCounter::kRepRx);
+      ia().counters().add(IaCounter::kActiveEst);
       establish({event.private_data.data(), event.private_data_size});
       break;
     case RDMA_CM_EVENT_REJECTED:

@@ -114,7 +114,8 @@ uint32_t Evd::pending_mask_for(uint32_t qlen) const {
 void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
-  solicited_only_.store(config == EvdConfig::kSolicited, std::memory_order_relaxed);
+  // siw notifies of no receive where solicited ones are asked for: there all of them wake.
+  solicited_only_.store(config == EvdConfig::kSolicited && !ia().is_siw(), std::memory_order_relaxed);
 }
 
 void Evd::unconfigure() {

@@ -87,7 +87,10 @@ class Ia : public Object {
     constexpr unsigned int kType2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     return device_.max_mw > 0 && (device_.device_cap_flags & kType2);
   }
-  bool has_send_with_invalidate() const { return device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS; }
+  // libsiw would send another key than the request's.
+  bool has_send_with_invalidate() const {
+    return (device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) && !is_siw();
+  }
   // Soft-RoCE, told by the vendor it claims.
   bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
 

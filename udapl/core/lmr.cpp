@@ -36,6 +36,11 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   if (request.length == 0 || request.length > ia.device().max_mr_size) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);
   }
+  // siw counts the pages in 32 bits, and takes what overflows them for the rest.
+  constexpr uint64_t kMostSiwPages = UINT64_C(1) << 31;
+  if (ia.is_siw() && request.length / static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + 2 >= kMostSiwPages) {
+    return fail(Type::kInvalidParameter, Subtype::kArg4);
+  }
   const auto address = reinterpret_cast<uint64_t>(request.address);
   if (address + (request.length - 1) < address) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);  // wraps the address space

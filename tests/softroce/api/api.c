@@ -131,6 +131,16 @@ DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
   return event;
 }
 
+void expect_end(const struct end* end) {
+  DAT_EVENT event;
+  DAT_COUNT more;
+  assert_ok(dat_evd_wait(end->connect, WAIT_US, 1, &event, &more));
+  assert_true(event.event_number == DAT_CONNECTION_EVENT_BROKEN ||
+              event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+  assert_int_equal(more, 0);
+  assert_int_equal(state_of(end->ep), DAT_EP_STATE_DISCONNECTED);
+}
+
 DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t number, DAT_DTOS operation,
                                          DAT_DTO_COMPLETION_STATUS status) {
   const DAT_EVENT event = expect_event(evd, DAT_DTO_COMPLETION_EVENT);

@@ -102,6 +102,10 @@ bool on_iwarp(void);
     if (on_iwarp()) skip(); \
   } while (0)
 
+/* A connection that ends because a request was refused. An end whose peer has noticed first may hear of it from the
+ * peer. */
+void expect_end(const struct end* end);
+
 /* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
 bool needs_sync(void);
 /* What a consumer does about f's memory before a peer reads what was written to it; and before a peer writes to it

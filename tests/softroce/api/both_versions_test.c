@@ -14,12 +14,14 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* What both versions agree on. */
 enum { kDtoFlag = 0x20, kAbrupt = 0, kGraceful = 1 };
 static const uint32_t kInvalidHandle = 0x80050000U;
+static const uint32_t kModelNotSupported = 0x80090000U;
 static const uint32_t kTypeMask = 0xffff0000U;
 
 typedef uint32_t Open(const char*, int, void**, void**, uint32_t, uint32_t, int);
@@ -76,7 +78,13 @@ static void open_version(struct version* v, int flags) {
                                           &v->objects[2]),
        "EP", v);
   must(CALL(v, CnoCreate, "dat_cno_create")(v->ia, NULL, NULL, &v->objects[3]), "CNO", v);
-  must(CALL(v, PzCreate, "dat_rmr_create")(v->objects[0], &v->objects[4]), "RMR", v);
+  const uint32_t window = CALL(v, PzCreate, "dat_rmr_create")(v->objects[0], &v->objects[4]);
+  if (strncmp(getenv("SOFTROCE_DEVICE"), "siw", 3) == 0) { /* iWARP has none: a second zone in its place */
+    must(window != kModelNotSupported, "RMR on iWARP", v);
+    must(CALL(v, PzCreate, "dat_pz_create")(v->ia, &v->objects[4]), "PZ", v);
+  } else {
+    must(window, "RMR", v);
+  }
   v->objects[5] = v->ia;
 }
 

@@ -52,6 +52,10 @@ static void evd_resize__while_traffic_flows(void** state) {
     post_send(f, sent, DAT_COMPLETION_SUPPRESS_FLAG);
     if (sent % 10 == 9) {
       const DAT_COUNT size = sizes[sent / 10 % 7];
+      if (on_iwarp() && size > 64) { /* software iWARP cannot make room */
+        assert_error(dat_evd_resize(f->passive.recv, size), DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+        continue;
+      }
       assert_ok(dat_evd_resize(f->passive.recv, size));
       assert_ok(dat_evd_query(f->passive.recv, DAT_EVD_FIELD_ALL, &param));
       assert_int_equal(param.evd_qlen, size);
@@ -80,7 +84,11 @@ static void evd_resize__keeps_what_waits_and_refuses_less(void** state) {
   assert_ok(dat_evd_query(f->passive.recv, DAT_EVD_FIELD_ALL, &param));
   assert_int_equal(param.evd_qlen, 64);
   assert_ok(dat_evd_resize(f->passive.recv, 7));
-  assert_ok(dat_evd_resize(f->passive.recv, 4000));
+  if (on_iwarp()) {
+    assert_error(dat_evd_resize(f->passive.recv, 4000), DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+  } else {
+    assert_ok(dat_evd_resize(f->passive.recv, 4000));
+  }
   for (uint64_t i = 1; i < 8; ++i) expect_dto(f->passive.recv, i, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
   assert_error(dat_evd_resize(f->passive.recv, 0), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_error(dat_evd_resize(f->passive.recv, -1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -134,12 +142,12 @@ static void reopen_thread_safe(struct fixture* f) {
   register_memory(f);
 }
 
-/* A send completes when its peer has a receive: here a while after the wait has begun. */
-static void* post_recv_later(void* fixture) {
+/* A while after the wait has begun. */
+static void* send_later(void* fixture) {
   struct fixture* f = fixture;
-  DAT_LMR_TRIPLET to = local(f, HALF, 8);
+  DAT_LMR_TRIPLET from = local(f, 0, 8);
   usleep(SOON_US / 2);
-  return (void*)(uintptr_t)dat_ep_post_recv(f->passive.ep, 1, &to, cookie(1), DAT_COMPLETION_DEFAULT_FLAG);
+  return (void*)(uintptr_t)dat_ep_post_send(f->active.ep, 1, &from, cookie(1), DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
 static void unsignalled__is_delivered_and_wakes_nobody(void** state) {
@@ -150,8 +158,8 @@ static void unsignalled__is_delivered_and_wakes_nobody(void** state) {
   void* status = NULL;
   reopen_thread_safe(f);
   connect_with(f, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_DEFAULT_FLAG);
-  assert_int_equal(pthread_create(&later, NULL, post_recv_later, f), 0);
-  post_send(f, 1, DAT_COMPLETION_UNSIGNALLED_FLAG);
+  post_recv(f, 1);
+  assert_int_equal(pthread_create(&later, NULL, send_later, f), 0);
   /* Delivered with the end of the wait, not before. */
   assert_true(timed_wait(f->active.request, limit_us, &event) >= limit_us);
   assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
@@ -219,11 +227,17 @@ static void solicited_wait__cno(void** state) {
   assert_ok(dat_evd_modify_cno(f->passive.recv, cno));
   for (uint64_t i = 0; i < 2; ++i) post_recv(f, i);
   post_send(f, 0, DAT_COMPLETION_SUPPRESS_FLAG);
-  assert_error(dat_cno_wait(cno, SOON_US, &found), DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+  if (on_iwarp()) { /* siw cannot tell them apart: every Send wakes */
+    assert_ok(dat_cno_wait(cno, WAIT_US, &found));
+    assert_ptr_equal(found, f->passive.recv);
+    expect_dto(f->passive.recv, 0, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  } else {
+    assert_error(dat_cno_wait(cno, SOON_US, &found), DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+  }
   post_send(f, 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG);
   assert_ok(dat_cno_wait(cno, WAIT_US, &found));
   assert_ptr_equal(found, f->passive.recv);
-  expect_dto(f->passive.recv, 0, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  if (!on_iwarp()) expect_dto(f->passive.recv, 0, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
   expect_dto(f->passive.recv, 1, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
 }
 

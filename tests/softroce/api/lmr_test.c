@@ -164,10 +164,30 @@ static void expect_refused(struct fixture* f, DAT_RMR_TRIPLET there, bool reads)
   } else {
     assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &near, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
   }
-  expect_dto(f->active.request, 1, reads ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
+  if (on_iwarp()) {
+    /* RFC 5040: a Write is done when it has been sent, and whoever refuses ends the stream. */
+    expect_dto(f->active.request, 1, reads ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE,
+               reads ? DAT_DTO_ERR_FLUSHED : DAT_DTO_SUCCESS);
+    expect_end(&f->active);
+    expect_end(&f->passive);
+  } else {
+    expect_dto(f->active.request, 1, reads ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
+    expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
+  }
   assert_true(is_all(f->memory, 100, 0x11));
   assert_true(is_all(f->memory + HALF, 100, 0x22));
-  expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* siw looks for the region, its zone and its bounds, but not for the right to read: whoever knows a region's key may
+ * read it there. */
+static void expect_no_right_to_read(struct fixture* f, DAT_RMR_TRIPLET there) {
+  DAT_LMR_TRIPLET near = local(f, 0, 100);
+  if (!on_iwarp()) return expect_refused(f, there, true);
+  fill(f->memory + HALF, 100, 3);
+  sync_for_read(f, HALF, 100);
+  assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &near, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  expect_dto(f->active.request, 1, DAT_DTO_RDMA_READ, DAT_DTO_SUCCESS);
+  assert_true(is_filled(f->memory, 100, 3));
 }
 
 static DAT_RMR_TRIPLET window(struct fixture* f, DAT_PZ_HANDLE pz, int privileges, struct region* r) {
@@ -185,14 +205,36 @@ static void privileges__rdma_write_to_what_may_be_read(void** state) {
 
 static void privileges__rdma_read_from_what_may_be_written(void** state) {
   struct region r;
-  expect_refused(*state, window(*state, ((struct fixture*)*state)->pz, LOCAL_WRITE | REMOTE_WRITE, &r), true);
+  expect_no_right_to_read(*state, window(*state, ((struct fixture*)*state)->pz, LOCAL_WRITE | REMOTE_WRITE, &r));
 }
 
 static void privileges__no_remote_rights_unless_asked_for(void** state) {
   struct region r;
   DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, LOCAL_READ | LOCAL_WRITE, &r);
   there.rmr_context = r.lmr_context;
+  expect_no_right_to_read(*state, there);
+}
+
+static void privileges__no_remote_write_unless_asked_for(void** state) {
+  struct region r;
+  DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, LOCAL_READ | LOCAL_WRITE, &r);
+  there.rmr_context = r.lmr_context;
+  expect_refused(*state, there, false);
+}
+
+static void privileges__reading_a_freed_lmr(void** state) {
+  struct region r;
+  const DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
+  assert_ok(dat_lmr_free(r.lmr));
   expect_refused(*state, there, true);
+}
+
+static void privileges__reading_another_protection_zone(void** state) {
+  struct fixture* f = *state;
+  struct region r;
+  DAT_PZ_HANDLE pz;
+  assert_ok(dat_pz_create(f->ia, &pz));
+  expect_refused(f, window(f, pz, DAT_MEM_PRIV_ALL_FLAG, &r), true);
 }
 
 static void privileges__a_freed_lmr(void** state) {
@@ -239,7 +281,10 @@ int main(void) {
       CONNECTED_TEST(privileges__rdma_write_to_what_may_be_read),
       CONNECTED_TEST(privileges__rdma_read_from_what_may_be_written),
       CONNECTED_TEST(privileges__no_remote_rights_unless_asked_for),
+      CONNECTED_TEST(privileges__no_remote_write_unless_asked_for),
       CONNECTED_TEST(privileges__a_freed_lmr),
+      CONNECTED_TEST(privileges__reading_a_freed_lmr),
+      CONNECTED_TEST(privileges__reading_another_protection_zone),
       CONNECTED_TEST(privileges__another_protection_zone),
       CONNECTED_TEST(privileges__local_memory_of_another_protection_zone),
   };

@@ -45,6 +45,16 @@ void add_common(Table& t) {
            .also("one that opens, without a name", DAT_OPEN_EXTENSION_BASE, argument_error(3))
            .also("one that closes, on an EP", DAT_CLOSE_EXTENSION_BASE, handle_error(DAT_INVALID_HANDLE_IA))});
   extension.name = "dat_extension_op";
+  // No IA of iWARP has extensions, and until one has the registry looks at no more than that the handle may be one.
+  if (on_iwarp()) {
+    extension.result = status(DAT_NOT_IMPLEMENTED);
+    for (auto& other : extension.arguments[0].others) {
+      if (other.value > 4095 || other.value == word(t.w.f.ia)) other.status = extension.result;
+    }
+    for (auto& other : extension.arguments[1].others) {
+      if (other.value == DAT_CLOSE_EXTENSION_BASE) other.status = extension.result;
+    }
+  }
   t.add(std::move(extension));
 #endif
 }

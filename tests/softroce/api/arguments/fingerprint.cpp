@@ -45,7 +45,7 @@ uint64_t fingerprint(const World& w) {
   for (DAT_HANDLE lmr : {w.good[kLmr], w.read_only_lmr}) hash.add(dat_lmr_query, lmr, DAT_LMR_FIELD_ALL);
   for (DAT_HANDLE cno : {w.good[kCno], w.used_cno ONLY_20(, w.fd_cno)}) hash.add(dat_cno_query, cno, DAT_CNO_FIELD_ALL);
   for (DAT_HANDLE srq : {w.good[kSrq], w.used_srq}) hash.add(dat_srq_query, srq, DAT_SRQ_FIELD_ALL);
-  hash.add(dat_rmr_query, w.good[kRmr], DAT_RMR_FIELD_ALL);
+  if (w.good[kRmr]) hash.add(dat_rmr_query, w.good[kRmr], DAT_RMR_FIELD_ALL);
   hash.add(dat_psp_query, w.good[kPsp], DAT_PSP_FIELD_ALL);
   hash.add(dat_rsp_query, w.good[kRsp], DAT_RSP_FIELD_ALL);
   ONLY_20(hash.add(dat_csp_query, w.good[kCsp], DAT_CSP_FIELD_ALL);)

@@ -20,12 +20,12 @@ uint64_t no_object[64];  // for handles that point somewhere and are none
 
 void Table::add_wrong_kinds(Argument& argument, Kind kind, DAT_RETURN expected) const {
   for (int other = 0; other < kKinds; ++other) {
-    if (other != kind)
+    if (other != kind && w.good[other])
       argument.others.push_back({std::string("of kind ") + kKindNames[other], word(w.good[other]), expected});
   }
   argument.others.push_back({"a small integer", 4001, expected});
   argument.others.push_back({"the largest small integer", 4095, expected});
-  argument.others.push_back({"freed", word(w.freed[kind]), expected});
+  if (w.freed[kind]) argument.others.push_back({"freed", word(w.freed[kind]), expected});
 }
 
 Argument Table::self(Kind kind, DAT_HANDLE handle) const {
@@ -61,6 +61,7 @@ Argument Table::any_kind(DAT_HANDLE handle) const {
                           .also("a small integer", 4001, expected)
                           .also("the largest small integer", 4095, expected);
   for (int kind = 0; kind < kKinds; ++kind) {
+    if (!w.freed[kind]) continue;
     argument.others.push_back({std::string("freed, of kind ") + kKindNames[kind], word(w.freed[kind]), expected});
   }
   return argument;

@@ -144,10 +144,14 @@ class Table {
   std::vector<Function> functions_;
 };
 
-#define FUNCTION(function, ...) \
-  { #function, Call < function> ::kParameters, &Call < function> ::make, DAT_SUCCESS, __VA_ARGS__ }
-#define FUNCTION_GIVING(result, function, ...) \
-  { #function, Call < function> ::kParameters, &Call < function> ::make, result, __VA_ARGS__ }
+#define FUNCTION(function, ...)                                                                   \
+  Function {                                                                                      \
+#function, Call < function> ::kParameters, &Call < function> ::make, DAT_SUCCESS, __VA_ARGS__ \
+  }
+#define FUNCTION_GIVING(result, function, ...)                                               \
+  Function {                                                                                 \
+#function, Call < function> ::kParameters, &Call < function> ::make, result, __VA_ARGS__ \
+  }
 
 // Each fills a table with the functions of its file, in an order in which every good call can be made.
 void add_registry(Table& table);

@@ -47,8 +47,10 @@ DAT_LMR_HANDLE make_lmr(World& w, DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_CONTEXT
   return lmr;
 }
 
+// iWARP has none.
 DAT_RMR_HANDLE make_rmr(World& w) {
   DAT_RMR_HANDLE rmr = DAT_HANDLE_NULL;
+  if (on_iwarp()) return rmr;
   assert_ok(dat_rmr_create(w.f.pz, &rmr));
   return rmr;
 }
@@ -146,7 +148,7 @@ void make_freed(World& w) {
   assert_ok(dat_psp_free(freed[kPsp]));
   ONLY_20(freed[kCsp] = make_csp(w); assert_ok(dat_csp_free(freed[kCsp]));)
   freed[kRmr] = make_rmr(w);
-  assert_ok(dat_rmr_free(freed[kRmr]));
+  if (freed[kRmr]) assert_ok(dat_rmr_free(freed[kRmr]));
   freed[kLmr] = make_lmr(w, DAT_MEM_PRIV_ALL_FLAG, nullptr);
   assert_ok(dat_lmr_free(freed[kLmr]));
   freed[kEvd] = make_evd(w.f.ia, kEveryStream);

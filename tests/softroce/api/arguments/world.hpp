@@ -18,8 +18,9 @@ enum Kind { kIa, kPz, kLmr, kRmr, kEvd, kCno, kEp, kSrq, kPsp, kRsp, ONLY_20(kCs
 struct World {
   fixture f;  // an IA whose two ends are connected
   fixture other;
-  DAT_HANDLE good[kKinds];     // EP: unconnected; RMR: unbound; CR: not answered; EVD: every stream, used by nobody
-  DAT_HANDLE freed[kKinds];    // of each kind
+  DAT_HANDLE good[kKinds];   // EP: unconnected; RMR: unbound, null on iWARP; CR: not answered; EVD: every stream, used
+                             // by nobody
+  DAT_HANDLE freed[kKinds];  // of each kind
   DAT_HANDLE foreign[kKinds];  // of another IA, null for kinds that are no further argument of anything
 
   DAT_EVD_HANDLE full_evd;      // every stream; the EPs below use it
