@@ -134,6 +134,8 @@ class Evd : public Object {
   // Whether a thread will still see what is stored now.
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
+  // The same, or enough for everybody when there are rings to be flushed.
+  uint32_t available_or_urgent() const { return software_.count_or_urgent() + (pending_head_ - pending_tail_); }
   bool pop(Event& out);
   template <class Sink>
   bool pop_to(Sink sink);

@@ -71,8 +71,9 @@ class SoftwareQueue {
   // Readable without the lock: dequeueing an EVD that only completions reach costs no lock.
   uint32_t count() const { return count_.load(std::memory_order_seq_cst) & ~kUrgent; }
   bool urgent() const { return count_.load(std::memory_order_seq_cst) & kUrgent; }
-  // Either of the two.
-  bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
+  bool any() const { return count_or_urgent() != 0; }
+  // The count, or more than any number of events.
+  uint32_t count_or_urgent() const { return count_.load(std::memory_order_seq_cst); }
   uint32_t capacity() const {
     std::lock_guard guard(mutex_);
     return static_cast<uint32_t>(events_.size());

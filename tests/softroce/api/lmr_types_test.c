@@ -84,17 +84,18 @@ static void lmr_create__rmr_context_only_for_remote_rights(void** state) {
   static const struct {
     int priv;
     bool remote;
-  } rows[] = {
-      {DAT_MEM_PRIV_NONE_FLAG, false},
-      {DAT_MEM_PRIV_LOCAL_READ_FLAG, false},
-      {DAT_MEM_PRIV_LOCAL_WRITE_FLAG, false},
-      {DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, false},
-      {DAT_MEM_PRIV_REMOTE_READ_FLAG, true},
-      {DAT_MEM_PRIV_REMOTE_WRITE_FLAG, true},
-      ONLY_20({DAT_IB_MEM_PRIV_REMOTE_ATOMIC, true}, {DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC, true})};
+    bool atomic;
+  } rows[] = {{DAT_MEM_PRIV_NONE_FLAG, false, false},
+              {DAT_MEM_PRIV_LOCAL_READ_FLAG, false, false},
+              {DAT_MEM_PRIV_LOCAL_WRITE_FLAG, false, false},
+              {DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG, false, false},
+              {DAT_MEM_PRIV_REMOTE_READ_FLAG, true, false},
+              {DAT_MEM_PRIV_REMOTE_WRITE_FLAG, true, false},
+              ONLY_20({DAT_IB_MEM_PRIV_REMOTE_ATOMIC, true, true},
+                      {DAT_MEM_PRIV_ALL_FLAG | DAT_IB_MEM_PRIV_REMOTE_ATOMIC, true, true})};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     struct made made;
-    if (on_iwarp() && (rows[i].priv & DAT_IB_MEM_PRIV_REMOTE_ATOMIC)) {
+    if (on_iwarp() && rows[i].atomic) {
       assert_error(make_virtual(f, f->memory, 4096, rows[i].priv, &made), DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
       continue;
     }
