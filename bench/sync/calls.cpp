@@ -37,7 +37,9 @@ class CoherentIa {
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return false; }
   const dappledv_device_attr& coherence() const { return coherence_; }
-  const dappledv_device_attr& region_coherence() const { return coherence_; }  // no memory here is marked
+  // No memory here is marked.
+  const dappledv_device_attr& region_coherence() const { return coherence_; }
+  const dappledv_device_attr& persistent_coherence(bool) const { return coherence_; }
 
  private:
   LmrTable lmrs_;

@@ -21,11 +21,8 @@ namespace dapple::provider {
 namespace {
 
 #if defined(__x86_64__)
-constexpr bool kCanStep = true;
 constexpr long long kTrapFlag = 0x100;
 constexpr long long kFaultOfWrite = 2;
-#else
-constexpr bool kCanStep = false;
 #endif
 
 std::atomic<Shadow*> watching = nullptr;
@@ -108,7 +105,7 @@ bool Shadow::start_watch() {
   action.sa_sigaction = on_step;
   return sigaction(SIGTRAP, &action, &before_trap) == 0;
 #else
-  return kCanStep;
+  return false;
 #endif
 }
 

@@ -64,8 +64,10 @@ struct Registry {
     open = reinterpret_cast<decltype(open)>(dlsym(library, "dat_ia_openv"));
     close = reinterpret_cast<decltype(close)>(dlsym(library, "dat_ia_close"));
     strerror = reinterpret_cast<decltype(strerror)>(dlsym(library, "dat_strerror"));
-    return list && open && close && strerror ? "" : name + " is no registry of DAT";
+    return is_complete() ? "" : name + " is no registry of DAT";
   }
+
+  bool is_complete() const { return list && open && close && strerror; }
 
   std::string describe(DAT_RETURN status) const {
     const char* major = nullptr;
@@ -77,6 +79,7 @@ struct Registry {
   std::vector<DAT_PROVIDER_INFO> providers(std::string& problem) const {
     std::vector<DAT_PROVIDER_INFO> infos(kMaxEntries);
     std::vector<DAT_PROVIDER_INFO*> pointers;
+    pointers.reserve(infos.size());
     for (DAT_PROVIDER_INFO& info : infos) pointers.push_back(&info);
     DAT_COUNT count = 0;
     const DAT_RETURN status = list(kMaxEntries, &count, pointers.data());
@@ -90,7 +93,7 @@ struct Registry {
 void list_in_child(const std::string& name, int out) {
   Registry registry;
   std::string problem = registry.load(name);
-  if (problem.empty()) {
+  if (registry.is_complete()) {
     for (const DAT_PROVIDER_INFO& info : registry.providers(problem)) {
       write_all(out, fmt::format("entry {} {} {} {}\n", info.dapl_version_major, info.dapl_version_minor,
                                  info.is_thread_safe != DAT_FALSE ? 1 : 0, info.ia_name));
@@ -111,7 +114,7 @@ std::string file_of(const std::string& library) {
 void open_in_child(const std::string& registry_name, const DatEntry& entry, int out) {
   Registry registry;
   const std::string problem = registry.load(registry_name);
-  if (!problem.empty()) return write_all(out, "problem " + problem + "\n");
+  if (!registry.is_complete()) return write_all(out, "problem " + problem + "\n");
   // So that what the registry says about other lines is said.
   std::string ignored;
   (void)registry.providers(ignored);

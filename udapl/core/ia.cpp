@@ -124,6 +124,9 @@ Result<> Ia::query_coherence(const std::string& override_class) {
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
   // On a CPU without the instructions its sync_supported stays 0, and no such LMR is made.
   (void)dappledv_override_region(&coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region_coherence_);
+  // Likewise where nothing brings data to where it persists.
+  (void)dappledv_persist_region(&coherence_, &persistent_coherence_);
+  (void)dappledv_persist_region(&region_coherence_, &persistent_region_coherence_);
   return {};
 }
 

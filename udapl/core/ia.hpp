@@ -100,6 +100,10 @@ class Ia : public Object {
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Of an LMR whose memory is marked non-coherent.
   const dappledv_device_attr& region_coherence() const { return region_coherence_; }
+  // Of an LMR whose memory is marked persistent: as the device is, or as one that is marked non-coherent too.
+  const dappledv_device_attr& persistent_coherence(bool noncoherent) const {
+    return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
+  }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
@@ -163,6 +167,8 @@ class Ia : public Object {
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
   dappledv_device_attr region_coherence_{};
+  dappledv_device_attr persistent_coherence_{};
+  dappledv_device_attr persistent_region_coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;

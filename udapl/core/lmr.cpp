@@ -24,11 +24,16 @@ int to_access(uint32_t privileges) {
 }
 
 Result<> check(const Ia& ia, const LmrRequest& request) {
-  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kNoncoherent}) {
+  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
     return fail(Type::kInvalidParameter, Subtype::kArg6);
   }
   if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
     log_error("IA %s: memory that needs cache maintenance, and this CPU has no instruction for it in user space",
+              ia.name().c_str());
+    return fail(Type::kModelNotSupported);
+  }
+  if ((request.privileges & kPersistent) && !ia.coherence().persist_supported) {
+    log_error("IA %s: memory that is to outlive a power cut, and nothing that a program may do here brings it there",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
   }

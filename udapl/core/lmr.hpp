@@ -23,6 +23,8 @@ enum MemPrivilege : uint32_t {
   kRemoteWrite = 0x20,
   kRemoteAtomic = 0x40,
   kNoncoherent = 0x01000000,  // no right: the memory is not coherent between its users, whatever the device is
+  kPersistent = 0x02000000,   // no right: a sync ends when the data outlives a power cut
+  kMarks = kNoncoherent | kPersistent,
   kAllPrivileges = kLocalRead | kRemoteRead | kLocalWrite | kRemoteWrite,
   kRemotePrivileges = kRemoteRead | kRemoteWrite | kRemoteAtomic,
 };
@@ -67,7 +69,9 @@ class Lmr : public Object {
   uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
   ibv_mr* mr() const { return mr_.get(); }
   // Whether a sync has maintenance to do that the device would not need.
+  bool marked() const { return privileges_ & kMarks; }
   bool noncoherent() const { return privileges_ & kNoncoherent; }
+  bool persistent() const { return privileges_ & kPersistent; }
   // Whether memory windows may be bound to it.
   bool bindable() const { return bindable_; }
 

@@ -11,7 +11,8 @@
 namespace dapple::face {
 
 static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{dat::kRemoteAtomic} &&
-              DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{dat::kNoncoherent});
+              DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{dat::kNoncoherent} &&
+              DAT_DAPPLE_MEM_PRIV_PERSISTENT == int{dat::kPersistent});
 
 void fill_va_type(const dat::Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
   param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;

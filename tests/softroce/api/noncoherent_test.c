@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * LMRs marked with DAT_DAPPLE_MEM_PRIV_NONCOHERENT, on a device that is coherent: their syncs maintain caches, those of
- * others do not, and data is right.
+ * LMRs marked with DAT_DAPPLE_MEM_PRIV_NONCOHERENT or DAT_DAPPLE_MEM_PRIV_PERSISTENT, on a device that is coherent:
+ * their syncs maintain caches, those of others do not, and data is right.
  */
 #include <dat2/dat_dapple_extensions.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "tests/softroce/api/api.h"
 
 #define MARKED (DAT_MEM_PRIV_ALL_FLAG | DAT_DAPPLE_MEM_PRIV_NONCOHERENT)
+#define PERSISTENT (DAT_MEM_PRIV_ALL_FLAG | DAT_DAPPLE_MEM_PRIV_PERSISTENT)
 
 typedef DAT_RETURN (*Sync)(DAT_IA_HANDLE, const DAT_LMR_TRIPLET*, DAT_VLEN);
 
@@ -37,29 +38,34 @@ static const char* attribute(const DAT_NAMED_ATTR* list, DAT_COUNT count, const 
   return "missing";
 }
 
-static void provider__says_that_it_takes_the_flag(void** state) {
+static void provider__says_that_it_takes_the_flags(void** state) {
   const struct fixture* f = *state;
-  assert_string_equal(attribute(f->provider.provider_specific_attr, f->provider.num_provider_specific_attr,
-                                DAT_DAPPLE_ATTR_NONCOHERENT_LMR),
-                      "TRUE");
+  const DAT_NAMED_ATTR* const list = f->provider.provider_specific_attr;
+  const DAT_COUNT count = f->provider.num_provider_specific_attr;
+  assert_string_equal(attribute(list, count, DAT_DAPPLE_ATTR_NONCOHERENT_LMR), "TRUE");
+  assert_string_equal(attribute(list, count, DAT_DAPPLE_ATTR_PERSISTENT_LMR), "TRUE");
   /* Of the device, which the mark does not change. */
   assert_int_equal(f->provider.lmr_sync_req, needs_sync() ? DAT_TRUE : DAT_FALSE);
 }
 
-static void lmr_create__the_flag_is_kept_and_gives_no_right(void** state) {
+static void lmr_create__the_flags_are_kept_and_give_no_right(void** state) {
+  static const int flags[] = {DAT_DAPPLE_MEM_PRIV_NONCOHERENT, DAT_DAPPLE_MEM_PRIV_PERSISTENT,
+                              (int)DAT_DAPPLE_MEM_PRIV_NONCOHERENT | (int)DAT_DAPPLE_MEM_PRIV_PERSISTENT};
   struct fixture* f = *state;
   struct made made;
   DAT_LMR_PARAM param;
-  assert_ok(make(f, f->memory, 4096, MARKED, DAT_VA_TYPE_VA, &made));
-  assert_ok(dat_lmr_query(made.lmr, DAT_LMR_FIELD_ALL, &param));
-  assert_int_equal((int)param.mem_priv, MARKED);
-  assert_ok(dat_lmr_free(made.lmr));
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; ++i) {
+    assert_ok(make(f, f->memory, 4096, (int)DAT_MEM_PRIV_ALL_FLAG | flags[i], DAT_VA_TYPE_VA, &made));
+    assert_ok(dat_lmr_query(made.lmr, DAT_LMR_FIELD_ALL, &param));
+    assert_int_equal((int)param.mem_priv, (int)DAT_MEM_PRIV_ALL_FLAG | flags[i]);
+    assert_ok(dat_lmr_free(made.lmr));
 
-  assert_ok(make(f, f->memory, 4096, DAT_DAPPLE_MEM_PRIV_NONCOHERENT, DAT_VA_TYPE_VA, &made));
-  assert_int_equal(made.rmr_context, 0);
-  assert_ok(dat_lmr_free(made.lmr));
-  /* Its neighbours are nobody's. */
-  assert_error(make(f, f->memory, 4096, DAT_MEM_PRIV_ALL_FLAG | 0x02000000, DAT_VA_TYPE_VA, &made),
+    assert_ok(make(f, f->memory, 4096, flags[i], DAT_VA_TYPE_VA, &made));
+    assert_int_equal(made.rmr_context, 0);
+    assert_ok(dat_lmr_free(made.lmr));
+  }
+  /* Their neighbours are nobody's. */
+  assert_error(make(f, f->memory, 4096, DAT_MEM_PRIV_ALL_FLAG | 0x04000000, DAT_VA_TYPE_VA, &made),
                DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   assert_error(make(f, f->memory, 4096, DAT_MEM_PRIV_ALL_FLAG | 0x00800000, DAT_VA_TYPE_VA, &made),
                DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
@@ -94,12 +100,15 @@ static void sync__maintains_marked_memory_only(void** state) {
   struct fixture* f = *state;
   struct made made;
   if (needs_sync()) skip(); /* then all of it is maintained */
-  assert_ok(make(f, f->memory, MEMORY_SIZE, MARKED, DAT_VA_TYPE_VA, &made));
-  for (size_t i = 0; i < 2; ++i) {
-    const uint64_t unmarked = least_ns(f, both[i], f->lmr_context);
-    const uint64_t marked = least_ns(f, both[i], made.lmr_context);
+  for (size_t i = 0; i < 4; ++i) {
+    const Sync sync = both[i % 2];
+    uint64_t marked, unmarked;
+    assert_ok(make(f, f->memory, MEMORY_SIZE, i < 2 ? MARKED : PERSISTENT, DAT_VA_TYPE_VA, &made));
+    unmarked = least_ns(f, sync, f->lmr_context);
+    marked = least_ns(f, sync, made.lmr_context);
     print_message("4 MB: unmarked %u ns, marked %u ns\n", (unsigned)unmarked, (unsigned)marked);
     assert_true(marked > 4 * unmarked);
+    assert_ok(dat_lmr_free(made.lmr));
   }
   assert_true(is_all(f->memory, MEMORY_SIZE, 19));
 }
@@ -150,8 +159,10 @@ static void sync__marked_and_zero_based(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      IA_TEST(provider__says_that_it_takes_the_flag), IA_TEST(lmr_create__the_flag_is_kept_and_gives_no_right),
-      IA_TEST(sync__maintains_marked_memory_only),    CONNECTED_TEST(sync__around_a_peers_access),
+      IA_TEST(provider__says_that_it_takes_the_flags),
+      IA_TEST(lmr_create__the_flags_are_kept_and_give_no_right),
+      IA_TEST(sync__maintains_marked_memory_only),
+      CONNECTED_TEST(sync__around_a_peers_access),
       IA_TEST(sync__marked_and_zero_based),
   };
   return RUN_TESTS(tests);

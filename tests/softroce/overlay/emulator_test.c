@@ -530,9 +530,18 @@ static void child_syncs_its_parents(void) {
 }
 
 static void child_has_a_region_of_its_own(void) {
-  const void* const parents = theirs;
+  /* Kept, so that nobody takes them for lost. */
+  static const void* volatile parents[8];
 
-  if (set_up(NULL) != 0 || theirs == parents) exit(2);
+  parents[0] = context;
+  parents[1] = pd;
+  parents[2] = cq;
+  parents[3] = srq;
+  parents[4] = qp;
+  parents[5] = my_mr;
+  parents[6] = their_mr;
+  parents[7] = theirs;
+  if (set_up(NULL) != 0 || theirs == parents[7]) exit(2);
   device_writes(9, 100, (uintptr_t)theirs + 640, their_mr->rkey);
   if (!is_all(theirs, kSize, 0)) exit(3);
   /* So that the parent can look for it. */

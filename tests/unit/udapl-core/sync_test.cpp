@@ -19,6 +19,7 @@ namespace {
 struct Recorded {
   std::vector<iovec> ranges;
   std::vector<dappledv_coherence> classes;  // of each call
+  std::vector<bool> persists;
   int calls = 0;
 };
 Recorded recorded;
@@ -26,6 +27,7 @@ Recorded recorded;
 void record(const dappledv_device_attr* attr, const iovec* ranges, size_t count) {
   ++recorded.calls;
   recorded.classes.push_back(attr->coherence);
+  recorded.persists.push_back(attr->sync_persists != 0);
   for (size_t i = 0; i < count; ++i) recorded.ranges.push_back(ranges[i]);
 }
 
@@ -35,17 +37,25 @@ class FakeIa {
   explicit FakeIa(bool maintains) : maintains_(maintains) {
     coherence_.coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
     region_coherence_.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+    for (const bool noncoherent : {false, true}) {
+      persistent_coherence_[noncoherent] = noncoherent ? region_coherence_ : coherence_;
+      persistent_coherence_[noncoherent].sync_persists = 1;
+    }
   }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return maintains_; }
   const dappledv_device_attr& coherence() const { return coherence_; }
   const dappledv_device_attr& region_coherence() const { return region_coherence_; }
+  const dappledv_device_attr& persistent_coherence(bool noncoherent) const {
+    return persistent_coherence_[noncoherent];
+  }
 
  private:
   bool maintains_;
   LmrTable lmrs_{true};
   dappledv_device_attr coherence_{};
   dappledv_device_attr region_coherence_{};
+  dappledv_device_attr persistent_coherence_[2]{};
 };
 
 // Regions that nothing registers: two over the same address, one behind them, and one at the end of the address space.
@@ -53,14 +63,14 @@ class FakeIa {
 struct Region {
   ibv_mr mr{};
   Lmr* lmr = nullptr;
-  Region(uint32_t context, uint64_t address, uint64_t length, bool zero_based = false, bool noncoherent = false) {
+  Region(uint32_t context, uint64_t address, uint64_t length, bool zero_based = false, uint32_t marks = 0) {
     static auto& ia = *new no_device::OpenIa;
     static Pz& pz = *arena<Pz>().create(ia.get(), dapple::verbs::Pd{});
     mr.lkey = mr.rkey = context;
     LmrRequest request;
     request.address = reinterpret_cast<void*>(address);
     request.length = length;
-    request.privileges = noncoherent ? kAllPrivileges | kNoncoherent : kAllPrivileges;
+    request.privileges = kAllPrivileges | marks;
     request.zero_based = zero_based;
     lmr = arena<Lmr>().create(ia.get(), pz, dapple::verbs::Mr(&mr), request, SharedCookieHold(), false);
   }
@@ -72,8 +82,10 @@ constexpr uint32_t kFirst = 11;
 constexpr uint32_t kSecond = 12;
 constexpr uint32_t kTop = 13;
 constexpr uint32_t kZeroBased = 14;
-constexpr uint32_t kMarked = 15;           // behind the second
-constexpr uint32_t kMarkedZeroBased = 16;  // the same memory
+constexpr uint32_t kMarked = 15;             // behind the second
+constexpr uint32_t kMarkedZeroBased = 16;    // the same memory
+constexpr uint32_t kPersists = 17;           // behind that
+constexpr uint32_t kPersistsAndMarked = 18;  // the same memory
 constexpr uint64_t kTopBase = UINT64_MAX - kSize + 1;
 
 void add_regions(FakeIa& ia) {
@@ -81,9 +93,11 @@ void add_regions(FakeIa& ia) {
   static Region& second = *new Region(kSecond, kBase + 2 * kSize, kSize);
   static Region& top = *new Region(kTop, kTopBase, kSize);
   static Region& zero_based = *new Region(kZeroBased, kBase, kSize, true);
-  static Region& marked = *new Region(kMarked, kBase + 4 * kSize, kSize, false, true);
-  static Region& marked_zero_based = *new Region(kMarkedZeroBased, kBase + 4 * kSize, kSize, true, true);
-  for (Region* region : {&first, &second, &top, &zero_based, &marked, &marked_zero_based}) {
+  static Region& marked = *new Region(kMarked, kBase + 4 * kSize, kSize, false, kNoncoherent);
+  static Region& marked_zero_based = *new Region(kMarkedZeroBased, kBase + 4 * kSize, kSize, true, kNoncoherent);
+  static Region& persists = *new Region(kPersists, kBase + 6 * kSize, kSize, false, kPersistent);
+  static Region& both = *new Region(kPersistsAndMarked, kBase + 6 * kSize, kSize, false, kPersistent | kNoncoherent);
+  for (Region* region : {&first, &second, &top, &zero_based, &marked, &marked_zero_based, &persists, &both}) {
     ia.lmrs().add(*region->lmr);
   }
 }
@@ -305,6 +319,34 @@ void sync__marked_memory_on_a_device_that_is_not_coherent() {
   CHECK_EQUAL(recorded.classes[0], DAPPLEDV_COHERENCE_NONCOHERENT_IO);
 }
 
+// Each kind of memory in a call of its own kind, in the order of the list; neighbours of a kind in one.
+void sync__persistent_memory() {
+  const std::vector<DAT_LMR_TRIPLET> segments = {
+      triplet(kPersists, kBase + 6 * kSize, 5),          triplet(kFirst, kBase, 64),
+      triplet(kPersists, kBase + 6 * kSize + 8, 6),      triplet(kMarked, kBase + 4 * kSize, 7),
+      triplet(kPersistsAndMarked, kBase + 6 * kSize, 8),
+  };
+  FakeIa coherent(false);
+  add_regions(coherent);
+  CHECK(sync(coherent, segments).has_value());
+  CHECK_EQUAL(recorded.ranges.size(), 4);
+  expect_range(0, kBase + 6 * kSize, 5);
+  expect_range(1, kBase + 6 * kSize + 8, 6);
+  expect_range(2, kBase + 4 * kSize, 7);
+  expect_range(3, kBase + 6 * kSize, 8);
+  CHECK(recorded.persists == std::vector<bool>({true, false, true, false}));
+  CHECK(recorded.classes ==
+        std::vector<dappledv_coherence>({DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
+                                         DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_COHERENCE_COHERENT}));
+
+  FakeIa other(true);
+  add_regions(other);
+  CHECK(sync(other, segments).has_value());
+  CHECK_EQUAL(recorded.ranges.size(), 5);
+  CHECK(recorded.persists == std::vector<bool>({true, false, true, false, true}));
+  for (const dappledv_coherence found : recorded.classes) CHECK_EQUAL(found, DAPPLEDV_COHERENCE_NONCOHERENT_IO);
+}
+
 }  // namespace
 
 int main() {
@@ -327,6 +369,7 @@ int main() {
       TEST(sync__marked_memory_in_long_lists),
       TEST(sync__marked_memory_and_one_bad_segment),
       TEST(sync__marked_memory_on_a_device_that_is_not_coherent),
+      TEST(sync__persistent_memory),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -17,21 +17,31 @@ extern "C" {
 
 /* "TRUE": dat_lmr_create() takes DAT_DAPPLE_MEM_PRIV_NONCOHERENT. */
 #define DAT_DAPPLE_ATTR_NONCOHERENT_LMR "DAPPLE_NONCOHERENT_LMR"
+/* "TRUE": dat_lmr_create() takes DAT_DAPPLE_MEM_PRIV_PERSISTENT. */
+#define DAT_DAPPLE_ATTR_PERSISTENT_LMR "DAPPLE_PERSISTENT_LMR"
 
 /* ---- Additions to the enumerations of dat.h ---- */
 
 /*
- * For the privileges of dat_lmr_create(), in addition to others. It gives no right; it says that the memory is not
- * coherent between its users, although the device may be: memory that hosts share over CXL, say.
+ * For the privileges of dat_lmr_create(), in addition to others. They give no right.
+ *
+ * NONCOHERENT says that the memory is not coherent between its users, although the device may be: memory that hosts
+ * share over CXL, say.
  *
  * dat_lmr_create() cleans and invalidates the memory once, and both sync calls maintain caches for segments of the LMR,
  * whatever lmr_sync_req says. What DTOs of the consumer's own access is not maintained by the provider on a coherent
  * device, because this host's device and CPU agree: only the consumer knows when another host comes in.
  *
  * DAT_MODEL_NOT_SUPPORTED: the CPU gives user space no instruction for it. See dat_dapple_noncoherent_lmr(3).
+ *
+ * PERSISTENT says that the memory is persistent: a sync call over segments of the LMR ends only when what the CPU, or
+ * a device through its caches, has written there will outlive a power cut, whatever lmr_sync_req says.
+ *
+ * DAT_MODEL_NOT_SUPPORTED: no instruction brings it there. See dat_dapple_persistent_lmr(3).
  */
 typedef enum dat_dapple_mem_priv_flags {
   DAT_DAPPLE_MEM_PRIV_NONCOHERENT = 0x01000000,
+  DAT_DAPPLE_MEM_PRIV_PERSISTENT = 0x02000000,
 } DAT_DAPPLE_MEM_PRIV_FLAGS;
 
 #ifdef __cplusplus
