@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/flush_list.hpp"
 
 using namespace dapple::dat;
 
@@ -78,6 +79,48 @@ void software_queue_remove_if__all_and_none() {
   CHECK(queue.push(numbered(9)));
 }
 
+// What is urgent is no event, and stays through what happens to events.
+void software_queue_set_urgent__beside_events() {
+  SoftwareQueue queue(2);
+  CHECK(!queue.any());
+  queue.set_urgent(true);
+  CHECK(queue.any() && queue.urgent());
+  CHECK_EQUAL(queue.count(), 0);
+  CHECK(queue.push(numbered(1)));
+  CHECK(queue.push(numbered(2)));
+  CHECK(!queue.push(numbered(3)));
+  CHECK_EQUAL(queue.count(), 2);
+  Event event{};
+  CHECK(queue.pop(event));
+  queue.remove_if([](const Event&) { return true; });
+  CHECK_EQUAL(queue.count(), 0);
+  CHECK(!queue.pop(event));
+  CHECK(queue.urgent());
+  CHECK(queue.push(numbered(4)));
+  queue.set_urgent(false);
+  CHECK(!queue.urgent() && queue.any());
+  CHECK_EQUAL(queue.count(), 1);
+}
+
+void flush_list__each_link_once_and_only_in_its_list() {
+  CookieRing ring(1, 0);
+  FlushLink links[3] = {FlushLink(ring), FlushLink(ring), FlushLink(ring)};
+  FlushList list;
+  FlushList other;
+  CHECK(!list.take());
+  for (FlushLink& link : links) list.add(link);
+  list.add(links[1]);
+  other.remove(links[0]);  // not in this one
+  list.remove(links[1]);
+  list.remove(links[1]);
+  FlushLink* const first = list.take();
+  FlushLink* const second = list.take();
+  CHECK(first != second && first != &links[1] && second != &links[1] && first && second);
+  CHECK(!list.take());
+  other.add(links[0]);
+  CHECK(other.take() == &links[0]);
+}
+
 void software_queue__many_posters_one_taker() {
   constexpr uintptr_t kEach = 5000;
   SoftwareQueue queue(32);
@@ -114,6 +157,8 @@ int main() {
       TEST(software_queue__order_is_kept_around_the_end),
       TEST(software_queue_remove_if__only_what_matches_order_kept),
       TEST(software_queue_remove_if__all_and_none),
+      TEST(software_queue_set_urgent__beside_events),
+      TEST(flush_list__each_link_once_and_only_in_its_list),
       TEST(software_queue__many_posters_one_taker),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
