@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -87,7 +88,7 @@ void log_failure(const char* file, int line, const char* function, const char* c
   if (RPMA_LOG_LEVEL_ERROR > log_threshold.load(std::memory_order_relaxed)) return;
   char buffer[128];
   log_function.load(std::memory_order_relaxed)(RPMA_LOG_LEVEL_ERROR, file, line, function, "%s() failed: %s\n", call,
-                                               strerror_r(error, buffer, sizeof buffer));
+                                               strerror_r(std::abs(error), buffer, sizeof buffer));
 }
 
 }  // namespace dapple::rpma

@@ -18,8 +18,18 @@
 namespace dapple::provider {
 namespace {
 
-// A program with thousands of regions is told of the first ones.
+// A program with thousands of regions is told of the first findings.
 constexpr unsigned kMaxLinesSaid = 20;
+
+constexpr const char* kOnDemandPaging = "on-demand paging";
+
+int refuse(const char* what) {
+  static std::atomic<const char*> last_said = nullptr;
+  if (last_said.exchange(what, std::memory_order_relaxed) != what) {
+    fprintf(stderr, "dapple: emulator: it cannot do %s\n", what);
+  }
+  return EOPNOTSUPP;
+}
 
 void* pointer_to(uintptr_t address) {
   return reinterpret_cast<void*>(address);
@@ -62,6 +72,8 @@ Emulator* Emulator::start() {
   if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
     fprintf(stderr, "dapple: emulator: there is no watch over reads on this CPU\n");
   }
+  const char* verbose = secure_getenv("DAPPLE_VERBOSE");
+  emulator->verbose_ = verbose != nullptr && verbose[0] == '1';
   running_.store(emulator, std::memory_order_release);
   return emulator;
 }
@@ -92,7 +104,7 @@ void Emulator::sync_for_cpu(const iovec* ranges, size_t num_ranges) {
 }
 
 int Emulator::before_registration(RegionRequest& request, void** state) {
-  if ((request.access & IBV_ACCESS_ON_DEMAND) != 0) return EOPNOTSUPP;
+  if ((request.access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
   const auto address = reinterpret_cast<uintptr_t>(request.address);
   if (request.length == 0) return 0;
   if (address + request.length + Shadow::kPage < address) return EFAULT;
@@ -120,9 +132,17 @@ void Emulator::registration_failed(void* state) {
   delete region;
 }
 
-int Emulator::before_reregistration(int flags, void*) {
+int Emulator::before_reregistration(int flags, int access, void* state) {
   // It cannot carry an IOVA other than the address.
-  return (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 ? EOPNOTSUPP : 0;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) return refuse("a change of a region's address (ibv_rereg_mr)");
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return 0;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
+  if (state == nullptr || (access & kWritingAccess) == 0) return 0;
+  auto* region = static_cast<ShadowRegion*>(state);
+  shadow_.open_pages_of(region->address, region->length);
+  if (!may_be_writable(region->address, region->length)) return EFAULT;
+  shadow_.watch(region);
+  return 0;
 }
 
 void Emulator::deregistered(void* state) {
@@ -131,21 +151,37 @@ void Emulator::deregistered(void* state) {
   registration_failed(state);
 }
 
-void Emulator::report(const ShadowRegion& region) {
+bool Emulator::may_say_more() {
+  const unsigned said = lines_said_.fetch_add(1, std::memory_order_relaxed);
+  if (said == kMaxLinesSaid) fprintf(stderr, "dapple: emulator: there is more to say of regions\n");
+  return said < kMaxLinesSaid;
+}
+
+void Emulator::report(const ShadowRegion& of) {
   if (getpid() != owner_) return;
   uintptr_t first = 0;
-  const uint64_t lines = shadow_.unsynced_lines(region, &first);
-  if (lines == 0) return;
-  const unsigned said = lines_said_.fetch_add(1, std::memory_order_relaxed);
-  if (said > kMaxLinesSaid) return;
-  if (said == kMaxLinesSaid) {
-    fprintf(stderr, "dapple: emulator: more regions have unsynced lines\n");
-    return;
+  const uint64_t unsynced = shadow_.unsynced_lines(of, &first);
+  const ShadowRegion region = shadow_.look_at(of);
+  const auto offset = [&region](uintptr_t address) { return static_cast<size_t>(address - region.address); };
+  if (unsynced > 0 && may_say_more()) {
+    fprintf(stderr,
+            "dapple: emulator: region %p of %zu bytes: %" PRIu64
+            " lines that the device changed were never synced, the first at offset %zu\n",
+            pointer_to(region.address), region.length, unsynced, offset(first));
   }
-  fprintf(stderr,
-          "dapple: emulator: region %p of %zu bytes: %" PRIu64
-          " lines that the device changed were never synced, the first at offset %zu\n",
-          pointer_to(region.address), region.length, lines, static_cast<size_t>(first - region.address));
+  if (region.lost_bytes > 0 && may_say_more()) {
+    fprintf(stderr,
+            "dapple: emulator: region %p of %zu bytes: %" PRIu64
+            " bytes from the device were lost to the write-back of lines that the CPU had changed, the first at "
+            "offset %zu\n",
+            pointer_to(region.address), region.length, region.lost_bytes, offset(region.first_lost));
+  }
+  if (verbose_ && region.needless_lines > 0 && may_say_more()) {
+    fprintf(stderr,
+            "dapple: emulator: region %p of %zu bytes: syncs found %" PRIu64
+            " lines with nothing to move, the first at offset %zu\n",
+            pointer_to(region.address), region.length, region.needless_lines, offset(region.first_needless));
+  }
 }
 
 void Emulator::report_all() {
@@ -156,7 +192,7 @@ void Emulator::report_all() {
           totals.moved_lines, totals.needless_syncs);
   if (totals.lost_bytes == 0) return;
   fprintf(stderr,
-          "dapple: emulator: %" PRIu64
+          "dapple: emulator: in all %" PRIu64
           " bytes from the device were lost to the write-back of lines that the CPU had changed, the first at %p\n",
           totals.lost_bytes, pointer_to(totals.first_lost));
 }

@@ -35,17 +35,19 @@ class Emulator final : public RegionPolicy {
 
   int before_registration(RegionRequest& request, void** state) override;
   void registration_failed(void* state) override;
-  int before_reregistration(int flags, void* state) override;
+  int before_reregistration(int flags, int access, void* state) override;
   void deregistered(void* state) override;
 
  private:
   void report(const ShadowRegion& region);
+  bool may_say_more();
 
   static std::atomic<Emulator*> running_;
 
   Shadow shadow_;
   std::atomic<unsigned> lines_said_ = 0;
   int owner_ = 0;
+  bool verbose_ = false;
 };
 
 }  // namespace dapple::provider

@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <bit>
+
 #include "provider/emulator/shadow_page.hpp"
 
 namespace dapple::provider {
@@ -39,9 +41,20 @@ uintptr_t end_of_pages(uintptr_t address, size_t length) {
   return page_of(address + length - 1) + Shadow::kPage;
 }
 
-size_t count_differences(const unsigned char* a, const unsigned char* b, size_t* first) {
+// The part of a line that belongs to a region, as offsets into the line.
+struct LinePart {
+  size_t begin;
+  size_t end;
+};
+LinePart part_of(const ShadowRegion& region, uintptr_t line) {
+  const uintptr_t end = region.address + region.length;
+  if (line + Shadow::kLine <= region.address || line >= end) return {0, 0};
+  return {region.address > line ? region.address - line : 0, end - line < Shadow::kLine ? end - line : Shadow::kLine};
+}
+
+size_t count_differences(const unsigned char* a, const unsigned char* b, LinePart part, size_t* first) {
   size_t count = 0;
-  for (size_t i = 0; i < Shadow::kLine; ++i) {
+  for (size_t i = part.begin; i < part.end; ++i) {
     if (a[i] == b[i]) continue;
     if (count == 0) *first = i;
     ++count;
@@ -185,36 +198,75 @@ uint64_t Shadow::unsynced_lines(const ShadowRegion& region, uintptr_t* first) {
   for (uintptr_t line = region.address & ~(kLine - 1); line < end; line += kLine) {
     const auto index = static_cast<size_t>(find(page_of(line)) - pages_);
     const size_t offset = line % kPage;
-    if (memcmp(memory(index) + offset, baseline(index) + offset, kLine) == 0) continue;
+    const LinePart part = part_of(region, line);
+    if (memcmp(memory(index) + offset + part.begin, baseline(index) + offset + part.begin, part.end - part.begin) == 0)
+      continue;
     if (count == 0) *first = line < region.address ? region.address : line;
     ++count;
   }
   return count;
 }
 
-void Shadow::sync_line(size_t index, uintptr_t line, bool invalidate) {
+ShadowRegion Shadow::look_at(const ShadowRegion& region) {
+  const Guard guard(*this);
+  return region;
+}
+
+void Shadow::note_lost(size_t index, uintptr_t line) {
+  const unsigned char* device = memory(index) + line % kPage;
+  const unsigned char* agreed = baseline(index) + line % kPage;
+  size_t first = 0;
+  const size_t lost = count_differences(device, agreed, {0, kLine}, &first);
+  if (report_.lost_bytes == 0) report_.first_lost = line + first;
+  report_.lost_bytes += lost;
+  for (ShadowRegion* region = regions_; region != nullptr; region = region->next) {
+    const size_t of_it = count_differences(device, agreed, part_of(*region, line), &first);
+    if (of_it > 0 && region->lost_bytes == 0) region->first_lost = line + first;
+    region->lost_bytes += of_it;
+  }
+}
+
+// lines: a bit for each of the page.
+void Shadow::note_needless(uintptr_t page_address, uint64_t lines) {
+  static_assert(kPage / kLine == 64);
+  if (lines == 0) return;
+  report_.needless_syncs += static_cast<unsigned>(std::popcount(lines));
+  for (ShadowRegion* region = regions_; region != nullptr; region = region->next) {
+    if (region->address >= page_address + kPage || region->address + region->length <= page_address) continue;
+    uint64_t of_it = 0;
+    for (uintptr_t i = 0; i < kPage / kLine; ++i) {
+      const LinePart part = part_of(*region, page_address + i * kLine);
+      if (part.begin < part.end) of_it |= lines & uint64_t{1} << i;
+    }
+    if (of_it == 0) continue;
+    if (region->needless_lines == 0) {
+      const uintptr_t line = page_address + static_cast<unsigned>(std::countr_zero(of_it)) * kLine;
+      region->first_needless = line < region->address ? region->address : line;
+    }
+    region->needless_lines += static_cast<unsigned>(std::popcount(of_it));
+  }
+}
+
+// False: there was nothing to move.
+bool Shadow::sync_line(size_t index, uintptr_t line, bool invalidate) {
   auto* program = reinterpret_cast<unsigned char*>(line);
   unsigned char* device = memory(index) + line % kPage;
   unsigned char* agreed = baseline(index) + line % kPage;
   const bool dirty = memcmp(program, agreed, kLine) != 0;
-  size_t first = 0;
-  const size_t changed = count_differences(device, agreed, &first);
+  const bool changed = memcmp(device, agreed, kLine) != 0;
   if (dirty) {
     // The whole line goes to memory, over whatever the device has put into it.
-    if (changed > 0) {
-      if (report_.lost_bytes == 0) report_.first_lost = line + first;
-      report_.lost_bytes += changed;
-    }
+    if (changed) note_lost(index, line);
     memcpy(agreed, program, kLine);
     memcpy(device, program, kLine);
-  } else if (changed > 0 && invalidate) {
+  } else if (changed && invalidate) {
     memcpy(agreed, device, kLine);
     memcpy(program, agreed, kLine);
   } else {
-    ++report_.needless_syncs;
-    return;
+    return false;
   }
   ++report_.moved_lines;
+  return true;
 }
 
 void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
@@ -225,13 +277,19 @@ void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
   while (line < end) {
     const uintptr_t next_page = page_of(line) + kPage;
     Page* page = find(page_of(line));
-    if (page != nullptr) begin_sync(page);
-    for (; page != nullptr && line < end && line < next_page; line += kLine) {
-      sync_line(static_cast<size_t>(page - pages_), line, invalidate);
+    if (page != nullptr) {
+      begin_sync(page);
+      uint64_t needless = 0;
+      for (; line < end && line - page->address < kPage; line += kLine) {
+        if (!sync_line(static_cast<size_t>(page - pages_), line, invalidate)) {
+          needless |= uint64_t{1} << (line % kPage / kLine);
+        }
+      }
+      end_sync(page);
+      note_needless(page->address, needless);
     }
-    if (page != nullptr) end_sync(page);
     if (next_page == 0) return;
-    if (page == nullptr) line = next_page;
+    line = next_page;
   }
 }
 

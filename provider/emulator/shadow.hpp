@@ -22,12 +22,18 @@ struct ShadowReport {
 };
 
 // A piece of the program's memory and the device's view of it. The view is as long as the pages that the piece lies in.
+// What lies in a line with bytes of the region and is none of them counts nowhere here.
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
   unsigned char* view = nullptr;
   ShadowRegion* next = nullptr;
   bool watched = false;
+  // What syncs have met in it since it was added.
+  uint64_t lost_bytes = 0;
+  uintptr_t first_lost = 0;
+  uint64_t needless_lines = 0;
+  uintptr_t first_needless = 0;  // the address of the line
 };
 
 // A page of the program has one shadow, however many regions lie over it. All is safe from any
@@ -53,8 +59,12 @@ class Shadow {
   // The last region over a page takes its shadow along. The program's memory is left as it is.
   void remove(ShadowRegion* region);
 
-  // Of the region: how many lines the device has changed that were never synced, and the address of the first.
+  // Of the region: how many lines hold a byte of it that the device has changed and that was never synced, and the
+  // address of the first.
   uint64_t unsynced_lines(const ShadowRegion& region, uintptr_t* first);
+
+  // A copy of the region with what syncs have met in it up to now.
+  ShadowRegion look_at(const ShadowRegion& region);
 
   // What the instructions do to lines that hold a byte of the range: write back those that the CPU has changed, and
   // (the second) let the CPU see what the device has changed. Memory without a shadow is left alone.
@@ -95,7 +105,9 @@ class Shadow {
   void begin_sync(Page* page);
   void end_sync(Page* page);
   void tell_stale_read(uintptr_t address, uintptr_t instruction);
-  void sync_line(size_t index, uintptr_t line, bool invalidate);
+  bool sync_line(size_t index, uintptr_t line, bool invalidate);
+  void note_lost(size_t index, uintptr_t line);
+  void note_needless(uintptr_t page_address, uint64_t lines);
   unsigned char* memory(size_t index) { return memory_ + index * kPage; }
   unsigned char* baseline(size_t index) { return baseline_ + index * kPage; }
 

@@ -122,6 +122,7 @@ void Shadow::stop_watch() {
 void Shadow::watch(ShadowRegion* region) {
   if (in_child() || watching.load(std::memory_order_acquire) != this) return;
   const Guard guard(*this);
+  if (region->watched) return;
   region->watched = true;
   const uintptr_t end = whole_pages_end(*region);
   for (uintptr_t page = whole_pages_begin(*region); page < end; page += kPage) {
@@ -139,7 +140,7 @@ void Shadow::unwatch(const ShadowRegion& region) {
 }
 
 void Shadow::open_pages_of(uintptr_t address, size_t length) {
-  if (watching.load(std::memory_order_acquire) != this) return;
+  if (in_child() || watching.load(std::memory_order_acquire) != this) return;
   const Guard guard(*this);
   for (uintptr_t at = address & ~(kPage - 1); at < address + length; at += kPage) {
     const Page* page = find(at);

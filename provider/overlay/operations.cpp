@@ -103,7 +103,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
   if (region == nullptr) return attached.originals.rereg_mr(mr, flags, pd, address, length, access);
 
   RegionPolicy* policy = attached.request.policy;
-  int error = policy == nullptr ? 0 : policy->before_reregistration(flags, region->policy_state);
+  int error = policy == nullptr ? 0 : policy->before_reregistration(flags, access, region->policy_state);
   if (error != 0) {
     errno = error;
   } else {

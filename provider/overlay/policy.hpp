@@ -27,9 +27,9 @@ class RegionPolicy {
   virtual int before_registration(RegionRequest& request, void** state) = 0;
   // The device has refused what before_registration() allowed.
   virtual void registration_failed(void* state) = 0;
-  // Before the device changes a region in place. flags as for ibv_rereg_mr(). Returns 0, or an errno with which it
-  // fails.
-  virtual int before_reregistration(int flags, void* state) = 0;
+  // Before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno with
+  // which it fails.
+  virtual int before_reregistration(int flags, int access, void* state) = 0;
   // The device has let the region go, or is about to be closed with it.
   virtual void deregistered(void* state) = 0;
 

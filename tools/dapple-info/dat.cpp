@@ -35,17 +35,21 @@ void write_all(int out, const std::string& text) {
   }
 }
 
-// The text's last line that is not blank.
-std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string last;
+// Between what the registry says about other lines and what is said about the entry that is tried.
+constexpr char kMark = '\f';
+
+// What is said behind the mark, in one line: the provider names the cause, the registry what comes of it.
+std::string said_of_entry(const std::string& text) {
+  const size_t mark = text.find(kMark);
+  std::istringstream lines(mark == std::string::npos ? text : text.substr(mark + 1));
+  std::string said;
   for (std::string line; std::getline(lines, line);) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+    if (line.find_first_not_of(" \t\r") != std::string::npos) said += (said.empty() ? "" : "; ") + line;
   }
-  return last;
+  return said;
 }
 
-// The registry's functions, in the child that loaded it.
+// The registry's functions, in the child that loaded it. What is used of them 1.2 and 2.0 have alike.
 struct Registry {
   decltype(&dat_registry_list_providers) list = nullptr;
   decltype(&dat_ia_openv) open = nullptr;
@@ -60,7 +64,7 @@ struct Registry {
     open = reinterpret_cast<decltype(open)>(dlsym(library, "dat_ia_openv"));
     close = reinterpret_cast<decltype(close)>(dlsym(library, "dat_ia_close"));
     strerror = reinterpret_cast<decltype(strerror)>(dlsym(library, "dat_strerror"));
-    return list && open && close && strerror ? "" : name + " is no registry of DAT 2.0";
+    return list && open && close && strerror ? "" : name + " is no registry of DAT";
   }
 
   std::string describe(DAT_RETURN status) const {
@@ -108,11 +112,11 @@ void open_in_child(const std::string& registry_name, const DatEntry& entry, int 
   Registry registry;
   const std::string problem = registry.load(registry_name);
   if (!problem.empty()) return write_all(out, "problem " + problem + "\n");
-  // What the registry says about other lines is said; the last line shall be about this entry.
+  // So that what the registry says about other lines is said.
   std::string ignored;
   (void)registry.providers(ignored);
   if (!entry.library.empty()) write_all(out, "file " + file_of(entry.library) + "\n");
-  write_all(STDERR_FILENO, "\n");
+  write_all(STDERR_FILENO, {kMark});
   DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
   std::array<char, DAT_NAME_MAX_LENGTH> name{};
@@ -137,7 +141,7 @@ void try_entry(const std::string& registry, DatEntry& entry) {
     entry.opens = false;
   }
   // The reason is in what the provider or the registry said; the code is what programs see of it.
-  const std::string said = last_line(result.err);
+  const std::string said = said_of_entry(result.err);
   if (!entry.opens && !said.empty()) entry.why = said + (entry.why.empty() ? "" : " (" + entry.why + ")");
   if (entry.opens) entry.why.clear();
 }
@@ -179,35 +183,15 @@ std::vector<DatEntry> listed_by(const std::string& registry, std::string& proble
   return entries;
 }
 
-}  // namespace
+// The registry of 2.0 does not look where that of 1.2 looks last.
+bool is_read_by_20(const std::string& path) {
+  const dat::ConfSearch search = dat::default_search();
+  return search.override_path || std::find(search.paths.begin(), search.paths.end(), path) != search.paths.end();
+}
 
-DatReport read_dat(const std::string& registry) {
-  DatReport report;
-  report.registry = registry;
-  const dat::Configuration configuration = dat::load_configuration(dat::default_search(), {1, 2});
-  report.conf_path = configuration.path;
-  std::vector<DatEntry> offered = listed_by(registry, report.problem);
-
-  // In the file's order, each line with what became of it; then what no line explains.
-  for (const dat::ConfEntry& line : configuration.entries) {
-    DatEntry entry = entry_of(line, configuration.path);
-    const auto found =
-        std::find_if(offered.begin(), offered.end(), [&](const DatEntry& e) { return is_entry_of(e, line); });
-    if (line.api.major != 2) {
-      entry.why = "of DAT 1: libdat.so.1 opens it";
-    } else if (!line.is_default) {
-      entry.why = "not offered: the line says nondefault";
-    } else if (!report.problem.empty()) {
-      entry.why = "not tried: there is no registry";
-    } else if (found == offered.end()) {
-      entry.why = "not offered again: an earlier line has the same name, version and thread safety";
-    } else {
-      try_entry(registry, entry);
-      offered.erase(found);
-    }
-    report.entries.push_back(std::move(entry));
-  }
-  const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), configuration.entries);
+void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, const dat::AutomaticStyle& style,
+                   DatReport& report) {
+  const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), {}, style);
   for (DatEntry& entry : offered) {
     // The registry says the name only; what it would make up here, it has made up.
     for (const dat::AutomaticEntry& candidate : made) {
@@ -215,16 +199,56 @@ DatReport read_dat(const std::string& registry) {
       entry.library = candidate.entry.library;
       entry.params = candidate.entry.ia_params;
     }
-    try_entry(registry, entry);
+    try_entry(registry.library, entry);
     report.entries.push_back(std::move(entry));
   }
+}
+
+}  // namespace
+
+DatReport read_dat(const std::string& registry, const std::string& registry12) {
+  DatReport report{{registry, {}}, {registry12, {}}, {}, {}};
+  const dat::Configuration configuration = dat::load_configuration(dat::default_search({dat::kFurtherPath12}), {1, 2});
+  report.conf_path = configuration.path;
+  std::vector<DatEntry> offered20 = listed_by(registry, report.registry.problem);
+  std::vector<DatEntry> offered12 = listed_by(registry12, report.registry12.problem);
+
+  // In the file's order, each line with what became of it; then what no line explains.
+  for (const dat::ConfEntry& line : configuration.entries) {
+    DatEntry entry = entry_of(line, configuration.path);
+    const DatRegistry& asked = line.api.major == 1 ? report.registry12 : report.registry;
+    std::vector<DatEntry>& offered = line.api.major == 1 ? offered12 : offered20;
+    const auto found =
+        std::find_if(offered.begin(), offered.end(), [&](const DatEntry& e) { return is_entry_of(e, line); });
+    if (line.api.major != 1 && !is_read_by_20(configuration.path)) {
+      entry.why = "not offered: DAT 2.0 does not look into this file";
+    } else if (!line.is_default) {
+      entry.why = "not offered: the line says nondefault";
+    } else if (!asked.problem.empty()) {
+      entry.why = "not tried: there is no registry";
+    } else if (found == offered.end()) {
+      entry.why = "not offered again: an earlier line has the same name, version and thread safety";
+    } else {
+      try_entry(asked.library, entry);
+      offered.erase(found);
+    }
+    report.entries.push_back(std::move(entry));
+  }
+  add_automatic(report.registry, offered20, dat::kAutomatic20, report);
+  add_automatic(report.registry12, offered12, dat::kAutomatic12, report);
   return report;
 }
 
 std::string dat_for_people(const DatReport& report) {
   std::string text = report.conf_path.empty() ? "No dat.conf was found" : "dat.conf: " + report.conf_path;
-  text += "; registry: " + report.registry + "\n";
-  if (!report.problem.empty()) text += "The registry cannot be used: " + report.problem + "\n";
+  text += "; registries: " + report.registry.library + ", " + report.registry12.library + "\n";
+  const auto complain = [&text](const DatRegistry& registry) {
+    if (!registry.problem.empty()) text += "The registry cannot be used: " + registry.problem + "\n";
+  };
+  complain(report.registry);
+  // Who has no program for 1.2 may do without it.
+  const auto is_of_12 = [](const DatEntry& entry) { return entry.major == 1; };
+  if (std::any_of(report.entries.begin(), report.entries.end(), is_of_12)) complain(report.registry12);
   if (report.entries.empty()) {
     return text +
            "There is no provider of uDAPL: no line of a dat.conf, and no active RDMA port whose network device has "
@@ -241,15 +265,20 @@ std::string dat_for_people(const DatReport& report) {
 }
 
 void dat_as_json(const DatReport& report, Json& json) {
-  json.begin_object("dat").text("registry", report.registry).text("conf", report.conf_path);
-  report.problem.empty() ? json.null("problem") : json.text("problem", report.problem);
+  const auto problem = [&json](const char* name, const std::string& text) {
+    text.empty() ? json.null(name) : json.text(name, text);
+  };
+  json.begin_object("dat").text("conf", report.conf_path);
+  json.text("registry", report.registry.library).text("registry12", report.registry12.library);
+  problem("problem", report.registry.problem);
+  problem("problem12", report.registry12.problem);
   json.begin_array("entries");
   for (const DatEntry& entry : report.entries) {
     json.begin_object().text("name", entry.name);
     json.text("api", fmt::format("{}.{}", entry.major, entry.minor)).boolean("thread_safe", entry.thread_safe);
     json.text("from", entry.from).text("library", entry.library).text("params", entry.params);
     json.boolean("opens", entry.opens);
-    entry.why.empty() ? json.null("why") : json.text("why", entry.why);
+    problem("why", entry.why);
     json.end_object();
   }
   json.end_array().end_object();

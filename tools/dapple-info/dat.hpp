@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The providers that programs for DAT 2.0 find on this machine.
+// The providers that programs for DAT 2.0 and for 1.2 find on this machine.
 #pragma once
 
 #include <string>
@@ -23,16 +23,21 @@ struct DatEntry {
   std::string why;  // where it does not open, in a line
 };
 
+struct DatRegistry {
+  std::string library;
+  std::string problem;  // why it could not be asked; entries of the file are there all the same
+};
+
 struct DatReport {
-  std::string registry;   // the library that was asked
-  std::string problem;    // why it could not be; entries of the file are there all the same
-  std::string conf_path;  // empty: no file
+  DatRegistry registry;    // of 2.0
+  DatRegistry registry12;  // of 1.2
+  std::string conf_path;   // empty: no file
   std::vector<DatEntry> entries;
 };
 
-// Asks the registry in a child process, and opens each entry in one of its own. Malformed lines of the file are said on
-// standard error.
-DatReport read_dat(const std::string& registry);
+// Asks each registry in a child process, and opens each entry in one of its own. Malformed lines of the file are said
+// on standard error.
+DatReport read_dat(const std::string& registry, const std::string& registry12);
 
 std::string dat_for_people(const DatReport& report);
 void dat_as_json(const DatReport& report, Json& json);

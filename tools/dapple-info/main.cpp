@@ -26,6 +26,7 @@ struct Options {
   bool json = false;
   bool dat = false;
   std::string registry = "libdat2.so.2";
+  std::string registry12 = "libdat.so.1";
 };
 
 int report(const Options& options) {
@@ -33,7 +34,7 @@ int report(const Options& options) {
   const dapple::verbs::Memlock memlock = dapple::verbs::read_memlock();
   const Libibverbs libibverbs = read_libibverbs();
   DatReport dat;
-  if (options.dat) dat = read_dat(options.registry);
+  if (options.dat) dat = read_dat(options.registry, options.registry12);
   if (options.json) {
     Json json;
     json.begin_object();
@@ -67,7 +68,9 @@ int main(int argc, char** argv) {
       "dapple-info");
   app.add_flag("--json", options.json, "Print one JSON document");
   app.add_flag("--dat", options.dat, "Also every provider of uDAPL: where it comes from, and whether it opens");
-  app.add_option("--registry", options.registry, "The registry that --dat asks")->capture_default_str();
+  app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks")->capture_default_str();
+  app.add_option("--registry-1.2", options.registry12, "The registry of DAT 1.2 that --dat asks")
+      ->capture_default_str();
   app.set_version_flag("--version", DAPPLE_VERSION);
   app.footer("It ends with 0, or with 1 where there is no RDMA device.");
   try {

@@ -29,6 +29,8 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   // Older consumers know one limit for all requests and leave these at 0.
   attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
   attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
+  // RFC 5040: an answer has one place to go to.
+  if (ia.iwarp()) attr.max_rdma_read_iov = std::min(attr.max_rdma_read_iov, 1U);
   return attr;
 }
 
@@ -57,7 +59,7 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       configured_(pz && evds.connect),
       attr_(attr),
       post_mutex_(ia.thread_safe()),
-      unusual_(ia.thread_safe() || ia.maintains_caches()),
+      unusual_(ia.thread_safe() || ia.maintains_caches() || ia.is_siw()),
       unusual_recv_(unusual_ || srq || attr.datagrams),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
@@ -127,6 +129,7 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   init.cap.max_send_sge = std::max(1U, max_request_segments(attr));
   init.cap.max_recv_sge = std::max(1U, attr.max_recv_iov);
   init.cap.max_inline_data = ia.settings().max_inline_bytes;
+  errno = ENOSPC;  // as in Evd::open_queues()
   verbs::Qp qp(ibv_create_qp(pz.pd(), &init));
   if (!qp && errno == EINVAL && init.cap.max_inline_data) {
     init.cap.max_inline_data = 0;  // not every device has inline data
@@ -216,6 +219,8 @@ Result<> Ep::reset() {
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }
+  for (FlushLink* link : flush_links()) link->flushed = false;
+  given_up_ = false;
   if (srq_) srq_->remove(old_num);
   ConnectionManager::instance().forget(*this);
   requests_.clear();

@@ -27,6 +27,7 @@
 #include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
+#include "udapl/core/flush_list.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 
@@ -242,6 +243,12 @@ class Ep : public Object {
       ConnectionManager::instance().notify(*this);
   }
 
+  // For the EVDs, of a request that is in one of the EP's own rings.
+  FlushLink& flush_link_of(const Cookie& cookie) {
+    return cookie.operation == DtoOperation::kReceive ? flush_receives_ : flush_requests_;
+  }
+  std::array<FlushLink*, 2> flush_links() { return {&flush_receives_, &flush_requests_}; }
+
   ConnectionManager::Client& client() { return client_; }
 
   EpCounterSet& counters() { return counters_; }
@@ -269,6 +276,11 @@ class Ep : public Object {
   void fail_qp();
   bool qp_has_failed() const;
   void flush_receives();
+  // Whether a post never reaches the device, because that would not flush it; then it is marked for the EVD, which
+  // does.
+  bool is_given_up() const;
+  void flush_given_up(Evd* evd, FlushLink& link);
+  void give_up_device();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
@@ -338,6 +350,9 @@ class Ep : public Object {
 
   CookieRing requests_;
   CookieRing receives_;
+  FlushLink flush_requests_{requests_};
+  FlushLink flush_receives_{receives_};
+  std::atomic<bool> given_up_ = false;  // the device has flushed what it will
   verbs::Qp qp_;                        // null while there is no PZ
   uint32_t max_inline_ = 0;             // bytes
   uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one

@@ -244,6 +244,7 @@ void Ep::end_connection(EventKind kind) {
   // first: a receive posted meanwhile is found here, or its poster sees the state.
   set_state(EpState::kDisconnected);
   fail_qp();
+  give_up_device();
   report(kind);
   // An EP that will take no more of a shared queue says so, as consumers know it from the InfiniBand event of the last
   // work request. Said here rather than passed on, because not every device has that event.
@@ -345,7 +346,12 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       local_port_ = ntohs(rdma_get_src_port(id_.get()));
-      if (!send_connect()) fail_connect(EventKind::kUnreachable, "rdma_connect", -errno);
+      // iWARP: TCP has gone to the peer and come back.
+      if (!send_connect()) {
+        fail_connect(
+            errno == ECONNREFUSED || errno == ECONNRESET ? EventKind::kNonPeerRejected : EventKind::kUnreachable,
+            "rdma_connect", -errno);
+      }
       break;
     case RDMA_CM_EVENT_ROUTE_ERROR:
       if (event.status != -ETIMEDOUT || route_retries_left_-- <= 0 || !resolve_route()) {

@@ -12,6 +12,7 @@
 #include "udapl/core/ep_post_plain.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/no_segments.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
@@ -32,7 +33,8 @@ bool is_plain(DtoOperation operation) {
 }  // namespace
 
 tl::unexpected<Error> Ep::refused(int error) {
-  return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+  // libsiw gives the negative ones of the kernel.
+  return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
 // Whether a request with these flags may have a plain cookie.
@@ -73,11 +75,19 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.unsignalled = flags & kUnsignalled;
   cookie.plain = may_be_plain(flags);
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
+  if (is_given_up()) [[unlikely]] {
+    cookie.suppressed = false;
+    receives_.push();
+    counters_.add_with_bytes(EpCounter::kPostRecv, length);
+    flush_given_up(evds_.recv, flush_receives_);
+    return {};
+  }
 
   ibv_recv_wr wr{};
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
+  if (segments.empty()) name_a_segment(wr, ia());
   ibv_recv_wr* bad = nullptr;
   given_to_device(&cookie);
   if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
@@ -92,7 +102,27 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
 // uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device is not told of a receive, and
 // looks at its queue when the queue pair is put into the error state it is in already.
 void Ep::flush_receives() {
+  if (ia().is_siw()) return flush_given_up(evds_.recv, flush_receives_);
   fail_qp();
+}
+
+bool Ep::is_given_up() const {
+  return ia().is_siw() && state() == EpState::kDisconnected;
+}
+
+// Before that the requests are the device's to flush; give_up_device() then finds what was posted meanwhile.
+void Ep::flush_given_up(Evd* evd, FlushLink& link) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (given_up_.load(std::memory_order_relaxed)) evd->flush_later(link);
+}
+
+// The queue pair is in the error state: what the device flushes is on the CQs.
+void Ep::give_up_device() {
+  if (!ia().is_siw()) return;
+  given_up_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!receives_.empty()) evds_.recv->flush_later(flush_receives_);
+  if (!requests_.empty()) evds_.request->flush_later(flush_requests_);
 }
 
 Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
@@ -192,12 +222,19 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
+  if (reads && segments.empty()) name_a_segment(wr, ia());
+  const bool given_up = is_given_up();
+  if (given_up) [[unlikely]]
+    cookie.suppressed = false;
   given_to_device(&cookie);
-  if (int error = submit(wr)) [[unlikely]]
+  if (int error = given_up ? 0 : submit(wr)) [[unlikely]]
     return refused(error);
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
   counters_.add_request(operation, length);
+  // Also when the connection has ended since.
+  if (is_given_up()) [[unlikely]]
+    flush_given_up(evds_.request, flush_requests_);
   return {};
 }
 

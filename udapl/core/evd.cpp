@@ -95,6 +95,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   channel_.reset(ibv_create_comp_channel(ia().context()));
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
+  errno = ENOSPC;  // what it means when nobody says: libsiw of a process that has 144 queues
   cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
   if (!cq_) return fail_errno(errno);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
@@ -176,6 +177,7 @@ Result<> Evd::dequeue(Event& out) {
 }
 
 bool Evd::pop(Event& out) {
+  if (software_.urgent()) flush_rings();
   if (software_.count() && software_.pop(out)) return true;
   if (pending_head_ != pending_tail_ || refill()) {
     deliver(pending_[pending_tail_++ & pending_mask_], out);
@@ -238,7 +240,8 @@ bool Evd::refill() {
 }
 
 bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
-  cookie.plain = false;                                              // so that deliver() looks at all of it
+  cookie.plain = false;  // so that deliver() looks at all of it
+  if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
   if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
   const bool delivers =
       (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
@@ -293,12 +296,14 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
 
 void Evd::reap() {
   std::lock_guard guard(data_mutex_);
+  if (software_.urgent()) flush_rings();
   while (pending_head_ - pending_tail_ < qlen() && refill()) {
   }
 }
 
-void Evd::forget_completions(const Ep& ep) {
+void Evd::forget_completions(Ep& ep) {
   std::lock_guard guard(data_mutex_);
+  for (FlushLink* link : ep.flush_links()) unflushed_.remove(*link);
   const auto of_ep = [&ep](const ibv_wc& completion) {
     return reinterpret_cast<const Cookie*>(completion.wr_id)->ep == &ep;
   };
@@ -317,7 +322,7 @@ void Evd::forget_completions(const Ep& ep) {
   pending_head_ = kept;
 }
 
-void Evd::forget(const Ep& ep) {
+void Evd::forget(Ep& ep) {
   forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
     switch (event.kind) {
@@ -368,11 +373,47 @@ void Evd::abort() {
   }
 }
 
+void Evd::flush_later(FlushLink& link) {
+  unflushed_.add(link);
+  software_.set_urgent(true);
+  notify();
+}
+
+void Evd::flush_rings() {
+  software_.set_urgent(false);
+  while (refill()) {
+  }
+  const auto is_full = [this] { return pending_head_ - pending_tail_ > pending_mask_; };
+  // Without room for more the CQ may hold more, too. Then it goes on when some have been delivered.
+  if (is_full()) return software_.set_urgent(true);
+  while (FlushLink* const link = unflushed_.take()) {
+    CookieRing& ring = link->ring;
+    link->flushed = true;
+    for (uint32_t sequence = ring.finished(); sequence != ring.head(); ++sequence) {
+      if (is_full()) {
+        unflushed_.add(*link);
+        return software_.set_urgent(true);
+      }
+      Cookie& cookie = ring.at(sequence);
+      // One that was posted to a connection and is suppressed has succeeded, for all that is known.
+      const bool delivers = !cookie.suppressed;
+      cookie.plain = false;
+      cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);
+      if (!delivers) continue;
+      ibv_wc& completion = pending_[pending_head_++ & pending_mask_];
+      completion = {};
+      completion.wr_id = reinterpret_cast<uint64_t>(&cookie);
+      completion.status = IBV_WC_WR_FLUSH_ERR;
+      ++signals_;
+    }
+  }
+}
+
 // After an event has been stored. A waiter that is not asleep looks once more before it sleeps or leaves; when nothing
 // is left, it has taken the event.
 void Evd::notify() {
   wake();
-  if (cno_.load(std::memory_order_seq_cst) && !waited_on() && software_.count()) [[unlikely]]
+  if (cno_.load(std::memory_order_seq_cst) && !waited_on() && software_.any()) [[unlikely]]
     trigger_cno();
 }
 

@@ -17,6 +17,7 @@
 #include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
+#include "udapl/core/flush_list.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
@@ -96,10 +97,14 @@ class Evd : public Object {
   void abort();
   bool has_waiter() const { return waiter_.load(std::memory_order_acquire) != Waiter::kNone; }
 
+  // Completes as flushed, after all that the device has said, what it has left in this ring. From any thread, once the
+  // device has flushed what it will.
+  void flush_later(FlushLink& link);
+
   // Forgets the completions of an endpoint whose queue pair is gone.
-  void forget_completions(const Ep& ep);
+  void forget_completions(Ep& ep);
   // The same, and what was reported about its connection: the endpoint itself goes.
-  void forget(const Ep& ep);
+  void forget(Ep& ep);
   // Forgets the asynchronous errors of an object that goes.
   void forget_errors(const Object& object);
   // The CNO that is told of events while nobody waits here, or null. The caller holds the control mutex for the first
@@ -157,6 +162,7 @@ class Evd : public Object {
   template <class Sink>
   void report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink);
   bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
+  void flush_rings();
   void deliver(const ibv_wc& completion, Event& out);
   // looked_at: what signals_ was when the caller has looked in vain, if it has.
   template <class Sink>
@@ -169,7 +175,7 @@ class Evd : public Object {
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   bool arm(uint32_t threshold, uint32_t signals);
   bool take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker);
-  bool heard(uint32_t signals) const { return signals != signals_ || software_.count() != 0; }
+  bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would look into it or arm it says INTERNAL_ERROR.
   bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
   void break_cq() { working_cq_.store(nullptr, std::memory_order_relaxed); }
@@ -213,7 +219,8 @@ class Evd : public Object {
   EvdCounterSet counters_;
   CounterBases<kEvdCounters> counter_bases_{};
 
-  SoftwareQueue software_;
+  SoftwareQueue software_;  // urgent: there are rings to be flushed
+  FlushList unflushed_;
   OptionalMutex data_mutex_;
   std::atomic<Waiter> waiter_ = Waiter::kNone;
   std::atomic<bool> sleeping_ = false;

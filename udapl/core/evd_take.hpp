@@ -91,7 +91,7 @@ template <class Sink>
 
 template <class Sink>
 [[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
-  if (software_.count()) [[unlikely]]
+  if (software_.any()) [[unlikely]]
     return pop_unusual(sink);
   if (pending_head_ == pending_tail_) {
     const Refilled refilled = refill_or_pop(sink);

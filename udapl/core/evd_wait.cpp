@@ -44,7 +44,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 // Arms the CQ and looks once more. True when there is something to do before sleeping.
 [[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
-  if (available() >= threshold && heard(signals)) return true;
+  if (software_.urgent() || (available() >= threshold && heard(signals))) return true;
   if (!cq_) return false;
   if (request_notification()) {
     break_cq();
@@ -94,6 +94,8 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 
 // Takes an event if there are enough, of which one must have come since signals_ was that.
 inline bool Evd::take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker) {
+  if (software_.urgent()) [[unlikely]]
+    flush_rings();
   if (threshold == 1 && available() == 0) {
     const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
     if (refilled != Refilled::kPending) return refilled == Refilled::kPopped;

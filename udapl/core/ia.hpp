@@ -91,6 +91,9 @@ class Ia : public Object {
   // Soft-RoCE, told by the vendor it claims.
   bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
 
+  // Software iWARP, told in the same way. Its vendor is its author.
+  bool is_siw() const { return iwarp() && device_.vendor_id == 0x626d74; }
+
   const dappledv_device_attr& coherence() const { return coherence_; }
   // Of an LMR whose memory is marked non-coherent.
   const dappledv_device_attr& region_coherence() const { return region_coherence_; }

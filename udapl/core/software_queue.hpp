@@ -21,29 +21,29 @@ class SoftwareQueue {
   // False when full: the event is not stored.
   [[nodiscard]] bool push(const Event& event) {
     std::lock_guard guard(mutex_);
-    const uint32_t count = count_.load(std::memory_order_relaxed);
-    if (count == events_.size()) return false;
-    events_[(head_ + count) % events_.size()] = event;
-    count_.store(count + 1, std::memory_order_seq_cst);
+    const uint32_t stored = count();
+    if (stored == events_.size()) return false;
+    events_[(head_ + stored) % events_.size()] = event;
+    set_count(stored + 1);
     return true;
   }
 
   [[nodiscard]] bool pop(Event& out) {
     std::lock_guard guard(mutex_);
-    const uint32_t count = count_.load(std::memory_order_relaxed);
-    if (count == 0) return false;
+    const uint32_t stored = count();
+    if (stored == 0) return false;
     out = events_[head_];
     head_ = static_cast<uint32_t>((head_ + 1) % events_.size());
-    count_.store(count - 1, std::memory_order_seq_cst);
+    set_count(stored - 1);
     return true;
   }
 
   // Takes the vector's room for its own. False, with nothing changed, when more events are stored than fit.
   [[nodiscard]] bool resize(std::vector<Event>& room) {
     std::lock_guard guard(mutex_);
-    const uint32_t count = count_.load(std::memory_order_relaxed);
-    if (count > room.size()) return false;
-    for (uint32_t i = 0; i < count; ++i) room[i] = events_[(head_ + i) % events_.size()];
+    const uint32_t stored = count();
+    if (stored > room.size()) return false;
+    for (uint32_t i = 0; i < stored; ++i) room[i] = events_[(head_ + i) % events_.size()];
     events_.swap(room);
     head_ = 0;
     return true;
@@ -53,23 +53,38 @@ class SoftwareQueue {
   template <class Match>
   void remove_if(Match match) {
     std::lock_guard guard(mutex_);
-    const uint32_t count = count_.load(std::memory_order_relaxed);
+    const uint32_t stored = count();
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t i = 0; i < stored; ++i) {
       const Event event = events_[(head_ + i) % events_.size()];
       if (!match(event)) events_[(head_ + kept++) % events_.size()] = event;
     }
-    count_.store(kept, std::memory_order_seq_cst);
+    set_count(kept);
+  }
+
+  // That there is something to do before the next event is taken, which is not an event itself.
+  void set_urgent(bool urgent) {
+    std::lock_guard guard(mutex_);
+    count_.store(count() | (urgent ? kUrgent : 0), std::memory_order_seq_cst);
   }
 
   // Readable without the lock: dequeueing an EVD that only completions reach costs no lock.
-  uint32_t count() const { return count_.load(std::memory_order_seq_cst); }
+  uint32_t count() const { return count_.load(std::memory_order_seq_cst) & ~kUrgent; }
+  bool urgent() const { return count_.load(std::memory_order_seq_cst) & kUrgent; }
+  // Either of the two.
+  bool any() const { return count_.load(std::memory_order_seq_cst) != 0; }
   uint32_t capacity() const {
     std::lock_guard guard(mutex_);
     return static_cast<uint32_t>(events_.size());
   }
 
  private:
+  static constexpr uint32_t kUrgent = 1U << 31;
+
+  void set_count(uint32_t stored) {
+    count_.store(stored | (count_.load(std::memory_order_relaxed) & kUrgent), std::memory_order_seq_cst);
+  }
+
   mutable std::mutex mutex_;
   std::vector<Event> events_;
   uint32_t head_ = 0;

@@ -11,6 +11,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/no_segments.hpp"
 #include "udapl/core/pz.hpp"
 
 namespace dapple::dat {
@@ -39,6 +40,7 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   ibv_srq_init_attr init{};
   init.attr.max_wr = attr.max_recv_dtos;
   init.attr.max_sge = std::max(1U, attr.max_recv_iov);
+  errno = ENOSPC;  // as in Evd::open_queues()
   verbs::Srq handle(ibv_create_srq(pz.pd(), &init));
   if (!handle) return fail_errno(errno);
   Srq* srq = arena<Srq>().create(ia, pz, std::move(handle), attr);
@@ -129,10 +131,11 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie)
   wr.wr_id = reinterpret_cast<uint64_t>(&slot.cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
+  if (segments.empty()) name_a_segment(wr, ia());
   ibv_recv_wr* bad = nullptr;
   given_to_device(&slot.cookie);
   if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]
-    return error == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(error);
+    return Ep::refused(error);
   free_ = slot.next_free;
   ++outstanding_;
   ++available_;

@@ -21,6 +21,9 @@ struct ConfSearch {
 /// the build's sysconfdir, then /etc/dat.conf, then the further ones.
 ConfSearch default_search(const std::vector<std::string>& further = {});
 
+/// A further place where the registry of DAT 1.2 looks, as Solaris' does.
+inline constexpr const char* kFurtherPath12 = "/etc/dat/dat.conf";
+
 struct Configuration {
   /// Empty if no file was found: none is needed, because ports have automatic entries.
   std::string path;

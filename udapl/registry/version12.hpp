@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "udapl/registry/automatic_entries.hpp"
+#include "udapl/registry/conf_file.hpp"
 #include "udapl/registry/dat.hpp"
 #include "udapl/seam/table_mark.hpp"
 
@@ -16,7 +17,7 @@ namespace dapple::dat {
 inline constexpr ApiMajors kServedMajors{1, 1};
 
 inline std::vector<std::string> further_conf_paths() {
-  return {"/etc/dat/dat.conf"};
+  return {kFurtherPath12};
 }
 inline const AutomaticStyle& automatic_style() {
   return kAutomatic12;

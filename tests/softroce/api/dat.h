@@ -10,10 +10,14 @@
 #include <dat/dat_registry.h>
 #include <dat/udat.h>
 
+#define FOR_DAT_12 1
 #define ONLY_12(...) __VA_ARGS__
 #define ONLY_20(...)
+#define DAT_VERSION 1, 2 /* two arguments of dat_ia_openv() */
 
 typedef DAT_VLEN DAT_SEG_LENGTH;
+/* 1.2 has the first of them only. */
+typedef enum { DAT_VA_TYPE_VA, DAT_VA_TYPE_ZB } DAT_VA_TYPE;
 /* 1.2's completions do not say what has completed. */
 typedef enum { DAT_DTO_SEND, DAT_DTO_RDMA_WRITE, DAT_DTO_RDMA_READ, DAT_DTO_RECEIVE } DAT_DTOS;
 
@@ -43,8 +47,10 @@ static inline DAT_RMR_TRIPLET rmr_triplet(DAT_VADDR at, DAT_VLEN length, DAT_RMR
 /* The original's want udat.h first. */
 #include <dat2/dat_registry.h>
 
+#define FOR_DAT_12 0
 #define ONLY_12(...)
 #define ONLY_20(...) __VA_ARGS__
+#define DAT_VERSION 2, 0
 
 static inline DAT_LMR_TRIPLET lmr_triplet(DAT_VADDR at, DAT_VLEN length, DAT_LMR_CONTEXT context) {
   DAT_LMR_TRIPLET triplet;

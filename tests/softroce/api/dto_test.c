@@ -4,13 +4,15 @@
  * Data transfers between two endpoints of this process. Run twice: as the device is, and with DAPPLE_COHERENCE=cpu,
  * where the provider maintains the caches for every local buffer.
  */
-#include <dat2/dat_ib_extensions.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "tests/softroce/api/api.h"
+#if !FOR_DAT_12
+#include <dat2/dat_ib_extensions.h>
+#endif
 
 #define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
 enum { kMaxIov = 4, kMaxDtos = 16 }; /* of an EP that asks for nothing */
@@ -80,7 +82,8 @@ static DAT_DTO_COMPLETION_STATUS expect_refused(const struct fixture* f, DAT_DTO
   assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
   assert_int_equal(event.event_number, DAT_DTO_COMPLETION_EVENT);
   assert_int_equal(dto->user_cookie.as_64, 1);
-  assert_int_equal(dto->operation, operation);
+  ONLY_20(assert_int_equal(dto->operation, operation);)
+  (void)operation;
   assert_int_equal(dto->transfered_length, 0);
   assert_true(dto->status == DAT_DTO_ERR_REMOTE_ACCESS || dto->status == DAT_DTO_ERR_FLUSHED);
   return dto->status;
@@ -170,10 +173,8 @@ static void post__the_largest_message(void** state) {
   assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, region, 2 * size, f->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
                            &lmr, &segments[0].lmr_context, &buffers[0].rmr_context, NULL, NULL));
   for (size_t i = 0; i < 2; ++i) {
-    segments[i].virtual_address = buffers[i].virtual_address = (uintptr_t)memory + i * size;
-    segments[i].segment_length = buffers[i].segment_length = (DAT_SEG_LENGTH)size;
-    segments[i].lmr_context = segments[0].lmr_context;
-    buffers[i].rmr_context = buffers[0].rmr_context;
+    segments[i] = lmr_triplet((uintptr_t)memory + i * size, size, segments[0].lmr_context);
+    buffers[i] = rmr_triplet((uintptr_t)memory + i * size, size, buffers[0].rmr_context);
   }
   fill(memory, size, 5);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &segments[0], cookie(1), &buffers[1], DEFAULT));
@@ -350,8 +351,8 @@ static void post__longer_than_the_remote_buffer(void** state) {
   if (!on_iwarp()) { /* an RDMA Read has one segment there, and there is no immediate data */
     assert_error(dat_ep_post_rdma_read(f->active.ep, 2, segments, cookie(1), &there, DEFAULT), DAT_LENGTH_ERROR,
                  DAT_NO_SUBTYPE);
-    assert_error(dat_ib_post_rdma_write_immed(f->active.ep, 2, segments, cookie(1), &there, 1, DEFAULT),
-                 DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+    ONLY_20(assert_error(dat_ib_post_rdma_write_immed(f->active.ep, 2, segments, cookie(1), &there, 1, DEFAULT),
+                         DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);)
   }
   segments[1].segment_length = 500;
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 2, segments, cookie(1), &there, DEFAULT));
@@ -410,6 +411,7 @@ static void post__unknown_lmr_context(void** state) {
   expect_broken(f);
 }
 
+#if !FOR_DAT_12
 static void rdma_write_immed__both_sides_are_told(void** state) {
   SKIP_ON_IWARP();
   static const size_t sizes[] = {0, 1, 64, 100, 5000};
@@ -455,6 +457,8 @@ static void rdma_write_immed__bad_arguments(void** state) {
                DAT_INVALID_ARG7);
 }
 
+#endif
+
 static void post__one_evd_for_everything(void** state) {
   struct fixture* f = *state;
   struct end both;
@@ -474,8 +478,8 @@ static void post__one_evd_for_everything(void** state) {
     assert_ok(dat_ep_post_send(f->passive.ep, 1, &source, cookie(2), DEFAULT));
     for (int k = 0; k < 2; ++k) {
       const DAT_EVENT event = expect_event(both.recv, DAT_DTO_COMPLETION_EVENT);
-      if (event.event_data.dto_completion_event_data.operation == DAT_DTO_SEND) ++sends;
-      if (event.event_data.dto_completion_event_data.operation == DAT_DTO_RECEIVE) ++receives;
+      if (event.event_data.dto_completion_event_data.user_cookie.as_64 == 2) ++sends;
+      if (event.event_data.dto_completion_event_data.user_cookie.as_64 == 1) ++receives;
     }
     expect_dto(f->passive.request, 2, DAT_DTO_SEND, DAT_DTO_SUCCESS);
     expect_dto(f->passive.recv, 1, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
@@ -518,7 +522,7 @@ static void post__from_several_threads_on_a_thread_safe_ia(void** state) {
   uint64_t next[kPosters] = {0};
   (void)state;
   memset(&f, 0, sizeof f);
-  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f.async, &f.ia, 2, 0, DAT_TRUE));
+  assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f.async, &f.ia, DAT_VERSION, DAT_TRUE));
   assert_ok(dat_ia_query(f.ia, NULL, DAT_IA_FIELD_ALL, &f.attr, DAT_PROVIDER_FIELD_ALL, &f.provider));
   assert_int_equal(f.provider.is_thread_safe, DAT_TRUE);
   assert_ok(dat_pz_create(f.ia, &f.pz));
@@ -566,9 +570,8 @@ int main(void) {
       CONNECTED_TEST(post__unknown_rmr_context),
       CONNECTED_TEST(post__beyond_the_remote_region),
       CONNECTED_TEST(post__unknown_lmr_context),
-      CONNECTED_TEST(rdma_write_immed__both_sides_are_told),
-      CONNECTED_TEST(rdma_write_immed__bad_arguments),
-      ENDS_TEST(post__one_evd_for_everything),
+      ONLY_20(CONNECTED_TEST(rdma_write_immed__both_sides_are_told), )
+          ONLY_20(CONNECTED_TEST(rdma_write_immed__bad_arguments), ) ENDS_TEST(post__one_evd_for_everything),
       cmocka_unit_test(post__from_several_threads_on_a_thread_safe_ia),
   };
   return RUN_TESTS(tests);

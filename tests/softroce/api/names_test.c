@@ -18,7 +18,11 @@ static char said_path[] = "/tmp/names-said-XXXXXX";
 
 /* main() fills in those with the device's name. */
 static char by_port[32], by_port_scm[32], by_port_ucm[32], no_port[32], device_params[32];
-static const char* const automatic_names[] = {"ofa-v2-d0", by_port, by_port_scm, by_port_ucm};
+static const char* const automatic_names[] = {"ofa-v2-d0", by_port, by_port_scm, by_port_ucm ONLY_12(, "OpenIB-cma")};
+/* Of dat.conf; libraries by what makes their names. */
+#define LINE                                                      \
+  ONLY_20("u2.0 nonthreadsafe default libdapl%s%s.so.2 dapl.2.0") \
+  ONLY_12("u1.2 nonthreadsafe default libdapl%s%s.so.1 dapl.1.2")
 
 static void name_device(void) {
   const char* device = getenv("SOFTROCE_DEVICE");
@@ -84,7 +88,8 @@ static void open_both_ways(const char* name) {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
     DAT_PROVIDER_ATTR attr;
-    must(dat_ia_openv((char*)name, 8, &async, &ia, 2, 0, thread_safe ? DAT_TRUE : DAT_FALSE) == DAT_SUCCESS, name);
+    must(dat_ia_openv((char*)name, 8, &async, &ia, DAT_VERSION, thread_safe ? DAT_TRUE : DAT_FALSE) == DAT_SUCCESS,
+         name);
     must(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr) == DAT_SUCCESS, "query");
     must(strcmp(attr.provider_name, name) == 0, "provider_name");
     must((attr.is_thread_safe != DAT_FALSE) == (thread_safe != 0), "is_thread_safe");
@@ -159,24 +164,24 @@ static void automatic__port_with_a_line_is_listed_by_that_alone(void** state) {
   (void)state;
   for (i = 0; i < sizeof params / sizeof *params; i++) {
     char text[256];
-    snprintf(text, sizeof text, "mine u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"%s\" \"\"\n", params[i]);
+    snprintf(text, sizeof text, "mine " LINE " \"%s\" \"\"\n", "", ONLY_20("ofa") ONLY_12("cma"), params[i]);
     assert_int_equal(with_conf(text, line_takes_the_place), 0);
   }
 }
 
-/* The lines of an installation that had the original: all three libraries, both spellings. */
+/* The lines of an installation that had the original: all its libraries, both spellings. */
 static void lines__every_library_with_both_spellings(void** state) {
-  static const char* const libraries[] = {"ofa", "scm", "ucm"};
+  static const char* const libraries[] = {ONLY_20("ofa", "scm", "ucm") ONLY_12("cma", "scm")};
+  enum { kLibraries = sizeof libraries / sizeof *libraries };
   static const char* const params[] = {"d0 0", "10.9.0.1 0", device_params};
   char text[2048] = "";
   size_t i, j;
   (void)state;
-  for (i = 0; i < 3; i++)
+  for (i = 0; i < kLibraries; i++)
     for (j = 0; j < 3; j++)
-      snprintf(text + strlen(text), sizeof text - strlen(text),
-               "%s-%zu u2.0 nonthreadsafe default libdapl%s%s.so.2 dapl.2.0 \"%s\" \"\"\n", libraries[i], j,
-               i ? "o" : "", libraries[i], params[j]);
-  for (i = 0; i < 3; i++)
+      snprintf(text + strlen(text), sizeof text - strlen(text), "%s-%zu " LINE " \"%s\" \"\"\n", libraries[i], j,
+               ONLY_20(i ? "o" :) "", libraries[i], params[j]);
+  for (i = 0; i < kLibraries; i++)
     for (j = 0; j < 3; j++) {
       char name[16];
       DAT_EVD_HANDLE async = DAT_HANDLE_NULL;

@@ -143,12 +143,19 @@ void libibverbs__what_does_not_fit_is_named() {
 }
 
 void dat__no_entry_says_how_one_is_made() {
-  CHECK(holds(dat_for_people({"libdat2.so.2", "", "", {}}), "No dat.conf was found"));
-  CHECK(holds(dat_for_people({"libdat2.so.2", "", "", {}}), "libdaplofa.so.2"));
-  DatReport report{"libdat2.so.2", "gone", "/etc/dat.conf", {}};
+  DatReport report{{"libdat2.so.2", ""}, {"libdat.so.1", "no such file"}, "", {}};
+  CHECK(holds(dat_for_people(report), "No dat.conf was found"));
+  CHECK(holds(dat_for_people(report), "libdaplofa.so.2"));
+  // Of 1.2 nothing is asked for.
+  CHECK(!holds(dat_for_people(report), "cannot be used"));
+  report.conf_path = "/etc/dat.conf";
+  report.registry.problem = "gone";
   report.entries.push_back({"x", 2, 0, true, "automatic", "lib.so", "d0 0", true, ""});
   CHECK(holds(dat_for_people(report), "The registry cannot be used: gone"));
   CHECK(holds(dat_for_people(report), "x     2.0  safe     automatic  lib.so   d0 0        yes\n"));
+  CHECK(!holds(dat_for_people(report), "no such file"));
+  report.entries.push_back({"y", 1, 2, true, "/etc/dat.conf:1", "lib.so", "d0 0", false, "not tried"});
+  CHECK(holds(dat_for_people(report), "The registry cannot be used: no such file"));
 }
 
 }  // namespace

@@ -441,7 +441,7 @@ class Substitute final : public RegionPolicy {
     assert_ptr_equal(state, this);
     --alive;
   }
-  int before_reregistration(int, void* state) override {
+  int before_reregistration(int, int, void* state) override {
     assert_ptr_equal(state, this);
     return refuse;
   }

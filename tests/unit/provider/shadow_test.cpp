@@ -113,6 +113,44 @@ void clean_invalidate__dirty_line_overwrites_the_devices(void**) {
   shadow.remove(&region);
 }
 
+void clean__names_the_region_that_lost_bytes(void**) {
+  ShadowRegion over;
+  ShadowRegion neighbour;
+  add(region, 0, kPage);
+  add(over, 70, 20);
+  add(neighbour, 90, 100);
+  program[64] = 5;
+  memset(seen(region, 80), 0xee, 2);
+  shadow.clean(at(64), 1);
+  assert_int_equal(shadow.look_at(region).lost_bytes, 2);
+  assert_int_equal(shadow.look_at(region).first_lost, at(80));
+  assert_int_equal(shadow.look_at(over).lost_bytes, 2);
+  assert_int_equal(shadow.look_at(neighbour).lost_bytes, 0);
+  // A later region over the same bytes has lost none.
+  shadow.remove(&over);
+  add(over, 70, 20);
+  assert_int_equal(shadow.look_at(over).lost_bytes, 0);
+  shadow.remove(&neighbour);
+  shadow.remove(&over);
+  shadow.remove(&region);
+}
+
+void unsynced_lines__not_those_of_a_neighbour(void**) {
+  ShadowRegion neighbour;
+  uintptr_t first = 0;
+  add(region, 0, 100);
+  add(neighbour, 100, 100);
+  *seen(neighbour, 100) = 0xee;
+  assert_int_equal(shadow.unsynced_lines(region, &first), 0);
+  assert_int_equal(shadow.unsynced_lines(neighbour, &first), 1);
+  assert_int_equal(first, at(100));
+  *seen(region, 99) = 0xee;
+  assert_int_equal(shadow.unsynced_lines(region, &first), 1);
+  assert_int_equal(first, at(64));
+  shadow.remove(&neighbour);
+  shadow.remove(&region);
+}
+
 void overlapping_regions_share_a_page(void**) {
   ShadowRegion other;
   add(region, 0, 3 * kPage);
@@ -144,9 +182,18 @@ void sync__needless_is_counted(void**) {
   const uint64_t before = shadow.report().needless_syncs;
   shadow.clean(at(1), 128);
   assert_int_equal(shadow.report().needless_syncs - before, 3);
+  ShadowRegion other;
+  add(other, 2 * kPage - 32, 100);
+  shadow.clean(at(0), 3 * kPage);
+  assert_int_equal(shadow.report().needless_syncs - before, 3 + 3 * 64);
+  assert_int_equal(shadow.look_at(region).needless_lines, 3 + 64);
+  assert_int_equal(shadow.look_at(region).first_needless, at(0));
+  assert_int_equal(shadow.look_at(other).needless_lines, 3);
+  assert_int_equal(shadow.look_at(other).first_needless, at(2 * kPage - 32));
+  shadow.remove(&other);
   shadow.clean(at(1), 0);
   shadow.clean(UINTPTR_MAX - 100, SIZE_MAX);
-  assert_int_equal(shadow.report().needless_syncs - before, 3);
+  assert_int_equal(shadow.report().needless_syncs - before, 3 + 3 * 64);
   shadow.remove(&region);
 }
 
@@ -254,6 +301,8 @@ int main() {
       cmocka_unit_test_setup_teardown(clean__whole_lines_of_the_cpu_reach_the_device, setup, teardown),
       cmocka_unit_test_setup_teardown(clean_invalidate__brings_the_devices_lines, setup, teardown),
       cmocka_unit_test_setup_teardown(clean_invalidate__dirty_line_overwrites_the_devices, setup, teardown),
+      cmocka_unit_test_setup_teardown(clean__names_the_region_that_lost_bytes, setup, teardown),
+      cmocka_unit_test_setup_teardown(unsynced_lines__not_those_of_a_neighbour, setup, teardown),
       cmocka_unit_test_setup_teardown(overlapping_regions_share_a_page, setup, teardown),
       cmocka_unit_test_setup_teardown(remove__shadow_is_gone, setup, teardown),
       cmocka_unit_test_setup_teardown(sync__needless_is_counted, setup, teardown),

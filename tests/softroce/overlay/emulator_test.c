@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+
+/*
+ * The emulator under a program of plain verbs: a queue pair that is connected to itself, in whose transfers the device
+ * works on shadows. What the emulator says on standard error is read. The first device that libibverbs lists is used.
+ */
+#include <errno.h>
+#include <infiniband/dappledv.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { kPage = 4096, kSize = 4 * kPage, kInline = 64, kPatienceS = 60 };
+enum {
+  kWindowless = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+  kAccess = kWindowless | IBV_ACCESS_MW_BIND,
+};
+
+static struct ibv_device** devices;
+static struct ibv_context* context;
+static struct dappledv_device_attr attr;
+static struct ibv_pd* pd;
+static struct ibv_cq* cq;
+static struct ibv_srq* srq;
+static struct ibv_qp* qp;
+static unsigned char *mine, *theirs; /* kSize bytes each, regions of their own */
+static struct ibv_mr *my_mr, *their_mr;
+
+/* ---- What is said ---- */
+
+static char said[4096];
+static int said_file = -1, kept_stderr = -1;
+
+static void begin_listening(void) {
+  said_file = memfd_create("said", MFD_CLOEXEC);
+  kept_stderr = dup(STDERR_FILENO);
+  dup2(said_file, STDERR_FILENO);
+}
+
+static void end_listening(void) {
+  ssize_t length;
+
+  dup2(kept_stderr, STDERR_FILENO);
+  length = pread(said_file, said, sizeof(said) - 1, 0);
+  said[length < 0 ? 0 : length] = '\0';
+  close(said_file);
+  close(kept_stderr);
+}
+
+static bool says(const char* text) {
+  if (strstr(said, text)) return true;
+  print_error("is  %s\nnot %s\n", said, text);
+  return false;
+}
+
+static int times(const char* text) {
+  int count = 0;
+
+  for (const char* at = said; (at = strstr(at, text)); at++) count++;
+  return count;
+}
+
+/* The line about lines that were never synced, or, with bytes, about bytes that were lost. */
+static const char* finding(const void* address, size_t length, int count, size_t offset, bool bytes) {
+  static char text[256];
+
+  snprintf(text, sizeof(text), "region %p of %zu bytes: %d %s, the first at offset %zu\n", address, length, count,
+           bytes ? "bytes from the device were lost to the write-back of lines that the CPU had changed"
+                 : "lines that the device changed were never synced",
+           offset);
+  return text;
+}
+
+/* Its result, and what is said while it goes. */
+static int deregister(struct ibv_mr* mr) {
+  int error;
+
+  begin_listening();
+  error = ibv_dereg_mr(mr);
+  end_listening();
+  return error;
+}
+
+/* ---- A connected queue pair ---- */
+
+static bool modify(int state, int mask, const struct ibv_ah_attr* path) {
+  struct ibv_qp_attr change = {
+      .qp_state = state,
+      .port_num = 1,
+      .qp_access_flags = kWindowless,
+      .path_mtu = IBV_MTU_1024,
+      .dest_qp_num = qp->qp_num,
+      .max_dest_rd_atomic = 1,
+      .max_rd_atomic = 1,
+      .timeout = 18,
+      .retry_cnt = 7,
+      .rnr_retry = 7,
+  };
+
+  if (path) change.ah_attr = *path;
+  return ibv_modify_qp(qp, &change, IBV_QP_STATE | mask) == 0;
+}
+
+static bool connect_to_itself(void) {
+  struct ibv_ah_attr path = {.port_num = 1, .is_global = 1, .grh = {.hop_limit = 1}};
+  struct ibv_port_attr port;
+
+  if (ibv_query_port(context, 1, &port) != 0) return false;
+  /* The link-local one comes first. */
+  for (int i = port.gid_tbl_len < 16 ? port.gid_tbl_len - 1 : 15; i >= 0; i--) {
+    if (ibv_query_gid(context, 1, i, &path.grh.dgid) != 0 || path.grh.dgid.global.interface_id == 0) continue;
+    path.grh.sgid_index = (uint8_t)i;
+    break;
+  }
+  return modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, NULL) &&
+         modify(IBV_QPS_RTR,
+                IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                    IBV_QP_MIN_RNR_TIMER,
+                &path) &&
+         modify(IBV_QPS_RTS,
+                IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC, NULL);
+}
+
+static bool make_queue_pair(void) {
+  struct ibv_srq_init_attr queue = {.attr = {.max_wr = 8, .max_sge = 1}};
+  struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC};
+
+  pd = ibv_alloc_pd(context);
+  cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+  srq = pd ? ibv_create_srq(pd, &queue) : NULL;
+  init.send_cq = init.recv_cq = cq;
+  init.srq = srq;
+  init.cap.max_send_wr = 8;
+  init.cap.max_send_sge = 1;
+  init.cap.max_inline_data = kInline;
+  qp = cq && srq ? ibv_create_qp(pd, &init) : NULL;
+  return qp && connect_to_itself();
+}
+
+static int set_up(void** state) {
+  (void)state;
+  mine = mmap(NULL, 2 * kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mine == MAP_FAILED) return -1;
+  theirs = mine + kSize;
+  context = ibv_open_device(devices[0]);
+  if (!context || dappledv_attach(context, DAPPLEDV_ATTACH_EMULATE) != 0) return -1;
+  if (dappledv_query_device(context, &attr) != 0 || !make_queue_pair()) return -1;
+  my_mr = ibv_reg_mr(pd, mine, kSize, kAccess);
+  their_mr = ibv_reg_mr(pd, theirs, kSize, kAccess);
+  return my_mr && their_mr ? 0 : -1;
+}
+
+static int tear_down(void** state) {
+  bool closed;
+
+  (void)state;
+  closed = ibv_destroy_qp(qp) == 0 && ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0 &&
+           (!my_mr || ibv_dereg_mr(my_mr) == 0) && (!their_mr || ibv_dereg_mr(their_mr) == 0) &&
+           ibv_dealloc_pd(pd) == 0 && ibv_close_device(context) == 0;
+  return munmap(mine, 2 * kSize) == 0 && closed ? 0 : -1;
+}
+
+static void for_device(const void* at, size_t length) {
+  const struct iovec range = {.iov_base = (void*)(uintptr_t)at, .iov_len = length};
+
+  dappledv_sync_for_device(&attr, &range, 1);
+}
+
+static void for_cpu(const void* at, size_t length) {
+  const struct iovec range = {.iov_base = (void*)(uintptr_t)at, .iov_len = length};
+
+  dappledv_sync_for_cpu(&attr, &range, 1);
+}
+
+static enum ibv_wc_status completion(enum ibv_wc_opcode opcode) {
+  const time_t deadline = time(NULL) + kPatienceS;
+  struct ibv_wc done;
+
+  while (time(NULL) < deadline) {
+    if (ibv_poll_cq(cq, 1, &done) != 1) continue;
+    if (done.status == IBV_WC_SUCCESS) assert_int_equal(done.opcode, opcode);
+    return done.status;
+  }
+  fail_msg("no completion");
+  return IBV_WC_GENERAL_ERR;
+}
+
+static struct ibv_sge segment(const void* at, uint32_t length) {
+  const struct ibv_sge sge = {.addr = (uintptr_t)at, .length = length, .lkey = my_mr->lkey};
+
+  return sge;
+}
+
+static void post(struct ibv_send_wr* request, struct ibv_sge* sge) {
+  struct ibv_send_wr* bad;
+
+  if (sge) {
+    request->sg_list = sge;
+    request->num_sge = 1;
+  }
+  request->send_flags |= IBV_SEND_SIGNALED;
+  assert_int_equal(ibv_post_send(qp, request, &bad), 0);
+}
+
+/* An RDMA Write of memory as the device sees it; flags for inline data. */
+static void write_as_it_is(const void* from, uint32_t length, uint64_t to, uint32_t rkey, unsigned int flags) {
+  struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = flags};
+  struct ibv_sge sge = segment(from, length);
+
+  request.wr.rdma.remote_addr = to;
+  request.wr.rdma.rkey = rkey;
+  post(&request, &sge);
+  assert_int_equal(completion(IBV_WC_RDMA_WRITE), IBV_WC_SUCCESS);
+}
+
+/* The device writes bytes of this value. */
+static void device_writes(unsigned char value, uint32_t length, uint64_t to, uint32_t rkey) {
+  memset(mine, value, length);
+  for_device(mine, length);
+  write_as_it_is(mine, length, to, rkey, 0);
+}
+
+static bool is_all(const unsigned char* at, size_t length, unsigned char value) {
+  for (size_t i = 0; i < length; i++) {
+    if (at[i] != value) return false;
+  }
+  return true;
+}
+
+/* ---- Regions ---- */
+
+static void write__without_a_sync_is_named(void** state) {
+  (void)state;
+  device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  assert_true(is_all(theirs, kSize, 0));
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  assert_int_equal(times("\n"), 1);
+}
+
+static void write__with_a_sync_is_not(void** state) {
+  (void)state;
+  device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  for_cpu(theirs + 200, 100);
+  assert_true(is_all(theirs + 200, 100, 7));
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_string_equal(said, "");
+}
+
+static void regions__overlapping_ones_share_their_bytes(void** state) {
+  struct ibv_mr* zero_based = ibv_reg_mr_iova(pd, theirs, kSize, 0, kAccess);
+  struct ibv_mr* part = ibv_reg_mr(pd, theirs + 100, 200, kAccess);
+  struct ibv_mr* neighbour = ibv_reg_mr(pd, theirs + 300, 200, kAccess);
+
+  (void)state;
+  assert_non_null(zero_based);
+  assert_non_null(part);
+  assert_non_null(neighbour);
+  device_writes(7, 50, 150, zero_based->rkey);
+  for_cpu(theirs + 150, 50);
+  assert_true(is_all(theirs + 150, 50, 7));
+  device_writes(8, 100, (uintptr_t)theirs + 200, part->rkey);
+  assert_int_equal(deregister(neighbour), 0); /* it has the rest of the last line */
+  assert_string_equal(said, "");
+  assert_int_equal(deregister(part), 0);
+  assert_true(says(finding(theirs + 100, 200, 2, 92, false)));
+  assert_int_equal(deregister(zero_based), 0);
+  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  /* They have gone, and what is left goes on. */
+  for_cpu(theirs + 200, 100);
+  assert_true(is_all(theirs + 200, 100, 8));
+}
+
+static void write_back__bytes_of_the_device_are_lost(void** state) {
+  (void)state;
+  theirs[1000] = 1;
+  device_writes(7, 3, (uintptr_t)theirs + 1004, their_mr->rkey);
+  for_cpu(theirs + 1004, 3);
+  assert_true(is_all(theirs + 1004, 3, 0));
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 3, 1004, true)));
+  assert_int_equal(times("\n"), 1);
+}
+
+/* ---- Memory windows ---- */
+
+static struct ibv_mw* bound_window(enum ibv_mw_type type, const unsigned char* at, uint64_t length) {
+  struct ibv_mw* mw = ibv_alloc_mw(pd, type);
+  const struct ibv_mw_bind_info info = {
+      .mr = their_mr, .addr = (uintptr_t)at, .length = length, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+
+  assert_non_null(mw);
+  if (type == IBV_MW_TYPE_1) {
+    struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+
+    assert_int_equal(ibv_bind_mw(qp, mw, &bind), 0);
+  } else {
+    struct ibv_send_wr request = {.opcode = IBV_WR_BIND_MW};
+
+    request.bind_mw.mw = mw;
+    request.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+    request.bind_mw.bind_info = info;
+    post(&request, NULL);
+    mw->rkey = request.bind_mw.rkey;
+  }
+  assert_int_equal(completion(IBV_WC_BIND_MW), IBV_WC_SUCCESS);
+  return mw;
+}
+
+static void window_works_on_the_regions_shadow(enum ibv_mw_type type) {
+  struct ibv_mw* mw = bound_window(type, theirs + kPage + 60, 1000);
+
+  device_writes(7, 10, (uintptr_t)theirs + kPage + 100, mw->rkey);
+  assert_int_equal(theirs[kPage + 100], 0);
+  for_cpu(theirs + kPage + 100, 10);
+  assert_true(is_all(theirs + kPage + 100, 10, 7));
+  device_writes(8, 10, (uintptr_t)theirs + kPage + 200, mw->rkey);
+  /* The region stays while a window is bound to it, and is not spoken of. */
+  assert_int_not_equal(deregister(their_mr), 0);
+  assert_string_equal(said, "");
+  device_writes(9, 10, (uintptr_t)theirs + kPage + 300, mw->rkey);
+  for_cpu(theirs + kPage + 300, 10);
+  assert_true(is_all(theirs + kPage + 300, 10, 9));
+  assert_int_equal(ibv_dealloc_mw(mw), 0);
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 1, kPage + 192, false)));
+}
+
+static void window__type_1(void** state) {
+  (void)state;
+  window_works_on_the_regions_shadow(IBV_MW_TYPE_1);
+}
+
+static void window__type_2(void** state) {
+  (void)state;
+  window_works_on_the_regions_shadow(IBV_MW_TYPE_2);
+}
+
+/* ---- Shared receive queues ---- */
+
+static void srq__receives_are_synced_as_others(void** state) {
+  (void)state;
+  for (unsigned char i = 0; i < 2; i++) {
+    struct ibv_sge to = {.addr = (uintptr_t)theirs + 300 + 1024u * i, .length = 64, .lkey = their_mr->lkey};
+    struct ibv_recv_wr receive = {.sg_list = &to, .num_sge = 1}, *bad;
+    struct ibv_send_wr request = {.opcode = IBV_WR_SEND};
+    struct ibv_sge from = segment(mine, 64);
+    struct ibv_wc done[2];
+    int count = 0;
+
+    memset(mine, 7 + i, 64);
+    for_device(mine, 64);
+    assert_int_equal(ibv_post_srq_recv(srq, &receive, &bad), 0);
+    post(&request, &from);
+    for (const time_t deadline = time(NULL) + kPatienceS; count < 2 && time(NULL) < deadline;) {
+      count += ibv_poll_cq(cq, 1, &done[count]);
+    }
+    assert_int_equal(count, 2);
+    assert_int_equal(done[0].status | done[1].status, IBV_WC_SUCCESS);
+    assert_int_equal(theirs[300 + 1024 * i], 0);
+  }
+  for_cpu(theirs + 300, 64);
+  assert_true(is_all(theirs + 300, 64, 7));
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  /* The second. */
+  assert_true(says(finding(theirs, kSize, 2, 1280, false)));
+}
+
+/* ---- Atomics ---- */
+
+/* Carried out on a word of theirs; the result stays unsynced. */
+static void atomic(enum ibv_wr_opcode opcode, const volatile uint64_t* word, uint64_t compare_add, uint64_t swap) {
+  struct ibv_send_wr request = {.opcode = opcode};
+  struct ibv_sge result = segment(mine + 64, 8);
+
+  request.wr.atomic.remote_addr = (uintptr_t)word;
+  request.wr.atomic.rkey = their_mr->rkey;
+  request.wr.atomic.compare_add = compare_add;
+  request.wr.atomic.swap = swap;
+  post(&request, &result);
+  assert_int_equal(completion(opcode == IBV_WR_ATOMIC_CMP_AND_SWP ? IBV_WC_COMP_SWAP : IBV_WC_FETCH_ADD),
+                   IBV_WC_SUCCESS);
+}
+
+static void atomics__device_and_cpu_have_a_word_each_until_a_sync(void** state) {
+  volatile uint64_t* const word = (volatile uint64_t*)(theirs + 512);
+  volatile uint64_t* const result = (volatile uint64_t*)(mine + 64);
+
+  (void)state;
+  *word = 5;
+  for_device(theirs + 512, 8);
+  atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, word, 1, 0);
+  assert_int_equal(*result, 0);
+  for_cpu(mine + 64, 8);
+  assert_int_equal(*result, 5);
+  assert_int_equal(*word, 5);
+  for_cpu(theirs + 512, 8);
+  assert_int_equal(*word, 6);
+  atomic(IBV_WR_ATOMIC_CMP_AND_SWP, word, 6, 100);
+  for_cpu(theirs + 512, 8);
+  for_cpu(mine + 64, 8);
+  assert_int_equal(*word, 100);
+  /* What the CPU has written the device does not know of. */
+  *word = 50;
+  atomic(IBV_WR_ATOMIC_CMP_AND_SWP, word, 50, 51);
+  for_cpu(mine + 64, 8);
+  assert_int_equal(*result, 100);
+  for_device(theirs + 512, 8);
+  atomic(IBV_WR_ATOMIC_CMP_AND_SWP, word, 50, 51);
+  for_cpu(theirs + 512, 8);
+  for_cpu(mine + 64, 8);
+  assert_int_equal(*word, 51);
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_string_equal(said, "");
+}
+
+static void atomics__a_neighbour_that_the_cpu_changed_undoes_them(void** state) {
+  volatile uint64_t* const word = (volatile uint64_t*)(theirs + 512);
+
+  (void)state;
+  word[3] = 9;
+  atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, word, 1, 0);
+  for_cpu(theirs + 512, 8);
+  assert_int_equal(*word, 0);
+  atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, word, 1, 0);
+  for_cpu(mine + 64, 8);
+  assert_int_equal(*(volatile uint64_t*)(mine + 64), 0);
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 1, 512, true)));
+  assert_true(says(finding(theirs, kSize, 1, 512, false)));
+  assert_int_equal(times("\n"), 2);
+}
+
+/* ---- Inline data ---- */
+
+static void inline_data__is_what_the_cpu_sees(void** state) {
+  unsigned char unregistered[kInline];
+
+  (void)state;
+  memset(mine, 7, kInline);
+  write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, 0);
+  for_cpu(theirs, kInline);
+  assert_true(is_all(theirs, kInline, 0)); /* it took the device's */
+  write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, IBV_SEND_INLINE);
+  for_cpu(theirs, kInline);
+  assert_true(is_all(theirs, kInline, 7));
+  memset(unregistered, 8, sizeof(unregistered));
+  write_as_it_is(unregistered, kInline, (uintptr_t)theirs, their_mr->rkey, IBV_SEND_INLINE);
+  for_cpu(theirs, kInline);
+  assert_true(is_all(theirs, kInline, 8));
+  assert_int_equal(deregister(my_mr), 0);
+  my_mr = NULL;
+  assert_string_equal(said, "");
+}
+
+/* ---- Changes of a region in place ---- */
+
+static void rereg__address_is_refused_and_the_region_stays(void** state) {
+  (void)state;
+  begin_listening();
+  errno = 0;
+  assert_int_equal(ibv_rereg_mr(their_mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, mine, kPage, 0), IBV_REREG_MR_ERR_CMD);
+  assert_int_equal(errno, EOPNOTSUPP);
+  end_listening();
+  assert_string_equal(said, "dapple: emulator: it cannot do a change of a region's address (ibv_rereg_mr)\n");
+  assert_ptr_equal(their_mr->addr, theirs);
+  device_writes(7, 10, (uintptr_t)theirs + 20, their_mr->rkey);
+  for_cpu(theirs + 20, 10);
+  assert_true(is_all(theirs + 20, 10, 7));
+}
+
+static void rereg__access_is_held_to_the_memory(void** state) {
+  unsigned char* page = mmap(NULL, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  struct ibv_mr* mr = ibv_reg_mr(pd, page, kPage, IBV_ACCESS_REMOTE_READ);
+
+  (void)state;
+  assert_non_null(mr);
+  errno = 0;
+  assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, kAccess), IBV_REREG_MR_ERR_CMD);
+  assert_int_equal(errno, EFAULT);
+  assert_int_equal(mprotect(page, kPage, PROT_READ | PROT_WRITE), 0);
+  /* Then it is for the device to say. */
+  if (ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, kAccess) == 0) {
+    device_writes(7, 10, (uintptr_t)page + 20, mr->rkey);
+    for_cpu(page + 20, 10);
+    assert_true(is_all(page + 20, 10, 7));
+  } else {
+    assert_int_equal(errno, EOPNOTSUPP);
+  }
+  assert_int_equal(deregister(mr), 0);
+  assert_string_equal(said, "");
+  assert_int_equal(munmap(page, kPage), 0);
+}
+
+static void on_demand_paging__is_refused(void** state) {
+  (void)state;
+  begin_listening();
+  errno = 0;
+  assert_null(ibv_reg_mr(pd, mine, kPage, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND));
+  assert_int_equal(errno, EOPNOTSUPP);
+  end_listening();
+  assert_string_equal(said, "dapple: emulator: it cannot do on-demand paging\n");
+}
+
+/* ---- fork() ---- */
+
+/* Ends the process with exit(), as a program does; its exit code says whether all was right. */
+static void child_syncs_its_parents(void) {
+  for_cpu(theirs + 200, 100);
+  for_device(theirs, kSize);
+  exit(is_all(theirs, kSize, 0xee) ? 0 : 1);
+}
+
+static void child_has_a_region_of_its_own(void) {
+  const void* const parents = theirs;
+
+  if (set_up(NULL) != 0 || theirs == parents) exit(2);
+  device_writes(9, 100, (uintptr_t)theirs + 640, their_mr->rkey);
+  if (!is_all(theirs, kSize, 0)) exit(3);
+  /* So that the parent can look for it. */
+  fprintf(stderr, "child: %p\n", (void*)theirs);
+  exit(0);
+}
+
+static int run_in_child(void (*run)(void)) {
+  int status = -1;
+  pid_t child;
+
+  begin_listening();
+  fflush(stdout);
+  child = fork();
+  if (child == 0) {
+    alarm(120);
+    memset(theirs, 0xee, kSize);
+    run();
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child) status = -1;
+  end_listening();
+  return status;
+}
+
+static void fork__a_child_neither_moves_nor_reports_its_parents(void** state) {
+  (void)state;
+  device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  assert_int_equal(run_in_child(child_syncs_its_parents), 0);
+  assert_string_equal(said, "");
+  for_cpu(theirs + 200, 100);
+  assert_true(is_all(theirs + 200, 100, 7));
+  device_writes(8, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+}
+
+static void fork__a_child_reports_its_own(void** state) {
+  const char* at;
+  void* childs = NULL;
+
+  (void)state;
+  device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  assert_int_equal(run_in_child(child_has_a_region_of_its_own), 0);
+  at = strstr(said, "child: ");
+  assert_non_null(at);
+  assert_int_equal(sscanf(at, "child: %p", &childs), 1);
+  assert_true(says(finding(childs, kSize, 2, 640, false)));
+  assert_int_equal(times("never synced"), 1);
+  assert_int_equal(times("syncs moved"), 1);
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  assert_int_equal(times("never synced"), 1);
+}
+
+#define EMULATED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      EMULATED_TEST(write__without_a_sync_is_named),
+      EMULATED_TEST(write__with_a_sync_is_not),
+      EMULATED_TEST(regions__overlapping_ones_share_their_bytes),
+      EMULATED_TEST(write_back__bytes_of_the_device_are_lost),
+      EMULATED_TEST(window__type_1),
+      EMULATED_TEST(window__type_2),
+      EMULATED_TEST(srq__receives_are_synced_as_others),
+      EMULATED_TEST(atomics__device_and_cpu_have_a_word_each_until_a_sync),
+      EMULATED_TEST(atomics__a_neighbour_that_the_cpu_changed_undoes_them),
+      EMULATED_TEST(inline_data__is_what_the_cpu_sees),
+      EMULATED_TEST(rereg__address_is_refused_and_the_region_stays),
+      EMULATED_TEST(rereg__access_is_held_to_the_memory),
+      EMULATED_TEST(on_demand_paging__is_refused),
+      EMULATED_TEST(fork__a_child_neither_moves_nor_reports_its_parents),
+      EMULATED_TEST(fork__a_child_reports_its_own),
+  };
+  int failed;
+
+  devices = ibv_get_device_list(NULL);
+  if (!devices || !devices[0]) {
+    fprintf(stderr, "there is no RDMA device here\n");
+    return 1;
+  }
+  unsetenv("DAPPLE_COHERENCE");
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  ibv_free_device_list(devices);
+  return failed;
+}
