@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "coherence/cache.hpp"
+#include "provider/keep_errno.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
 #include "provider/persistence.hpp"
@@ -49,10 +50,13 @@ int dappledv_query_device_override(ibv_context* context, const char* coherence, 
 
 int dappledv_override_region(const dappledv_device_attr* device, dappledv_coherence coherence,
                              dappledv_device_attr* region) noexcept {
+  const dapple::provider::KeepErrno keep;
   return dapple::provider::override_region(cpu_back_end().cpu, device, coherence, region);
 }
 
 int dappledv_persist_region(const dappledv_device_attr* device, dappledv_device_attr* region) noexcept {
+  // The first call looks at the machine's files.
+  const dapple::provider::KeepErrno keep;
   return dapple::provider::persist_region(machine_persistence(), device, region);
 }
 
