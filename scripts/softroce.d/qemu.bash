@@ -7,7 +7,7 @@
 
 # Without the old PIT: on a busy machine a kernel that measures its TSC by that, and not by the HPET, may find a tenth of what it is,
 # and time runs ten times too fast in the guest.
-readonly qemu=(qemu-system-x86_64 -machine pc,pit=off -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
+readonly qemu=(qemu-system-x86_64 -machine "pc,pit=off" -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
 readonly kernel_arguments='console=ttyS0 quiet panic=-1 mitigations=off nokaslr cryptomgr.notests tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0'
 
 # One folder of the host over 9p. A comma separates QEMU's options, so one in the path is doubled.
