@@ -5,8 +5,8 @@
 #
 # Starts one guest. Its folder $scratch/GUEST holds the fifos of its output, its console and its control folder.
 
-# Without the old PIT: on a busy machine a kernel that measures its TSC by that, and not by the HPET, may find a tenth of what it is,
-# and time runs ten times too fast in the guest.
+# Without the old PIT: on a busy machine a kernel that measures its TSC by that, and not by the HPET, may find a tenth of what
+# it is, and time runs ten times too fast in the guest.
 readonly qemu=(qemu-system-x86_64 -machine "pc,pit=off" -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
 readonly kernel_arguments='console=ttyS0 quiet panic=-1 mitigations=off nokaslr cryptomgr.notests tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0'
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# dapple-rpma in the place of librpma0, and dapple-udapl in that of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when that is removed, and goes when that
-# is purged, as a package's configuration does.
+# dapple-rpma in the place of librpma0, and dapple-udapl in that of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when
+# that is removed, and goes when that is purged, as a package's configuration does.
 
 conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
 

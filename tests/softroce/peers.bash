@@ -6,6 +6,8 @@
 # One end of a run of peers: a registry and a provider, each ours or the original, and a program that finds them. The callers
 # set $build (ours, in lib and bin) and $peer (like a root folder, the original), and may set $root, another root to run in.
 
+# shellcheck source=tests/softroce/root.bash
+. "$(dirname "${BASH_SOURCE[0]}")/root.bash"
 work=$(mktemp -d)
 
 # A program that takes longer has failed.
@@ -28,18 +30,11 @@ prepare_side() {
   printf 'ofa-v2-rxe u2.0 nonthreadsafe default %s dapl.2.0 "d0 0" ""\n' "$provider" >"$side/dat.conf"
 }
 
-# The programs' folders in $root, too, and in its folder "host" what the other root does not bring of what they want: this
-# machine's compiler's runtime and libfmt.
+# The programs' folders in $root, and what they want there.
 prepare_root() {
-  local folder library
-  for folder in /dev /sys /proc /tmp "$build" "$peer"; do
-    mkdir -p "$root$folder" && mount --rbind "$folder" "$root$folder" || return 1
-  done
-  for library in $(ldd "$build/lib/libdaplofa.so.2" "$build/bin/dapple-test" | awk '$3 ~ "^/" { print $3 }' | sort -u); do
-    [ -e "$root/usr/lib/x86_64-linux-gnu/${library##*/}" ] || [ -e "$build/lib/${library##*/}" ] ||
-      cp "$library" "$root/host/" || return 1
-  done
-  mkdir -p "$root/usr/bin" && cp /usr/bin/rping "$root/usr/bin/" && echo "rdma-core $(<"$root/release")"
+  show_in_root "$root" /tmp "$build" "$peer" &&
+    lend_libraries "$root" "$build" lib/libdaplofa.so.2 bin/dapple-test &&
+    mkdir -p "$root/usr/bin" && cp /usr/bin/rping "$root/usr/bin/" && echo "rdma-core $(<"$root/release")"
 }
 
 # become SIDE PROGRAM ARGUMENTS...: the caller is a subshell and ends with it. A new provider may need other libraries of ours.

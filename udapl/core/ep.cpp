@@ -220,7 +220,7 @@ Result<> Ep::reset() {
     if (evd) evd->forget_completions(*this);
   }
   for (FlushLink* link : flush_links()) link->flushed = false;
-  given_up_ = false;
+  device_has_flushed_ = false;
   if (srq_) srq_->remove(old_num);
   ConnectionManager::instance().forget(*this);
   requests_.clear();

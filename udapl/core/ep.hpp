@@ -276,9 +276,9 @@ class Ep : public Object {
   void fail_qp();
   bool qp_has_failed() const;
   void flush_receives();
-  // Whether a post never reaches the device, because that would not flush it; then it is marked for the EVD, which
-  // does.
+  // Whether the device would not flush what is posted, so that the EVD does, and the request stays here.
   bool is_given_up() const;
+  bool keep_from_device(Cookie& cookie) const;
   void flush_given_up(Evd* evd, FlushLink& link);
   void give_up_device();
 
@@ -352,11 +352,11 @@ class Ep : public Object {
   CookieRing receives_;
   FlushLink flush_requests_{requests_};
   FlushLink flush_receives_{receives_};
-  std::atomic<bool> given_up_ = false;  // the device has flushed what it will
-  verbs::Qp qp_;                        // null while there is no PZ
-  uint32_t max_inline_ = 0;             // bytes
-  uint32_t unsignalled_run_ = 0;        // suppressed requests since the last signalled one
-  std::atomic<bool> draining_ = false;  // a graceful disconnect waits for all requests before drain_target_
+  std::atomic<bool> device_has_flushed_ = false;  // what it will
+  verbs::Qp qp_;                                  // null while there is no PZ
+  uint32_t max_inline_ = 0;                       // bytes
+  uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
+  std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
   std::atomic<bool> broken_ = false;
 

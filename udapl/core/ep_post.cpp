@@ -75,13 +75,6 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.unsignalled = flags & kUnsignalled;
   cookie.plain = may_be_plain(flags);
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
-  if (is_given_up()) [[unlikely]] {
-    cookie.suppressed = false;
-    receives_.push();
-    counters_.add_with_bytes(EpCounter::kPostRecv, length);
-    flush_given_up(evds_.recv, flush_receives_);
-    return {};
-  }
 
   ibv_recv_wr wr{};
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
@@ -89,8 +82,9 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   wr.num_sge = static_cast<int>(segments.size());
   if (segments.empty()) name_a_segment(wr, ia());
   ibv_recv_wr* bad = nullptr;
+  const bool kept = keep_from_device(cookie);
   given_to_device(&cookie);
-  if (int error = ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
+  if (int error = kept ? 0 : ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return refused(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
@@ -110,16 +104,24 @@ bool Ep::is_given_up() const {
   return ia().is_siw() && state() == EpState::kDisconnected;
 }
 
+// What is flushed is always reported.
+bool Ep::keep_from_device(Cookie& cookie) const {
+  if (!is_given_up()) [[likely]]
+    return false;
+  cookie.suppressed = false;
+  return true;
+}
+
 // Before that the requests are the device's to flush; give_up_device() then finds what was posted meanwhile.
 void Ep::flush_given_up(Evd* evd, FlushLink& link) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (given_up_.load(std::memory_order_relaxed)) evd->flush_later(link);
+  if (device_has_flushed_.load(std::memory_order_relaxed)) evd->flush_later(link);
 }
 
 // The queue pair is in the error state: what the device flushes is on the CQs.
 void Ep::give_up_device() {
   if (!ia().is_siw()) return;
-  given_up_.store(true, std::memory_order_relaxed);
+  device_has_flushed_.store(true, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!receives_.empty()) evds_.recv->flush_later(flush_receives_);
   if (!requests_.empty()) evds_.request->flush_later(flush_requests_);
@@ -223,11 +225,9 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   if (reads && segments.empty()) name_a_segment(wr, ia());
-  const bool given_up = is_given_up();
-  if (given_up) [[unlikely]]
-    cookie.suppressed = false;
+  const bool kept = keep_from_device(cookie);
   given_to_device(&cookie);
-  if (int error = given_up ? 0 : submit(wr)) [[unlikely]]
+  if (int error = kept ? 0 : submit(wr)) [[unlikely]]
     return refused(error);
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();

@@ -222,34 +222,34 @@ static void privileges__no_remote_write_unless_asked_for(void** state) {
   expect_refused(*state, there, false);
 }
 
-static void privileges__reading_a_freed_lmr(void** state) {
+static void expect_freed_lmr_refused(struct fixture* f, bool reading) {
   struct region r;
-  const DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
+  const DAT_RMR_TRIPLET there = window(f, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
   assert_ok(dat_lmr_free(r.lmr));
-  expect_refused(*state, there, true);
+  expect_refused(f, there, reading);
+}
+
+static void expect_another_zone_refused(struct fixture* f, bool reading) {
+  struct region r;
+  DAT_PZ_HANDLE pz;
+  assert_ok(dat_pz_create(f->ia, &pz));
+  expect_refused(f, window(f, pz, DAT_MEM_PRIV_ALL_FLAG, &r), reading);
+}
+
+static void privileges__reading_a_freed_lmr(void** state) {
+  expect_freed_lmr_refused(*state, true);
 }
 
 static void privileges__reading_another_protection_zone(void** state) {
-  struct fixture* f = *state;
-  struct region r;
-  DAT_PZ_HANDLE pz;
-  assert_ok(dat_pz_create(f->ia, &pz));
-  expect_refused(f, window(f, pz, DAT_MEM_PRIV_ALL_FLAG, &r), true);
+  expect_another_zone_refused(*state, true);
 }
 
 static void privileges__a_freed_lmr(void** state) {
-  struct region r;
-  const DAT_RMR_TRIPLET there = window(*state, ((struct fixture*)*state)->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
-  assert_ok(dat_lmr_free(r.lmr));
-  expect_refused(*state, there, false);
+  expect_freed_lmr_refused(*state, false);
 }
 
 static void privileges__another_protection_zone(void** state) {
-  struct fixture* f = *state;
-  struct region r;
-  DAT_PZ_HANDLE pz;
-  assert_ok(dat_pz_create(f->ia, &pz));
-  expect_refused(f, window(f, pz, DAT_MEM_PRIV_ALL_FLAG, &r), false);
+  expect_another_zone_refused(*state, false);
 }
 
 static void privileges__local_memory_of_another_protection_zone(void** state) {

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+
+/*
+ * What the emulator's tests work on: a queue pair of plain verbs that is connected to itself, in whose transfers the
+ * device works on shadows. What the emulator says on standard error is read.
+ */
+#ifndef DAPPLE_TESTS_EMULATOR_RIG_H
+#define DAPPLE_TESTS_EMULATOR_RIG_H
+
+#include <infiniband/dappledv.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { kPage = 4096, kSize = 4 * kPage, kInline = 64, kPatienceS = 60 };
+enum {
+  kWindowless = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+  kAccess = kWindowless | IBV_ACCESS_MW_BIND,
+};
+
+extern struct ibv_device** devices; /* the first is used */
+extern struct ibv_context* context;
+extern struct dappledv_device_attr attr;
+extern struct ibv_pd* pd;
+extern struct ibv_cq* cq;
+extern struct ibv_srq* srq;
+extern struct ibv_qp* qp;
+extern unsigned char *mine, *theirs;    /* kSize bytes each, regions of their own */
+extern struct ibv_mr *my_mr, *their_mr; /* a test that deregisters one sets it to null */
+
+/* Of each test. */
+int set_up(void** state);
+int tear_down(void** state);
+
+/* What is said on standard error between these two is in said then. */
+void begin_listening(void);
+void end_listening(void);
+extern char said[4096];
+/* Its result; the listening is about it. */
+int deregister(struct ibv_mr* mr);
+bool says(const char* text);
+int times(const char* text);
+/* The line about lines that were never synced, or, with bytes, about bytes that were lost. */
+const char* finding(const void* address, size_t length, int count, size_t offset, bool bytes);
+
+void for_device(const void* at, size_t length);
+void for_cpu(const void* at, size_t length);
+bool is_all(const unsigned char* at, size_t length, unsigned char value);
+
+/* Of my_mr. */
+struct ibv_sge segment(const void* at, uint32_t length);
+/* Signalled; sge may be null. */
+void post(struct ibv_send_wr* request, struct ibv_sge* sge);
+enum ibv_wc_status completion(enum ibv_wc_opcode opcode);
+/* An RDMA Write of memory as the device sees it; flags for inline data. */
+void write_as_it_is(const void* from, uint32_t length, uint64_t to, uint32_t rkey, unsigned int flags);
+/* The device writes bytes of this value. */
+void device_writes(unsigned char value, uint32_t length, uint64_t to, uint32_t rkey);
+
+#endif
