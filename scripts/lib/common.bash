@@ -41,7 +41,7 @@ as_root() {
 
 apt_get() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold \
-    -o Acquire::Retries=3 "$@"
+    -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"
 }
 
 # The packages of the groups, without those that are installed.

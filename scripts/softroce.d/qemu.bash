@@ -54,10 +54,11 @@ start_guest() { # GUEST
     qemu_args+=(-netdev "stream,id=wire,server=$role,addr.type=unix,addr.path=$scratch/wire"
       -device "virtio-net-pci,netdev=wire,mac=52:54:00:09:00:0$guest,romfile=")
   fi
-  # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned words
-  # that a remote write brings, which other programs see.
-  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "${accels[guest]}" -cpu max,-erms,-fsrm -smp "$cpus" -m "$memory" \
-    -kernel "${vmlinuxes[guest]}" -initrd "${initramfses[guest]}" -append "$kernel_arguments" \
+  # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned
+  # words that a remote write brings, which other programs see. That of `cmpxchg16b` in Debian 12's leaves parts of an address
+  # in the flags: a kernel, whose allocator uses it, dies of a double fault if an interrupt comes right then.
+  setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "${accels[guest]}" -cpu max,-erms,-fsrm,-cx16 -smp "$cpus" \
+    -m "$memory" -kernel "${vmlinuxes[guest]}" -initrd "${initramfses[guest]}" -append "$kernel_arguments" \
     -serial "file:$dir/console" -device virtio-serial-pci \
     -chardev "file,id=out,path=$dir/out,append=on" -device virtserialport,chardev=out,name=out \
     -chardev "file,id=err,path=$dir/err,append=on" -device virtserialport,chardev=err,name=err \
