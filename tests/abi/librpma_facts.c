@@ -53,7 +53,9 @@ _Static_assert(sizeof(struct rpma_conn_private_data) == 16, "rpma_conn_private_d
 _Static_assert(offsetof(struct rpma_conn_private_data, ptr) == 0, "ptr");
 _Static_assert(offsetof(struct rpma_conn_private_data, len) == 8, "len");
 _Static_assert(sizeof(((struct rpma_conn_private_data*)0)->len) == 1, "len");
-_Static_assert(RPMA_LOG_USE_DEFAULT_FUNCTION == NULL, "RPMA_LOG_USE_DEFAULT_FUNCTION");
+/* Only beside a null pointer constant the other operand's type stays. */
+_Static_assert(_Generic(1 ? RPMA_LOG_USE_DEFAULT_FUNCTION : (int*)NULL, int* : 1, default : 0),
+               "RPMA_LOG_USE_DEFAULT_FUNCTION");
 
 const char* rpma_err_2str(int ret);
 int rpma_utils_get_ibv_context(const char* addr, enum rpma_util_ibv_context_type type,
