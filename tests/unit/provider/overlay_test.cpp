@@ -548,8 +548,10 @@ int threads_dereg_mr(ibv_mr* mr) {
   return 0;
 }
 
+std::atomic<bool> forked;
+
 void* register_and_sync(void* failures) {
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 500 || !forked; ++i) {
     ibv_mr* mr = reg_mr(memory, sizeof(memory), at(memory));
     const ibv_sge segment = {at(memory) + 64, 64, mr->lkey};
     if (sync_regions(dapple::coherence::cpu_back_end(), SyncDirection::kForCpu, fake->context, &segment, 1) != 0 ||
@@ -564,6 +566,7 @@ void threads__register_and_sync_at_once(void**) {
   constexpr size_t kThreads = 4;
   pthread_t threads[kThreads];
   int failures[kThreads] = {};
+  forked = false;
   open_context(kLayouts[0]);
   fake->set_operation(Operation::reg_mr, threads_reg_mr);
   fake->set_operation(Operation::dereg_mr, threads_dereg_mr);
@@ -574,6 +577,7 @@ void threads__register_and_sync_at_once(void**) {
   }
   // A fork in between finds the lock in order, on both sides.
   const pid_t child = fork();
+  forked = true;
   if (child == 0) {
     alarm(10);
     int failed = 0;
