@@ -141,6 +141,7 @@ void run_client(const struct client_options* options) {
     sizes++;
   }
   send_message(&client.mailbox, &done);
+  settle_message(&client.mailbox);
   close_client(&client);
   printf("\n  all %u sizes verified: %" PRIu64 " bytes, every one of them right, and none beside them touched\n", sizes,
          verified);

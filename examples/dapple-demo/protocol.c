@@ -35,6 +35,7 @@ static void post_receive(struct mailbox* mailbox, unsigned slot) {
 
 void mailbox_open(struct mailbox* mailbox, struct session* session) {
   mailbox->session = session;
+  mailbox->sending = 0;
   region_create(session, &mailbox->region, kSlots * kSlotBytes,
                 DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
   for (unsigned slot = 0; slot < kMaxReceives; slot++) {
@@ -58,7 +59,14 @@ void send_message(struct mailbox* mailbox, const struct message* message) {
   cookie.as_64 = kSendSlot;
   must(dat_ep_post_send(mailbox->session->ep, 1, &segment, cookie, DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_send",
        "is the peer alive?");
-  await_completion(mailbox->session, mailbox->session->request_evd, "the completion of a Send", NULL);
+  mailbox->sending = 1;
+}
+
+void settle_message(struct mailbox* mailbox) {
+  if (mailbox->sending) {
+    await_completion(mailbox->session, mailbox->session->request_evd, "the completion of a Send", NULL);
+  }
+  mailbox->sending = 0;
 }
 
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message) {
@@ -79,5 +87,8 @@ void receive_message(struct mailbox* mailbox, enum message_type type, enum messa
   if (message->type != type && message->type != also) {
     fail("message %d from the peer where %d was due; is it the same version of this program?", (int)message->type,
          (int)type);
+  }
+  if (message->type != kDone) {
+    settle_message(mailbox);
   }
 }

@@ -12,6 +12,10 @@
  *   client  NEXT
  *
  * and so on from READY, which the client answers with DONE when it has no more ranges; then it disconnects.
+ *
+ * An answer shows that what it answers has arrived, so each half waits for the completion of its Send only then. The
+ * server never does for the last READY: the client may be gone before the server's device hears that it came, and the
+ * Send is flushed.
  */
 #pragma once
 
@@ -46,14 +50,19 @@ struct message {
 struct mailbox {
   struct session* session;
   struct region region;
+  int sending; /* a Send whose completion has not been taken */
 };
 
 /* Registers the memory and posts the receives, which is allowed, and wise, before there is a connection. */
 void mailbox_open(struct mailbox* mailbox, struct session* session);
 void mailbox_close(struct mailbox* mailbox);
 
-/* Sends a message and waits until the peer has it. */
+/* Sends a message; the one before it has been answered or settled. */
 void send_message(struct mailbox* mailbox, const struct message* message);
 
-/* Waits for a message of type TYPE or ALSO; any other ends the program. */
+/* Waits until the peer has the message that was sent last. */
+void settle_message(struct mailbox* mailbox);
+
+/* Waits for a message of type TYPE or ALSO; any other ends the program. It settles what it answers, unless it is DONE.
+ */
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message);

@@ -14,6 +14,8 @@ Areas::Areas(Session& session, uint64_t largest_size)
 
 ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   ConnectionOptions options;
+  // The completion of an answer is taken after the next has been posted.
+  if (parameters.kind == Kind::kLatency && !client) options.requests = 2;
   if (parameters.kind != Kind::kBandwidth) return options;
   options.requests = client ? parameters.depth : 1;
   // Twice as many as may be on their way, so that none comes to a receiver that is not ready.
