@@ -51,8 +51,9 @@ std::vector<uint8_t> hardware_address(const std::string& text) {
 std::string netdev_by_hardware_address(const std::string& sysfs, const std::string& port) {
   const auto gid = gid_of(port);
   if (!gid) return {};
-  for (const std::string& netdev : names_in(sysfs + "/class/net")) {
-    const std::string folder = sysfs + "/class/net/" + netdev;
+  const std::string netdevs = sysfs + "/class/net/";
+  for (const std::string& netdev : names_in(netdevs)) {
+    const std::string folder = netdevs + netdev;
     const std::vector<uint8_t> address = hardware_address(first_line(folder + "/address"));
     const int type = std::atoi(first_line(folder + "/type").c_str());
     if (type == ARPHRD_INFINIBAND && address.size() == 20 && std::equal(gid->begin(), gid->end(), address.begin() + 4))
@@ -82,11 +83,12 @@ RdmaDevice device_in(const std::string& sysfs, const std::string& device_name) {
   device.firmware = first_line(folder + "/fw_ver");
   device.driver = name_behind(folder + "/device/driver");
   const bool iwarp = after_number(first_line(folder + "/node_type")) == "RNIC";
-  for (const std::string& name : names_in(folder + "/ports")) {
+  const std::string ports = folder + "/ports/";
+  for (const std::string& name : names_in(ports)) {
     RdmaPort port;
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), port.number);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
-    const std::string at = folder + "/ports/" + name;
+    const std::string at = ports + name;
     port.state = after_number(first_line(at + "/state"));
     port.physical_state = after_number(first_line(at + "/phys_state"));
     port.netdev = first_line(at + "/gid_attrs/ndevs/0");

@@ -58,9 +58,7 @@ int report(const Options& options) {
   return devices.empty() ? kNothingFound : 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app(
       "Shows this machine's RDMA devices: whether they and the CPU see the same memory, and why that is "
@@ -78,10 +76,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
   }
+  return report(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    return report(options);
+    return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "dapple-info: {}\n", error.what());
+    std::fprintf(stderr, "dapple-info: %s\n", error.what());
     return kBadUsage;
   }
 }

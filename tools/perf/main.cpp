@@ -101,11 +101,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-p,--port", options.port, "The port (connection qualifier)")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));
-  auto* size = app.add_option("-s,--size", parameters.size,
-                              kKind == Kind::kTest ? "The largest size, in bytes" : "The size, in bytes")
-                   ->capture_default_str()
-                   ->transform(CLI::AsSizeValue(false))
-                   ->check(CLI::Range(uint64_t{1}, kMaxSize));
+  app.add_option("-s,--size", parameters.size,
+                 kKind == Kind::kTest ? "The largest size, in bytes" : "The size, in bytes")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{1}, kMaxSize));
   app.add_option("-n,--iters", parameters.iterations, "How often, for each size")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, kMaxIterations));
@@ -116,7 +116,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--json", options.json, "Print one JSON document");
   app.set_version_flag("--version", DAPPLE_VERSION);
   if (kKind == Kind::kTest) return;
-  app.add_flag("-a,--all", parameters.all, "All sizes from 2 to 8388608 bytes")->excludes(size);
+  app.add_flag("-a,--all", parameters.all, "All sizes from 2 to 8388608 bytes")->excludes("--size");
   app.add_option_function<std::string>(
          "-o,--op",
          [&parameters](const std::string& word) {
@@ -133,7 +133,7 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(uint32_t{1}, kMaxDepth));
 }
 
-int run(Options& options) {
+int serve_or_measure(Options& options) {
   constexpr uint64_t kLargestOfAll = 8 << 20;
   if (kKind != Kind::kTest && options.parameters.all) options.parameters.size = kLargestOfAll;
   const Report report = options.host.empty() ? run_server(options) : run_client(options);
@@ -142,9 +142,7 @@ int run(Options& options) {
   throw Failure("the results cannot be written");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app(kProgram.description, kProgram.name);
   add_options(app, options);
@@ -154,10 +152,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
   }
+  return serve_or_measure(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    return run(options);
+    return run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", kProgram.name, error.what());
+    std::fprintf(stderr, "%s: %s\n", kProgram.name, error.what());
     return kFailed;
   }
 }

@@ -31,6 +31,7 @@ bool Session::try_open(const std::string& name, DAT_RETURN& result) {
 void Session::open_first() {
   std::vector<DAT_PROVIDER_INFO> infos(kMaxListed);
   std::vector<DAT_PROVIDER_INFO*> list;
+  list.reserve(infos.size());
   for (DAT_PROVIDER_INFO& info : infos) list.push_back(&info);
   DAT_COUNT count = 0;
   check(dat_registry_list_providers(kMaxListed, &count, list.data()), "dat_registry_list_providers",

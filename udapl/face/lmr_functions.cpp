@@ -82,9 +82,9 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
                       const LmrOutputs& out) {
   auto* pz = argument<dat::Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+  dat::SharedCookie cookie;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    dat::SharedCookie cookie;
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
     auto lmr = Lmr::create(ia, *pz, request);
     if (!lmr) return to_dat(lmr.error());
