@@ -118,6 +118,9 @@ DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 /* The next event, a completion of this cookie and operation with this status. */
 DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation,
                                          DAT_DTO_COMPLETION_STATUS status);
+/* On iWARP, of a Write or Send that the peer refuses: it is done when it has been sent (RFC 5040). Where the refusal
+ * has ended the stream before siw is through with that, siw calls it a local error. */
+void expect_sent(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation);
 void expect_nothing(DAT_EVD_HANDLE evd);
 DAT_EP_STATE state_of(DAT_EP_HANDLE ep);
 ONLY_20(/* One of the extensions' counters of an IA, EP or EVD. */
