@@ -65,8 +65,8 @@ void send_message(struct mailbox* mailbox, const struct message* message) {
 void settle_message(struct mailbox* mailbox) {
   if (mailbox->sending) {
     await_completion(mailbox->session, mailbox->session->request_evd, "the completion of a Send", NULL);
+    mailbox->sending = 0;
   }
-  mailbox->sending = 0;
 }
 
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message) {

@@ -63,6 +63,5 @@ void send_message(struct mailbox* mailbox, const struct message* message);
 /* Waits until the peer has the message that was sent last. */
 void settle_message(struct mailbox* mailbox);
 
-/* Waits for a message of type TYPE or ALSO; any other ends the program. It settles what it answers, unless it is DONE.
- */
+/* Waits for a message of type TYPE or ALSO; any other ends the program. Unless it is DONE, our Send is settled then. */
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message);

@@ -112,8 +112,10 @@ static void server(const char* address, const char* port) {
     for (size_t i = 0; i < count; ++i) {
       struct guest* guest = &guests[i];
       if (!guest->conn) continue;
-      if (ready.data.fd == guest->cq_fd) take_completions(guest, memory, inbox[i]);
-      if (guest->served) (void)epoll_ctl(epoll, EPOLL_CTL_DEL, guest->cq_fd, NULL);
+      if (ready.data.fd == guest->cq_fd) {
+        take_completions(guest, memory, inbox[i]);
+        if (guest->served) check(epoll_ctl(epoll, EPOLL_CTL_DEL, guest->cq_fd, NULL) == 0, "epoll_ctl");
+      }
       if (ready.data.fd == guest->event_fd && take_events(guest)) ++left;
     }
   }
