@@ -43,7 +43,8 @@ static void server(const char* address, const char* port) {
     check_filled(memory, SIZE, i, "the message");
     if (i + 1 < MESSAGES) must(rpma_recv(conn, mr, 0, SIZE, mr), "rpma_recv");
     send_filled(conn, mr, memory, i + 100);
-    (void)complete(cq_of(conn), memory);
+    /* A client that has its last answer leaves, faster perhaps than this side learns that the answer came. */
+    if (i + 1 < MESSAGES) (void)complete(cq_of(conn), memory);
   }
   wait_hang_up(&conn);
   free_region(memory, &mr);
