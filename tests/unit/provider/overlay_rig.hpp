@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The overlay over contexts of every known layout, with a provider that writes down what it is asked and a CPU that
+// counts what is maintained.
+#ifndef DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
+#define DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
+
+#include "provider/overlay/overlay.hpp"
+#include "provider/private_api/operation_types.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/fake_context.hpp"
+
+namespace dapple::provider {
+
+// The provider. What it was asked last, and what it will answer.
+struct Provider {
+  RegionRequest told;
+  ibv_pd* pd;
+  ibv_mr* mr;
+  uint32_t next_lkey;
+  int error;
+  int num_deregistered;
+  int num_reregistered;
+  int num_closed;
+};
+extern Provider provider;
+
+extern FakeContext* fake;
+extern ibv_pd pd;
+alignas(64) extern char memory[4096];
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
+
+// What libibverbs does.
+ibv_mr* reg_mr(void* address, size_t length, uint64_t iova);
+ibv_mr* reg_mr_ex(RegionInitAttr* attr);
+int rereg_mr(ibv_mr* mr, int flags, void* address, size_t length, int access);
+int dereg_mr(ibv_mr* mr);
+void close_context();
+
+// Makes a context of this layout the fake one, and begins anew.
+void open_context(const Layout& layout);
+// Its result; what it says is in why then.
+int attach_it(dappledv_coherence coherence, RegionPolicy* policy, uint64_t flags = 0);
+extern const char* why;
+void open_attached(const Layout& layout, dappledv_coherence coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
+                   RegionPolicy* policy = nullptr);
+void end_context();
+
+// The CPU. What was maintained.
+struct Cpu {
+  int num_cleaned;
+  int num_invalidated;
+  int num_waits;
+  int num_orderings;
+  const void* last;
+  size_t bytes;
+};
+extern Cpu cpu;
+
+// Of the fake context; cpu says what was maintained for it.
+int sync_device(const ibv_sge* segments, size_t count);
+int sync_cpu(const ibv_sge* segments, size_t count);
+
+uint64_t at(const void* address);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
