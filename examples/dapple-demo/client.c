@@ -66,13 +66,18 @@ static double timed_transfer(struct client* client, enum direction direction, co
   return (double)size * times / 1e6 / (now_s() - start);
 }
 
+static void ask_for_the_buffer(struct client* client) {
+  struct message next = {.type = kNext};
+  send_message(&client->mailbox, &next);
+  receive_message(&client->mailbox, kReady, kReady, &client->ready);
+}
+
 /* One range: write it, have it checked and changed, read it back, check it. */
 static void run_range(struct client* client, unsigned offset, uint64_t seed, struct row* row) {
   size_t local = kGuardBytes + offset;
   struct message written = {
       .type = kWritten, .address = client->ready.address + local, .length = row->size, .seed = seed};
   struct message changed;
-  struct message next = {.type = kNext};
 
   pattern_fill(client->source.memory + local, row->size, seed);
   row->write_mb_s += timed_transfer(client, kRdmaWrite, &client->source, local, written.address, row->size);
@@ -82,8 +87,7 @@ static void run_range(struct client* client, unsigned offset, uint64_t seed, str
   memset(client->sink.memory + offset, kGuardValue, row->size + 2 * kGuardBytes);
   row->read_mb_s += timed_transfer(client, kRdmaRead, &client->sink, local, written.address, row->size);
   pattern_must_match(client->sink.memory + local, row->size, seed, 1, "after our RDMA Read");
-  send_message(&client->mailbox, &next);
-  receive_message(&client->mailbox, kReady, kReady, &client->ready);
+  ask_for_the_buffer(client);
   row->bytes_verified += 2 * row->size;
   row->ranges++;
 }
@@ -128,7 +132,7 @@ void run_client(const struct client_options* options) {
 
   open_client(&client, options);
   connect_to(&client, options);
-  receive_message(&client.mailbox, kReady, kReady, &client.ready);
+  ask_for_the_buffer(&client);
   if (client.ready.length < 2 * kGuardBytes + kMaxOffset + options->largest_size) {
     fail("the server's buffer has %" PRIu64 " bytes only; use the same --max-size on both sides", client.ready.length);
   }

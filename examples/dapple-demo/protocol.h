@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What the two halves say to each other by Send, strictly in turn:
+ * What the two halves say to each other by Send, strictly in turn. The client begins, as iWARP wants it:
  *
+ *   client  NEXT
  *   server  READY    the buffer's address, length and RMR context
  *   client           RDMA Writes a pattern into a range of the buffer
  *   client  WRITTEN  the range and the pattern's seed
  *   server           checks every byte, inverts every byte
  *   server  CHANGED
  *   client           RDMA Reads the range and checks every byte
- *   client  NEXT
  *
- * and so on from READY, which the client answers with DONE when it has no more ranges; then it disconnects.
+ * and so on from NEXT to READY, which the client answers with DONE when it has no more ranges; then it disconnects.
  *
  * An answer shows that what it answers has arrived, so each half waits for the completion of its Send only then. The
  * server never does for the last READY: the client may be gone before the server's device hears that it came, and the
@@ -26,7 +26,7 @@
 enum { kDefaultPort = 18420 };
 
 /* The private data of a connection request: it tells a server of this program from another's. */
-#define DEMO_GREETING "dapple-demo 1"
+#define DEMO_GREETING "dapple-demo 2"
 
 /* Bytes on each side of a range that nobody may touch: two cache lines of the largest size in use. */
 enum { kGuardBytes = 256 };

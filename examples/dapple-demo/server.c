@@ -73,7 +73,6 @@ static void serve_range(struct session* session, struct region* buffer, const st
   DAT_LMR_TRIPLET range = range_of(buffer, written);
   unsigned char* at = (unsigned char*)(size_t)range.virtual_address;
   struct message changed = {.type = kChanged};
-  struct message next;
 
   /* The device wrote: make that visible to this CPU, then read. */
   must(dat_lmr_sync_rdma_write(session->ia, &range, 1), "dat_lmr_sync_rdma_write", "the range is inside of the LMR");
@@ -83,13 +82,15 @@ static void serve_range(struct session* session, struct region* buffer, const st
   pattern_invert(at, range.segment_length);
   must(dat_lmr_sync_rdma_read(session->ia, &range, 1), "dat_lmr_sync_rdma_read", "the range is inside of the LMR");
   send_message(mailbox, &changed);
-  receive_message(mailbox, kNext, kNext, &next);
+}
 
+static void clear_range(struct session* session, struct region* buffer, const struct message* written) {
+  DAT_LMR_TRIPLET range = range_of(buffer, written);
   /*
    * This CPU writes to memory that the device may write to next: nothing of that may be left in a cache by then, where
    * it could later be written back over the device's data. That is dat_lmr_sync_rdma_write's work too.
    */
-  memset(at, kGuardValue, range.segment_length);
+  memset((unsigned char*)(size_t)range.virtual_address, kGuardValue, range.segment_length);
   must(dat_lmr_sync_rdma_write(session->ia, &range, 1), "dat_lmr_sync_rdma_write", "the range is inside of the LMR");
 }
 
@@ -99,6 +100,8 @@ static void serve_client(struct session* session, struct region* buffer, struct 
                           .rmr_context = buffer->rmr_context,
                           .address = (uint64_t)(size_t)buffer->memory,
                           .length = buffer->length};
+  struct message next;
+  receive_message(mailbox, kNext, kNext, &next);
   for (;;) {
     struct message said;
     send_message(mailbox, &ready);
@@ -107,6 +110,8 @@ static void serve_client(struct session* session, struct region* buffer, struct 
       return;
     }
     serve_range(session, buffer, &said, mailbox);
+    receive_message(mailbox, kNext, kNext, &next);
+    clear_range(session, buffer, &said);
   }
 }
 
