@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include "ibverbs-glue/files.hpp"
 
@@ -55,6 +56,23 @@ uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t lengt
   const uint64_t pages = (address % page + length - 1) / page + 1;
   const uint64_t needed = memlock.pinned_bytes + pages * page;
   return needed > memlock.soft_bytes ? needed : 0;
+}
+
+bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept {
+  try {
+    const Memlock memlock = read_memlock();
+    const unsigned long long needed_kib = memlock_needed(memlock, address, length) / 1024;
+    if (needed_kib == 0) return false;
+    std::snprintf(
+        text, size,
+        "%llu bytes cannot be registered: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %llu are needed; "
+        "allow that by 'ulimit -l %llu' or as dapple-info says",
+        static_cast<unsigned long long>(length), static_cast<unsigned long long>(memlock.soft_bytes / 1024),
+        static_cast<unsigned long long>(memlock.pinned_bytes / 1024), needed_kib, needed_kib);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace dapple::verbs

@@ -5,6 +5,7 @@
 // std::bad_alloc.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -23,5 +24,10 @@ Memlock read_memlock(const std::string& root = {});
 // The bytes that this process would have to be allowed to lock for a registration of this range beside what is pinned;
 // 0 if the limit is not in its way.
 uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length);
+
+// For people, after the kernel refused to register this range with ENOMEM or EPERM: a line without its end that names
+// the limit, what is needed and what helps. False, with nothing written, if the limit is not in the way, or for want of
+// memory; throws nothing.
+bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 
 }  // namespace dapple::verbs

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/memlock.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/native.hpp"
@@ -99,7 +100,14 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
     mr = reg_mr(peer.pd.get(), address, size, access | IBV_ACCESS_ON_DEMAND);
   }
   if (!mr) {
-    (void)FAILED("ibv_reg_mr", errno);
+    const int error = errno;
+    (void)FAILED("ibv_reg_mr", error);
+    char why[256];
+    // EPERM: nothing at all may be locked.
+    if ((error == ENOMEM || error == EPERM) &&
+        verbs::explain_memlock(reinterpret_cast<uintptr_t>(address), size, why, sizeof why)) {
+      LOG(ERROR, "%s", why);
+    }
     return mr;
   }
   if (usage & RPMA_MR_USAGE_WRITE_DST) native |= peer.native & native::kAtomicWrite;

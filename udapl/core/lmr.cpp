@@ -64,14 +64,10 @@ verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
 }
 
 void explain_shortage(const Ia& ia, const LmrRequest& request) {
-  const verbs::Memlock memlock = verbs::read_memlock();
-  const uint64_t needed = verbs::memlock_needed(memlock, reinterpret_cast<uint64_t>(request.address), request.length);
-  if (!needed) return;
-  log_error(
-      "IA %s: %llu bytes cannot be registered: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %llu are needed",
-      ia.name().c_str(), static_cast<unsigned long long>(request.length),
-      static_cast<unsigned long long>(memlock.soft_bytes / 1024),
-      static_cast<unsigned long long>(memlock.pinned_bytes / 1024), static_cast<unsigned long long>(needed / 1024));
+  char why[256];
+  if (verbs::explain_memlock(reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
+    log_error("IA %s: %s", ia.name().c_str(), why);
+  }
 }
 
 }  // namespace
@@ -110,7 +106,8 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   }
   if (!mr) {
     const int error = errno;
-    if (error == ENOMEM) explain_shortage(ia, request);
+    // EPERM: nothing at all may be locked.
+    if (error == ENOMEM || error == EPERM) explain_shortage(ia, request);
     // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);

@@ -2,9 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What the library says by default, and to whom. syslog's functions are this program's.
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -158,6 +161,35 @@ void levels_have_the_originals_names_and_severities(void**) {
   }
 }
 
+// Registers a MiB as somebody who may lock 64 KiB, which is refused with this error; what is said last.
+std::string refused_region(int error) {
+  Objects o;
+  fake::reset();
+  assert_int_equal(rpma_peer_new(fake::context(), &o.peer), 0);
+  fake::state.fails_at = static_cast<int>(fake::state.calls.size()) + 2;  // behind the allocation
+  fake::state.error = error;
+  const int result = rpma_mr_reg(o.peer, reinterpret_cast<void*>(0x100000), 1 << 20, RPMA_MR_USAGE_RECV, &o.mr);
+  o.free();
+  return result == RPMA_E_PROVIDER ? said : rpma_err_2str(result);
+}
+
+// CAP_IPC_LOCK lifts the limit, so somebody without it asks.
+void a_region_beyond_the_limit_of_locked_memory_is_explained(void**) {
+  constexpr const char* kExplained =
+      "register_memory: 1048576 bytes cannot be registered: 64 KiB may be locked (RLIMIT_MEMLOCK), 0 are, 1024 are "
+      "needed; allow that by 'ulimit -l 1024' or as dapple-info says\n";
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit few{65536, 65536};
+    if (setrlimit(RLIMIT_MEMLOCK, &few) != 0 || (geteuid() == 0 && setuid(65534) != 0)) _exit(1);
+    if (!refused_region(ENOMEM).ends_with(kExplained) || !refused_region(EPERM).ends_with(kExplained)) _exit(2);
+    _exit(refused_region(EIO).find("ibv_reg_mr() failed: ") == std::string::npos ? 3 : 0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 }  // namespace
 
 int main() {
@@ -168,6 +200,7 @@ int main() {
       cmocka_unit_test_setup(the_second_threshold_adds_stderr, start),
       cmocka_unit_test_setup(nothing_is_said_beyond_the_threshold, start),
       cmocka_unit_test_setup(a_function_of_the_program_takes_its_place, start),
+      cmocka_unit_test_setup(a_region_beyond_the_limit_of_locked_memory_is_explained, start),
       cmocka_unit_test_setup(levels_have_the_originals_names_and_severities, start),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
