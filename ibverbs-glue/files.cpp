@@ -4,16 +4,33 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 
 namespace dapple::verbs {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPatience(1000);
+
+// Until there may be more to read; false when the time is up.
+bool wait_for_more(int fd, Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  if (left.count() <= 0) return false;
+  pollfd wanted{fd, POLLIN, 0};
+  return ::poll(&wanted, 1, static_cast<int>(left.count())) != 0;
+}
+
+}  // namespace
 
 void throw_at_shortage(int error) {
   if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) throw std::bad_alloc();
@@ -26,14 +43,16 @@ int read_file(const char* path, std::string& text, size_t limit) {
   };
   int fd = -1;
   do {
-    fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    fd = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return errno;
   const File file{fd};
+  const Clock::time_point deadline = Clock::now() + kPatience;
   char part[16384];
   for (;;) {
     const ssize_t size = ::read(file.fd, part, sizeof part);
     if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN && wait_for_more(file.fd, deadline)) continue;
     if (size < 0) return errno;
     if (size == 0) return 0;
     text.append(part, static_cast<size_t>(size));

@@ -15,7 +15,9 @@ namespace dapple::verbs {
 // Throws std::bad_alloc if the errno stands for a lack of descriptors or memory, which may be over at the next call.
 void throw_at_shortage(int error);
 
-// Appends all of a file. Returns 0 or an errno; EFBIG once text has more than limit bytes. Throws std::bad_alloc.
+// Appends all of a file. Returns 0 or an errno; EFBIG once text has more than limit bytes. What is no file in a file
+// system, such as a pipe, is waited for a second at most, else EAGAIN; a pipe that nobody has open for writing is
+// empty. Throws std::bad_alloc.
 int read_file(const char* path, std::string& text, size_t limit = SIZE_MAX);
 
 // Empty if there is none or the kernel refuses to say. Throws std::bad_alloc, at a shortage too, and so does the next.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 namespace dapple::info {
@@ -31,20 +32,33 @@ void add_if_foreign(Libibverbs& library, const std::string& name) {
   if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
 }
 
-// A name there goes without -rdmavN.so: the one that would be loaded is looked for, and then its siblings.
+// libibverbs is told such a name without -rdmavN.so: the one that it would load is looked for, and then its siblings.
+void look_for(Libibverbs& library, const std::string& name) {
+  const fs::path stem(name);
+  std::error_code error;
+  if (!stem.is_absolute() || fs::exists(fmt::format("{}-rdmav{}.so", name, library.private_abi), error)) return;
+  for (const auto& entry : fs::directory_iterator(stem.parent_path(), error)) {
+    const std::string file = entry.path().filename();
+    if (file.starts_with(stem.filename().string() + "-rdmav")) add_if_foreign(library, file);
+  }
+}
+
 void look_at_environment(Libibverbs& library) {
   const char* names = std::getenv("RDMAV_DRIVERS");
   if (!names) names = std::getenv("IBV_DRIVERS");
   std::istringstream list(names ? names : "");
-  for (std::string name; std::getline(list, name, ':');) {
-    const fs::path stem(name);
-    std::error_code error;
-    if (name.empty() || !stem.is_absolute() ||
-        fs::exists(fmt::format("{}-rdmav{}.so", name, library.private_abi), error))
-      continue;
-    for (const auto& entry : fs::directory_iterator(stem.parent_path(), error)) {
-      const std::string file = entry.path().filename();
-      if (file.starts_with(stem.filename().string() + "-rdmav")) add_if_foreign(library, file);
+  for (std::string name; std::getline(list, name, ':');) look_for(library, name);
+}
+
+// Lines "driver NAME", where the name of what is not in libibverbs' own folder is a path.
+void look_at_configuration(Libibverbs& library) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/etc/libibverbs.d", error)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string directive, name;
+      if (words >> directive >> name && directive == "driver") look_for(library, name);
     }
   }
 }
@@ -73,7 +87,10 @@ Libibverbs read_libibverbs() {
   const fs::path folder = fs::path(library.path).parent_path() / "libibverbs";
   for (const auto& entry : fs::directory_iterator(folder, error)) add_if_foreign(library, entry.path().filename());
   look_at_environment(library);
-  std::sort(library.foreign_drivers.begin(), library.foreign_drivers.end());
+  look_at_configuration(library);
+  std::vector<std::string>& foreign = library.foreign_drivers;
+  std::sort(foreign.begin(), foreign.end());
+  foreign.erase(std::unique(foreign.begin(), foreign.end()), foreign.end());
   if (handle) dlclose(handle);
   return library;
 }

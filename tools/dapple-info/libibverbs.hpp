@@ -15,8 +15,8 @@ struct Libibverbs {
   std::string path;
   unsigned int private_abi = 0;  // N of IBVERBS_PRIVATE_N and of libNAME-rdmavN.so; 0 if it was not found
   std::string overlay_problem;   // why no overlay can be laid with it; empty if one can
-  std::vector<std::string>
-      foreign_drivers;  // driver libraries beside it or in RDMAV_DRIVERS that are of another number
+  // Driver libraries of another number: in its folder, or named in RDMAV_DRIVERS or /etc/libibverbs.d.
+  std::vector<std::string> foreign_drivers;
 };
 
 Libibverbs read_libibverbs();

@@ -90,6 +90,61 @@ void load_configuration__endless_file_is_refused() {
   expect(f, {"/dev/zero", {}}, "", "dat: DAT_OVERRIDE names /dev/zero: File too large\n", "/dev/zero");
 }
 
+/// A pipe by a name, with what its writer has written so far.
+struct Pipe {
+  explicit Pipe(const std::string& content) {
+    CHECK_EQUAL(::pipe(ends), 0);
+    CHECK_EQUAL(::write(ends[1], content.data(), content.size()), static_cast<ssize_t>(content.size()));
+    name = "/dev/fd/" + std::to_string(ends[0]);
+  }
+  ~Pipe() {
+    ::close(ends[0]);
+    close_writer();
+  }
+  void close_writer() {
+    if (ends[1] >= 0) ::close(ends[1]);
+    ends[1] = -1;
+  }
+  int ends[2] = {-1, -1};
+  std::string name;
+};
+
+void load_configuration__pipe_is_read_to_its_end() {
+  const Fixture f;
+  Pipe pipe(std::string("piped") + kLine);
+  pipe.close_writer();
+  expect(f, {pipe.name.c_str(), {}}, "piped ", "", pipe.name);
+}
+
+void load_configuration__pipe_is_waited_for() {
+  const Fixture f;
+  Pipe pipe(std::string("early") + kLine);
+  const std::string late = std::string("late") + kLine;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::usleep(100'000);
+    ::_exit(::write(pipe.ends[1], late.data(), late.size()) == static_cast<ssize_t>(late.size()) ? 0 : 1);
+  }
+  pipe.close_writer();
+  expect(f, {pipe.name.c_str(), {}}, "early late ", "", pipe.name);
+  ::waitpid(child, nullptr, 0);
+}
+
+void load_configuration__pipe_that_nobody_closes_is_given_up() {
+  const Fixture f;
+  const Pipe pipe(std::string("half") + kLine);
+  expect(f, {pipe.name.c_str(), {}}, "",
+         "dat: DAT_OVERRIDE names " + pipe.name + ": Resource temporarily unavailable\n", pipe.name);
+}
+
+void load_configuration__pipe_without_a_writer_is_empty() {
+  const Fixture f;
+  const std::string fifo = f.folder.path() + "/fifo";
+  CHECK_EQUAL(::mkfifo(fifo.c_str(), 0600), 0);
+  expect(f, {fifo.c_str(), {}}, "", "", "fifo");
+  expect(f, {nullptr, {fifo, f.second}}, "", "", "fifo");
+}
+
 void load_configuration__bad_line_is_reported_once_with_file_and_line() {
   const Fixture f;
   const std::string path = f.folder.write("bad", std::string("a") + kLine + "\nb u2.0 maybe\nc" + kLine);
@@ -173,6 +228,10 @@ int main() {
       TEST(load_configuration__directory_is_no_file),
       TEST(load_configuration__empty_file_has_no_entries),
       TEST(load_configuration__endless_file_is_refused),
+      TEST(load_configuration__pipe_is_read_to_its_end),
+      TEST(load_configuration__pipe_is_waited_for),
+      TEST(load_configuration__pipe_that_nobody_closes_is_given_up),
+      TEST(load_configuration__pipe_without_a_writer_is_empty),
       TEST(load_configuration__bad_line_is_reported_once_with_file_and_line),
       TEST(load_configuration__unreadable_file_is_said_and_passed_over),
       TEST(default_search__override_and_two_places),
