@@ -20,24 +20,23 @@
 namespace dapple::provider {
 namespace {
 
-#if defined(__x86_64__)
-constexpr long long kTrapFlag = 0x100;
-constexpr long long kFaultOfWrite = 2;
-#endif
-
 std::atomic<Shadow*> watching = nullptr;
 std::atomic<bool> told = false;
 struct sigaction before_segv;
 struct sigaction before_trap;
 
+bool allow(uintptr_t page, int protection) {
+  return mprotect(reinterpret_cast<void*>(page), Shadow::kPage, protection) == 0;
+}
+
+#if defined(__x86_64__)
+constexpr long long kTrapFlag = 0x100;
+constexpr long long kFaultOfWrite = 2;
+
 // The pages that the instruction under way has been given: one that moves data has two operands, on two pages at most.
 constexpr int kMaxOpen = 8;
 [[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages[kMaxOpen];
 [[gnu::tls_model("initial-exec")]] thread_local int open_count;
-
-bool allow(uintptr_t page, int protection) {
-  return mprotect(reinterpret_cast<void*>(page), Shadow::kPage, protection) == 0;
-}
 
 // Not ours: what the program had there, or the end of it.
 void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
@@ -48,7 +47,6 @@ void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* 
   if (number == SIGTRAP) raise(number);
 }
 
-#if defined(__x86_64__)
 void on_fault(int number, siginfo_t* info, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   Shadow* shadow = watching.load(std::memory_order_acquire);

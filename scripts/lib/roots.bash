@@ -21,8 +21,10 @@ die() {
 }
 
 roots=$(dirname "$(cache_dir)")/roots
+foreign=
 
-# cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed.
+# cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed. Where
+# foreign names another architecture, its packages can be installed in it, too.
 cached_root() {
   local name=$1 suite=$2 new packages
   shift 2
@@ -32,10 +34,11 @@ cached_root() {
   say "making a root of Debian's $suite with ${packages:-nothing more}"
   mkdir -p "$roots" && rm -rf "$roots/$suite-$name"-*
   new=$place.new.$$
-  mkdir "$new" && write_private_apt "$new/apt" "$suite" || return 1
+  mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" || return 1
   grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options"
   # The lists stay, so that packages can be installed.
-  logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --dpkgopt=force-unsafe-io ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
+  logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
+    ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
     --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
     return 1
