@@ -34,7 +34,8 @@ struct survivor {
   DAT_EP_HANDLE eps[MAX_EPS]; /* of the present cycle */
   int ep_count;
   struct window peers[MAX_EPS]; /* where their peers let us write */
-  int ends;                     /* connections that have ended */
+  int established;
+  int ends; /* connections that have ended */
   int requests;
 
   bool serves;
@@ -147,6 +148,7 @@ static void on_event(struct survivor* s, const DAT_EVENT* event) {
       break;
     case DAT_CONNECTION_EVENT_ESTABLISHED:
       i = index_of(s, connection->ep_handle);
+      ++s->established;
       if (!s->serves) memcpy(&s->peers[i], connection->private_data, sizeof s->peers[i]);
       for (int k = 0; k < 4; ++k) write_to(&s->f, s->eps[i], &s->peers[i]);
       if (s->phase == kDisconnect && next_random(s, 2)) {
@@ -182,7 +184,7 @@ static void one_cycle(struct survivor* s, unsigned int number) {
   bool alive = true;
   s->random = number * 2654435761U + (s->serves ? 1 : 2);
   s->phase = (enum phase)(number % kPhases);
-  s->ep_count = s->ends = s->requests = 0;
+  s->ep_count = s->established = s->ends = s->requests = 0;
   s->killed = false;
   s->kill_at_us = 0;
   s->start_us = now_us();
@@ -193,7 +195,10 @@ static void one_cycle(struct survivor* s, unsigned int number) {
     DAT_EVENT event;
     DAT_COUNT more;
     DAT_RETURN status;
-    if (now_us() > give_up_us) fail_msg("cycle %u, phase %d: a connection does not end", number, s->phase);
+    if (now_us() > give_up_us) {
+      fail_msg("cycle %u, phase %d: %d of %d connections have ended, %d had begun; the peer %s", number, s->phase,
+               s->ends, s->ep_count, s->established, alive ? "lives" : "is dead");
+    }
     if (alive && !(alive = hear_peer(s))) {
       quiet_since_us = now_us();
       assert_int_equal(waitpid(s->peer, NULL, 0), s->peer);
