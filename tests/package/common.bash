@@ -32,13 +32,14 @@ check() {
   verdict "$?" "$name"
 }
 
-# refused NAME COMMAND...: fails as it should, but not by a signal or for lack of a command.
+# refused NAME PATTERN COMMAND...: fails, with a line that the extended regular expression matches, which says why, and not by a
+# signal or for lack of a command.
 refused() {
-  local name=$1 code
-  shift
+  local name=$1 pattern=$2 code
+  shift 2
   "$@" >"$work/out" 2>&1 </dev/null
   code=$?
-  [ "$code" -gt 0 ] && [ "$code" -lt 124 ]
+  [ "$code" -gt 0 ] && [ "$code" -lt 124 ] && grep -aqE -- "$pattern" "$work/out"
   verdict "$?" "$name"
 }
 

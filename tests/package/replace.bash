@@ -8,10 +8,24 @@
 
 conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
 
-# Entries of the file have their library, and a program's view of them ends well.
+# What apt and dpkg say of two packages that exclude each other, on each release.
+kept='Packages need to be removed but remove is disabled'
+conflicting='Conflicts: libdapl2'
+not_both='conflicting packages - not installing'
+
+change_conf() {
+  printf '# changed\nofa-v2-mine u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "d0 0" ""\n' >>"$here/etc/dat.conf"
+}
+
+# conf_is_used unmodified|modified: entries of the file have their library, the user's own too, and a program's view of them ends well.
 conf_is_used() {
+  local entries=(ofa-v2-ib0) entry
+  [ "$1" = unmodified ] || entries+=(ofa-v2-mine)
   inside dapple-info --dat >"$work/info" 2>&1
-  [ $? = 1 ] && grep -q '/etc/dat\.conf' "$work/info" && grep -q 'ofa-v2-ib0' "$work/info" || { cat "$work/info" && return 1; }
+  [ $? = 1 ] || { cat "$work/info" && return 1; }
+  for entry in "${entries[@]}"; do
+    grep -qE "^$entry .* /etc/dat\.conf:[0-9]+ +/.*/libdaplofa\.so\.2" "$work/info" || { cat "$work/info" && return 1; }
+  done
 }
 
 conf_is_not_missed() {
@@ -25,8 +39,7 @@ replace_with() {
   shift 2
   fresh
   check "$case: the original" install "$@"
-  [ "$conf" = unmodified ] || printf '# changed\nofa-v2-mine u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "d0 0" ""\n' \
-    >>"$here/etc/dat.conf"
+  [ "$conf" = unmodified ] || change_conf
   cp "$here/etc/dat.conf" "$work/dat.conf"
   for package in "$@"; do [ "$package" != libdapl-dev ] || new+=(dapple-udapl-dev libdapple-dev); done
   check "$case: is replaced without a question" install "${new[@]}"
@@ -38,7 +51,7 @@ replace_with() {
     esac
   done
   check "$case: dat.conf is untouched" conf_is
-  check "$case: dat.conf is used" conf_is_used
+  check "$case: dat.conf is used" conf_is_used "$conf"
   check "$case: ours is reinstalled" install --reinstall dapple-udapl
   check "$case: dat.conf is untouched still" conf_is
   check "$case: the old is purged" inside dpkg --purge libdapl2
@@ -54,45 +67,80 @@ replace_with() {
   check "$case: a file of the user's own stays" conf_is
 }
 
-# Ours removed with the old one not purged, and back to the original.
+# and_back unmodified|modified: the original comes back in the place of ours.
 and_back() {
+  local case="back, $1"
   fresh
-  check "back: the original" install libdapl2
+  check "$case: the original" install libdapl2
+  [ "$1" = unmodified ] || change_conf
   cp "$here/etc/dat.conf" "$work/dat.conf"
-  check "back: is replaced" install dapple-udapl libdapple1
-  check "back: the original comes back" install libdapl2
-  check "back: ours has gone" is dapple-udapl none
-  check "back: dat.conf is the same" conf_is
+  check "$case: is replaced" install dapple-udapl libdapple1
+  check "$case: the original comes back" install libdapl2
+  check "$case: ours has gone" is dapple-udapl none
+  check "$case: dat.conf is the same" conf_is
+}
+
+# removed_first unmodified|modified: ours is purged while the original is removed and not purged; then the original is installed.
+removed_first() {
+  local case="removed first, $1"
+  fresh
+  check "$case: the original" install libdapl2
+  [ "$1" = unmodified ] || change_conf
+  cp "$here/etc/dat.conf" "$work/dat.conf"
+  check "$case: is replaced" install dapple-udapl libdapple1 dapple-utils
+  check "$case: ours is purged" inside apt-get -y -q purge dapple-udapl libdapple1 dapple-utils
+  check "$case: ours has gone" is dapple-udapl none
+  check "$case: the configuration is libdapl2's still" is libdapl2 rc
+  check "$case: dat.conf stays" conf_is
+  check "$case: the original is installed again" install libdapl2
+  check "$case: it is there" is libdapl2 ii
+  check "$case: dat.conf is the same" conf_is
 }
 
 test_refusals() {
   fresh
   install libdapl2 libdapl-dev >"$work/out" 2>&1 || verdict 1 "the original can be installed"
-  refused "apt refuses ours beside the original" install --no-remove dapple-udapl libdapple1
-  refused "apt refuses both at once" install dapple-udapl libdapple1 libdapl2
-  refused "apt refuses our headers beside the original's" install --no-remove dapple-udapl-dev dapple-udapl libdapple1 libdapple-dev
+  refused "apt refuses ours beside the original" "$kept" install --no-remove dapple-udapl libdapple1
+  refused "apt refuses both at once" "$conflicting" install dapple-udapl libdapple1 libdapl2
+  refused "apt refuses our headers beside the original's" "$kept" \
+    install --no-remove dapple-udapl-dev dapple-udapl libdapple1 libdapple-dev
   check "the original is as it was" is libdapl2 ii
   fresh
   install dapple-udapl libdapple1 >"$work/out" 2>&1 || verdict 1 "ours can be installed"
-  refused "apt refuses the original beside ours" install --no-remove libdapl2
+  refused "apt refuses the original beside ours" "$kept" install --no-remove libdapl2
   # shellcheck disable=SC2016  # for the inner shell
-  refused "dpkg refuses the original beside ours" inside sh -c 'dpkg -i /mnt/deb/libdapl2_*.deb'
+  refused "dpkg refuses the original beside ours" "$not_both libdapl2" inside sh -c 'dpkg -i /mnt/deb/libdapl2_*.deb'
   check "ours is as it was" is dapple-udapl ii
 }
 
-# An /etc/dat.conf that no editor wrote: lines cut off, bytes that are no text, a library that is none.
+# devices_as FILE: what ibv_devices prints, and how it ends.
+devices_as() {
+  inside ibv_devices >"$1" 2>&1 </dev/null
+  echo "ended with $?" >>"$1"
+}
+
+# dapple-info finds no device, and does not speak of a file that it does not use.
+info_is_silent() {
+  local code
+  inside dapple-info >"$work/info" 2>&1
+  code=$?
+  [ "$code" = 1 ] && grep -q 'There is no RDMA device here' "$work/info" && ! grep -aqi 'dat\.conf' "$work/info" ||
+    { cat "$work/info" && return 1; }
+}
+
 test_hostile_conf() {
-  local command
   fresh
-  {
-    printf 'ofa-v2-ib0 u2.0 nonthreadsafe default\nofa-v2-ib1 u2.0 nonthreadsafe default /etc/passwd dapl.2.0 "a" ""\n"never closed'
-    head -c 20000 /dev/urandom
-  } >"$here/etc/dat.conf"
-  check "a hostile dat.conf does not keep ours from being installed" install dapple-udapl libdapple1 dapple-utils ibverbs-utils
-  refused "dapple-info does not look at it" inside dapple-info
-  check "dapple-info says nothing of it" sh -c "! grep -i 'dat.conf' '$work/out'"
-  refused "ibv_devices does not fall over it" inside sh -c 'ibv_devices; exit 1'
-  refused "dapple-info --dat survives it" inside dapple-info --dat
+  check "ibv_devices is there" install ibverbs-utils
+  devices_as "$work/before"
+  check "ibv_devices runs" grep -qE '^ended with [01]$' "$work/before"
+  "$root/tests/package/hostile-conf" >"$here/etc/dat.conf"
+  cp "$here/etc/dat.conf" "$work/dat.conf"
+  check "a hostile dat.conf does not keep ours from being installed" install dapple-udapl libdapple1 dapple-utils
+  check "dapple-info does not look at it" info_is_silent
+  devices_as "$work/after"
+  check "ibv_devices does as before" diff "$work/before" "$work/after"
+  refused "dapple-info --dat survives it and says so" '^dat: /etc/dat\.conf:1: .*line ignored' inside dapple-info --dat
+  check "it is as it was" conf_is
 }
 
 # What loads librpma.so.0 in the root is of this package.
@@ -105,14 +153,14 @@ replace_rpma() {
   fresh
   check "librpma: the original" install librpma0 librpma-dev
   check "librpma: the original's library is found" rpma_is_of librpma0
-  refused "librpma: apt refuses ours beside it" install --no-remove dapple-rpma libdapple1
+  refused "librpma: apt refuses ours beside it" "$kept" install --no-remove dapple-rpma libdapple1
   check "librpma: is replaced without a question" install dapple-rpma dapple-rpma-dev libdapple1 libdapple-dev
   check "librpma: librpma0 is removed" is librpma0 none
   check "librpma: librpma-dev is removed" is librpma-dev none
   check "librpma: ours is found" rpma_is_of dapple-rpma
-  refused "librpma: apt refuses the original beside ours" install --no-remove librpma0
+  refused "librpma: apt refuses the original beside ours" "$kept" install --no-remove librpma0
   # shellcheck disable=SC2016  # for the inner shell
-  refused "librpma: dpkg refuses the original beside ours" inside sh -c 'dpkg -i /mnt/deb/librpma0_*.deb'
+  refused "librpma: dpkg refuses the original beside ours" "$not_both librpma0" inside sh -c 'dpkg -i /mnt/deb/librpma0_*.deb'
   check "librpma: ours is as it was" is dapple-rpma ii
   check "librpma: the original comes back" install librpma0 librpma-dev
   check "librpma: ours has gone" is dapple-rpma none
@@ -121,12 +169,16 @@ replace_rpma() {
 }
 
 test_replace() {
+  local conf
   replace_rpma
   replace_with unmodified 'unmodified' libdapl2
   replace_with modified 'modified' libdapl2
   replace_with unmodified 'unmodified, -dev' libdapl2 libdapl-dev dapl2-utils
   replace_with modified 'modified, -dev' libdapl2 libdapl-dev dapl2-utils
-  and_back
+  for conf in unmodified modified; do
+    and_back "$conf"
+    removed_first "$conf"
+  done
   test_refusals
   test_hostile_conf
 }
