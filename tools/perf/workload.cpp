@@ -18,8 +18,8 @@ ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   if (parameters.kind == Kind::kLatency && !client) options.requests = 2;
   if (parameters.kind != Kind::kBandwidth) return options;
   options.requests = client ? parameters.depth : 1;
-  // Twice as many as may be on their way, so that none comes to a receiver that is not ready.
-  if (!client && parameters.operation == Operation::kSend) options.receives = 2 * parameters.depth;
+  // What the client may send before it hears from the server; there are two such words under way at most.
+  if (parameters.operation == Operation::kSend) options.receives = client ? 2 : 2 * parameters.depth;
   return options;
 }
 
