@@ -72,7 +72,7 @@ void parameters__of_strangers_are_refused() {
   }
   CHECK(!decode_request(nullptr, 0, Kind::kBandwidth, problem));
   CHECK(!decode_request(wire.data(), wire.size(), Kind::kTest, problem));
-  wire[5] = 2;
+  wire[5] = 99;
   CHECK(!decode_request(wire.data(), wire.size(), Kind::kBandwidth, problem) && problem == "is of another version");
   const auto refused = [&problem](Parameters p) {
     const auto sent = encode(p);
