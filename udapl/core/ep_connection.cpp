@@ -316,8 +316,9 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
       return;  // the end of a connection we have ended already
   }
   switch (event.type) {
+    case RDMA_CM_EVENT_REJECTED:  // of a peer that has accepted, and was gone before our last message was there
     case RDMA_CM_EVENT_DISCONNECTED: {
-      ia().counters().add(IaCounter::kDreqRx);
+      ia().counters().add(event.type == RDMA_CM_EVENT_REJECTED ? IaCounter::kErrRejRx : IaCounter::kDreqRx);
       // A peer that has refused a request disconnects, and its message may come before the consumer has seen the
       // refusal.
       const bool broken = state() == EpState::kConnected && qp_has_failed();
