@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# siw, the kernel's software iWARP, now and then leaves a client's first message unread, and both sides wait for ever: docs/siw.md.
-# The kernel can be asked to say when. Sourced by what runs where the device is; on other devices these do nothing.
+# siw, the kernel's software iWARP, now and then leaves a client's first message unread, and both sides wait for ever; or it answers a
+# Read of nothing with the bytes of the one before, and the connection is lost: docs/siw.md. The kernel says when, the former if it is
+# asked. Sourced by what runs where the device is; on other devices these do nothing.
 
 siw_control=/sys/kernel/debug/dynamic_debug/control
 if [[ ${SOFTROCE_DEVICE:-} = siw* ]]; then
@@ -12,22 +13,24 @@ if [[ ${SOFTROCE_DEVICE:-} = siw* ]]; then
   [ ! -w "$siw_control" ] || echo 'module siw func siw_cm_llp_data_ready +p' >"$siw_control"
 fi
 
-# The last time it did. 7 is a connection that is made, whose data the function is not for.
-siw_unread() { [[ ${SOFTROCE_DEVICE:-} = siw* ]] && dmesg | grep 'siw_cm_llp_data_ready: .*state: 7' | tail -n 1; }
+# The last time it did either. 7 is a connection that is made, whose data the function is not for.
+siw_error() {
+  [[ ${SOFTROCE_DEVICE:-} = siw* ]] && dmesg | grep -E 'siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$' | tail -n 1
+}
 
-# siw_left_unread: whether it did since siw_mark.
-siw_mark() { siw_marked=$(siw_unread); }
-siw_left_unread() { [ "$(siw_unread)" != "$siw_marked" ]; }
+# siw_erred: whether it did since siw_mark.
+siw_mark() { siw_marked=$(siw_error); }
+siw_erred() { [ "$(siw_error)" != "$siw_marked" ]; }
 
-# again_on_siw COMMAND...: its exit code; where it failed and siw left a message unread, there are up to four more tries.
+# again_on_siw COMMAND...: its exit code; where it failed and siw erred, there are up to four more tries.
 again_on_siw() {
   local tries code
   for tries in 1 2 3 4 5; do
     siw_mark
     "$@"
     code=$?
-    if [ "$code" = 0 ] || ! siw_left_unread; then break; fi
-    echo "siw left a message unread in try $tries of: $1"
+    if [ "$code" = 0 ] || ! siw_erred; then break; fi
+    echo "siw erred in try $tries of: $1"
   done
   return "$code"
 }
