@@ -66,6 +66,9 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
   if (ep_ ? given && given != ep_ : !given) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
   Ep& ep = ep_ ? *ep_ : *given;
   if (auto ready = ep.check_can_accept(*this, private_data.size()); !ready) return ready;
+  // First, since it may throw.
+  UdConnection* connection =
+      datagrams_ && !peer_gone_ ? &ep.take_datagrams(id_, UdReceived(received()), private_data) : nullptr;
   if (ep_) {
     ep.forget_request();
     ep_ = nullptr;
@@ -75,8 +78,8 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
     ep.fail_accept();
     return free(*this);
   }
-  if (datagrams_) {
-    ep.accept_datagrams(id_, UdReceived(received()), private_data);
+  if (connection) {
+    ep.answer_datagrams(*connection);
   } else {
     ep.accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
   }

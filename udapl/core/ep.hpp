@@ -167,8 +167,9 @@ class Ep : public Object {
   // Datagrams. The caller holds the control mutex. Once the checks have passed, what goes wrong is an event.
   bool is_datagrams() const { return ud_ != nullptr; }
   uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
-  // Throws std::bad_alloc with nothing changed.
-  void accept_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
+  // Makes of the request a connection to be answered. Throws std::bad_alloc with nothing changed.
+  UdConnection& take_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
+  void answer_datagrams(UdConnection& connection);
   // INVALID_PARAMETER for anything but a connection or an address of this endpoint. The consumer sees to it that no
   // datagram to the address is still to be sent.
   Result<> free_connection(const void* connection);

@@ -67,13 +67,17 @@ Result<> Ep::connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint3
   return {};
 }
 
-void Ep::accept_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply) {
+UdConnection& Ep::take_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply) {
   make_room(ud_->connections);
   UdConnection* connection = UdConnection::accept(*this, request, message, reply);
   ud_->connections.push_back(connection);
-  remember_peer(connection->peer(), 0);
+  return *connection;
+}
+
+void Ep::answer_datagrams(UdConnection& connection) {
+  remember_peer(connection.peer(), 0);
   update_datagrams();
-  connection->begin_answer();
+  connection.begin_answer();
 }
 
 // What the state says, and when somebody's time is up.

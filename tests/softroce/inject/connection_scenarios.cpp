@@ -282,13 +282,13 @@ struct Learnt {
   DAT_CONTEXT connection{};
 };
 
-// Both ends' events come in any order.
-void resolve(Pair& pair, DAT_CONN_QUAL port, Learnt& active, Learnt& passive) {
+// Both ends' events come in any order. Without an acceptor the request has the endpoint that was reserved for it.
+void resolve(Pair& pair, DAT_CONN_QUAL port, DAT_EP_HANDLE acceptor, Learnt& active, Learnt& passive) {
   pair.request(port);
   const DAT_EVENT request =
       pair.run.expect(pair.events, static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT));
   const DAT_CR_HANDLE cr = request.event_data.cr_arrival_event_data.cr_handle;
-  DAT_CALL(pair.run, dat_cr_accept, cr, pair.passive.ep, 0, nullptr);
+  DAT_CALL(pair.run, dat_cr_accept, cr, acceptor, 0, nullptr);
   for (int i = 0; i < 2; ++i) {
     const DAT_EVENT event = pair.run.expect(pair.events, kUdEstablished);
     DAT_IB_EXTENSION_EVENT_DATA told{};
@@ -303,6 +303,7 @@ void resolve(Pair& pair, DAT_CONN_QUAL port, Learnt& active, Learnt& passive) {
 void play_datagrams(Run& run) {
   Pair pair(run);
   DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+  DAT_RSP_HANDLE rsp = DAT_HANDLE_NULL;
   DAT_CONN_QUAL port = 0;
   DAT_EP_ATTR attr{};
   Learnt active;
@@ -312,8 +313,9 @@ void play_datagrams(Run& run) {
   attr.max_recv_iov = attr.max_request_iov = 2;
   run.open();
   pair.create(DAT_HANDLE_NULL, &attr);
-  DAT_CALL(run, dat_psp_create_any, run.ia, &port, pair.events, DAT_PSP_CONSUMER_FLAG, &psp);
-  resolve(pair, port, active, passive);
+  DAT_CALL(run, dat_rsp_create, run.ia, kReserved, pair.passive.ep, pair.events, &rsp);
+  resolve(pair, kReserved, DAT_HANDLE_NULL, active, passive);
+  DAT_CALL(run, dat_rsp_free, rsp);
 
   DAT_LMR_TRIPLET to = pair.local(4096);
   to.segment_length = 1024;  // a routing header comes first
@@ -330,7 +332,8 @@ void play_datagrams(Run& run) {
   run.call("dat_ib_ud_ah_free", [&] { return dat_ib_ud_ah_free(pair.active.ep, &active.address); });
   run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.active.ep, active.connection); });
   run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.passive.ep, passive.connection); });
-  resolve(pair, port, active, passive);
+  DAT_CALL(run, dat_psp_create_any, run.ia, &port, pair.events, DAT_PSP_CONSUMER_FLAG, &psp);
+  resolve(pair, port, pair.passive.ep, active, passive);
 
   pair.request(port);
   const DAT_EVENT refused = run.expect(pair.events, static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT));
