@@ -40,6 +40,8 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, D
   auto* rmr = self<dat::Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  // 0x40 means something to the core that 1.2 has no name for.
+  if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   auto* ep = argument<dat::Ep>(ep_handle, rmr->ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const bool unbinds = triplet->segment_length == 0;

@@ -103,6 +103,13 @@ static void rmr_bind__by_the_context_of_the_region(void** state) {
   expect_event(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
   expect_event(peer.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
   assert_ok(dat_rmr_create(f->pz, &rmr));
+  /* 2.0's remote atomics, and a flag of regions. */
+  assert_error(
+      dat_rmr_bind(rmr, &part, (DAT_MEM_PRIV_FLAGS)0x40, end.ep, cookie(10), DAT_COMPLETION_DEFAULT_FLAG, &context),
+      DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  assert_error(
+      dat_rmr_bind(rmr, &part, DAT_MEM_PRIV_RO_DISABLE_FLAG, end.ep, cookie(10), DAT_COMPLETION_DEFAULT_FLAG, &context),
+      DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   assert_ok(dat_rmr_bind(rmr, &part, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, end.ep, cookie(11), DAT_COMPLETION_DEFAULT_FLAG,
                          &context));
   const DAT_EVENT event = expect_event(evd, DAT_RMR_BIND_COMPLETION_EVENT);
