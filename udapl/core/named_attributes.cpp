@@ -95,7 +95,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_CMP_AND_SWAP", truth(ia.offers_extensions() && ia.has_atomics())},
       {"DAT_IB_IMMED_DATA", truth(ia.has_extensions())},
       {"DAT_IB_UD", truth(ia.offers_extensions() && ia.has_datagrams())},
-      {"DAT_COUNTERS", truth(ia.offers_extensions())},
+      {"DAT_COUNTERS", truth(ia.has_extensions())},
       {kFirstOfOurs, dappledv_coherence_str(coherence.coherence)},
       {"DAPPLE_COHERENCE_REASON", coherence.explanation},
       {"DAPPLE_COHERENCE_CERTAINTY", dappledv_certainty_str(coherence.certainty)},

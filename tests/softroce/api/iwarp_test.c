@@ -21,8 +21,9 @@ static const char* named(const DAT_PROVIDER_ATTR* attr, const char* name) {
 
 static void ia_query__says_what_there_is(void** state) {
   struct fixture* f = *state;
-  static const char* const absent[] = {DAT_IB_ATTR_FETCH_AND_ADD, DAT_IB_ATTR_CMP_AND_SWAP, DAT_IB_ATTR_IMMED_DATA,
-                                       DAT_IB_ATTR_UD, "DAT_EXTENSION_INTERFACE"};
+  static const char* const absent[] = {DAT_IB_ATTR_FETCH_AND_ADD, DAT_IB_ATTR_CMP_AND_SWAP,
+                                       DAT_IB_ATTR_IMMED_DATA,    DAT_IB_ATTR_UD,
+                                       DAT_IB_ATTR_COUNTERS,      "DAT_EXTENSION_INTERFACE"};
   assert_int_equal(f->attr.extension_supported, DAT_EXTENSION_NONE);
   assert_int_equal(f->attr.zb_supported, DAT_FALSE);
   assert_int_equal(f->attr.max_rmrs, 0);
