@@ -26,6 +26,12 @@ void after_fork_in_child() {
 pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
 bool prepared;
 
+// What is registered last runs first before a fork. Whoever holds a lock of their own while they register memory has
+// linked this library, so theirs comes later and is taken first by a fork, too.
+[[gnu::constructor]] void prepare_when_loaded() {
+  (void)prepare_for_forks();
+}
+
 }  // namespace
 
 bool prepare_for_forks() {

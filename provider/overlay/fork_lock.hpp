@@ -9,7 +9,8 @@
 
 namespace dapple::provider {
 
-// Arranges for forks. Once before the lock is first held; false, without effect, when there is no memory for it.
+// Arranges for forks, if that could not be done when the library was loaded. Once before the lock is first held; false,
+// without effect, when there is no memory for it.
 bool prepare_for_forks();
 
 class ReadLock {

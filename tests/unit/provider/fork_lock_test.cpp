@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A fork beside a thread that holds a lock of the program's and wants ours, where the program looks after its lock at
+// forks as well.
+#include "provider/overlay/fork_lock.hpp"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+pthread_mutex_t programs = PTHREAD_MUTEX_INITIALIZER;
+std::atomic<bool> held;
+std::atomic<bool> forking;
+
+void before_fork() {
+  forking = true;
+  pthread_mutex_lock(&programs);
+}
+void after_fork() {
+  pthread_mutex_unlock(&programs);
+}
+
+void* hold_then_write(void*) {
+  pthread_mutex_lock(&programs);
+  held = true;
+  while (!forking) usleep(100);
+  { const dapple::provider::WriteLock ours; }
+  pthread_mutex_unlock(&programs);
+  return nullptr;
+}
+
+void fork__takes_the_locks_of_programs_first(void**) {
+  // As a program does that learns of its need late; ours looks after its own from the start.
+  assert_int_equal(pthread_atfork(before_fork, after_fork, after_fork), 0);
+  assert_true(dapple::provider::prepare_for_forks());
+  pthread_t holder;
+  assert_int_equal(pthread_create(&holder, nullptr, hold_then_write, nullptr), 0);
+  while (!held) usleep(100);
+  alarm(20);  // ends this process if the two wait for each other
+  const pid_t child = fork();
+  if (child == 0) {
+    { const dapple::provider::WriteLock ours; }
+    _exit(0);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(pthread_join(holder, nullptr), 0);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {cmocka_unit_test(fork__takes_the_locks_of_programs_first)};
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
