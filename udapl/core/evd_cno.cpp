@@ -18,7 +18,10 @@ Result<> Evd::set_cno(Cno* cno) {
   if (before && enabled_) before->notifier()->unwatch(*this, channel_fd());
   if (cno && enabled_) {
     if (auto watched = cno->notifier()->watch(*this, channel_fd()); !watched) {
-      if (before) (void)before->notifier()->watch(*this, channel_fd());  // it had room for us a moment ago
+      if (before) {
+        (void)before->notifier()->watch(*this, channel_fd());  // it had room for us a moment ago
+        notify_cno_of_more_than(0);
+      }
       return watched;
     }
   }
