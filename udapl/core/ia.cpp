@@ -327,6 +327,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
 void Ia::give_up_async_evd() {
   if (!async_evd_) return;
   async_evd_->forget_errors(*this);
+  for (const Evd* evd : evds_) async_evd_->forget_errors(*evd);
   async_evd_->release();
   async_evd_ = nullptr;
 }
