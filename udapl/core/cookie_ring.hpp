@@ -37,6 +37,7 @@ struct Cookie {
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer
   bool unsignalled;  // a success wakes nobody
+  bool spare;        // it takes one of its CQ's spare entries
   bool plain;        // once it has succeeded, there is nothing to do but to report it, and to let the cookie go
   uint16_t num_segments;
 
@@ -47,6 +48,7 @@ struct Cookie {
     operation = what;
     suppressed = false;
     unsignalled = false;
+    spare = false;
     plain = true;
   }
 };
@@ -71,7 +73,7 @@ class CookieRing {
     cookie.sequence = head();
     return cookie;
   }
-  void push() { head_.store(head() + 1, std::memory_order_relaxed); }
+  void push() { head_.store(head() + 1, std::memory_order_release); }
   // next() and push() at once; null when full.
   Cookie* claim() {
     const uint32_t sequence = head();
@@ -85,6 +87,8 @@ class CookieRing {
   // Takes the last push() back.
   void pop() { head_.store(head() - 1, std::memory_order_relaxed); }
   uint32_t head() const { return head_.load(std::memory_order_relaxed); }
+  // For whoever is not the poster: the cookies before it can be read.
+  uint32_t posted() const { return head_.load(std::memory_order_acquire); }
 
   // Forgets everything; nobody may hold a cookie.
   void clear() {

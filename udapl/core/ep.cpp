@@ -180,6 +180,7 @@ Result<> Ep::free(Ep& ep) {
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
+  ep.give_back_spares();
   ep.drop_datagrams(qp_num);
   if (ep.srq_) {
     if (qp_num) ep.srq_->remove(qp_num);
@@ -204,6 +205,9 @@ Result<> Ep::reset() {
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
   auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline_);
   if (!fresh) return tl::unexpected(fresh.error());
+  // Other threads may bind windows and post meanwhile.
+  const auto binding = ia().windows().binding();
+  std::lock_guard guard(post_mutex_);
   const uint32_t old_num = qp_->qp_num;
   if (srq_) srq_->add((*fresh)->qp_num, *this);
   int error = ia().windows().forget(*this);
@@ -219,6 +223,7 @@ Result<> Ep::reset() {
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }
+  give_back_spares();
   for (FlushLink* link : flush_links()) link->flushed = false;
   device_has_flushed_ = false;
   if (srq_) srq_->remove(old_num);

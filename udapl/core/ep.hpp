@@ -280,11 +280,15 @@ class Ep : public Object {
   // Whether the device would not flush what is posted, so that the EVD does, and the request stays here.
   bool is_given_up() const;
   bool keep_from_device(Cookie& cookie) const;
+  bool has_ended_meanwhile() const;
   void flush_given_up(Evd* evd, FlushLink& link);
   void give_up_device();
 
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
+  Result<bool> find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard);
+  // Of requests that went with the queue pair.
+  void give_back_spares();
   int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);

@@ -241,7 +241,9 @@ void Ep::end_connection(EventKind kind) {
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
   // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
-  // first: a receive posted meanwhile is found here, or its poster sees the state.
+  // first: a receive posted meanwhile is found here, or its poster sees the state. But the state lets requests be
+  // posted, and one that was never connected refuses them before ERR.
+  if (!was_up) fail_qp();
   set_state(EpState::kDisconnected);
   fail_qp();
   give_up_device();

@@ -12,9 +12,9 @@
 
 namespace dapple::dat {
 
-// Only a device that needs maintenance makes an EP remember its buffers.
+// Only a device that needs maintenance makes an EP remember its buffers. An atomic has one, whatever the limits say.
 inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
-  return ia.maintains_caches() ? max_iov : 0;
+  return ia.maintains_caches() ? std::max(1U, max_iov) : 0;
 }
 
 inline uint32_t max_request_segments(const EpAttr& attr) {

@@ -60,12 +60,18 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   const uint64_t length = total_length(segments);
-  std::lock_guard guard(post_mutex_);
+  std::unique_lock guard(post_mutex_);
   if (!qp_) [[unlikely]]
     return tl::unexpected(state_error());
   if (!evds_.recv || srq_) return fail(Type::kInvalidState);
-  if (receives_.full()) return fail(Type::kInsufficientResources);
-
+  if (receives_.full()) [[unlikely]] {
+    // Suppressed ones leave the ring only when the CQ is looked at, and their consumer may have no reason to look.
+    guard.unlock();
+    evds_.recv->reap();
+    guard.lock();
+    if (!qp_) return tl::unexpected(state_error());
+    if (receives_.full()) return fail(Type::kInsufficientResources);
+  }
   Cookie& cookie = receives_.next();
   cookie.user_cookie = user_cookie;
   cookie.length = length;
@@ -88,7 +94,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
     return refused(error);
   receives_.push();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
-  if (state() == EpState::kDisconnected) [[unlikely]]
+  if (has_ended_meanwhile()) [[unlikely]]
     flush_receives();
   return {};
 }
@@ -110,6 +116,12 @@ bool Ep::keep_from_device(Cookie& cookie) const {
     return false;
   cookie.suppressed = false;
   return true;
+}
+
+// After a post. The fence on siw has its counterpart in give_up_device(): one of the two sees what the other did.
+bool Ep::has_ended_meanwhile() const {
+  if (ia().is_siw()) std::atomic_thread_fence(std::memory_order_seq_cst);
+  return state() == EpState::kDisconnected;
 }
 
 // Before that the requests are the device's to flush; give_up_device() then finds what was posted meanwhile.
@@ -175,22 +187,47 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
 }
 
+// For a request that may be suppressed: that there is a slot for it. Such requests leave the ring only when a later one
+// has completed, so every so often one is signalled after all: the result, which says whether one of the CQ's spare
+// entries was taken for this. What has completed is taken off the CQ if need be, since nobody else may have a reason
+// to.
+Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard) {
+  for (bool reaped = false;; reaped = true) {
+    if (!requests_.full()) {
+      const uint32_t run = unsignalled_run_ + 1;
+      if (!(flags & kSuppress) || run * 2 < attr_.max_request_dtos) return false;
+      if (evds_.request->take_spare()) return true;
+      // Others have them all; a later request will do, unless the ring is about to be full of such.
+      if (reaped && run < attr_.max_request_dtos) return false;
+    }
+    if (reaped) return fail(Type::kInsufficientResources);
+    guard.unlock();
+    evds_.request->reap();
+    guard.lock();
+    if (auto ready = check_can_request(operation); !ready) return tl::unexpected(ready.error());
+  }
+}
+
+void Ep::give_back_spares() {
+  for (uint32_t sequence = requests_.finished(); sequence != requests_.posted(); ++sequence) {
+    if (requests_.at(sequence).spare) evds_.request->give_back_spare();
+  }
+}
+
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
+  std::unique_lock guard(post_mutex_);  // another thread may reset the EP meanwhile
   if (auto ready = check_can_request(operation); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
   // The device's limit, not the EP's: consumers ask for less than they use, and no provider has held them to it.
   if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg3);
-
-  std::unique_lock guard(post_mutex_);
-  if (requests_.full()) [[unlikely]] {
-    // Suppressed requests leave the ring only when the CQ is looked at, and their consumer may have no reason to look.
-    guard.unlock();
-    evds_.request->reap();
-    guard.lock();
-    if (requests_.full()) return fail(Type::kInsufficientResources);
+  bool spare = false;
+  if (requests_.full() || flags & kSuppress) [[unlikely]] {
+    const auto room = find_room(operation, flags, guard);
+    if (!room) return tl::unexpected(room.error());
+    spare = *room;
   }
   Cookie& cookie = requests_.next();
   cookie.user_cookie = user_cookie;
@@ -201,11 +238,10 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
   cookie.plain = is_plain(operation) && may_be_plain(flags);
+  cookie.spare = spare;
 
   const bool reads = device_writes(operation);
-  // Every so often a suppressed request is signalled after all, or its slot would never come back.
-  const bool signal =
-      !cookie.suppressed || (unsignalled_run_ + 1) * 2 >= attr_.max_request_dtos || ia().maintains_caches();
+  const bool signal = !cookie.suppressed || spare;
   wr.send_flags = 0;
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
@@ -227,13 +263,14 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (reads && segments.empty()) name_a_segment(wr, ia());
   const bool kept = keep_from_device(cookie);
   given_to_device(&cookie);
-  if (int error = kept ? 0 : submit(wr)) [[unlikely]]
+  if (int error = kept ? 0 : submit(wr)) [[unlikely]] {
+    if (spare) evds_.request->give_back_spare();
     return refused(error);
+  }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.push();
   counters_.add_request(operation, length);
-  // Also when the connection has ended since.
-  if (is_given_up()) [[unlikely]]
+  if (ia().is_siw() && has_ended_meanwhile()) [[unlikely]]
     flush_given_up(evds_.request, flush_requests_);
   return {};
 }
@@ -248,6 +285,7 @@ void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<
 }
 
 void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
+  if (cookie.spare) evds_.request->give_back_spare();
   if (!cookie.srq) [[likely]] {
     CookieRing& ring = ring_of(cookie);
     retire(ring, ring.finish(cookie, delivers));

@@ -96,8 +96,9 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   channel_.reset(ibv_create_comp_channel(ia().context()));
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   errno = ENOSPC;  // what it means when nobody says: libsiw of a process that has 144 queues
-  cq_.reset(ibv_create_cq(ia().context(), static_cast<int>(min_qlen), this, channel_.get(), 0));
+  cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, channel_.get(), 0));
   if (!cq_) return fail_errno(errno);
+  spare_ = spare_for(*cq_, min_qlen);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
   // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
   // empty the CQ.
@@ -105,6 +106,22 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
   if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
+}
+
+int Evd::entries_for(uint32_t min_qlen) const {
+  return static_cast<int>(std::max(min_qlen, std::min<uint32_t>(min_qlen + kSpare, ia().device().max_cqe)));
+}
+
+int32_t Evd::spare_for(const ibv_cq& cq, uint32_t min_qlen) {
+  return std::clamp(cq.cqe - static_cast<int32_t>(min_qlen), 1, static_cast<int32_t>(kSpare));
+}
+
+bool Evd::take_spare() {
+  int32_t left = spare_.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (spare_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
 }
 
 uint32_t Evd::pending_mask_for(uint32_t qlen) const {
@@ -390,7 +407,7 @@ void Evd::flush_rings() {
   while (FlushLink* const link = unflushed_.take()) {
     CookieRing& ring = link->ring;
     link->flushed = true;
-    for (uint32_t sequence = ring.finished(); sequence != ring.head(); ++sequence) {
+    for (uint32_t sequence = ring.finished(); sequence != ring.posted(); ++sequence) {
       if (is_full()) {
         unflushed_.add(*link);
         return software_.set_urgent(true);

@@ -49,6 +49,7 @@ class Evd : public Object {
   static constexpr Kind kKind = Kind::kEvd;
   static constexpr uint32_t kInfinite = ~0U;  // microseconds
   static constexpr uint32_t kBatch = 16;      // completions taken off a CQ at a time
+  static constexpr uint32_t kSpare = 16;      // entries of a CQ beyond those the consumer asked for
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
@@ -95,7 +96,7 @@ class Evd : public Object {
   void set_waitable(bool waitable);
   // Ends a wait with DAT_ABORT; the EVD is about to go.
   void abort();
-  bool has_waiter() const { return waiter_.load(std::memory_order_acquire) != Waiter::kNone; }
+  bool has_waiter() const { return waiter_.load(std::memory_order_seq_cst) != Waiter::kNone; }
 
   // Completes as flushed, after all that the device has said, what it has left in this ring. From any thread, once the
   // device has flushed what it will.
@@ -124,6 +125,11 @@ class Evd : public Object {
   // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
   // wait.
   void reap();
+
+  // A suppressed request that is signalled takes an entry of the CQ that its consumer does not count with: one of the
+  // spare ones, of which the CQ would overflow if there were more. False when none is left. From any thread.
+  bool take_spare();
+  void give_back_spare() { spare_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   friend class Arena<Evd>;
@@ -185,6 +191,9 @@ class Evd : public Object {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
   uint32_t pending_mask_for(uint32_t qlen) const;
+  // Of a CQ, for an EVD of so many events.
+  int entries_for(uint32_t min_qlen) const;
+  static int32_t spare_for(const ibv_cq& cq, uint32_t min_qlen);
   Result<> resize_cq(uint32_t min_qlen);
   void wake();
   void notify();
@@ -203,6 +212,7 @@ class Evd : public Object {
   verbs::CompChannel channel_;
   verbs::Cq cq_;
   std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed
+  std::atomic<int32_t> spare_ = 0;             // entries; below 0 after the CQ was resized to fewer than are taken
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
   // Completions taken off the CQ and not delivered yet.

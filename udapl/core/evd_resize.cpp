@@ -17,18 +17,24 @@ Result<> Evd::resize(uint32_t min_qlen) {
   }
   if (available() > min_qlen) return fail(Type::kInvalidState);
   std::vector<Event> room(min_qlen);
+  const int before = cq_ ? cq_->cqe : 0;
+  const int32_t spare_before = cq_ ? spare_for(*cq_, qlen()) : 0;
   if (cq_) {
     if (auto resized = resize_cq(min_qlen); !resized) return resized;
   }
   // Only software's events can have come meanwhile.
-  if (!software_.resize(room)) return fail(Type::kInvalidState);
+  if (!software_.resize(room)) {
+    if (cq_) ibv_resize_cq(cq_.get(), before);
+    return fail(Type::kInvalidState);
+  }
+  if (cq_) spare_.fetch_add(spare_for(*cq_, min_qlen) - spare_before, std::memory_order_relaxed);
   qlen_.store(min_qlen, std::memory_order_relaxed);
   return {};
 }
 
 Result<> Evd::resize_cq(uint32_t min_qlen) {
   const int before = cq_->cqe;
-  if (int error = ibv_resize_cq(cq_.get(), static_cast<int>(min_qlen))) {
+  if (int error = ibv_resize_cq(cq_.get(), entries_for(min_qlen))) {
     if (error < 0) error = errno;
     const bool fits = static_cast<uint32_t>(before) >= min_qlen;
     // Not every device can; nor will one shrink below what has completed since the look above.

@@ -26,7 +26,8 @@ class OptionalMutex {
 // Guards the life cycle and the connection state of all objects: creation, destruction, reference counts, connecting
 // and disconnecting. Never taken by posting, polling or waiting.
 //
-// Order of locks: control mutex, then an Ep's or Evd's data path mutex, then an Evd's software queue.
+// Order of locks: control mutex, then an IA's for binding windows, then an Ep's data path mutex, then an Evd's, then an
+// Evd's software queue.
 std::mutex& control_mutex();
 
 }  // namespace dapple::dat

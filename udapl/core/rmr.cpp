@@ -73,8 +73,9 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
 }
 
 Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
-  if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
   WindowTable& windows = ia().windows();
+  const auto guard = windows.binding();
+  if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
   if (!mw_ && !windows.provide_window(*this)) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
   Binding binding;
   if (request.length) {

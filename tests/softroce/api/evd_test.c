@@ -275,12 +275,12 @@ static void evd_overflow__of_completions(void** state) {
   end = f->active;
   assert_ok(dat_evd_create(f->ia, 1, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end.request));
   assert_ok(dat_evd_query(end.request, DAT_EVD_FIELD_ALL, &param));
-  assert_true(param.evd_qlen < 64);
+  assert_true(param.evd_qlen < attr.max_request_dtos / 2);
   assert_ok(dat_ep_create(f->ia, f->pz, end.recv, end.request, end.connect, &attr, &end.ep));
   begin_connect(f, &end, NULL, 0);
   assert_ok(dat_cr_accept(take_request(f), f->passive.ep, 0, NULL));
   expect_event(end.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
-  for (DAT_COUNT i = 0; i < param.evd_qlen + 8; ++i) {
+  for (DAT_COUNT i = 0; i < attr.max_request_dtos; ++i) {
     assert_ok(dat_ep_post_rdma_write(end.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
   }
   event = expect_event(f->async, DAT_ASYNC_ERROR_EVD_OVERFLOW);

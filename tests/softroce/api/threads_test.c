@@ -238,16 +238,20 @@ static void* change_things(void* argument) {
   return NULL;
 }
 
-static void set_up(struct shared* s) {
-  const DAT_OS_WAIT_PROXY_AGENT no_agent = {NULL, NULL};
-  DAT_SRQ_ATTR attr = {256, 2, 0};
-  struct fixture* f = &s->f;
-  memset(s, 0, sizeof *s);
+static void open_thread_safe(struct fixture* f) {
   assert_ok(dat_ia_openv((DAT_NAME_PTR)IA_NAME, 8, &f->async, &f->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_TRUE));
   assert_ok(dat_ia_query(f->ia, NULL, DAT_IA_FIELD_ALL, &f->attr, DAT_PROVIDER_FIELD_ALL, &f->provider));
   assert_int_equal(f->provider.is_thread_safe, DAT_TRUE);
   assert_ok(dat_pz_create(f->ia, &f->pz));
   register_memory(f);
+}
+
+static void set_up(struct shared* s) {
+  const DAT_OS_WAIT_PROXY_AGENT no_agent = {NULL, NULL};
+  DAT_SRQ_ATTR attr = {256, 2, 0};
+  struct fixture* f = &s->f;
+  memset(s, 0, sizeof *s);
+  open_thread_safe(f);
   make_end(f, &f->active, NULL);
   make_end(f, &f->passive, NULL);
   assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &f->requests));
@@ -287,8 +291,53 @@ static void ia__everything_at_once(void** state) {
   munmap(s.f.memory, MEMORY_SIZE);
 }
 
+/* Receives and sends on an EP that another thread connects in vain and resets. */
+static void* post_without_end(void* argument) {
+  struct shared* s = argument;
+  const struct fixture* f = &s->f;
+  while (!is_done(s)) {
+    DAT_LMR_TRIPLET segment = local(f, 0, 64);
+    const DAT_RETURN received = dat_ep_post_recv(f->active.ep, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG);
+    if (received != DAT_SUCCESS && !full(received)) fail_at(s, "posting a receive", received);
+    const DAT_RETURN sent = dat_ep_post_send(f->active.ep, 1, &segment, cookie(2), DAT_COMPLETION_DEFAULT_FLAG);
+    if (sent != DAT_SUCCESS && !full(sent) && DAT_GET_TYPE(sent) != DAT_INVALID_STATE) fail_at(s, "a send", sent);
+    __atomic_add_fetch(&s->sent, 1, __ATOMIC_SEQ_CST);
+  }
+  return NULL;
+}
+
+static void ep_reset__beside_posts(void** state) {
+  static struct shared s;
+  const struct fixture* f = &s.f;
+  pthread_t poster;
+  (void)state;
+  memset(&s, 0, sizeof s);
+  open_thread_safe(&s.f);
+  make_end(&s.f, &s.f.active, NULL);
+  assert_int_equal(pthread_create(&poster, NULL, post_without_end, &s), 0);
+  for (int round = 0; round < 2 * ROUNDS; ++round) {
+    DAT_EVENT event;
+    const int before = __atomic_load_n(&s.sent, __ATOMIC_SEQ_CST);
+    /* Nobody listens there. */
+    assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, 1, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
+                             DAT_CONNECT_DEFAULT_FLAG));
+    assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_ABRUPT_FLAG));
+    while (__atomic_load_n(&s.sent, __ATOMIC_SEQ_CST) == before) usleep(100);
+    while (dat_evd_dequeue(f->active.connect, &event) == DAT_SUCCESS) continue;
+    while (dat_evd_dequeue(f->active.recv, &event) == DAT_SUCCESS) continue;
+    while (dat_evd_dequeue(f->active.request, &event) == DAT_SUCCESS) continue;
+    assert_ok(dat_ep_reset(f->active.ep));
+  }
+  __atomic_store_n(&s.done, true, __ATOMIC_SEQ_CST);
+  pthread_join(poster, NULL);
+  assert_int_equal(s.failures, 0);
+  assert_ok(dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG));
+  munmap(s.f.memory, MEMORY_SIZE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ep_reset__beside_posts),
       cmocka_unit_test(ia__everything_at_once),
   };
   return RUN_TESTS(tests);
