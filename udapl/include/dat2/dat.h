@@ -816,7 +816,7 @@ typedef enum dat_ep_creator_for_psp {
 #define DAT_CLOSE_EXTENSION_BASE 0x2000
 typedef int DAT_EXTENDED_OP;
 
-/* Use the typed macros of dat_ib_extensions.h. DAT_MODEL_NOT_SUPPORTED where the IA has no extensions. */
+/* Use the typed macros of dat_ib_extensions.h. DAT_NOT_IMPLEMENTED until an IA that has extensions is opened. */
 extern DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP op, ...);
 
 /* ---- Registry and errors ---- */
