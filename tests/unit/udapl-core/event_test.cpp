@@ -12,10 +12,14 @@
 using namespace dapple;
 using dat::EventKind;
 
+// In the registry's place.
+extern "C" DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle);
+
 namespace {
 
 // Stand-ins for objects, of which only the address matters.
-int any_ep, any_psp, any_cr, any_data;
+int any_ep, any_psp, any_cr, any_data, any_number;
+DAT_IA_HANDLE numbered_ia;  // the one that the consumer knows by that number
 
 template <class T>
 T* fake(int& where) {
@@ -28,6 +32,16 @@ DAT_EVENT converted(const dat::Event& event) {
   face::to_dat(event, out);
   return out;
 }
+
+}  // namespace
+
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle) {
+  if (handle != numbered_ia) return DAT_INVALID_HANDLE;
+  *ia_handle = &any_number;
+  return DAT_SUCCESS;
+}
+
+namespace {
 
 struct Fixture {
   no_device::OpenIa ia;
@@ -82,7 +96,6 @@ void to_dat__windows() {
 void to_dat__asynchronous_events() {
   const std::pair<EventKind, int> rows[] = {
       {EventKind::kAsyncEvdOverflow, DAT_ASYNC_ERROR_EVD_OVERFLOW},
-      {EventKind::kAsyncIaCatastrophic, DAT_ASYNC_ERROR_IA_CATASTROPHIC},
       {EventKind::kAsyncEpBroken, DAT_ASYNC_ERROR_EP_BROKEN},
       {EventKind::kAsyncProviderInternal, DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR},
   };
@@ -96,6 +109,17 @@ void to_dat__asynchronous_events() {
     CHECK_EQUAL(out.event_data.asynch_error_event_data.dat_handle, &any_ep);
     CHECK_EQUAL(out.event_data.asynch_error_event_data.reason, 7);
   }
+}
+
+void to_dat__ia_catastrophic_names_the_consumers_ia() {
+  Fixture f;
+  numbered_ia = reinterpret_cast<DAT_IA_HANDLE>(&f.ia.get());
+  f.event.kind = EventKind::kAsyncIaCatastrophic;
+  f.event.async = {&f.ia.get(), 7};
+  const DAT_EVENT out = converted(f.event);
+  CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_ASYNC_ERROR_IA_CATASTROPHIC));
+  CHECK_EQUAL(out.event_data.asynch_error_event_data.dat_handle, &any_number);
+  CHECK_EQUAL(out.event_data.asynch_error_event_data.reason, 7);
 }
 
 void to_dat__software_event() {
@@ -177,13 +201,10 @@ void to_dat__immediate_data() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(to_dat__connection_events),
-      TEST(to_dat__windows),
-      TEST(to_dat__asynchronous_events),
-      TEST(to_dat__software_event),
-      TEST(to_dat__connection_request_of_a_freed_psp),
-      TEST(to_dat__dto_completions),
-      TEST(to_dat__immediate_data),
+      TEST(to_dat__connection_events),   TEST(to_dat__windows),
+      TEST(to_dat__asynchronous_events), TEST(to_dat__ia_catastrophic_names_the_consumers_ia),
+      TEST(to_dat__software_event),      TEST(to_dat__connection_request_of_a_freed_psp),
+      TEST(to_dat__dto_completions),     TEST(to_dat__immediate_data),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
