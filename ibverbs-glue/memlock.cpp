@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -31,6 +32,22 @@ bool in_first_user_namespace(const std::string& root) {
   unsigned long count = 0;
   return std::sscanf(map.c_str(), "%lu %lu %lu", &inside, &outside, &count) == 3 &&  // NOLINT(cert-err34-c)
          inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+bool explain(const char* what, uint64_t address, uint64_t length, const char* about, char* text, size_t size) noexcept {
+  try {
+    const Memlock memlock = read_memlock();
+    const unsigned long long needed_kib = memlock_needed(memlock, address, length) / 1024;
+    if (needed_kib == 0) return false;
+    std::snprintf(text, size,
+                  "%s: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %s%llu are needed; allow that by "
+                  "'ulimit -l %llu' or as dapple-info says",
+                  what, static_cast<unsigned long long>(memlock.soft_bytes / 1024),
+                  static_cast<unsigned long long>(memlock.pinned_bytes / 1024), about, needed_kib, needed_kib);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -59,20 +76,17 @@ uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t lengt
 }
 
 bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept {
-  try {
-    const Memlock memlock = read_memlock();
-    const unsigned long long needed_kib = memlock_needed(memlock, address, length) / 1024;
-    if (needed_kib == 0) return false;
-    std::snprintf(
-        text, size,
-        "%llu bytes cannot be registered: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %llu are needed; "
-        "allow that by 'ulimit -l %llu' or as dapple-info says",
-        static_cast<unsigned long long>(length), static_cast<unsigned long long>(memlock.soft_bytes / 1024),
-        static_cast<unsigned long long>(memlock.pinned_bytes / 1024), needed_kib, needed_kib);
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  char what[64];
+  std::snprintf(what, sizeof what, "%llu bytes cannot be registered", static_cast<unsigned long long>(length));
+  return explain(what, address, length, "", text, size);
+}
+
+bool explain_memlock_of_queues(int error, char* text, size_t size) noexcept {
+  if (error != ENOMEM && error != EPERM) return false;
+  const int kept = errno;
+  const bool explained = explain("a queue cannot be made", 0, kConnectionBytes, "about ", text, size);
+  errno = kept;
+  return explained;
 }
 
 }  // namespace dapple::verbs

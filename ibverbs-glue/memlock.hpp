@@ -30,4 +30,11 @@ uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t lengt
 // memory; throws nothing.
 bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 
+// What a card's driver locks for a connection with queues of 256 requests each way and their completions: 256 times up
+// to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
+constexpr uint64_t kConnectionBytes = 128 * 1024;
+
+// The same after a queue could not be made. error: the errno; nothing but ENOMEM and EPERM is the limit's. Keeps errno.
+bool explain_memlock_of_queues(int error, char* text, size_t size) noexcept;
+
 }  // namespace dapple::verbs

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "ibverbs-glue/memlock.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/slots.hpp"
@@ -74,6 +75,11 @@ int rpma_cq::took_event() noexcept {
 
 namespace dapple::rpma {
 
+void explain_queue(int error) noexcept {
+  char why[256];
+  if (verbs::explain_memlock_of_queues(error, why, sizeof why)) LOG(ERROR, "%s", why);
+}
+
 int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept {
   ibv_context* const context = peer.pd->context;
   std::unique_ptr<rpma_cq> made(new (std::nothrow) rpma_cq);
@@ -86,7 +92,10 @@ int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::
     made->channel = made->own_channel.get();
   }
   made->cq.reset(ibv_create_cq(context, entries, made.get(), made->channel, 0));
-  if (!made->cq) return FAILED("ibv_create_cq", errno);
+  if (!made->cq) {
+    explain_queue(errno);
+    return FAILED("ibv_create_cq", errno);
+  }
   if (const int error = ibv_req_notify_cq(made->cq.get(), 0)) return FAILED("ibv_req_notify_cq", error);
   out = std::move(made);
   return 0;

@@ -35,4 +35,8 @@ namespace dapple::rpma {
 // entries: as verbs takes it. channel: a connection's shared one, or null. An RPMA_E_* or 0.
 int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept;
 
+// After the kernel refused to make a queue with this errno value: a line for people where the memlock limit may be why.
+// Keeps errno.
+void explain_queue(int error) noexcept;
+
 }  // namespace dapple::rpma

@@ -84,6 +84,7 @@ int Link::make_qp(const rpma_peer& peer, const rpma_conn_cfg& cfg, ibv_cq* recv_
     }
     if (rdma_create_qp_ex(id.get(), &wanted)) {
       if (operations) continue;
+      explain_queue(errno);
       return FAILED("rdma_create_qp_ex", errno);
     }
     qp.reset(id.get());

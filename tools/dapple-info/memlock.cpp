@@ -8,9 +8,7 @@
 namespace dapple::info {
 namespace {
 
-// What a card's driver takes for a connection with queues of 256 requests each way and their completions: 256 times up
-// to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
-constexpr uint64_t kConnectionKib = 128;
+constexpr uint64_t kConnectionKib = verbs::kConnectionBytes / 1024;
 constexpr uint64_t kExampleConnections = 16;
 constexpr uint64_t kExampleKib = 1024 * 1024 + kExampleConnections * kConnectionKib;
 

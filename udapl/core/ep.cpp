@@ -135,7 +135,7 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
     init.cap.max_inline_data = 0;  // not every device has inline data
     qp.reset(ibv_create_qp(pz.pd(), &init));
   }
-  if (!qp) return fail_errno(errno);
+  if (!qp) return ia.refused_queue(errno);
   max_inline = init.cap.max_inline_data;
 
   // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the

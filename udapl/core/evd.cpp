@@ -97,7 +97,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
   errno = ENOSPC;  // what it means when nobody says: libsiw of a process that has 144 queues
   cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, channel_.get(), 0));
-  if (!cq_) return fail_errno(errno);
+  if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
   // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can

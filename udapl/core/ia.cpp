@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ibverbs-glue/memlock.hpp"
 #include "udapl/core/cno.hpp"
 #include "udapl/core/coherence_check.hpp"
 #include "udapl/core/connection_manager.hpp"
@@ -148,8 +149,14 @@ void Ia::borrow_async_evd(Evd& evd) {
 
 Result<ibv_cq*> Ia::idle_cq() {
   if (!idle_cq_) idle_cq_.reset(ibv_create_cq(context(), 1, nullptr, nullptr, 0));
-  if (!idle_cq_) return fail_errno(errno);
+  if (!idle_cq_) return refused_queue(errno);
   return idle_cq_.get();
+}
+
+tl::unexpected<Error> Ia::refused_queue(int error) const {
+  char why[256];
+  if (verbs::explain_memlock_of_queues(error, why, sizeof why)) log_error("IA %s: %s", name().c_str(), why);
+  return fail_errno(error);
 }
 
 void Ia::report_async(EventKind kind, Object& object, int reason) {

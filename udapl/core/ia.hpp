@@ -70,7 +70,7 @@ class Ia : public Object {
   const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
   const ibv_device_attr& device() const { return device_; }
   const ibv_port_attr& port_attr() const { return port_attr_; }
-  bool iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
+  bool iwarp() const { return verbs::is_iwarp(*context()); }
 
   // Bytes a packet carries, and so a datagram.
   uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
@@ -121,6 +121,8 @@ class Ia : public Object {
 
   // Where the queues of an EP without an EVD of its own report; created when first needed.
   Result<ibv_cq*> idle_cq();
+  // The error of a queue that could not be made, and a line for people where the memlock limit may be why.
+  [[nodiscard]] tl::unexpected<Error> refused_queue(int error) const;
 
   // Delivers an error to the asynchronous EVD, if there is one.
   void report_async(EventKind kind, Object& object, int reason);
