@@ -48,4 +48,8 @@ inline int poll(ibv_cq* cq, ibv_wc* completions, int capacity) noexcept {
   return ibv_poll_cq(cq, capacity, completions);
 }
 
+inline bool is_iwarp(const ibv_context& context) {
+  return context.device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 }  // namespace dapple::verbs

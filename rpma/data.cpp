@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ibverbs-glue/no_segments.hpp"
 #include "rpma/conn.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
@@ -76,6 +77,9 @@ struct Request {
     Request request(opcode, nullptr, send_flags(flags));
     request.wr.imm_data = htobe32(imm);
     request.to(0, 0);
+    if (opcode == IBV_WR_RDMA_READ && dapple::verbs::is_iwarp(*conn->qp->context)) {
+      dapple::verbs::name_a_segment(request.wr);
+    }
     return request.post_on(*conn, op_context, use);
   }
   ibv_sge segment = local->segment(local_offset, len);

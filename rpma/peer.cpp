@@ -127,7 +127,7 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
     LOG(ERROR, "%s is not used: %s", ibv_get_device_name(ibv_ctx->device), obstacle);
     return RPMA_E_PROVIDER;
   }
-  peer->iwarp = ibv_ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+  peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
   peer->on_demand_paging = is_odp_capable(peer->attr.odp_general_caps, peer->attr.odp_rc_caps);
   peer->native = native_of(peer->attr);
   errno = 0;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "ibverbs-glue/verbs.hpp"
 
@@ -97,9 +98,10 @@ class SendSlots final : public SlotOwner {
 class RecvSlots final : public SlotOwner {
  public:
   using SlotOwner::SlotOwner;
+  // Also of receives that never completed.
   ~RecvSlots() override {
-    while (Slot* slot = free_) {
-      free_ = slot->next;
+    while (Owned* slot = made_) {
+      made_ = slot->older;
       delete slot;
     }
   }
@@ -120,11 +122,18 @@ class RecvSlots final : public SlotOwner {
   }
 
  private:
+  struct Owned : Slot {
+    Owned* older = nullptr;
+  };
+
   Slot* take() {
     const std::lock_guard lock(mutex_);
-    Slot* slot = free_;
-    if (!slot) return new (std::nothrow) Slot;
-    free_ = slot->next;
+    if (Slot* slot = free_) {
+      free_ = slot->next;
+      return slot;
+    }
+    auto* slot = new (std::nothrow) Owned;
+    if (slot) slot->older = std::exchange(made_, slot);
     return slot;
   }
   void give_back(Slot* slot) {
@@ -134,6 +143,7 @@ class RecvSlots final : public SlotOwner {
   }
 
   Slot* free_ = nullptr;
+  Owned* made_ = nullptr;  // all
 };
 
 // Turns the slot of a completion back into the program's wr_id.

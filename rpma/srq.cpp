@@ -26,7 +26,10 @@ RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_
   attr.attr.max_wr = wanted.rq_size;
   attr.attr.max_sge = 1;
   made->srq.reset(ibv_create_srq(peer->pd.get(), &attr));
-  if (!made->srq) return FAILED("ibv_create_srq", errno);
+  if (!made->srq) {
+    explain_queue(errno);
+    return FAILED("ibv_create_srq", errno);
+  }
   if (const int entries = cq_entries(wanted.rcq_size)) {
     if (const int error = make_cq(*peer, entries, nullptr, made->rcq)) return error;
   }

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "ibverbs-glue/no_segments.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "rpma/cq.hpp"
 #include "rpma/slots.hpp"
@@ -39,6 +40,8 @@ template <class Queue, class Post>
   request.next = nullptr;
   request.sg_list = segment;
   request.num_sge = segment ? 1 : 0;
+  if (!segment && verbs::is_iwarp(*queue->context)) [[unlikely]]
+    verbs::name_a_segment(request);
   if (slots) [[unlikely]]
     return post_by_slot(queue, post, *slots, request);
   ibv_recv_wr* bad;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "ibverbs-glue/no_segments.hpp"
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/device_order.hpp"
@@ -12,7 +13,6 @@
 #include "udapl/core/ep_post_plain.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/no_segments.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
@@ -86,7 +86,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (segments.empty()) name_a_segment(wr, ia());
+  if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
   const bool kept = keep_from_device(cookie);
   given_to_device(&cookie);
@@ -260,7 +260,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (reads && segments.empty()) name_a_segment(wr, ia());
+  if (reads && segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
   const bool kept = keep_from_device(cookie);
   given_to_device(&cookie);
   if (int error = kept ? 0 : submit(wr)) [[unlikely]] {

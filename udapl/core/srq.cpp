@@ -6,12 +6,12 @@
 #include <mutex>
 #include <utility>
 
+#include "ibverbs-glue/no_segments.hpp"
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/core/no_segments.hpp"
 #include "udapl/core/pz.hpp"
 
 namespace dapple::dat {
@@ -42,7 +42,7 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   init.attr.max_sge = std::max(1U, attr.max_recv_iov);
   errno = ENOSPC;  // as in Evd::open_queues()
   verbs::Srq handle(ibv_create_srq(pz.pd(), &init));
-  if (!handle) return fail_errno(errno);
+  if (!handle) return ia.refused_queue(errno);
   Srq* srq = arena<Srq>().create(ia, pz, std::move(handle), attr);
   srq->srq_->srq_context = static_cast<Object*>(srq);
   ia.adopt(*srq);
@@ -131,7 +131,7 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie)
   wr.wr_id = reinterpret_cast<uint64_t>(&slot.cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (segments.empty()) name_a_segment(wr, ia());
+  if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
   given_to_device(&slot.cookie);
   if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]

@@ -5,18 +5,16 @@
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
-#include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::verbs {
 
 // libsiw refuses a receive without segments, and of an RDMA Read without any siw takes what an earlier request has left
 // in its place. One of no bytes is read as none: its key is not looked at.
 template <class WorkRequest>
-void name_a_segment(WorkRequest& wr, const Ia& ia) {
+void name_a_segment(WorkRequest& wr) {
   static ibv_sge none{};
-  if (!ia.is_siw()) return;
   wr.sg_list = &none;
   wr.num_sge = 1;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::verbs
