@@ -66,7 +66,7 @@ static void post__suppressed_receives_never_stall(void** state) {
   expect_nothing(f->passive.recv);
 }
 
-enum { kMany = 40, kEnds = 16, kFew = 2 };
+enum { kMany = 40, kEnds = 12, kFew = 2 };
 
 static const DAT_EP_ATTR kDeep = {.service_type = DAT_SERVICE_TYPE_RC,
                                   .max_recv_dtos = 8,
@@ -76,10 +76,10 @@ static const DAT_EP_ATTR kDeep = {.service_type = DAT_SERVICE_TYPE_RC,
                                   .max_rdma_read_in = 4,
                                   .max_rdma_read_out = 4};
 
-/* An endpoint whose requests complete on this EVD, connected to one that stays behind. */
-static struct end connect_reporting_to(struct fixture* f, DAT_EVD_HANDLE request) {
-  struct end end = {.request = request};
-  assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end.recv));
+/* An endpoint whose transfers complete on this EVD, connected to one that stays behind. Nothing is received: libsiw
+ * lets a process have 144 queues. */
+static struct end connect_reporting_to(struct fixture* f, DAT_EVD_HANDLE dto) {
+  struct end end = {.recv = dto, .request = dto};
   assert_ok(dat_evd_create(f->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &end.connect));
   assert_ok(dat_ep_create(f->ia, f->pz, end.recv, end.request, end.connect, &kDeep, &end.ep));
   make_end(f, &f->passive, NULL);
@@ -130,7 +130,7 @@ static void post__suppressed_ones_of_many_endpoints_on_one_evd(void** state) {
     for (int i = 0; i < kEnds; ++i) write_suppressed(f, &ends[i], kMany);
     usleep(100000);
     expect_the_one_event(f, &ends[round], (uint64_t)round);
-    assert_ok(dat_evd_resize(few, round == 1 ? kFew : 100));
+    if (!on_iwarp()) assert_ok(dat_evd_resize(few, round == 1 ? kFew : 100)); /* siw cannot */
   }
   for (int i = 1; i < kEnds; ++i) {
     write_suppressed(f, &ends[i], kMany - 10);
