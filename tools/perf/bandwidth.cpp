@@ -92,7 +92,6 @@ std::vector<Result> run_bandwidth_client(Half& half) {
 
 void run_bandwidth_server(Half& half) {
   Notes(half).serve();
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf

@@ -115,29 +115,27 @@ std::vector<Result> run_latency_client(Half& half) {
 }
 
 void run_latency_server(Half& half) {
+  if (half.parameters.operation == Operation::kRead) return;
   Ball ball(half);
-  if (half.parameters.operation != Operation::kRead) {
-    const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
-    // The next message shows that the answer before has arrived; the last one is flushed if the client is gone before
-    // the device hears of that.
-    bool answered = false;
-    for (const uint64_t size : half.parameters.sizes()) {
-      for (uint64_t i = 0; i < rounds; ++i) {
-        if (half.parameters.operation == Operation::kWrite) {
-          ball.catch_it(size);
-          ball.throw_it(size);
-          ball.next();
-        } else {
-          (void)half.connection.await_receive();
-          post_receive(half);
-          send(half, size);
-        }
-        if (answered) half.connection.await_request();
-        answered = true;
+  const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
+  // The next message shows that the answer before has arrived; the last one is flushed if the client is gone before
+  // the device hears of that.
+  bool answered = false;
+  for (const uint64_t size : half.parameters.sizes()) {
+    for (uint64_t i = 0; i < rounds; ++i) {
+      if (half.parameters.operation == Operation::kWrite) {
+        ball.catch_it(size);
+        ball.throw_it(size);
+        ball.next();
+      } else {
+        (void)half.connection.await_receive();
+        post_receive(half);
+        send(half, size);
       }
+      if (answered) half.connection.await_request();
+      answered = true;
     }
   }
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf

@@ -71,7 +71,7 @@ Report run_client(const Options& options) {
   post_first_receives(half, true);
   half.peer = connection.connect(options.host, options.port, parameters);
   Report report{kProgram.name, session.name(), options.host, true, parameters, kProgram.client(half)};
-  connection.disconnect();
+  connection.say_goodbye(areas.region().segment(areas.outbox(), kGoodbyeBytes));
   return report;
 }
 
@@ -90,6 +90,7 @@ Report run_server(const Options& options) {
   post_first_receives(half, false);
   connection.accept(client.request, areas.region().for_peer());
   kProgram.server(half);
+  connection.await_goodbye();
   return {kProgram.name, session.name(), client.address, false, parameters, {}};
 }
 

@@ -9,7 +9,7 @@ namespace dapple::perf {
 namespace {
 
 constexpr uint32_t kMagic = 0x64617070;  // "dapp"
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 
 class Writer {
  public:

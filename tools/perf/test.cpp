@@ -107,7 +107,6 @@ void run_test_server(Half& half) {
   for (const uint64_t size : half.parameters.sizes()) {
     for (uint64_t round = 0; round < half.parameters.iterations; ++round) server_round(player, half, size, round);
   }
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf
