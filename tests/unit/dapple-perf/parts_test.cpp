@@ -2,12 +2,18 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What dapple-test, dapple-lat and dapple-bw are made of, as far as it needs no device.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/perf/failure.hpp"
 #include "tools/perf/parameters.hpp"
 #include "tools/perf/pattern.hpp"
+#include "tools/perf/progress.hpp"
 #include "tools/perf/results.hpp"
 #include "tools/perf/statistics.hpp"
 
@@ -145,14 +151,86 @@ void results__as_a_table_and_as_json() {
   CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
 }
 
+// A terminal in the place of standard error, as long as it lives.
+class Terminal {
+ public:
+  Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)), before_(dup(STDERR_FILENO)) {
+    if (grantpt(master_) != 0 || unlockpt(master_) != 0) return;
+    const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY);
+    usable_ = terminal >= 0 && dup2(terminal, STDERR_FILENO) == STDERR_FILENO;
+    close(terminal);
+  }
+  ~Terminal() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+    close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  bool usable() const { return usable_; }
+  // What has been written since the last look.
+  std::string shown() {
+    constexpr char kEnd = '|';
+    std::string all;
+    char next = 0;
+    std::fputc(kEnd, stderr);
+    while (read(master_, &next, 1) == 1 && next != kEnd) all += next;
+    return all;
+  }
+
+ private:
+  int master_;
+  int before_;
+  bool usable_ = false;
+};
+
+// What a run shows after a finished round, when it is too long to show nothing.
+std::string shown_at(Terminal& terminal, uint64_t size, uint64_t total, uint64_t done) {
+  {
+    Progress progress(size, total);
+    std::this_thread::sleep_for(std::chrono::milliseconds(510));
+    progress.at(done);
+  }
+  return terminal.shown();
+}
+
+void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
+  std::string few;
+  std::string large;
+  std::string small;
+  std::string small_later;
+  {
+    Terminal terminal;
+    if (!terminal.usable()) {
+      test_skipped = true;
+      return;
+    }
+    few = shown_at(terminal, 2, 10, 1);
+    large = shown_at(terminal, 1 << 23, 1000, 1);
+    small = shown_at(terminal, 2, 1000, 1);
+    small_later = shown_at(terminal, 2, 1000, 64);
+  }
+  CHECK(few.find("2 bytes: 1 of 10 (10 %)") != few.npos);
+  CHECK(large.find("8388608 bytes: 1 of 1000 (0 %)") != large.npos);
+  // The clock is not looked at.
+  CHECK(small.find("of") == small.npos);
+  CHECK(small_later.find("2 bytes: 64 of 1000 (6 %)") != small_later.npos);
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(latency__percentiles_of_a_thousand),       TEST(latency__one_sample_is_all_of_them),
-      TEST(bandwidth__peak_is_of_the_fastest_window), TEST(parameters__survive_the_wire),
-      TEST(parameters__of_strangers_are_refused),     TEST(parameters__sizes),
-      TEST(pattern__a_wrong_byte_is_named),           TEST(results__as_a_table_and_as_json),
+      TEST(latency__percentiles_of_a_thousand),
+      TEST(latency__one_sample_is_all_of_them),
+      TEST(bandwidth__peak_is_of_the_fastest_window),
+      TEST(parameters__survive_the_wire),
+      TEST(parameters__of_strangers_are_refused),
+      TEST(parameters__sizes),
+      TEST(pattern__a_wrong_byte_is_named),
+      TEST(results__as_a_table_and_as_json),
+      TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
