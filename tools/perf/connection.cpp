@@ -3,13 +3,12 @@
 #include "tools/perf/connection.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "tools/perf/failure.hpp"
+#include "tools/perf/host.hpp"
 
 namespace dapple::perf {
 namespace {
@@ -52,7 +51,8 @@ DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& optio
 
 }  // namespace
 
-Connection::Connection(Session& session, const ConnectionOptions& options) : options_(options) {
+Connection::Connection(Session& session, const ConnectionOptions& options)
+    : options_(options), family_(session.family()) {
   const auto evd = [&](uint32_t length, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* handle) {
     check(dat_evd_create(session.ia(), static_cast<DAT_COUNT>(length), DAT_HANDLE_NULL, flags, handle),
           "dat_evd_create", "choose a smaller depth");
@@ -83,16 +83,10 @@ void Connection::free_all() {
 }
 
 RemoteMemory Connection::connect(const std::string& host, uint16_t port, const Parameters& parameters) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found)) {
-    throw Failure(fmt::format("{}: {}; give the address of the server's RDMA device", host, gai_strerror(error)));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, &freeaddrinfo);
+  sockaddr_storage address = address_of_host(host, family_);
   auto greeting = encode(parameters);
-  check(dat_ep_connect(ep_, found->ai_addr, port, options_.timeout_s * 900'000U, greeting.size(), greeting.data(),
-                       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+  check(dat_ep_connect(ep_, reinterpret_cast<DAT_IA_ADDRESS_PTR>(&address), port, options_.timeout_s * 900'000U,
+                       greeting.size(), greeting.data(), DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
         "dat_ep_connect", "the address must be one that this machine can route to");
   const DAT_EVENT event = await_connection_event("the connection");
   switch (event.event_number) {

@@ -62,6 +62,7 @@ class Connection {
   void free_all();
 
   ConnectionOptions options_;
+  int family_;
   DAT_EVD_HANDLE request_evd_ = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE receive_evd_ = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE connection_evd_ = DAT_HANDLE_NULL;

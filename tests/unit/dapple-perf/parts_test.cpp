@@ -11,6 +11,7 @@
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/perf/failure.hpp"
+#include "tools/perf/host.hpp"
 #include "tools/perf/parameters.hpp"
 #include "tools/perf/pattern.hpp"
 #include "tools/perf/progress.hpp"
@@ -151,6 +152,22 @@ void results__as_a_table_and_as_json() {
   CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
 }
 
+void host__address_is_of_the_family() {
+  CHECK(address_of_host("127.0.0.1", AF_INET).ss_family == AF_INET);
+  CHECK(address_of_host("::1", AF_INET6).ss_family == AF_INET6);
+  CHECK(address_of_host("::1", AF_UNSPEC).ss_family == AF_INET6);
+  const auto problem = [](const char* host, int family) -> std::string {
+    try {
+      (void)address_of_host(host, family);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "";
+  };
+  CHECK(problem("::1", AF_INET).starts_with("::1 has no IPv4 address, as our IA has;"));
+  CHECK(problem("127.0.0.1", AF_INET6).starts_with("127.0.0.1 has no IPv6 address, as our IA has;"));
+}
+
 // A terminal in the place of standard error, as long as it lives.
 class Terminal {
  public:
@@ -222,15 +239,11 @@ void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(latency__percentiles_of_a_thousand),
-      TEST(latency__one_sample_is_all_of_them),
-      TEST(bandwidth__peak_is_of_the_fastest_window),
-      TEST(parameters__survive_the_wire),
-      TEST(parameters__of_strangers_are_refused),
-      TEST(parameters__sizes),
-      TEST(pattern__a_wrong_byte_is_named),
-      TEST(results__as_a_table_and_as_json),
-      TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
+      TEST(latency__percentiles_of_a_thousand),       TEST(latency__one_sample_is_all_of_them),
+      TEST(bandwidth__peak_is_of_the_fastest_window), TEST(parameters__survive_the_wire),
+      TEST(parameters__of_strangers_are_refused),     TEST(parameters__sizes),
+      TEST(pattern__a_wrong_byte_is_named),           TEST(results__as_a_table_and_as_json),
+      TEST(host__address_is_of_the_family),           TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
