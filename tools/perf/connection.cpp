@@ -27,6 +27,12 @@ uint64_t check_transfer(const DAT_EVENT& event, const char* what) {
   return completion.transfered_length;
 }
 
+std::string reason_of(const DAT_CONNECTION_EVENT_DATA& refused) {
+  const std::string why =
+      decode_refusal(refused.private_data, static_cast<size_t>(std::max(0, refused.private_data_size)));
+  return why.empty() ? "see what its server printed, if it is one of this program" : why;
+}
+
 void throw_if(bool peer_gone, const char* what) {
   if (!peer_gone) return;
   throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
@@ -93,7 +99,7 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
     case DAT_CONNECTION_EVENT_ESTABLISHED:
       break;
     case DAT_CONNECTION_EVENT_PEER_REJECTED:
-      throw Failure(fmt::format("{} refused: see what its server printed, if it is one of this program", host));
+      throw Failure(fmt::format("{} refused: {}", host, reason_of(event.event_data.connect_event_data)));
     case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
       throw Failure(fmt::format("{}: nobody listens at port {}; start the server first", host, port));
     case DAT_CONNECTION_EVENT_UNREACHABLE:
@@ -111,10 +117,11 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
 
 void Connection::accept(DAT_CR_HANDLE request, const RemoteMemory& memory) {
   auto reply = encode(memory);
-  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "has the client gone?");
+  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "it may have gone");
   const DAT_EVENT event = await_connection_event("the connection");
   if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
-    throw Failure(fmt::format("the client did not connect (event {:#x})", static_cast<unsigned>(event.event_number)));
+    throw Failure(
+        fmt::format("no connection (event {:#x}); it may have gone", static_cast<unsigned>(event.event_number)));
   }
 }
 

@@ -39,6 +39,10 @@ struct Half {
   RemoteMemory peer;
 };
 
+// The largest size that an IA takes.
+uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
+// Throws where the IA does not take the size.
+void check_size(const Session& session, const Parameters& parameters);
 // What has to be posted before the peer may send. A receive is left for the client's goodbye.
 void post_first_receives(Half& half, bool client);
 // How many requests and receives a half has posted at a time.

@@ -17,6 +17,7 @@
 #include "tools/perf/progress.hpp"
 #include "tools/perf/results.hpp"
 #include "tools/perf/statistics.hpp"
+#include "tools/perf/workload.hpp"
 
 using namespace dapple::perf;
 
@@ -103,6 +104,44 @@ void parameters__of_strangers_are_refused() {
   CHECK(refused(p));
   const auto reply = encode(RemoteMemory{5, 7});
   CHECK(!decode_reply(reply.data(), reply.size() - 1) && !decode_reply(nullptr, 0));
+}
+
+void refusal__says_why() {
+  const std::string why = "the client is of another version";
+  auto wire = encode_refusal(why);
+  CHECK_EQUAL(decode_refusal(wire.data(), wire.size()), why);
+  // What arrives may be padded, and a reason as long as it can be ends without a zero.
+  const std::string padded = std::string(wire.begin(), wire.end()) + std::string(4, '\0');
+  CHECK_EQUAL(decode_refusal(padded.data(), padded.size()), why);
+  const auto longest = encode_refusal(std::string(1000, 'x'));
+  CHECK_EQUAL(decode_refusal(longest.data(), longest.size()), std::string(kRefusalBytes - 8, 'x'));
+  const std::string more = std::string(longest.begin(), longest.end()) + "y";
+  CHECK_EQUAL(decode_refusal(more.data(), more.size()), std::string(kRefusalBytes - 8, 'x'));
+}
+
+void refusal__of_strangers_gives_no_reason() {
+  auto wire = encode_refusal("it is late");
+  for (size_t size = 0; size < 9; ++size) CHECK(decode_refusal(wire.data(), size).empty());
+  CHECK(decode_refusal(nullptr, 0).empty());
+  wire[9] = '\033';
+  CHECK(decode_refusal(wire.data(), wire.size()).empty());
+  wire = encode_refusal("it is late");
+  wire[7] = 99;
+  CHECK(decode_refusal(wire.data(), wire.size()).empty());
+}
+
+void size__is_limited_by_what_is_done() {
+  DAT_IA_ATTR attr{};
+  attr.max_message_size = 100;
+  attr.max_rdma_size = 200;
+  Parameters p = some();
+  CHECK_EQUAL(largest_size(attr, p), 100U);
+  p.operation = Operation::kWrite;
+  CHECK_EQUAL(largest_size(attr, p), 200U);
+  p.operation = Operation::kRead;
+  CHECK_EQUAL(largest_size(attr, p), 200U);
+  p.kind = Kind::kTest;
+  CHECK_EQUAL(largest_size(attr, p), 100U);
 }
 
 void parameters__sizes() {
@@ -239,11 +278,19 @@ void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(latency__percentiles_of_a_thousand),       TEST(latency__one_sample_is_all_of_them),
-      TEST(bandwidth__peak_is_of_the_fastest_window), TEST(parameters__survive_the_wire),
-      TEST(parameters__of_strangers_are_refused),     TEST(parameters__sizes),
-      TEST(pattern__a_wrong_byte_is_named),           TEST(results__as_a_table_and_as_json),
-      TEST(host__address_is_of_the_family),           TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
+      TEST(latency__percentiles_of_a_thousand),
+      TEST(latency__one_sample_is_all_of_them),
+      TEST(bandwidth__peak_is_of_the_fastest_window),
+      TEST(parameters__survive_the_wire),
+      TEST(parameters__of_strangers_are_refused),
+      TEST(parameters__sizes),
+      TEST(pattern__a_wrong_byte_is_named),
+      TEST(results__as_a_table_and_as_json),
+      TEST(refusal__says_why),
+      TEST(refusal__of_strangers_gives_no_reason),
+      TEST(size__is_limited_by_what_is_done),
+      TEST(host__address_is_of_the_family),
+      TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
