@@ -119,8 +119,10 @@ Report run_server(const Options& options) {
 void add_options(CLI::App& app, Options& options) {
   Parameters& parameters = options.parameters;
   parameters = {kKind, Operation::kWrite, kProgram.size, kProgram.iterations, kProgram.depth, kKind == Kind::kTest, {}};
-  app.add_option("HOST", options.host, "The server's address. Without one this is the server");
-  app.add_option("-d,--device", options.ia, "The IA to open; the first that opens by default");
+  // As an unset variable of a script's would be.
+  const auto not_empty = [](const std::string& word) { return std::string(word.empty() ? "an empty word" : ""); };
+  app.add_option("HOST", options.host, "The server's address. Without one this is the server")->check(not_empty);
+  app.add_option("-d,--device", options.ia, "The IA to open; the first that opens by default")->check(not_empty);
   app.add_option("-p,--port", options.port, "The port (connection qualifier)")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));
