@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <fmt/format.h>
-
 #include "tools/perf/progress.hpp"
 #include "tools/perf/workload.hpp"
 
@@ -62,7 +60,7 @@ Result measure(Half& half, Notes& notes, uint64_t size) {
   const RemoteMemory remote = Areas::at(half.peer, half.areas.target());
   std::vector<double> completed_s;
   completed_s.reserve(parameters.iterations);
-  Progress progress(fmt::format("{} bytes", size), parameters.iterations);
+  Progress progress(size, parameters.iterations);
   uint64_t posted = 0;
   const Clock::time_point begin = Clock::now();
   while (completed_s.size() < parameters.iterations) {
@@ -92,7 +90,6 @@ std::vector<Result> run_bandwidth_client(Half& half) {
 
 void run_bandwidth_server(Half& half) {
   Notes(half).serve();
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf

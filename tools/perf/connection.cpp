@@ -3,13 +3,12 @@
 #include "tools/perf/connection.hpp"
 
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sched.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "tools/perf/failure.hpp"
+#include "tools/perf/host.hpp"
 
 namespace dapple::perf {
 namespace {
@@ -17,6 +16,22 @@ namespace {
 constexpr DAT_TIMEOUT kLookAround_us = 200'000;
 // A power of two: how often a spinning wait looks at the clock and the connection, and lets others have the CPU.
 constexpr uint64_t kSpinsBetweenLooks = 1024;
+
+// The length of what has been transferred.
+uint64_t check_transfer(const DAT_EVENT& event, const char* what) {
+  const DAT_DTO_COMPLETION_EVENT_DATA& completion = event.event_data.dto_completion_event_data;
+  if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
+    throw Failure(fmt::format("{}: event {:#x} came instead", what, static_cast<unsigned>(event.event_number)));
+  }
+  if (completion.status != DAT_DTO_SUCCESS) throw Failure(fmt::format("{}: {}", what, text_of(completion.status)));
+  return completion.transfered_length;
+}
+
+std::string reason_of(const DAT_CONNECTION_EVENT_DATA& refused) {
+  const std::string why =
+      decode_refusal(refused.private_data, static_cast<size_t>(std::max(0, refused.private_data_size)));
+  return why.empty() ? "see what its server printed, if it is one of this program" : why;
+}
 
 void throw_if(bool peer_gone, const char* what) {
   if (!peer_gone) return;
@@ -42,7 +57,8 @@ DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& optio
 
 }  // namespace
 
-Connection::Connection(Session& session, const ConnectionOptions& options) : options_(options) {
+Connection::Connection(Session& session, const ConnectionOptions& options)
+    : options_(options), family_(session.family()) {
   const auto evd = [&](uint32_t length, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* handle) {
     check(dat_evd_create(session.ia(), static_cast<DAT_COUNT>(length), DAT_HANDLE_NULL, flags, handle),
           "dat_evd_create", "choose a smaller depth");
@@ -61,7 +77,7 @@ Connection::Connection(Session& session, const ConnectionOptions& options) : opt
 }
 
 Connection::~Connection() {
-  if (connected_) (void)dat_ep_disconnect(ep_, DAT_CLOSE_ABRUPT_FLAG);
+  (void)dat_ep_disconnect(ep_, DAT_CLOSE_ABRUPT_FLAG);
   free_all();
 }
 
@@ -73,23 +89,17 @@ void Connection::free_all() {
 }
 
 RemoteMemory Connection::connect(const std::string& host, uint16_t port, const Parameters& parameters) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found)) {
-    throw Failure(fmt::format("{}: {}; give the address of the server's RDMA device", host, gai_strerror(error)));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, &freeaddrinfo);
+  sockaddr_storage address = address_of_host(host, family_);
   auto greeting = encode(parameters);
-  check(dat_ep_connect(ep_, found->ai_addr, port, options_.timeout_s * 900'000U, greeting.size(), greeting.data(),
-                       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+  check(dat_ep_connect(ep_, reinterpret_cast<DAT_IA_ADDRESS_PTR>(&address), port, options_.timeout_s * 900'000U,
+                       greeting.size(), greeting.data(), DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
         "dat_ep_connect", "the address must be one that this machine can route to");
   const DAT_EVENT event = await_connection_event("the connection");
   switch (event.event_number) {
     case DAT_CONNECTION_EVENT_ESTABLISHED:
       break;
     case DAT_CONNECTION_EVENT_PEER_REJECTED:
-      throw Failure(fmt::format("{} refused: see what its server printed, if it is one of this program", host));
+      throw Failure(fmt::format("{} refused: {}", host, reason_of(event.event_data.connect_event_data)));
     case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
       throw Failure(fmt::format("{}: nobody listens at port {}; start the server first", host, port));
     case DAT_CONNECTION_EVENT_UNREACHABLE:
@@ -99,7 +109,6 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
     default:
       throw Failure(fmt::format("{}: no connection (event {:#x})", host, static_cast<unsigned>(event.event_number)));
   }
-  connected_ = true;
   const DAT_CONNECTION_EVENT_DATA& data = event.event_data.connect_event_data;
   const auto memory = decode_reply(data.private_data, static_cast<size_t>(std::max(0, data.private_data_size)));
   if (!memory) throw Failure(fmt::format("{}: what listens there is no server of this version of the program", host));
@@ -108,12 +117,12 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
 
 void Connection::accept(DAT_CR_HANDLE request, const RemoteMemory& memory) {
   auto reply = encode(memory);
-  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "has the client gone?");
+  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "it may have gone");
   const DAT_EVENT event = await_connection_event("the connection");
   if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
-    throw Failure(fmt::format("the client did not connect (event {:#x})", static_cast<unsigned>(event.event_number)));
+    throw Failure(
+        fmt::format("no connection (event {:#x}); it may have gone", static_cast<unsigned>(event.event_number)));
   }
-  connected_ = true;
 }
 
 void Connection::post(Operation operation, DAT_LMR_TRIPLET local, const RemoteMemory& remote) {
@@ -147,21 +156,13 @@ void Connection::post_receive(DAT_LMR_TRIPLET local) {
 }
 
 void Connection::await_request() {
-  (void)await_transfer(request_evd_, "the completion of a request");
+  constexpr const char* kWhat = "the completion of a request";
+  (void)check_transfer(await(request_evd_, kWhat), kWhat);
 }
 
 uint64_t Connection::await_receive() {
-  return await_transfer(receive_evd_, "the peer's message");
-}
-
-uint64_t Connection::await_transfer(DAT_EVD_HANDLE evd, const char* what) {
-  const DAT_EVENT event = await(evd, what);
-  const DAT_DTO_COMPLETION_EVENT_DATA& completion = event.event_data.dto_completion_event_data;
-  if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
-    throw Failure(fmt::format("{}: event {:#x} came instead", what, static_cast<unsigned>(event.event_number)));
-  }
-  if (completion.status != DAT_DTO_SUCCESS) throw Failure(fmt::format("{}: {}", what, text_of(completion.status)));
-  return completion.transfered_length;
+  constexpr const char* kWhat = "the peer's message";
+  return check_transfer(await(receive_evd_, kWhat), kWhat);
 }
 
 bool Connection::peer_has_gone() {
@@ -179,32 +180,38 @@ void Connection::be_patient(const char* what, uint64_t& spins) {
   (void)sched_yield();
   const Clock::time_point now = Clock::now();
   if (spins == kSpinsBetweenLooks) deadline_ = now + std::chrono::seconds(options_.timeout_s);
-  if (connected_) (void)peer_has_gone();
+  (void)peer_has_gone();
   if (now >= deadline_) {
     throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
   }
 }
 
 DAT_EVENT Connection::await(DAT_EVD_HANDLE evd, const char* what) {
+  if (options_.events) return await_asleep(evd, what, false);
   DAT_EVENT event{};
-  const Clock::time_point begin = options_.events ? Clock::now() : Clock::time_point();
-  for (uint64_t spins = 0;;) {
-    DAT_COUNT more = 0;
-    const DAT_RETURN result =
-        options_.events ? dat_evd_wait(evd, kLookAround_us, 1, &event, &more) : dat_evd_dequeue(evd, &event);
+  for (uint64_t spins = 0;; be_patient(what, spins)) {
+    const DAT_RETURN result = dat_evd_dequeue(evd, &event);
     if (result == DAT_SUCCESS) return event;
-    const auto type = DAT_GET_TYPE(result);
-    if (type != DAT_QUEUE_EMPTY && type != DAT_TIMEOUT_EXPIRED && type != DAT_INTERRUPTED_CALL) {
+    if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY) {
       throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
     }
-    if (!options_.events) {
-      be_patient(what, spins);
-      continue;
+  }
+}
+
+DAT_EVENT Connection::await_asleep(DAT_EVD_HANDLE evd, const char* what, bool however_long) {
+  DAT_EVENT event{};
+  const Clock::time_point begin = Clock::now();
+  for (;;) {
+    DAT_COUNT more = 0;
+    const DAT_RETURN result = dat_evd_wait(evd, kLookAround_us, 1, &event, &more);
+    if (result == DAT_SUCCESS) return event;
+    if (DAT_GET_TYPE(result) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(result) != DAT_INTERRUPTED_CALL) {
+      throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
     }
     // As above.
     throw_if(peer_gone_, what);
-    if (connected_) (void)peer_has_gone();
-    if (Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
+    (void)peer_has_gone();
+    if (!however_long && Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
       throw Failure(fmt::format("gave up after {} s without {}; is the peer alive?", options_.timeout_s, what));
     }
   }
@@ -224,25 +231,24 @@ DAT_EVENT Connection::await_connection_event(const char* what) {
   throw Failure(fmt::format("gave up after {} s without {}", options_.timeout_s, what));
 }
 
-void Connection::await_end() {
-  DAT_EVENT event;
-  DAT_COUNT more = 0;
-  while (!peer_has_gone()) {
-    const DAT_RETURN result = dat_evd_wait(connection_evd_, DAT_TIMEOUT_INFINITE, 1, &event, &more);
-    if (result == DAT_SUCCESS) {
-      peer_gone_ = event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED;
-    } else if (DAT_GET_TYPE(result) != DAT_INTERRUPTED_CALL) {
-      throw Failure(fmt::format("waiting for the end of the connection: {}", text_of(result)));
-    }
-  }
+void Connection::say_goodbye(DAT_LMR_TRIPLET byte) {
+  post(Operation::kSend, byte, {});
+  // Its completion may be flushed: the server hangs up as soon as it has the byte.
+  await_end();
 }
 
-void Connection::disconnect() {
+void Connection::await_goodbye() {
+  constexpr const char* kWhat = "the client's goodbye";
+  const uint64_t length = check_transfer(await_asleep(receive_evd_, kWhat, true), kWhat);
+  if (length != kGoodbyeBytes) throw Failure(fmt::format("{}: {} bytes came instead", kWhat, length));
   check(dat_ep_disconnect(ep_, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "has the peer gone?");
+  await_end();
+}
+
+void Connection::await_end() {
   while (!peer_has_gone()) {
     peer_gone_ = await_connection_event("the end of the connection").event_number != DAT_CONNECTION_EVENT_ESTABLISHED;
   }
-  connected_ = false;
 }
 
 }  // namespace dapple::perf

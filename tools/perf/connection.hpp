@@ -23,6 +23,8 @@ struct ConnectionOptions {
   unsigned timeout_s = 30;
 };
 
+constexpr uint64_t kGoodbyeBytes = 1;
+
 class Connection {
  public:
   Connection(Session& session, const ConnectionOptions& options);
@@ -41,10 +43,11 @@ class Connection {
   // Until the oldest request, or receive, is complete; the length of what was received.
   void await_request();
   uint64_t await_receive();
-  // Until the peer disconnects, however long it takes.
-  void await_end();
-  // Says goodbye and waits for the peer's.
-  void disconnect();
+
+  // The end of a run that was right. The client says so with a byte, and the server, which waits for that however long
+  // it takes, disconnects. An end without it is a failure.
+  void say_goodbye(DAT_LMR_TRIPLET byte);
+  void await_goodbye();
 
   // Between two looks at memory that the peer is to write: throws once that is hopeless. spins: counts them for one
   // wait.
@@ -52,18 +55,19 @@ class Connection {
 
  private:
   DAT_EVENT await(DAT_EVD_HANDLE evd, const char* what);
-  uint64_t await_transfer(DAT_EVD_HANDLE evd, const char* what);
+  DAT_EVENT await_asleep(DAT_EVD_HANDLE evd, const char* what, bool however_long);
   DAT_EVENT await_connection_event(const char* what);
   bool peer_has_gone();
+  void await_end();
   void free_all();
 
   ConnectionOptions options_;
+  int family_;
   DAT_EVD_HANDLE request_evd_ = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE receive_evd_ = DAT_HANDLE_NULL;
   DAT_EVD_HANDLE connection_evd_ = DAT_HANDLE_NULL;
   DAT_EP_HANDLE ep_ = DAT_HANDLE_NULL;
   Clock::time_point deadline_;
-  bool connected_ = false;
   bool peer_gone_ = false;
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "tools/perf/progress.hpp"
@@ -91,14 +89,14 @@ Result measure(Half& half, Ball& ball, uint64_t size) {
   const double part = half.parameters.operation == Operation::kRead ? 1e6 : 0.5e6;
   std::vector<double> samples_us;
   samples_us.reserve(half.parameters.iterations);
-  Progress progress(fmt::format("{} bytes", size), total);
+  Progress progress(size, total);
   for (uint64_t i = 0; i < total; ++i) {
     const Clock::time_point begin = Clock::now();
     play(half, ball, size);
     const Clock::time_point end = Clock::now();
     if (i >= warm) samples_us.push_back(seconds_between(begin, end) * part);
     clear_up(half);
-    progress.at(i);
+    progress.at(i + 1);
   }
   Result result{size, half.parameters.iterations, {}, {}};
   result.latency = latency_of(samples_us);
@@ -115,29 +113,27 @@ std::vector<Result> run_latency_client(Half& half) {
 }
 
 void run_latency_server(Half& half) {
+  if (half.parameters.operation == Operation::kRead) return;
   Ball ball(half);
-  if (half.parameters.operation != Operation::kRead) {
-    const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
-    // The next message shows that the answer before has arrived; the last one is flushed if the client is gone before
-    // the device hears of that.
-    bool answered = false;
-    for (const uint64_t size : half.parameters.sizes()) {
-      for (uint64_t i = 0; i < rounds; ++i) {
-        if (half.parameters.operation == Operation::kWrite) {
-          ball.catch_it(size);
-          ball.throw_it(size);
-          ball.next();
-        } else {
-          (void)half.connection.await_receive();
-          post_receive(half);
-          send(half, size);
-        }
-        if (answered) half.connection.await_request();
-        answered = true;
+  const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
+  // The next message shows that the answer before has arrived; the last one is flushed if the client is gone before
+  // the device hears of that.
+  bool answered = false;
+  for (const uint64_t size : half.parameters.sizes()) {
+    for (uint64_t i = 0; i < rounds; ++i) {
+      if (half.parameters.operation == Operation::kWrite) {
+        ball.catch_it(size);
+        ball.throw_it(size);
+        ball.next();
+      } else {
+        (void)half.connection.await_receive();
+        post_receive(half);
+        send(half, size);
       }
+      if (answered) half.connection.await_request();
+      answered = true;
     }
   }
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf

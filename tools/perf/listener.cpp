@@ -57,9 +57,14 @@ Client Listener::await_client(Kind kind) {
       client.parameters = *parameters;
       return client;
     }
-    fmt::print(stderr, "refused {}: it {}\n", client.address, problem);
-    (void)dat_cr_reject(client.request, 0, nullptr);
+    refuse(client, "the client " + problem);
   }
+}
+
+void Listener::refuse(const Client& client, const std::string& why) {
+  fmt::print(stderr, "refused {}: {}\n", client.address, why);
+  auto refusal = encode_refusal(why);
+  (void)dat_cr_reject(client.request, refusal.size(), refusal.data());
 }
 
 }  // namespace dapple::perf

@@ -27,6 +27,8 @@ class Listener {
 
   // However long it takes. Whoever is no client of this kind is refused, with a line on standard error.
   Client await_client(Kind kind);
+  // Instead of accepting it: the client is told why.
+  void refuse(const Client& client, const std::string& why);
 
  private:
   DAT_EVD_HANDLE evd_ = DAT_HANDLE_NULL;

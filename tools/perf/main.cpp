@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "tools/perf/connection.hpp"
@@ -64,6 +65,7 @@ ConnectionOptions connection_options(const Options& options, const Parameters& p
 Report run_client(const Options& options) {
   Session session(options.ia);
   Parameters parameters = options.parameters;
+  check_size(session, parameters);
   Areas areas(session, parameters.size);
   parameters.memory = areas.region().for_peer();
   Connection connection(session, connection_options(options, parameters, true));
@@ -71,8 +73,34 @@ Report run_client(const Options& options) {
   post_first_receives(half, true);
   half.peer = connection.connect(options.host, options.port, parameters);
   Report report{kProgram.name, session.name(), options.host, true, parameters, kProgram.client(half)};
-  connection.disconnect();
+  connection.say_goodbye(areas.region().segment(areas.outbox(), kGoodbyeBytes));
   return report;
+}
+
+// Nothing where the client cannot be served, which it is told, or has gone before it was connected.
+std::optional<Report> serve(const Options& options, Session& session, Listener& listener, const Client& client) {
+  const Parameters& parameters = client.parameters;
+  std::optional<Areas> areas;
+  std::optional<Connection> connection;
+  try {
+    check_size(session, parameters);
+    areas.emplace(session, parameters.size);
+    connection.emplace(session, connection_options(options, parameters, false));
+  } catch (const Failure& failure) {
+    listener.refuse(client, failure.what());
+    return {};
+  }
+  Half half{session, *areas, *connection, parameters, parameters.memory};
+  post_first_receives(half, false);
+  try {
+    connection->accept(client.request, areas->region().for_peer());
+  } catch (const Failure& failure) {
+    fmt::print(stderr, "lost {}: {}\n", client.address, failure.what());
+    return {};
+  }
+  kProgram.server(half);
+  connection->await_goodbye();
+  return Report{kProgram.name, session.name(), client.address, false, parameters, {}};
 }
 
 Report run_server(const Options& options) {
@@ -82,22 +110,19 @@ Report run_server(const Options& options) {
     fmt::print("waiting for a client: {} {} port {}\n", session.name(), session.address(), options.port);
     std::fflush(stdout);
   }
-  const Client client = listener.await_client(kKind);
-  const Parameters& parameters = client.parameters;
-  Areas areas(session, parameters.size);
-  Connection connection(session, connection_options(options, parameters, false));
-  Half half{session, areas, connection, parameters, parameters.memory};
-  post_first_receives(half, false);
-  connection.accept(client.request, areas.region().for_peer());
-  kProgram.server(half);
-  return {kProgram.name, session.name(), client.address, false, parameters, {}};
+  for (;;) {
+    const Client client = listener.await_client(kKind);
+    if (auto report = serve(options, session, listener, client)) return *report;
+  }
 }
 
 void add_options(CLI::App& app, Options& options) {
   Parameters& parameters = options.parameters;
   parameters = {kKind, Operation::kWrite, kProgram.size, kProgram.iterations, kProgram.depth, kKind == Kind::kTest, {}};
-  app.add_option("HOST", options.host, "The server's address. Without one this is the server");
-  app.add_option("-d,--device", options.ia, "The IA to open; the first that opens by default");
+  // As an unset variable of a script's would be.
+  const auto not_empty = [](const std::string& word) { return std::string(word.empty() ? "an empty word" : ""); };
+  app.add_option("HOST", options.host, "The server's address. Without one this is the server")->check(not_empty);
+  app.add_option("-d,--device", options.ia, "The IA to open; the first that opens by default")->check(not_empty);
   app.add_option("-p,--port", options.port, "The port (connection qualifier)")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));

@@ -9,7 +9,8 @@ namespace dapple::perf {
 namespace {
 
 constexpr uint32_t kMagic = 0x64617070;  // "dapp"
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
+constexpr size_t kRefusalHeader = 8;  // bytes before the reason
 
 class Writer {
  public:
@@ -83,8 +84,16 @@ std::array<unsigned char, kReplyBytes> encode(const RemoteMemory& memory) {
   return data;
 }
 
+std::array<unsigned char, kRefusalBytes> encode_refusal(std::string_view why) {
+  std::array<unsigned char, kRefusalBytes> data{};
+  Writer(data).put(kMagic, 4).put(kVersion, 4);
+  why = why.substr(0, kRefusalBytes - kRefusalHeader);
+  std::copy(why.begin(), why.end(), data.begin() + kRefusalHeader);
+  return data;
+}
+
 std::optional<Parameters> decode_request(const void* data, size_t size, Kind kind, std::string& problem) {
-  problem = "is no client of this program";
+  problem = "is of another program";
   if (!data || size < kRequestBytes) return {};
   Reader reader(data);
   if (reader.take(4) != kMagic) return {};
@@ -116,6 +125,18 @@ std::optional<RemoteMemory> decode_reply(const void* data, size_t size) {
   memory.address = reader.take(8);
   memory.rmr_context = static_cast<uint32_t>(reader.take(4));
   return memory;
+}
+
+std::string decode_refusal(const void* data, size_t size) {
+  if (!data || size < kRefusalHeader) return {};
+  Reader reader(data);
+  if (reader.take(4) != kMagic || reader.take(4) != kVersion) return {};
+  // Zeros follow it.
+  std::string_view text(static_cast<const char*>(data), std::min(size, kRefusalBytes));
+  text = text.substr(kRefusalHeader);
+  text = text.substr(0, text.find('\0'));
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return printable ? std::string(text) : "";
 }
 
 }  // namespace dapple::perf

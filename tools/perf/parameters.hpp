@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dapple::perf {
@@ -43,14 +44,18 @@ struct Parameters {
   std::vector<uint64_t> sizes() const;
 };
 
-// Big-endian, small enough for any transport's private data.
+// Big-endian, small enough for any transport's private data. A refusal's reason is cut where it is longer.
 constexpr size_t kRequestBytes = 44;
 constexpr size_t kReplyBytes = 20;
+constexpr size_t kRefusalBytes = 144;
 std::array<unsigned char, kRequestBytes> encode(const Parameters& parameters);
 std::array<unsigned char, kReplyBytes> encode(const RemoteMemory& memory);
+std::array<unsigned char, kRefusalBytes> encode_refusal(std::string_view why);
 
 // Nothing, and why in problem, if these are not what a peer of the same version and kind sends, or out of bounds.
 std::optional<Parameters> decode_request(const void* data, size_t size, Kind kind, std::string& problem);
 std::optional<RemoteMemory> decode_reply(const void* data, size_t size);
+// Empty for a refusal that gives no reason. All of it can be printed.
+std::string decode_refusal(const void* data, size_t size);
 
 }  // namespace dapple::perf

@@ -6,18 +6,26 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <utility>
+#include <string>
 
 namespace dapple::perf {
 namespace {
 
 // Short runs show nothing.
 constexpr std::chrono::milliseconds kPeriod(500);
+// A message of this many bytes takes much longer than a look at the clock; a run of so few rounds has few looks.
+constexpr uint64_t kLarge = 65536;
+constexpr uint64_t kFew = 640;
+constexpr uint64_t kBetweenLooks = 64;
 
 }  // namespace
 
-Progress::Progress(std::string what, uint64_t total)
-    : what_(std::move(what)), total_(total), wanted_(isatty(STDERR_FILENO) == 1), next_(Clock::now() + kPeriod) {}
+Progress::Progress(uint64_t size, uint64_t total)
+    : size_(size),
+      total_(total),
+      skipped_(size >= kLarge || total < kFew ? 0 : kBetweenLooks - 1),
+      wanted_(isatty(STDERR_FILENO) == 1),
+      next_(Clock::now() + kPeriod) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);
@@ -28,7 +36,7 @@ void Progress::show(uint64_t done) {
   if (now < next_) return;
   next_ = now + kPeriod;
   shown_ = true;
-  const std::string line = fmt::format("\r{}: {} of {} ({} %)\033[K", what_, done, total_, 100 * done / total_);
+  const std::string line = fmt::format("\r{} bytes: {} of {} ({} %)\033[K", size_, done, total_, 100 * done / total_);
   std::fputs(line.c_str(), stderr);
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "tools/perf/clock.hpp"
 
@@ -12,21 +11,22 @@ namespace dapple::perf {
 // A line on standard error, if that is a terminal, that says how far a long run has come; it disappears at the end.
 class Progress {
  public:
-  Progress(std::string what, uint64_t total);
+  Progress(uint64_t size, uint64_t total);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Cheap: looks at the clock at every 64th.
+  // done: finished rounds. Cheap: looks at the clock each time only where that is rare.
   void at(uint64_t done) {
-    if (wanted_ && done % 64 == 0) show(done);
+    if (wanted_ && (done & skipped_) == 0) show(done);
   }
 
  private:
   void show(uint64_t done);
 
-  std::string what_;
+  uint64_t size_;
   uint64_t total_;
+  uint64_t skipped_;  // all bits below a power of two
   bool wanted_;
   bool shown_ = false;
   Clock::time_point next_;

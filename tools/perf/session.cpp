@@ -67,6 +67,10 @@ Session::~Session() {
   (void)dat_ia_close(ia_, DAT_CLOSE_ABRUPT_FLAG);
 }
 
+int Session::family() const {
+  return attr_.ia_address_ptr ? attr_.ia_address_ptr->sa_family : AF_UNSPEC;
+}
+
 std::string Session::address() const {
   const sockaddr* address = attr_.ia_address_ptr;
   if (!address) return {};

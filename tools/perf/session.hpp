@@ -25,6 +25,8 @@ class Session {
   const DAT_IA_ATTR& attr() const { return attr_; }
   // "10.9.0.1"
   std::string address() const;
+  // Of that address; AF_UNSPEC if it has none.
+  int family() const;
   // A peer's access is followed or preceded by a sync call.
   bool syncs() const { return provider_attr_.lmr_sync_req != DAT_FALSE; }
 

@@ -92,10 +92,10 @@ std::vector<Result> run_test_client(Half& half) {
   std::vector<Result> results;
   Player player(half);
   for (const uint64_t size : half.parameters.sizes()) {
-    Progress progress(fmt::format("{} bytes", size), half.parameters.iterations);
+    Progress progress(size, half.parameters.iterations);
     for (uint64_t round = 0; round < half.parameters.iterations; ++round) {
       client_round(player, size, round);
-      progress.at(round);
+      progress.at(round + 1);
     }
     results.push_back({size, half.parameters.iterations, {}, {}});
   }
@@ -107,7 +107,6 @@ void run_test_server(Half& half) {
   for (const uint64_t size : half.parameters.sizes()) {
     for (uint64_t round = 0; round < half.parameters.iterations; ++round) server_round(player, half, size, round);
   }
-  half.connection.await_end();
 }
 
 }  // namespace dapple::perf

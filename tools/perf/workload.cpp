@@ -2,6 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/perf/workload.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/perf/failure.hpp"
+
 namespace dapple::perf {
 namespace {
 
@@ -21,6 +27,18 @@ ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   // What the client may send before it hears from the server; there are two such words under way at most.
   if (parameters.operation == Operation::kSend) options.receives = client ? 2 : 2 * parameters.depth;
   return options;
+}
+
+uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters) {
+  if (parameters.kind == Kind::kTest) return std::min<uint64_t>(attr.max_message_size, attr.max_rdma_size);
+  return parameters.operation == Operation::kSend ? attr.max_message_size : attr.max_rdma_size;
+}
+
+void check_size(const Session& session, const Parameters& parameters) {
+  const uint64_t largest = largest_size(session.attr(), parameters);
+  if (parameters.size <= largest) return;
+  throw Failure(
+      fmt::format("the IA {} takes messages of up to {} bytes, not {}", session.name(), largest, parameters.size));
 }
 
 void post_first_receives(Half& half, bool client) {

@@ -39,12 +39,16 @@ struct Half {
   RemoteMemory peer;
 };
 
-// What has to be posted before the peer may send.
+// The largest size that an IA takes.
+uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
+// Throws where the IA does not take the size.
+void check_size(const Session& session, const Parameters& parameters);
+// What has to be posted before the peer may send. A receive is left for the client's goodbye.
 void post_first_receives(Half& half, bool client);
 // How many requests and receives a half has posted at a time.
 ConnectionOptions queues_for(const Parameters& parameters, bool client);
 
-// A client's half returns a row for each size; a server's ends with the client's goodbye.
+// A client's half returns a row for each size. The client's goodbye comes after both.
 std::vector<Result> run_latency_client(Half& half);
 void run_latency_server(Half& half);
 std::vector<Result> run_bandwidth_client(Half& half);

@@ -2,14 +2,22 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What dapple-test, dapple-lat and dapple-bw are made of, as far as it needs no device.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdlib>
+#include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/perf/failure.hpp"
+#include "tools/perf/host.hpp"
 #include "tools/perf/parameters.hpp"
 #include "tools/perf/pattern.hpp"
+#include "tools/perf/progress.hpp"
 #include "tools/perf/results.hpp"
 #include "tools/perf/statistics.hpp"
+#include "tools/perf/workload.hpp"
 
 using namespace dapple::perf;
 
@@ -98,6 +106,44 @@ void parameters__of_strangers_are_refused() {
   CHECK(!decode_reply(reply.data(), reply.size() - 1) && !decode_reply(nullptr, 0));
 }
 
+void refusal__says_why() {
+  const std::string why = "the client is of another version";
+  auto wire = encode_refusal(why);
+  CHECK_EQUAL(decode_refusal(wire.data(), wire.size()), why);
+  // What arrives may be padded, and a reason as long as it can be ends without a zero.
+  const std::string padded = std::string(wire.begin(), wire.end()) + std::string(4, '\0');
+  CHECK_EQUAL(decode_refusal(padded.data(), padded.size()), why);
+  const auto longest = encode_refusal(std::string(1000, 'x'));
+  CHECK_EQUAL(decode_refusal(longest.data(), longest.size()), std::string(kRefusalBytes - 8, 'x'));
+  const std::string more = std::string(longest.begin(), longest.end()) + "y";
+  CHECK_EQUAL(decode_refusal(more.data(), more.size()), std::string(kRefusalBytes - 8, 'x'));
+}
+
+void refusal__of_strangers_gives_no_reason() {
+  auto wire = encode_refusal("it is late");
+  for (size_t size = 0; size < 9; ++size) CHECK(decode_refusal(wire.data(), size).empty());
+  CHECK(decode_refusal(nullptr, 0).empty());
+  wire[9] = '\033';
+  CHECK(decode_refusal(wire.data(), wire.size()).empty());
+  wire = encode_refusal("it is late");
+  wire[7] = 99;
+  CHECK(decode_refusal(wire.data(), wire.size()).empty());
+}
+
+void size__is_limited_by_what_is_done() {
+  DAT_IA_ATTR attr{};
+  attr.max_message_size = 100;
+  attr.max_rdma_size = 200;
+  Parameters p = some();
+  CHECK_EQUAL(largest_size(attr, p), 100U);
+  p.operation = Operation::kWrite;
+  CHECK_EQUAL(largest_size(attr, p), 200U);
+  p.operation = Operation::kRead;
+  CHECK_EQUAL(largest_size(attr, p), 200U);
+  p.kind = Kind::kTest;
+  CHECK_EQUAL(largest_size(attr, p), 100U);
+}
+
 void parameters__sizes() {
   Parameters p = some();
   p.size = 9;
@@ -145,14 +191,106 @@ void results__as_a_table_and_as_json() {
   CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
 }
 
+void host__address_is_of_the_family() {
+  CHECK(address_of_host("127.0.0.1", AF_INET).ss_family == AF_INET);
+  CHECK(address_of_host("::1", AF_INET6).ss_family == AF_INET6);
+  CHECK(address_of_host("::1", AF_UNSPEC).ss_family == AF_INET6);
+  const auto problem = [](const char* host, int family) -> std::string {
+    try {
+      (void)address_of_host(host, family);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "";
+  };
+  CHECK(problem("::1", AF_INET).starts_with("::1 has no IPv4 address, as our IA has;"));
+  CHECK(problem("127.0.0.1", AF_INET6).starts_with("127.0.0.1 has no IPv6 address, as our IA has;"));
+}
+
+// A terminal in the place of standard error, as long as it lives.
+class Terminal {
+ public:
+  Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)), before_(dup(STDERR_FILENO)) {
+    if (grantpt(master_) != 0 || unlockpt(master_) != 0) return;
+    const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY);
+    usable_ = terminal >= 0 && dup2(terminal, STDERR_FILENO) == STDERR_FILENO;
+    close(terminal);
+  }
+  ~Terminal() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+    close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  bool usable() const { return usable_; }
+  // What has been written since the last look.
+  std::string shown() {
+    constexpr char kEnd = '|';
+    std::string all;
+    char next = 0;
+    std::fputc(kEnd, stderr);
+    while (read(master_, &next, 1) == 1 && next != kEnd) all += next;
+    return all;
+  }
+
+ private:
+  int master_;
+  int before_;
+  bool usable_ = false;
+};
+
+// What a run shows after a finished round, when it is too long to show nothing.
+std::string shown_at(Terminal& terminal, uint64_t size, uint64_t total, uint64_t done) {
+  {
+    Progress progress(size, total);
+    std::this_thread::sleep_for(std::chrono::milliseconds(510));
+    progress.at(done);
+  }
+  return terminal.shown();
+}
+
+void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
+  std::string few;
+  std::string large;
+  std::string small;
+  std::string small_later;
+  {
+    Terminal terminal;
+    if (!terminal.usable()) {
+      test_skipped = true;
+      return;
+    }
+    few = shown_at(terminal, 2, 10, 1);
+    large = shown_at(terminal, 1 << 23, 1000, 1);
+    small = shown_at(terminal, 2, 1000, 1);
+    small_later = shown_at(terminal, 2, 1000, 64);
+  }
+  CHECK(few.find("2 bytes: 1 of 10 (10 %)") != few.npos);
+  CHECK(large.find("8388608 bytes: 1 of 1000 (0 %)") != large.npos);
+  // The clock is not looked at.
+  CHECK(small.find("of") == small.npos);
+  CHECK(small_later.find("2 bytes: 64 of 1000 (6 %)") != small_later.npos);
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(latency__percentiles_of_a_thousand),       TEST(latency__one_sample_is_all_of_them),
-      TEST(bandwidth__peak_is_of_the_fastest_window), TEST(parameters__survive_the_wire),
-      TEST(parameters__of_strangers_are_refused),     TEST(parameters__sizes),
-      TEST(pattern__a_wrong_byte_is_named),           TEST(results__as_a_table_and_as_json),
+      TEST(latency__percentiles_of_a_thousand),
+      TEST(latency__one_sample_is_all_of_them),
+      TEST(bandwidth__peak_is_of_the_fastest_window),
+      TEST(parameters__survive_the_wire),
+      TEST(parameters__of_strangers_are_refused),
+      TEST(parameters__sizes),
+      TEST(pattern__a_wrong_byte_is_named),
+      TEST(results__as_a_table_and_as_json),
+      TEST(refusal__says_why),
+      TEST(refusal__of_strangers_gives_no_reason),
+      TEST(size__is_limited_by_what_is_done),
+      TEST(host__address_is_of_the_family),
+      TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
