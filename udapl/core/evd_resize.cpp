@@ -36,7 +36,7 @@ Result<> Evd::resize_cq(uint32_t min_qlen) {
   const int before = cq_->cqe;
   if (int error = ibv_resize_cq(cq_.get(), entries_for(min_qlen))) {
     if (error < 0) error = errno;
-    const bool fits = static_cast<uint32_t>(before) >= min_qlen;
+    const bool fits = before >= entries_for(min_qlen);
     // Not every device can; nor will one shrink below what has completed since the look above.
     if (error == ENOSYS || error == EOPNOTSUPP) {
       if (!fits) return fail(Type::kModelNotSupported);
