@@ -106,8 +106,7 @@ RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_p
 RPMA_EXPORT int rpma_conn_req_recv(rpma_conn_req* req, rpma_mr_local* dst, size_t offset, size_t len,
                                    const void* op_context) {
   if (!req || !dst || len > UINT32_MAX) return RPMA_E_INVAL;
-  ibv_sge segment = dst->segment(offset, len);
-  const int error = post_recv(req->link.id->qp, ibv_post_recv, req->link.recv_slots, &segment, op_context);
+  const int error = post_recv(req->link.id->qp, ibv_post_recv, req->link.recv_slots, dst, offset, len, op_context);
   return error ? FAILED("ibv_post_recv", error) : 0;
 }
 

@@ -28,6 +28,9 @@ int without_completions(int got, int wanted) {
 // rpma_cq_get_wc() but for its shortest way, which keeps nothing over the call and so is apart.
 [[gnu::noinline]] int take(rpma_cq& cq, int wanted, ibv_wc* completions, int* taken) {
   if (wanted < 1 || (wanted > 1 && !taken)) return RPMA_E_INVAL;
+  std::unique_lock lock(cq.slots_mutex, std::defer_lock);
+  if (cq.has_slots) [[unlikely]]
+    lock.lock();
   const int got = dapple::verbs::poll(cq.cq.get(), completions, wanted);
   if (got < 1 || got > wanted) return without_completions(got, wanted);
   if (cq.has_slots) [[unlikely]] {
@@ -53,7 +56,10 @@ void rpma_cq::acknowledge_rest() noexcept {
 // Slots of a shared receive queue are its own, and wanted back.
 void rpma_cq::retire_rest() noexcept {
   ibv_wc completion{};
-  while (has_slots && cq && dapple::verbs::poll(cq.get(), &completion, 1) == 1) resolve_slot(completion);
+  while (has_slots && cq && dapple::verbs::poll(cq.get(), &completion, 1) == 1) {
+    auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
+    slot->owner->discard(*slot);
+  }
 }
 
 int rpma_cq::close() noexcept {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "rpma/peer.hpp"
@@ -16,6 +17,7 @@ struct rpma_cq {
   ibv_comp_channel* channel = nullptr;
   dapple::verbs::Cq cq;  // destroyed before its channel
   bool has_slots = false;
+  std::mutex slots_mutex;  // from a poll until the slots of what it gave are resolved
   std::atomic<unsigned> unacknowledged{0};
 
   ~rpma_cq();

@@ -26,18 +26,17 @@ unsigned send_flags(int flags) {
 // Requests go to the queue pair as they are, and by way of a slot where the device needs that: apart, so that the usual
 // way saves no registers for it. function posts with a wr_id and returns an errno value, as these do.
 template <class Function>
-[[gnu::noinline]] int post_by_slot(SendSlots& slots, const void* op_context, const ibv_sge* segment, Use use,
-                                   Function function) {
-  return slots.post(reinterpret_cast<uintptr_t>(op_context), segment, use, function);
+[[gnu::noinline]] int post_by_slot(SendSlots& slots, const void* op_context, const Buffer& buffer, Function function) {
+  return slots.post(reinterpret_cast<uintptr_t>(op_context), buffer, function);
 }
 
 // An RPMA_E_* or 0.
 template <class Function>
-[[gnu::always_inline]] inline int post(const rpma_conn& conn, const void* op_context, const ibv_sge* segment, Use use,
+[[gnu::always_inline]] inline int post(const rpma_conn& conn, const void* op_context, const Buffer& buffer,
                                        Function function) {
   SendSlots* const slots = conn.link.send_slots.get();
-  const int error = slots ? post_by_slot(*slots, op_context, segment, use, function)
-                          : function(reinterpret_cast<uintptr_t>(op_context));
+  const int error =
+      slots ? post_by_slot(*slots, op_context, buffer, function) : function(reinterpret_cast<uintptr_t>(op_context));
   if (error) [[unlikely]]
     return FAILED("ibv_post_send", error);
   return 0;
@@ -58,12 +57,14 @@ struct Request {
     wr.wr.rdma.remote_addr = address;
     wr.wr.rdma.rkey = rkey;
   }
-  int post_on(const rpma_conn& conn, const void* op_context, Use use) {
-    return post(conn, op_context, wr.sg_list, use, [qp = conn.qp, &request = wr](uint64_t wr_id) {
-      ibv_send_wr* bad;
-      request.wr_id = wr_id;
-      return ibv_post_send(qp, &request, &bad);
-    });
+  // region: of the segment, null where nothing is to be maintained.
+  int post_on(const rpma_conn& conn, const void* op_context, const rpma_mr_local* region, Use use) {
+    return post(conn, op_context, Buffer{wr.sg_list, region ? region->mr.get() : nullptr, use},
+                [qp = conn.qp, &request = wr](uint64_t wr_id) {
+                  ibv_send_wr* bad;
+                  request.wr_id = wr_id;
+                  return ibv_post_send(qp, &request, &bad);
+                });
   }
 };
 
@@ -80,13 +81,13 @@ struct Request {
     if (opcode == IBV_WR_RDMA_READ && dapple::verbs::is_iwarp(*conn->qp->context)) {
       dapple::verbs::name_a_segment(request.wr);
     }
-    return request.post_on(*conn, op_context, use);
+    return request.post_on(*conn, op_context, nullptr, use);
   }
   ibv_sge segment = local->segment(local_offset, len);
   Request request(opcode, &segment, send_flags(flags));
   if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) request.wr.imm_data = htobe32(imm);
   request.to(remote->descriptor.address + remote_offset, remote->descriptor.rkey);
-  return request.post_on(*conn, op_context, use);
+  return request.post_on(*conn, op_context, local, use);
 }
 
 [[gnu::always_inline]] inline int send(ibv_wr_opcode opcode, rpma_conn* conn, const rpma_mr_local* src, size_t offset,
@@ -96,7 +97,7 @@ struct Request {
   if (src) segment = src->segment(offset, len);
   Request request(opcode, src ? &segment : nullptr, send_flags(flags));
   if (opcode == IBV_WR_SEND_WITH_IMM) request.wr.imm_data = htobe32(imm);
-  return request.post_on(*conn, op_context, Use::kReads);
+  return request.post_on(*conn, op_context, src, Use::kReads);
 }
 
 // The Read begins where the flushed range does and never leaves the region. Writes posted before it are done before it
@@ -108,7 +109,7 @@ int flush_by_read(const rpma_conn& conn, const Descriptor& region, size_t offset
   Request request(IBV_WR_RDMA_READ, &segment, send_flags(flags));
   request.to(region.address + at, region.rkey);
   // What is read is of no interest, so nothing is maintained.
-  return request.post_on(conn, op_context, Use::kNothing);
+  return request.post_on(conn, op_context, nullptr, Use::kNothing);
 }
 
 // What a type of flush asks of a region and a device.
@@ -149,7 +150,7 @@ RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t d
   const unsigned fenced = send_flags(flags) | IBV_SEND_FENCE;
   const native::Operations& native = conn->link.native;
   if (native.atomic_write && region.native & native::kAtomicWrite && address % kAtomicSize == 0) {
-    return post(*conn, op_context, nullptr, Use::kNothing, [&](uint64_t wr_id) {
+    return post(*conn, op_context, Buffer{}, [&](uint64_t wr_id) {
       ibv_wr_start(native.qp);
       native.qp->wr_id = wr_id;
       native.qp->wr_flags = fenced;
@@ -160,7 +161,7 @@ RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t d
   ibv_sge segment = {reinterpret_cast<uintptr_t>(src), kAtomicSize, 0};
   Request request(IBV_WR_RDMA_WRITE, &segment, fenced | IBV_SEND_INLINE);
   request.to(address, region.rkey);
-  return request.post_on(*conn, op_context, Use::kNothing);
+  return request.post_on(*conn, op_context, nullptr, Use::kNothing);
 }
 
 RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, size_t len, rpma_flush_type type,
@@ -186,7 +187,7 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   if (!native.flush || !(region.native & wanted.native)) {
     return flush_by_read(*conn, region, dst_offset, flags, op_context);
   }
-  return post(*conn, op_context, nullptr, Use::kNothing, [&](uint64_t wr_id) {
+  return post(*conn, op_context, Buffer{}, [&](uint64_t wr_id) {
     ibv_wr_start(native.qp);
     native.qp->wr_id = wr_id;
     native.qp->wr_flags = send_flags(flags);
@@ -207,11 +208,9 @@ RPMA_EXPORT int rpma_send_with_imm(rpma_conn* conn, const rpma_mr_local* src, si
 
 RPMA_EXPORT int rpma_recv(rpma_conn* conn, rpma_mr_local* dst, size_t offset, size_t len, const void* op_context) {
   if (!conn || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
-  ibv_sge segment;
-  if (dst) segment = dst->segment(offset, len);
   // A lambda is inlined where a pointer to the inline function is called.
   const auto post = [](ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) { return ibv_post_recv(qp, wr, bad); };
-  const int error = post_recv(conn->qp, post, conn->link.recv_slots, dst ? &segment : nullptr, op_context);
+  const int error = post_recv(conn->qp, post, conn->link.recv_slots, dst, offset, len, op_context);
   if (error) [[unlikely]]
     return FAILED("ibv_post_recv", error);
   return 0;

@@ -33,21 +33,39 @@ struct Slot {
 // What the device does to a request's buffer.
 enum class Use { kNothing, kReads, kWrites };
 
+// The segment of a request, and the region that its key is of; both null where the CPU has no part in it.
+struct Buffer {
+  const ibv_sge* segment = nullptr;
+  const ibv_mr* region = nullptr;
+  Use use = Use::kNothing;
+
+  // Empty if it is not in the region: the device will refuse it, and there may be no such memory.
+  iovec range() const {
+    if (!segment || !region || use == Use::kNothing) return {nullptr, 0};
+    const uint64_t offset = segment->addr - reinterpret_cast<uintptr_t>(region->addr);
+    if (offset > region->length || segment->length > region->length - offset) return {nullptr, 0};
+    return {reinterpret_cast<void*>(segment->addr), segment->length};
+  }
+};
+
 class SlotOwner {
  public:
   explicit SlotOwner(const dappledv_device_attr& attr) : attr_(attr) {}
   SlotOwner(const SlotOwner&) = delete;
   virtual ~SlotOwner() = default;
 
-  // The completion came: what was written is made visible, and the slot can be used again.
-  virtual void complete(Slot& slot) = 0;
+  // The completion came: what was written is made visible, and the slot can be used again. A request that failed has
+  // written nothing that counts, and its buffer may be gone.
+  virtual void complete(Slot& slot, bool succeeded) = 0;
+  // The completion came to nobody, who may have let the buffers go.
+  virtual void discard(Slot&) {}
 
  protected:
-  void prepare(Slot& slot, uint64_t wr_id, const ibv_sge* segment, Use use) {
-    const iovec range = segment ? iovec{reinterpret_cast<void*>(segment->addr), segment->length} : iovec{nullptr, 0};
-    slot = {wr_id, use == Use::kWrites ? range : iovec{nullptr, 0}, this, nullptr};
-    if (range.iov_len == 0 || use == Use::kNothing) return;
-    (use == Use::kWrites ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr_, &range, 1);
+  void prepare(Slot& slot, uint64_t wr_id, const Buffer& buffer) {
+    const iovec range = buffer.range();
+    slot = {wr_id, buffer.use == Use::kWrites ? range : iovec{nullptr, 0}, this, nullptr};
+    if (range.iov_len == 0) return;
+    (buffer.use == Use::kWrites ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr_, &range, 1);
   }
   void finish(const Slot& slot) const {
     if (slot.sink.iov_len) dappledv_sync_for_cpu(&attr_, &slot.sink, 1);
@@ -68,21 +86,21 @@ class SendSlots final : public SlotOwner {
 
   // function posts with this wr_id and returns an errno value, as this does.
   template <class Function>
-  int post(uint64_t wr_id, const ibv_sge* segment, Use use, Function function) {
+  int post(uint64_t wr_id, const Buffer& buffer, Function function) {
     const std::lock_guard lock(mutex_);
     if (taken_ - retired_ == capacity_) return ENOMEM;
     Slot& slot = slots_[taken_ % capacity_];
-    prepare(slot, wr_id, segment, use);
+    prepare(slot, wr_id, buffer);
     const int error = function(reinterpret_cast<uintptr_t>(&slot));
     if (!error) ++taken_;
     return error;
   }
 
-  void complete(Slot& slot) override {
+  void complete(Slot& slot, bool succeeded) override {
     const std::lock_guard lock(mutex_);
     while (retired_ != taken_) {
       Slot& oldest = slots_[retired_++ % capacity_];
-      finish(oldest);
+      if (&oldest != &slot || succeeded) finish(oldest);
       if (&oldest == &slot) return;
     }
   }
@@ -107,19 +125,20 @@ class RecvSlots final : public SlotOwner {
   }
 
   template <class Function>
-  int post(uint64_t wr_id, const ibv_sge* segment, Function function) {
+  int post(uint64_t wr_id, const Buffer& buffer, Function function) {
     Slot* slot = take();
     if (!slot) return ENOMEM;
-    prepare(*slot, wr_id, segment, Use::kWrites);
+    prepare(*slot, wr_id, buffer);
     const int error = function(reinterpret_cast<uintptr_t>(slot));
     if (error) give_back(slot);
     return error;
   }
 
-  void complete(Slot& slot) override {
-    finish(slot);
+  void complete(Slot& slot, bool succeeded) override {
+    if (succeeded) finish(slot);
     give_back(&slot);
   }
+  void discard(Slot& slot) override { give_back(&slot); }
 
  private:
   struct Owned : Slot {
@@ -146,11 +165,11 @@ class RecvSlots final : public SlotOwner {
   Owned* made_ = nullptr;  // all
 };
 
-// Turns the slot of a completion back into the program's wr_id.
+// Turns the slot of a completion back into the program's wr_id. In the order in which the CQ gave them.
 inline void resolve_slot(ibv_wc& completion) {
   auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
   completion.wr_id = slot->wr_id;
-  slot->owner->complete(*slot);
+  slot->owner->complete(*slot, completion.status == IBV_WC_SUCCESS);
 }
 
 }  // namespace dapple::rpma

@@ -48,9 +48,7 @@ RPMA_EXPORT int rpma_srq_delete(rpma_srq** srq_ptr) {
 
 RPMA_EXPORT int rpma_srq_recv(rpma_srq* srq, rpma_mr_local* dst, size_t offset, size_t len, const void* op_context) {
   if (!srq || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
-  ibv_sge segment = dst ? dst->segment(offset, len) : ibv_sge{};
-  const int error =
-      post_recv(srq->srq.get(), ibv_post_srq_recv, srq->slots.get(), dst ? &segment : nullptr, op_context);
+  const int error = post_recv(srq->srq.get(), ibv_post_srq_recv, srq->slots.get(), dst, offset, len, op_context);
   return error ? FAILED("ibv_post_srq_recv", error) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "ibverbs-glue/no_segments.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "rpma/cq.hpp"
+#include "rpma/mr.hpp"
 #include "rpma/slots.hpp"
 
 // Threads: immutable but for what is posted, which the device orders.
@@ -22,28 +23,31 @@ namespace dapple::rpma {
 
 // Apart, so that the usual way saves no registers for it.
 template <class Queue, class Post>
-[[gnu::noinline]] int post_by_slot(Queue* queue, Post post, RecvSlots& slots, ibv_recv_wr& request) noexcept {
-  return slots.post(request.wr_id, request.sg_list, [&](uint64_t wr_id) {
+[[gnu::noinline]] int post_by_slot(Queue* queue, Post post, RecvSlots& slots, ibv_recv_wr& request,
+                                   const ibv_mr* region) noexcept {
+  return slots.post(request.wr_id, {request.sg_list, region, Use::kWrites}, [&](uint64_t wr_id) {
     ibv_recv_wr* bad = nullptr;
     request.wr_id = wr_id;
     return post(queue, &request, &bad);
   });
 }
 
-// Posts a receive of a segment, or of nothing where it is null. post: ibv_post_recv or ibv_post_srq_recv. An errno
-// value.
+// Posts a receive of a part of the region, or of nothing where it is null. post: ibv_post_recv or ibv_post_srq_recv. An
+// errno value.
 template <class Queue, class Post>
-[[gnu::always_inline]] inline int post_recv(Queue* queue, Post post, RecvSlots* slots, ibv_sge* segment,
-                                            const void* op_context) noexcept {
+[[gnu::always_inline]] inline int post_recv(Queue* queue, Post post, RecvSlots* slots, const rpma_mr_local* region,
+                                            size_t offset, size_t len, const void* op_context) noexcept {
+  ibv_sge segment;
+  if (region) segment = region->segment(offset, len);
   ibv_recv_wr request;
   request.wr_id = reinterpret_cast<uintptr_t>(op_context);
   request.next = nullptr;
-  request.sg_list = segment;
-  request.num_sge = segment ? 1 : 0;
-  if (!segment && verbs::is_iwarp(*queue->context)) [[unlikely]]
+  request.sg_list = region ? &segment : nullptr;
+  request.num_sge = region ? 1 : 0;
+  if (!region && verbs::is_iwarp(*queue->context)) [[unlikely]]
     verbs::name_a_segment(request);
   if (slots) [[unlikely]]
-    return post_by_slot(queue, post, *slots, request);
+    return post_by_slot(queue, post, *slots, request, region ? region->mr.get() : nullptr);
   ibv_recv_wr* bad;
   return post(queue, &request, &bad);
 }

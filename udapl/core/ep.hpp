@@ -225,7 +225,7 @@ class Ep : public Object {
   static tl::unexpected<Error> refused(int error);
 
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
-  void completed(const Cookie& cookie, ibv_wc_status status, bool delivers);
+  void completed(Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
   // The same for one with a plain cookie that has succeeded.
   void plain_completed(const Cookie& cookie) {

@@ -284,7 +284,8 @@ void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<
   const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
-void Ep::completed(const Cookie& cookie, ibv_wc_status status, bool delivers) {
+void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
+  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // nothing there that counts; the memory may be gone
   if (cookie.spare) evds_.request->give_back_spare();
   if (!cookie.srq) [[likely]] {
     CookieRing& ring = ring_of(cookie);

@@ -260,7 +260,9 @@ bool Evd::refill() {
 bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
   cookie.plain = false;  // so that deliver() looks at all of it
   if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
-  if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num);  // from here on it has its EP
+  if (cookie.srq)
+    cookie.srq->completed(cookie, completion.qp_num,
+                          completion.status == IBV_WC_SUCCESS);  // from here on it has its EP
   const bool delivers =
       (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
   if (invalidates(completion, cookie)) ia().windows().invalidated(completion.invalidated_rkey);
@@ -335,7 +337,7 @@ void Evd::forget_completions(Ep& ep) {
       continue;
     }
     const auto& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-    if (cookie.srq) cookie.srq->delivered(cookie);  // the queue lives on
+    if (cookie.srq) cookie.srq->dropped(cookie);  // the queue lives on
   }
   pending_head_ = kept;
 }

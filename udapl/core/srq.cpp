@@ -152,10 +152,16 @@ void Srq::remove(uint32_t qp_num) {
   eps_.erase(qp_num);
 }
 
-void Srq::completed(Cookie& cookie, uint32_t qp_num) {
+void Srq::completed(Cookie& cookie, uint32_t qp_num, bool succeeded) {
   std::lock_guard guard(mutex_);
   --available_;
+  if (!succeeded) reinterpret_cast<Slot&>(cookie).kept.clear();
   cookie.ep = eps_.find(qp_num)->second;  // there until its last completion is forgotten
+}
+
+void Srq::dropped(const Cookie& cookie) {
+  const_cast<Slot&>(reinterpret_cast<const Slot&>(cookie)).kept.clear();
+  delivered(cookie);
 }
 
 void Srq::delivered(const Cookie& cookie) {

@@ -65,8 +65,10 @@ class Srq : public Object {
   void remove(uint32_t qp_num);
 
   // From an EVD: a completion is taken off the CQ, and says whose it is; later it is delivered, or dropped.
-  void completed(Cookie& cookie, uint32_t qp_num);
+  void completed(Cookie& cookie, uint32_t qp_num, bool succeeded);
   void delivered(const Cookie& cookie);
+  // Instead: the consumer will not see it, and may have let the memory go.
+  void dropped(const Cookie& cookie);
 
   // From the connection manager's thread.
   void on_device_event(ibv_event_type type);

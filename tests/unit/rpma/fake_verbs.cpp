@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "rpma/native.hpp"
 
@@ -95,6 +96,7 @@ int poll_cq(ibv_cq*, int capacity, ibv_wc* out) {
     out[got++] = state.completions.front();
     state.completions.erase(state.completions.begin());
   }
+  if (got && state.after_poll) std::exchange(state.after_poll, nullptr)();
   return got;
 }
 

@@ -10,6 +10,7 @@
 #include <rdma/rdma_cma.h>
 #include <sys/uio.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,8 @@ struct State {
   std::string wrong;  // use that the real ones would not survive
 
   // What comes.
-  std::vector<ibv_wc> completions;  // of any CQ
+  std::vector<ibv_wc> completions;   // of any CQ
+  std::function<void()> after_poll;  // once, when a poll has taken some and not returned
   int cq_events = 0;
   ibv_cq* cq_event_source = nullptr;  // null: the last CQ made
   struct Event {

@@ -2,7 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A device that is not cache-coherent: buffers are maintained, and completions bear the program's wr_id all the same.
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "tests/unit/rpma/objects.hpp"
 
@@ -119,7 +123,76 @@ void atomic_writes_and_flushes_touch_no_buffer(void**) {
   assert_true(fake::state.synced.empty());
 }
 
-// A shared queue outlives its connections, and wants the slots back of what nobody has taken.
+// The device refuses these; the memory need not be there.
+void what_is_not_in_the_region_is_not_touched(void**) {
+  constexpr size_t kFar = size_t{1} << 30;
+  assert_int_equal(rpma_send(o.conn, o.mr, kFar, 64, kOn, context_of(1)), 0);
+  completes(only_posted().wr_id, context_of(1));
+  assert_int_equal(rpma_write(o.conn, o.remote, 0, o.mr, SIZE_MAX - 7, 8, kOn, context_of(2)), 0);
+  completes(only_posted().wr_id, context_of(2));
+  assert_int_equal(rpma_read(o.conn, o.mr, 8, o.remote, 0, kFar, kOn, context_of(3)), 0);
+  completes(only_posted().wr_id, context_of(3));
+  assert_int_equal(rpma_recv(o.conn, o.mr, kFar, 8, context_of(4)), 0);
+  completes(only_posted().wr_id, context_of(4));
+  assert_true(fake::state.synced.empty());
+}
+
+void what_failed_is_not_touched_at_its_completion(void**) {
+  ibv_wc wc{};
+  assert_int_equal(rpma_read(o.conn, o.mr, 0, o.remote, 0, 8, kQuiet, context_of(1)), 0);
+  fake::state.posted.clear();
+  assert_int_equal(rpma_read(o.conn, o.mr, 8, o.remote, 0, 8, kOn, context_of(2)), 0);
+  fake::state.synced.clear();
+  wc.status = IBV_WC_WR_FLUSH_ERR;
+  wc.wr_id = only_posted().wr_id;
+  fake::state.completions.push_back(wc);
+  assert_int_equal(rpma_cq_get_wc(o.cq, 1, &wc, nullptr), 0);
+  only_synced(true, 0, 8);  // the one before has succeeded
+  assert_int_equal(rpma_recv(o.conn, o.mr, 64, 7, context_of(3)), 0);
+  fake::state.synced.clear();
+  wc.wr_id = only_posted().wr_id;
+  fake::state.completions.push_back(wc);
+  assert_int_equal(rpma_cq_get_wc(o.cq, 1, &wc, nullptr), 0);
+  assert_true(fake::state.synced.empty());
+}
+
+// The slots are given back in the order of the completions, whoever polls.
+void two_threads_poll_one_queue(void**) {
+  uint64_t ids[2];
+  ibv_wc mine{};
+  ibv_wc theirs{};
+  std::thread other;
+  std::atomic<bool> done = false;
+  for (int i = 0; i < 2; ++i) {
+    assert_int_equal(rpma_read(o.conn, o.mr, static_cast<size_t>(i) * 8, o.remote, 0, 8, kOn, context_of(i)), 0);
+    ids[i] = only_posted().wr_id;
+  }
+  ibv_wc wc{};
+  wc.wr_id = ids[0];
+  fake::state.completions.push_back(wc);
+  fake::state.after_poll = [&] {
+    wc.wr_id = ids[1];
+    fake::state.completions.push_back(wc);
+    other = std::thread([&] {
+      rpma_cq_get_wc(o.cq, 1, &theirs, nullptr);
+      done = true;
+    });
+    for (int patience = 100; !done && patience > 0; --patience) usleep(1000);
+    // It would give back the slot of the first completion, too, and another request would have it.
+    assert_false(done);
+  };
+  fake::state.synced.clear();
+  assert_int_equal(rpma_cq_get_wc(o.cq, 1, &mine, nullptr), 0);
+  other.join();
+  assert_int_equal(mine.wr_id, reinterpret_cast<uintptr_t>(context_of(0)));
+  assert_int_equal(theirs.wr_id, reinterpret_cast<uintptr_t>(context_of(1)));
+  assert_int_equal(fake::state.synced.size(), 2);
+  assert_ptr_equal(fake::state.synced[0].range.iov_base, o.memory);
+  assert_ptr_equal(fake::state.synced[1].range.iov_base, o.memory + 8);
+}
+
+// A shared queue outlives its connections, and wants the slots back of what nobody has taken; but not the buffers,
+// which may be gone.
 void completions_that_nobody_took_are_taken_at_the_end(void**) {
   ibv_wc wc{};
   rpma_srq* srq = nullptr;
@@ -133,7 +206,7 @@ void completions_that_nobody_took_are_taken_at_the_end(void**) {
   fake::state.completions.push_back(wc);
   fake::state.synced.clear();
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
-  only_synced(true, 0, 8);
+  assert_true(fake::state.synced.empty());
   assert_int_equal(rpma_srq_delete(&srq), 0);
 }
 
@@ -167,6 +240,9 @@ int main() {
       TEST(a_full_queue_is_refused_and_goes_on_after_a_completion),
       TEST(what_was_not_posted_leaves_no_trace),
       TEST(atomic_writes_and_flushes_touch_no_buffer),
+      TEST(two_threads_poll_one_queue),
+      TEST(what_is_not_in_the_region_is_not_touched),
+      TEST(what_failed_is_not_touched_at_its_completion),
       TEST(completions_that_nobody_took_are_taken_at_the_end),
       cmocka_unit_test_setup_teardown(such_a_device_is_refused_unless_somebody_said_so, set_up_nothing, tear_down),
   };
