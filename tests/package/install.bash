@@ -68,11 +68,25 @@ test_install() {
   check "dapl2-utils can be there before" install libdapl2 dapl2-utils
   check "ours comes under it" install "${ours[@]}"
   check "it stays" is dapl2-utils ii
+  beside_libdapl2
+}
+
+# beside_libdapl2: our tools use nodes of the original only, so they do not drive its library out.
+beside_libdapl2() {
+  fresh
+  check "libdapl2 can be there without ours" install libdapl2
+  check "dapple-utils comes beside it" install --no-remove dapple-utils libdapple1
+  check "libdapl2 stays" is libdapl2 ii
+  check "ours does not come with it" is dapple-udapl none
+  check "dapple-info lists what that has" inside sh -c 'dapple-info --dat | grep -E "^ofa-v2-ib0 .*/libdaplofa\.so\.2"'
+  check "the other tools load it" inside sh -c 'for tool in test lat bw; do "dapple-$tool" --version || exit; done'
+  check "ours takes its place under it" install dapple-udapl
+  check "dapple-utils stays" is dapple-utils ii
 }
 
 test_autopkgtests() {
   local test
-  for test in tools examples; do
+  for test in tools examples dependencies; do
     fresh
     check "an archive of the packages" with_archive
     # shellcheck disable=SC2046  # words
