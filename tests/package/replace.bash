@@ -113,12 +113,6 @@ test_refusals() {
   check "ours is as it was" is dapple-udapl ii
 }
 
-# devices_as FILE: what ibv_devices prints, and how it ends.
-devices_as() {
-  inside ibv_devices >"$1" 2>&1 </dev/null
-  echo "ended with $?" >>"$1"
-}
-
 # dapple-info finds no device, and does not speak of a file that it does not use.
 info_is_silent() {
   local code
@@ -130,15 +124,10 @@ info_is_silent() {
 
 test_hostile_conf() {
   fresh
-  check "ibv_devices is there" install ibverbs-utils
-  devices_as "$work/before"
-  check "ibv_devices runs" grep -qE '^ended with [01]$' "$work/before"
   "$root/tests/package/hostile-conf" >"$here/etc/dat.conf"
   cp "$here/etc/dat.conf" "$work/dat.conf"
   check "a hostile dat.conf does not keep ours from being installed" install dapple-udapl libdapple1 dapple-utils
   check "dapple-info does not look at it" info_is_silent
-  devices_as "$work/after"
-  check "ibv_devices does as before" diff "$work/before" "$work/after"
   refused "dapple-info --dat survives it and says so" '^dat: /etc/dat\.conf:1: .*line ignored' inside dapple-info --dat
   check "it is as it was" conf_is
 }
