@@ -20,6 +20,10 @@ die() {
   exit 1
 }
 
+# A signal ends the script and not just what it waits for, and does so at once where that runs in a root.
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 roots=$(dirname "$(cache_dir)")/roots
 foreign=
 
@@ -53,10 +57,11 @@ cached_root() {
 copy_of() { rm -rf "$2" && mkdir -p "$(dirname "$2")" && cp -a --reflink=auto "$1" "$2"; }
 
 # in_root ROOT COMMAND...: runs it there, with processes and mounts of its own. Packages that apt fetches are kept for other
-# roots of the suite. Folders in the array shown are seen below /mnt.
-shown=()
+# roots of the suite. Folders in the array shown are seen below /mnt. It runs in the background, where bash heeds signals, and
+# ends with this shell: process 1 of a namespace ignores ^C.
+shown=() entered=
 in_root() {
-  local place=$1 kept folder
+  local place=$1 kept folder code
   shift
   kept=$roots/archives-$(. "$place/etc/os-release" && echo "${VERSION_CODENAME:-sid}")
   mkdir -p "$kept/partial" "$place/mnt"
@@ -64,7 +69,7 @@ in_root() {
   # What tells names from addresses is this machine's.
   cp -L /etc/resolv.conf "$place/etc/resolv.conf" 2>/dev/null
   # shellcheck disable=SC2016  # for the inner shell
-  unshare --mount --pid --fork --kill-child --uts bash -c '
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --uts bash -c '
     place=$1 kept=$2 count=$3
     shift 3
     mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
@@ -74,7 +79,18 @@ in_root() {
       shift
       count=$((count - 1))
     done
-    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    exec env --default-signal=INT,QUIT -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
       DEBIAN_FRONTEND=noninteractive chroot "$place" "$@"
-  ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@"
+  ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@" <&0 &
+  entered=$!
+  wait "$entered"
+  code=$?
+  entered=
+  return "$code"
+}
+
+# clear_away FOLDER...: they go, and before them what still runs in a root. A file that it made at its end goes the second time.
+clear_away() {
+  [ -z "$entered" ] || { kill -KILL "$entered" && wait "$entered"; } 2>/dev/null
+  rm -rf "$@" 2>/dev/null || { sleep 1 && rm -rf "$@"; }
 }
