@@ -21,16 +21,14 @@ change_conf() {
 conf_is_used() {
   local entries=(ofa-v2-ib0) entry
   [ "$1" = unmodified ] || entries+=(ofa-v2-mine)
-  inside dapple-info --dat >"$work/info" 2>&1
-  [ $? = 1 ] || { cat "$work/info" && return 1; }
+  info_tells inside dapple-info --dat || return 1
   for entry in "${entries[@]}"; do
-    grep -qE "^$entry .* /etc/dat\.conf:[0-9]+ +/.*/libdaplofa\.so\.2" "$work/info" || { cat "$work/info" && return 1; }
+    grep -qE "^$entry .* /etc/dat\.conf:[0-9]+ +/.*/libdaplofa\.so\.2" "$work/said" || { cat "$work/said" && return 1; }
   done
 }
 
 conf_is_not_missed() {
-  inside dapple-info --dat >"$work/info" 2>&1
-  [ $? = 1 ] && ! grep -q 'ofa-v2-ib0' "$work/info" || { cat "$work/info" && return 1; }
+  info_tells inside dapple-info --dat && ! grep '/etc/dat\.conf' "$work/said"
 }
 
 # replace_with unmodified|modified CASE PACKAGE...: PACKAGEs of the original, replaced.
@@ -113,14 +111,8 @@ test_refusals() {
   check "ours is as it was" is dapple-udapl ii
 }
 
-# dapple-info finds no device, and does not speak of a file that it does not use.
-info_is_silent() {
-  local code
-  inside dapple-info >"$work/info" 2>&1
-  code=$?
-  [ "$code" = 1 ] && grep -q 'There is no RDMA device here' "$work/info" && ! grep -aqi 'dat\.conf' "$work/info" ||
-    { cat "$work/info" && return 1; }
-}
+# dapple-info does not speak of a file that it does not use.
+info_is_silent() { info_tells inside dapple-info && ! grep -ai 'dat\.conf' "$work/said"; }
 
 test_hostile_conf() {
   fresh
