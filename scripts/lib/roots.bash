@@ -28,27 +28,31 @@ roots=$(dirname "$(cache_dir)")/roots
 foreign=
 
 # cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed. Where
-# foreign names another architecture, its packages can be installed in it, too.
+# foreign names another architecture, its packages can be installed in it, too. One that is old is made anew if the archive can
+# be had: what its lists name is not there for long, on sid least of all.
 cached_root() {
-  local name=$1 suite=$2 new packages
+  local name=$1 suite=$2 new packages days=3 old
   shift 2
   packages=$(printf '%s\n' "$@" | sort -u | paste -sd,)
   place=$roots/$suite-$name-$(sha256sum <<<"$packages" | head -c 8)
-  [ ! -e "$place/complete" ] || return 0
+  [ "$suite" != bookworm ] || days=30
+  if [ -e "$place/complete" ] && [ -z "$(find "$place/complete" -mmin "+$((days * 1440))")" ]; then return 0; fi
   say "making a root of Debian's $suite with ${packages:-nothing more}"
-  mkdir -p "$roots" && rm -rf "$roots/$suite-$name"-*
+  mkdir -p "$roots"
   new=$place.new.$$
-  mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" || return 1
-  grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options"
   # The lists stay, so that packages can be installed.
-  logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
-    ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
-    --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
+  mkdir "$new" && (write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}") &&
+    grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
+    logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
+      ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
+      --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
-    return 1
+    [ -e "$place/complete" ] && say "so the one of $(date -r "$place/complete" +%F) has to serve"
+    return
   }
   rm -rf "$new/root/var/cache/apt/archives"/*.deb
   mkdir -p "$new/root/var/cache/apt/archives/partial"
+  for old in "$roots/$suite-$name"-*; do [ "$old" = "$new" ] || rm -rf "$old"; done
   mv "$new/root" "$place" && touch "$place/complete"
   rm -rf "$new"
 }
