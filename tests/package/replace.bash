@@ -65,6 +65,20 @@ replace_with() {
   check "$case: a file of the user's own stays" conf_is
 }
 
+# Ours alone takes the place of libdapl2 and of libdapl-dev, which needs it.
+replace_headers() {
+  fresh
+  check "headers: the original" install libdapl2 libdapl-dev
+  refused "headers: apt asks before it removes" 'Do you want to continue' \
+    inside sh -c 'exec apt-get -q install --no-install-recommends /mnt/deb/dapple-udapl_*.deb /mnt/deb/libdapple1_*.deb'
+  check "headers: libdapl-dev stays then" is libdapl-dev ii
+  check "headers: libdapl2 is replaced" install dapple-udapl libdapple1
+  check "headers: ours is there" is dapple-udapl ii
+  check "headers: libdapl2 is removed" is libdapl2 rc
+  check "headers: libdapl-dev is removed" is libdapl-dev none
+  check "headers: ours do not come by themselves" is dapple-udapl-dev none
+}
+
 # and_back unmodified|modified: the original comes back in the place of ours.
 and_back() {
   local case="back, $1"
@@ -156,6 +170,7 @@ test_replace() {
   replace_with modified 'modified' libdapl2
   replace_with unmodified 'unmodified, -dev' libdapl2 libdapl-dev dapl2-utils
   replace_with modified 'modified, -dev' libdapl2 libdapl-dev dapl2-utils
+  replace_headers
   for conf in unmodified modified; do
     and_back "$conf"
     removed_first "$conf"
