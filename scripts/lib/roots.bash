@@ -20,31 +20,39 @@ die() {
   exit 1
 }
 
+# A signal ends the script and not just what it waits for, and does so at once where that runs in a root.
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 roots=$(dirname "$(cache_dir)")/roots
 foreign=
 
 # cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed. Where
-# foreign names another architecture, its packages can be installed in it, too.
+# foreign names another architecture, its packages can be installed in it, too. One that is old is made anew if the archive can
+# be had: what its lists name is not there for long, on sid least of all.
 cached_root() {
-  local name=$1 suite=$2 new packages
+  local name=$1 suite=$2 new packages days=3 old
   shift 2
   packages=$(printf '%s\n' "$@" | sort -u | paste -sd,)
   place=$roots/$suite-$name-$(sha256sum <<<"$packages" | head -c 8)
-  [ ! -e "$place/complete" ] || return 0
+  [ "$suite" != bookworm ] || days=30
+  if [ -e "$place/complete" ] && [ -z "$(find "$place/complete" -mmin "+$((days * 1440))")" ]; then return 0; fi
   say "making a root of Debian's $suite with ${packages:-nothing more}"
-  mkdir -p "$roots" && rm -rf "$roots/$suite-$name"-*
+  mkdir -p "$roots"
   new=$place.new.$$
-  mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" || return 1
-  grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options"
   # The lists stay, so that packages can be installed.
-  logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
-    ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
-    --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
+  mkdir "$new" && (write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}") &&
+    grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
+    logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
+      ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
+      --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
-    return 1
+    [ -e "$place/complete" ] && say "so the one of $(date -r "$place/complete" +%F) has to serve"
+    return
   }
   rm -rf "$new/root/var/cache/apt/archives"/*.deb
   mkdir -p "$new/root/var/cache/apt/archives/partial"
+  for old in "$roots/$suite-$name"-*; do [ "$old" = "$new" ] || rm -rf "$old"; done
   mv "$new/root" "$place" && touch "$place/complete"
   rm -rf "$new"
 }
@@ -53,10 +61,11 @@ cached_root() {
 copy_of() { rm -rf "$2" && mkdir -p "$(dirname "$2")" && cp -a --reflink=auto "$1" "$2"; }
 
 # in_root ROOT COMMAND...: runs it there, with processes and mounts of its own. Packages that apt fetches are kept for other
-# roots of the suite. Folders in the array shown are seen below /mnt.
-shown=()
+# roots of the suite. Folders in the array shown are seen below /mnt. It runs in the background, where bash heeds signals, and
+# ends with this shell: process 1 of a namespace ignores ^C.
+shown=() entered=
 in_root() {
-  local place=$1 kept folder
+  local place=$1 kept folder code
   shift
   kept=$roots/archives-$(. "$place/etc/os-release" && echo "${VERSION_CODENAME:-sid}")
   mkdir -p "$kept/partial" "$place/mnt"
@@ -64,7 +73,7 @@ in_root() {
   # What tells names from addresses is this machine's.
   cp -L /etc/resolv.conf "$place/etc/resolv.conf" 2>/dev/null
   # shellcheck disable=SC2016  # for the inner shell
-  unshare --mount --pid --fork --kill-child --uts bash -c '
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --uts bash -c '
     place=$1 kept=$2 count=$3
     shift 3
     mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
@@ -74,7 +83,18 @@ in_root() {
       shift
       count=$((count - 1))
     done
-    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    exec env --default-signal=INT,QUIT -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
       DEBIAN_FRONTEND=noninteractive chroot "$place" "$@"
-  ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@"
+  ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@" <&0 &
+  entered=$!
+  wait "$entered"
+  code=$?
+  entered=
+  return "$code"
+}
+
+# clear_away FOLDER...: they go, and before them what still runs in a root. A file that it made at its end goes the second time.
+clear_away() {
+  [ -z "$entered" ] || { kill -KILL "$entered" && wait "$entered"; } 2>/dev/null
+  rm -rf "$@" 2>/dev/null || { sleep 1 && rm -rf "$@"; }
 }

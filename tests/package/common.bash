@@ -10,6 +10,8 @@
 . "$root/scripts/lib/common.bash"
 # shellcheck source=scripts/lib/roots.bash
 . "$root/scripts/lib/roots.bash"
+# shellcheck source=tests/package/tells.bash
+. "$root/tests/package/tells.bash"
 [ "$(id -u)" = 0 ] || die "packages are installed by root only"
 
 failures=0

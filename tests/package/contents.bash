@@ -31,6 +31,7 @@ declare -A contents=(
 control_fields='libdapple1 Multi-Arch same
 libdapple-dev Multi-Arch same
 dapple-utils Multi-Arch foreign
+dapple-utils Suggests dapple-udapl
 dapple-udapl Multi-Arch same
 dapple-udapl Provides libdapl2 (= 2.1.10.1.f1e05b7a-3)
 dapple-udapl Conflicts libdapl2
@@ -75,6 +76,13 @@ has_field() { # PACKAGE FIELD VALUE
   }
 }
 
+# depends_as PACKAGE PATTERN WANTED: of what the package depends on, that which the pattern matches.
+depends_as() {
+  local depends
+  depends=$(dpkg-deb -f "$(deb_of "$1")" Depends | sed 's/, */\n/g' | grep -E "$2")
+  [ "$depends" = "$3" ] || { echo "$1 depends on '$depends', and should on '$3'" && return 1; }
+}
+
 # has_symbols PACKAGE PATTERN...: each is a line of its file of symbols.
 has_symbols() {
   local symbols pattern
@@ -98,13 +106,14 @@ test_contents() {
   while read -r package field value; do
     check "$package says $field: $value" has_field "$package" "$field" "$value"
   done <<<"$control_fields"
-  # What a program depends on that was built with ours, by the nodes that it uses.
-  check "libdapl2 is as good for the original's symbols" has_symbols dapple-udapl 'libdat2\.so\.2 dapple-udapl #MINVER#' \
-    '\| dapple-udapl \| libdapl2' ' dat_ia_openv@DAT_2\.0 [0-9.]+ 1' ' dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+'
+  check "dapple-utils needs our library of uDAPL or the original's" depends_as dapple-utils dapl 'dapple-udapl | libdapl2'
+  # From these comes what a program depends on, which the autopkgtest "dependencies" asks dpkg-shlibdeps.
+  check "libdapl2 is as good for the original's symbols" has_symbols dapple-udapl 'libdat2\.so\.2 dapple-udapl \| libdapl2' \
+    '\| dapple-udapl #MINVER#' ' dat_ia_openv@DAT_2\.0 [0-9.]+' ' dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+ 1'
   check "DAT 1.2 is ours alone" has_symbols dapple-udapl 'libdat\.so\.1 dapple-udapl #MINVER#' ' dat_ia_openv@DAT_1\.2 [0-9.]+' \
     ' dat_ia_openv@SUNW_1\.1 [0-9.]+'
-  check "librpma0 is as good for the original's symbols" has_symbols dapple-rpma 'librpma\.so\.0 dapple-rpma #MINVER#' \
-    '\| dapple-rpma \| librpma0 \(>= 1\.2\.0\)' ' rpma_flush@LIBRPMA_1\.0 [0-9.]+ 1'
+  check "librpma0 is as good for the original's symbols" has_symbols dapple-rpma \
+    'librpma\.so\.0 dapple-rpma \| librpma0 \(>= 1\.2\.0\)' ' rpma_flush@LIBRPMA_1\.0 [0-9.]+'
   local folder
   for folder in "$packages" "$packages/source"; do
     [ ! -e "$folder/lintian" ] || check "lintian has nothing to say about $(basename "$folder"/*.changes)" lintian_is_silent "$folder"

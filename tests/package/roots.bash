@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154,SC2317  # the parts share their variables; cached_root calls what stands in for mmdebstrap
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# The roots that the other parts use: how old they get, and that nothing goes on in them.
+
+# root_is new|old SUITE DAYS there|gone: what cached_root gives where there is a root of that age, and an archive or none.
+root_is() (
+  archive=there roots=$work/roots logs=$work
+  write_private_apt() { mkdir -p "$1" && echo 'Acquire::Nothing "";' >"$1/apt.conf"; }
+  mmdebstrap() { [ "$archive" = there ] && mkdir -p "$new/root/var/cache/apt/archives" && touch "$new/root/new"; }
+  rm -rf "$roots"
+  cached_root aged "$2" package || return 1
+  mv "$place/new" "$place/old" && touch -d "$3 days ago" "$place/complete" && archive=$4
+  cached_root aged "$2" package && [ -e "$place/complete" ] && [ -e "$place/$1" ] || return 1
+  [ "$(ls "$roots")" = "${place##*/}" ] || { ls -l "$roots" && return 1; }
+)
+
+no_root() (
+  roots=$work/roots logs=$work
+  write_private_apt() { mkdir -p "$1" && echo 'Acquire::Nothing "";' >"$1/apt.conf"; }
+  mmdebstrap() { false; }
+  rm -rf "$roots"
+  ! cached_root aged sid package
+)
+
+# signal_ends SIGNAL CODE: a script, with what it runs in a root, which heeds no signal itself.
+signal_ends() {
+  local started=$SECONDS code
+  rm -f "$here/opt/went-on"
+  # shellcheck disable=SC2016  # for the inner shell
+  timeout --preserve-status -s "$1" 2 env --default-signal="$1" bash -c '
+    root=$1 here=$2
+    . "$root/scripts/lib/roots.bash"
+    in_root "$here" sh -c "trap \"\" INT TERM; sleep 10; touch /opt/went-on"
+    touch "$here/opt/went-on"' signalled "$root" "$here"
+  code=$?
+  [ "$code" = "$2" ] && [ "$((SECONDS - started))" -lt 8 ] || { echo "it ended with $code, after $((SECONDS - started)) s" && return 1; }
+  sleep 10
+  [ ! -e "$here/opt/went-on" ] || { echo "what it ran in a root went on" && return 1; }
+}
+
+test_roots() {
+  check "sid's root of two days serves" root_is old sid 2 there
+  check "one of four days is made anew" root_is new sid 4 there
+  check "without an archive it serves" root_is old sid 4 gone
+  check "bookworm's of four days serves" root_is old bookworm 4 there
+  check "one of 31 days is made anew" root_is new bookworm 31 there
+  check "without an archive there is no first one" no_root
+  fresh
+  check "^C ends a script and what it runs in a root" signal_ends INT 130
+  check "SIGTERM does, too" signal_ends TERM 143
+}
