@@ -18,7 +18,8 @@ namespace {
 /// error; one that cannot tell at all is none.
 DAT_RETURN ask(const char* name, const DAT_NAME_PTR other, DAT_HA_RELATIONSHIP& said) {
   said = DAT_HA_UNKNOWN;
-  const DAT_IA_HANDLE ia = ia_table().find_by_name(name);
+  const PinnedIa pinned(name);
+  const DAT_IA_HANDLE ia = pinned.provider_ia();
   if (!ia) return DAT_SUCCESS;
   DAT_BOOLEAN answer = DAT_FALSE;
   const DAT_RETURN status = DAT_IA_HA_RELATED(ia, other, &answer);

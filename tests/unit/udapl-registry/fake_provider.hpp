@@ -22,6 +22,8 @@ struct FakeLog {
   DAT_EXTENSION extension;  // what ia_query says
   bool forget_to_add, forget_to_remove;
   DAT_BOOLEAN related;
+  void (*while_related)(void*);  // set: called by ia_ha_related with this
+  void* while_related_argument;
   const DAT_PROVIDER* provider;
 
   // The last call of any other slot: which one, by its offset, and the bytes of its arguments.
