@@ -77,7 +77,10 @@ PinnedIa::~PinnedIa() {
   if (!provider_ia_) return;
   IaTable& table = ia_table();
   const std::lock_guard lock(table.mutex_);
-  if (--table.find(handle_)->pins == 0) table.unpinned_.notify_all();
+  const auto open = table.find(handle_);
+  // A child of fork() may have it without the pin, or not at all.
+  if (open == table.open_.end() || open->pins == 0) return;
+  if (--open->pins == 0) table.unpinned_.notify_all();
 }
 
 std::vector<IaTable::Open>::iterator IaTable::find(DAT_IA_HANDLE handle) {

@@ -46,6 +46,11 @@ class IaTable {
   void cancel_close(DAT_IA_HANDLE handle);
   void finish_close(DAT_IA_HANDLE handle);
 
+  /// Around a fork, of which there is one at a time. The child has not the threads that hold a PinnedIa.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
  private:
   friend class PinnedIa;
 

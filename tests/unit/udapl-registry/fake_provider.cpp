@@ -74,7 +74,7 @@ DAT_RETURN ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE* evd, DAT_IA_ATTR_MASK 
 
 DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR, DAT_BOOLEAN* answer) {
   FakeLog& log = log_of(handle);
-  if (log.while_related) log.while_related(log.while_related_argument);
+  log.in_related();
   *answer = log_of(handle).related;
   return log.slot_result;
 }
@@ -120,6 +120,7 @@ extern "C" __attribute__((visibility("default"))) void dat_provider_init(const D
   log->variant = FAKE_VARIANT;
   log->inits++;
   log->info = *info;
+  log->in_init();
   auto* provider = new Provider{{}, *info, log, providers};
   providers = provider;
 #define DAT20_CONSTANT(name, value)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "tests/unit/udapl-registry/pause.hpp"
 #include "tests/unit/udapl-registry/registry_rig.hpp"
 
 namespace {
@@ -174,15 +175,8 @@ void dat_registry_providers_related__asks_the_open_providers() {
 void dat_registry_providers_related__close_waits_for_the_answer() {
   FakeLog a{}, b{};
   Dat dat(line("a", a) + line("b", b));
-  struct Asked {
-    std::atomic<bool> asked{false}, answer{false};
-  } state;
-  a.while_related = [](void* argument) {
-    Asked& call = *static_cast<Asked*>(argument);
-    call.asked = true;
-    while (!call.answer) std::this_thread::sleep_for(1ms);
-  };
-  a.while_related_argument = &state;
+  Pause pause;
+  a.in_related = pause.hook();
   a.related = DAT_TRUE;
   DAT_IA_HANDLE ia = nullptr;
   CHECK_EQUAL(dat.open("a", &ia), kSuccess);
@@ -190,13 +184,13 @@ void dat_registry_providers_related__close_waits_for_the_answer() {
   DAT_HA_RELATIONSHIP answer = DAT_HA_UNKNOWN, later = DAT_HA_CONFLICTING;
   char name_a[] = "a", name_b[] = "b";
   std::thread asker([&] { asked = dat.providers_related(name_a, name_b, &answer); });
-  while (!state.asked) std::this_thread::sleep_for(1ms);
+  pause.wait_until_reached();
   std::thread closer([&] { closed = dat.close(ia); });
   std::this_thread::sleep_for(100ms);
   CHECK_EQUAL(__atomic_load_n(&a.closes, __ATOMIC_RELAXED), 0);
   CHECK_EQUAL(dat.providers_related(name_a, name_b, &later), kSuccess);  // one that is being closed is not asked
   CHECK_EQUAL(later, DAT_HA_UNKNOWN);
-  state.answer = true;
+  pause.end();
   asker.join();
   closer.join();
   CHECK_EQUAL(asked, kSuccess);
