@@ -85,7 +85,7 @@ int attach(const AttachRequest& request, const char** why) noexcept {
     return attached->request.flags == request.flags ? 0 : EBUSY;
   }
   ContextView view;
-  *why = ContextView::open(*request.library, request.context, &view);
+  *why = ContextView::open(request.library, request.context, &view);
   if (*why != nullptr) return EOPNOTSUPP;
 
   auto* attached = new (std::nothrow) Attached{request, view, read_operations(view), {}, nullptr};

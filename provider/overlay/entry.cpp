@@ -44,7 +44,7 @@ const char* prepare_emulator(AttachRequest& request) {
 
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   const KeepErrno keep;
-  AttachRequest request = {context, flags, {}, nullptr, nullptr};
+  AttachRequest request = {context, flags, {}, nullptr, {}};
   request.attr.comp_mask = kAllFields;
   int error = EINVAL;
   if ((flags & ~kKnownFlags) == 0) {
@@ -53,7 +53,7 @@ int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   if (error == 0) {
     const char* why = nullptr;
     if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) why = prepare_emulator(request);
-    request.library = &loaded_verbs_library();
+    request.library = loaded_verbs_library();
     error = why == nullptr ? attach(request, &why) : EOPNOTSUPP;
     if (error == EOPNOTSUPP) error = refuse(*context, why);
   }

@@ -17,9 +17,9 @@ namespace dapple::provider {
 struct AttachRequest {
   ibv_context* context;
   uint64_t flags;
-  dappledv_device_attr attr;    // what is known of the device, for the sync calls
-  RegionPolicy* policy;         // null for none; outlives the context
-  const VerbsLibrary* library;  // outlives the context
+  dappledv_device_attr attr;  // what is known of the device, for the sync calls
+  RegionPolicy* policy;       // null for none; outlives the context
+  VerbsLibrary library;
 };
 
 // Lays the overlay over a context until that is closed. Returns 0, also if it lies there with the same flags; or EBUSY:

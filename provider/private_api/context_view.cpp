@@ -79,7 +79,7 @@ const char* ContextView::open(const VerbsLibrary& library, ibv_context* context,
     if (!holds(layout, table, anchor)) return "its private table of operations is not laid out as this release's";
   }
 
-  view->library_ = &library;
+  view->library_ = library;
   view->context_ = reinterpret_cast<verbs_context*>(reinterpret_cast<unsigned char*>(context) + sizeof(ibv_context) -
                                                     layout.context_size);
   view->table_ = table;
@@ -87,17 +87,17 @@ const char* ContextView::open(const VerbsLibrary& library, ibv_context* context,
 }
 
 AnyFunction ContextView::get(Operation operation) const {
-  const int index = library_->layout->index(operation);
+  const int index = library_.layout->index(operation);
   return index < 0 ? nullptr : entry(table_, static_cast<size_t>(index));
 }
 
 void ContextView::set(const Replacements& replacements) const {
   AnyFunction operations[kMaxOperations] = {};
   for (size_t i = 0; i < kMaxOperations; ++i) {
-    const int index = library_->layout->index(static_cast<Operation>(i));
+    const int index = library_.layout->index(static_cast<Operation>(i));
     if (index >= 0) operations[index] = replacements[i];
   }
-  library_->set_operations(context_, operations);
+  library_.set_operations(context_, operations);
 }
 
 }  // namespace dapple::provider

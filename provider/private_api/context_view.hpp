@@ -35,7 +35,7 @@ class ContextView {
   void set(const Replacements& replacements) const;
 
  private:
-  const VerbsLibrary* library_ = nullptr;
+  VerbsLibrary library_;
   verbs_context* context_ = nullptr;  // as the library sees it; ours may be declared shorter or longer
   const unsigned char* table_ = nullptr;
 };

@@ -3,7 +3,8 @@
 #include "provider/private_api/library.hpp"
 
 #include <dlfcn.h>
-#include <pthread.h>
+
+#include <atomic>
 
 namespace dapple::provider {
 namespace {
@@ -17,11 +18,18 @@ PublicSymbols public_symbols_of(void* handle) {
   };
 }
 
-VerbsLibrary library;
+// No lock: the loader has one of its own that may be held around us, and a child of fork() would find it held. Threads
+// that look at the same time see the same library, and store the same.
+constinit std::atomic<bool> examined = false;
+constinit std::atomic<const Layout*> kept_layout = nullptr;
+constinit std::atomic<SetOperations> kept_set_operations = nullptr;
+constinit std::atomic<const char*> kept_why = nullptr;
 
-void look_once() {
-  // Not loaded by us: a context that is to be attached belongs to a libibverbs that is there already.
-  library = examine_verbs_library(dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD));
+void keep(const VerbsLibrary& library) {
+  kept_layout.store(library.layout, std::memory_order_relaxed);
+  kept_set_operations.store(library.set_operations, std::memory_order_relaxed);
+  kept_why.store(library.why, std::memory_order_relaxed);
+  examined.store(true, std::memory_order_release);
 }
 
 }  // namespace
@@ -43,9 +51,15 @@ VerbsLibrary examine_verbs_library(void* handle) {
           "its libibverbs has a private interface that is not known here (known: rdma-core 36 to 65)"};
 }
 
-const VerbsLibrary& loaded_verbs_library() {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, look_once);
+VerbsLibrary loaded_verbs_library() {
+  if (examined.load(std::memory_order_acquire)) {
+    return {kept_layout.load(std::memory_order_relaxed), kept_set_operations.load(std::memory_order_relaxed),
+            kept_why.load(std::memory_order_relaxed)};
+  }
+  // Not loaded by us: a context that is to be attached belongs to a libibverbs that is there already.
+  void* handle = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  const VerbsLibrary library = examine_verbs_library(handle);
+  if (handle != nullptr) keep(library);
   return library;
 }
 

@@ -22,8 +22,9 @@ struct VerbsLibrary {
   const char* why = nullptr;
 };
 
-// Looks at the library on the first call; the answer never changes. From any thread. What it finds stays loaded.
-const VerbsLibrary& loaded_verbs_library();
+// Looks at the library on the first call when it is loaded; from then on the answer does not change, and the library
+// stays loaded. From any thread.
+VerbsLibrary loaded_verbs_library();
 
 // The same for a library that dlopen() has given, or null for none.
 VerbsLibrary examine_verbs_library(void* handle);

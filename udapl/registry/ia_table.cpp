@@ -39,11 +39,13 @@ DAT_IA_HANDLE IaTable::insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use)
 }
 
 std::optional<ProviderUse> IaTable::begin_close(DAT_IA_HANDLE handle) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto open = find(handle);
   if (open == open_.end() || open->closing) return std::nullopt;
   open->closing = true;
-  return open->use;
+  // The entry moves while others open and close, but it is ours to remove.
+  unpinned_.wait(lock, [&] { return find(handle)->pins == 0; });
+  return find(handle)->use;
 }
 
 void IaTable::cancel_close(DAT_IA_HANDLE handle) {
@@ -59,11 +61,26 @@ void IaTable::finish_close(DAT_IA_HANDLE handle) {
   if (open_.empty()) open_.shrink_to_fit();
 }
 
-DAT_IA_HANDLE IaTable::find_by_name(const char* ia_name) {
-  const std::lock_guard lock(mutex_);
-  for (const Open& open : open_)
-    if (!open.closing && std::strcmp(open.use.info.ia_name, ia_name) == 0) return open.provider_ia;
-  return nullptr;
+PinnedIa::PinnedIa(const char* ia_name) {
+  IaTable& table = ia_table();
+  const std::lock_guard lock(table.mutex_);
+  for (IaTable::Open& open : table.open_) {
+    if (open.closing || std::strcmp(open.use.info.ia_name, ia_name) != 0) continue;
+    open.pins++;
+    handle_ = open.handle;
+    provider_ia_ = open.provider_ia;
+    return;
+  }
+}
+
+PinnedIa::~PinnedIa() {
+  if (!provider_ia_) return;
+  IaTable& table = ia_table();
+  const std::lock_guard lock(table.mutex_);
+  const auto open = table.find(handle_);
+  // A child of fork() may have it without the pin, or not at all.
+  if (open == table.open_.end() || open->pins == 0) return;
+  if (--open->pins == 0) table.unpinned_.notify_all();
 }
 
 std::vector<IaTable::Open>::iterator IaTable::find(DAT_IA_HANDLE handle) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -40,20 +41,25 @@ class IaTable {
   DAT_IA_HANDLE insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use);
 
   /// Claims an IA for closing: nothing if it is not open, or being closed. Lookups go on finding it until
-  /// finish_close().
+  /// finish_close(). Blocks until the last PinnedIa of it is gone; there will be no others.
   std::optional<ProviderUse> begin_close(DAT_IA_HANDLE handle);
   void cancel_close(DAT_IA_HANDLE handle);
   void finish_close(DAT_IA_HANDLE handle);
 
-  /// An open IA of this name in the provider's terms, or NULL.
-  DAT_IA_HANDLE find_by_name(const char* ia_name);
+  /// Around a fork, of which there is one at a time. The child has not the threads that hold a PinnedIa.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
 
  private:
+  friend class PinnedIa;
+
   struct Open {
     DAT_IA_HANDLE handle;
     DAT_IA_HANDLE provider_ia;
     ProviderUse use;
     bool closing = false;
+    int pins = 0;
   };
   std::vector<Open>::iterator find(DAT_IA_HANDLE handle);
 
@@ -61,9 +67,26 @@ class IaTable {
   std::mutex mutex_;  // of everything below, and of writing above
   std::uintptr_t last_ = 0;
   std::vector<Open> open_;
+  std::condition_variable unpinned_;
 };
 
 /// The one of this process, never destroyed.
 IaTable& ia_table();
+
+/// An open IA of some name, which stays open as long as this lives: who has it must not close it.
+class PinnedIa {
+ public:
+  explicit PinnedIa(const char* ia_name);
+  ~PinnedIa();
+  PinnedIa(const PinnedIa&) = delete;
+  PinnedIa& operator=(const PinnedIa&) = delete;
+
+  /// In the provider's terms; NULL if none of that name is open, or all of them are being closed.
+  DAT_IA_HANDLE provider_ia() const { return provider_ia_; }
+
+ private:
+  DAT_IA_HANDLE handle_ = nullptr;
+  DAT_IA_HANDLE provider_ia_ = nullptr;
+};
 
 }  // namespace dapple::dat

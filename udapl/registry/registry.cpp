@@ -59,6 +59,11 @@ DAT_RETURN Registry::remove(const DAT_PROVIDER_INFO& info) {
 }
 
 DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe, ProviderUse& use) {
+  if (given_up_) {
+    log(LogType::kError,
+        "this process was forked while another thread loaded, unloaded or listed providers: no IA can be opened here");
+    return error(DAT_INVALID_STATE);
+  }
   const std::lock_guard loading(loading_mutex_);
   load_configuration_once();
   Offer chosen;
@@ -84,6 +89,7 @@ DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe
 }
 
 void Registry::release(const ProviderUse& use) {
+  if (given_up_) return;
   const std::lock_guard loading(loading_mutex_);
   {
     const std::lock_guard lock(mutex_);
@@ -93,6 +99,7 @@ void Registry::release(const ProviderUse& use) {
 }
 
 bool Registry::find_use(const DAT_PROVIDER* provider, ProviderUse& use) {
+  if (given_up_) return false;
   const std::lock_guard loading(loading_mutex_);
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(registered_.begin(), registered_.end(),
@@ -110,12 +117,12 @@ bool Registry::has(const DAT_PROVIDER* provider) {
                      [&](const Registered& r) { return r.provider == provider; });
 }
 
-std::vector<DAT_PROVIDER_INFO> Registry::list() {
+DAT_RETURN Registry::list(std::vector<DAT_PROVIDER_INFO>& infos) {
+  if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard loading(loading_mutex_);
-  std::vector<DAT_PROVIDER_INFO> infos;
   for (const Offer& offer : offers())
     if (offer.is_listed) infos.push_back(offer.info);
-  return infos;
+  return DAT_SUCCESS;
 }
 
 std::vector<Registry::Offer> Registry::offers() {
@@ -135,6 +142,7 @@ std::vector<Registry::Offer> Registry::offers() {
 }
 
 void Registry::clear() {
+  if (given_up_) return;
   // A thread that is still in here when the program exits must not be waited for.
   const std::unique_lock loading(loading_mutex_, std::try_to_lock);
   const std::unique_lock lock(mutex_, std::try_to_lock);

@@ -34,6 +34,9 @@ struct ProviderUse {
 /// and the providers that registered themselves (the dynamic one). Internally locked, any thread. Providers' init and
 /// fini run under the loading lock, so they may register and remove providers, and even open IAs, but not wait for
 /// another thread that does. Throws bad_alloc only.
+///
+/// A fork waits a moment for the loading lock. If a thread goes on to hold it, what that guards is given up in the
+/// child: there a call that needs it is refused.
 class Registry {
  public:
   /// DAT_PROVIDER_ALREADY_REGISTERED for an info that is there.
@@ -43,22 +46,30 @@ class Registry {
 
   /// Finds the provider for a request, loading it if need be: the exact version, else the smallest greater minor. The
   /// subtype of DAT_PROVIDER_NOT_FOUND is the first part of the request, in the order name, major, minor, thread
-  /// safety, that leaves no candidate; NAME also if a candidate's library does not load. Blocks on the loader.
+  /// safety, that leaves no candidate; NAME also if a candidate's library does not load. DAT_INVALID_STATE where a fork
+  /// has given up. Blocks on the loader.
   DAT_RETURN acquire(const char* name, Version version, bool thread_safe, ProviderUse& use);
-  /// The last release of a line calls fini and unloads its library.
+  /// The last release of a line calls fini and unloads its library, which stays where a fork has given up.
   void release(const ProviderUse& use);
-  /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table.
+  /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table. None where a
+  /// fork has given up.
   bool find_use(const DAT_PROVIDER* provider, ProviderUse& use);
 
   /// Whether the table is that of a registered provider.
   bool has(const DAT_PROVIDER* provider);
 
   /// What is listed of all on offer, each name + version + thread safety once: dat.conf in its order, then the ports
-  /// that are usable now and that it does not name, then the others. Blocks on sysfs.
-  std::vector<DAT_PROVIDER_INFO> list();
+  /// that are usable now and that it does not name, then the others. DAT_INVALID_STATE where a fork has given up.
+  /// Blocks on sysfs.
+  DAT_RETURN list(std::vector<DAT_PROVIDER_INFO>& infos);
 
   /// Gives back all memory, if nothing is in use. The registry goes on working, and will read dat.conf again.
   void clear();
+
+  /// Around a fork, of which there is one at a time.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
 
  private:
   struct Registered {
@@ -90,6 +101,8 @@ class Registry {
   std::list<Listed> listed_;      // only grows once configured: pointers into it are kept; empty, it holds no memory
   std::string conf_path_;
   std::vector<Registered> registered_;
+  bool fork_has_loading_ = false;
+  bool given_up_ = false;  // constant while there are threads; then nothing touches loading_mutex_ and what it guards
 };
 
 /// The one of this process. It is never destroyed, because exit handlers may still call, but cleared.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "udapl/registry/export.hpp"
 #include "udapl/registry/guarded.hpp"
@@ -61,7 +62,8 @@ DAT_RETURN close_ia(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
 DAT_RETURN list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned, DAT_PROVIDER_INFO* list[]) {
   if (!entries_returned) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (max_to_return > 0 && !list) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const auto infos = registry().list();
+  std::vector<DAT_PROVIDER_INFO> infos;
+  if (const DAT_RETURN status = registry().list(infos)) return status;
   const auto there = static_cast<DAT_COUNT>(infos.size());
   if (max_to_return <= 0) {
     *entries_returned = there;

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 // The exported functions about IAs and providers that only 2.0 has.
 #include <cstring>
+#include <vector>
 
 #include "udapl/registry/dat.hpp"
 #include "udapl/registry/export.hpp"
@@ -18,7 +19,8 @@ namespace {
 /// error; one that cannot tell at all is none.
 DAT_RETURN ask(const char* name, const DAT_NAME_PTR other, DAT_HA_RELATIONSHIP& said) {
   said = DAT_HA_UNKNOWN;
-  const DAT_IA_HANDLE ia = ia_table().find_by_name(name);
+  const PinnedIa pinned(name);
+  const DAT_IA_HANDLE ia = pinned.provider_ia();
   if (!ia) return DAT_SUCCESS;
   DAT_BOOLEAN answer = DAT_FALSE;
   const DAT_RETURN status = DAT_IA_HA_RELATED(ia, other, &answer);
@@ -33,7 +35,9 @@ DAT_RETURN relate(const DAT_NAME_PTR name, const DAT_NAME_PTR other, DAT_HA_RELA
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   bool knows_name = false;
   bool knows_other = false;
-  for (const DAT_PROVIDER_INFO& info : registry().list()) {
+  std::vector<DAT_PROVIDER_INFO> infos;
+  if (const DAT_RETURN status = registry().list(infos)) return status;
+  for (const DAT_PROVIDER_INFO& info : infos) {
     knows_name = knows_name || std::strcmp(info.ia_name, name) == 0;
     knows_other = knows_other || std::strcmp(info.ia_name, other) == 0;
   }

@@ -99,7 +99,7 @@ int attach_it(dappledv_coherence coherence, RegionPolicy* policy, uint64_t flags
   request.attr.coherence = coherence;
   request.attr.sync_supported = 1;
   request.policy = policy;
-  request.library = &fake->library;
+  request.library = fake->library;
   why = nullptr;
   return attach(request, &why);
 }

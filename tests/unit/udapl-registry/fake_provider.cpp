@@ -73,8 +73,10 @@ DAT_RETURN ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE* evd, DAT_IA_ATTR_MASK 
 }
 
 DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR, DAT_BOOLEAN* answer) {
+  FakeLog& log = log_of(handle);
+  log.in_related();
   *answer = log_of(handle).related;
-  return log_of(handle).slot_result;
+  return log.slot_result;
 }
 
 DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
@@ -118,6 +120,7 @@ extern "C" __attribute__((visibility("default"))) void dat_provider_init(const D
   log->variant = FAKE_VARIANT;
   log->inits++;
   log->info = *info;
+  log->in_init();
   auto* provider = new Provider{{}, *info, log, providers};
   providers = provider;
 #define DAT20_CONSTANT(name, value)

@@ -9,6 +9,15 @@
 #include <cstddef>
 #include <cstring>
 
+/// Called, if it is set, in the midst of a function.
+struct FakeHook {
+  void (*function)(void*);
+  void* argument;
+  void operator()() const {
+    if (function) function(argument);
+  }
+};
+
 struct FakeLog {
   static constexpr std::size_t kMaxArguments = 12;
   static constexpr std::size_t kMaxArgument = 32;
@@ -22,6 +31,7 @@ struct FakeLog {
   DAT_EXTENSION extension;  // what ia_query says
   bool forget_to_add, forget_to_remove;
   DAT_BOOLEAN related;
+  FakeHook in_init, in_related;
   const DAT_PROVIDER* provider;
 
   // The last call of any other slot: which one, by its offset, and the bytes of its arguments.

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 // What the registry offers: its list of providers, extensions, messages; and all that from many threads at once.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -9,9 +10,12 @@
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "tests/unit/udapl-registry/pause.hpp"
 #include "tests/unit/udapl-registry/registry_rig.hpp"
 
 namespace {
+
+using namespace std::chrono_literals;
 
 void dat_registry_list_providers__offered_lines_in_file_order() {
   FakeLog log{};
@@ -168,6 +172,34 @@ void dat_registry_providers_related__asks_the_open_providers() {
   CHECK_EQUAL(dat.close(ia_b), kSuccess);
 }
 
+void dat_registry_providers_related__close_waits_for_the_answer() {
+  FakeLog a{}, b{};
+  Dat dat(line("a", a) + line("b", b));
+  Pause pause;
+  a.in_related = pause.hook();
+  a.related = DAT_TRUE;
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("a", &ia), kSuccess);
+  DAT_RETURN asked = DAT_NOT_IMPLEMENTED, closed = DAT_NOT_IMPLEMENTED;
+  DAT_HA_RELATIONSHIP answer = DAT_HA_UNKNOWN, later = DAT_HA_CONFLICTING;
+  char name_a[] = "a", name_b[] = "b";
+  std::thread asker([&] { asked = dat.providers_related(name_a, name_b, &answer); });
+  pause.wait_until_reached();
+  std::thread closer([&] { closed = dat.close(ia); });
+  std::this_thread::sleep_for(100ms);
+  CHECK_EQUAL(__atomic_load_n(&a.closes, __ATOMIC_RELAXED), 0);
+  CHECK_EQUAL(dat.providers_related(name_a, name_b, &later), kSuccess);  // one that is being closed is not asked
+  CHECK_EQUAL(later, DAT_HA_UNKNOWN);
+  pause.end();
+  asker.join();
+  closer.join();
+  CHECK_EQUAL(asked, kSuccess);
+  CHECK_EQUAL(answer, DAT_HA_TRUE);
+  CHECK_EQUAL(closed, kSuccess);
+  CHECK_EQUAL(a.closes, 1);
+  CHECK_EQUAL(a.finis, 1);
+}
+
 void dat_extension_op__refused_until_an_ia_has_extensions() {
   FakeLog log{};
   Dat dat(line("one", log));
@@ -266,6 +298,7 @@ int main() {
       TEST_IN_CHILD(dat_registry_add_provider__program_brings_its_own),
       TEST_IN_CHILD(dat_registry_remove_provider__in_use_is_refused),
       TEST_IN_CHILD(dat_registry_providers_related__asks_the_open_providers),
+      TEST_IN_CHILD(dat_registry_providers_related__close_waits_for_the_answer),
       TEST_IN_CHILD(dat_extension_op__refused_until_an_ia_has_extensions),
       TEST_IN_CHILD(dat_extension_op__open_query_loads_and_close_query_unloads),
       TEST_IN_CHILD(malformed_lines__are_said_once_and_the_others_work),

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+// Forks beside threads that are in the registry: a child may be refused there, but does not hang.
+#include <thread>
+
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "tests/unit/udapl-registry/pause.hpp"
+#include "tests/unit/udapl-registry/registry_rig.hpp"
+
+namespace {
+
+constexpr DAT_RETURN kInvalidState = DAT_CLASS_ERROR | DAT_INVALID_STATE;
+
+/// Runs the body in a child, where its checks must hold, for at most 20 seconds.
+template <class Body>
+void check_in_child(Body body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    failed_checks = 0;
+    body();
+    ::_exit(failed_checks == 0 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK_EQUAL(::waitpid(child, &status, 0), child);
+  CHECK_EQUAL(status, 0);
+}
+
+void check_opens_and_closes(Dat& dat, const char* name) {
+  DAT_IA_HANDLE ia = nullptr;
+  DAT_COUNT count = 0;
+  CHECK_EQUAL(dat.list_providers(0, &count, nullptr), bad_argument(DAT_INVALID_ARG1));
+  CHECK_EQUAL(count, 2);
+  CHECK_EQUAL(dat.open(name, &ia), kSuccess);
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+}
+
+void fork__child_of_an_idle_registry_uses_it() {
+  FakeLog a{}, b{};
+  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("a", &ia), kSuccess);
+  check_in_child([&] {
+    check_opens_and_closes(dat, "b");
+    std::thread([&] { check_opens_and_closes(dat, "a"); }).join();
+    check_in_child([&] { check_opens_and_closes(dat, "b"); });
+    CHECK_EQUAL(dat.close(ia), kSuccess);
+    CHECK_EQUAL(a.finis, 1);
+  });
+  check_opens_and_closes(dat, "b");
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+}
+
+void fork__child_beside_a_thread_that_loads_is_refused() {
+  FakeLog a{}, b{};
+  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  DAT_IA_HANDLE ia_a = nullptr, ia_b = nullptr;
+  CHECK_EQUAL(dat.open("b", &ia_b), kSuccess);
+  Pause pause;
+  a.in_init = pause.hook();
+  DAT_RETURN opened = DAT_NOT_IMPLEMENTED;
+  std::thread opener([&] { opened = dat.open("a", &ia_a); });
+  pause.wait_until_reached();
+  check_in_child([&] {
+    DAT_IA_HANDLE ia = nullptr;
+    DAT_COUNT count = 0;
+    DAT_HA_RELATIONSHIP answer = DAT_HA_UNKNOWN;
+    char name_a[] = "a", name_b[] = "b";
+    CapturedStderr captured;
+    CHECK_EQUAL(dat.open("b", &ia), kInvalidState);
+    CHECK(captured.text().starts_with("dat: this process was forked while "));
+    CHECK_EQUAL(dat.list_providers(0, &count, nullptr), kInvalidState);
+    CHECK_EQUAL(dat.providers_related(name_a, name_b, &answer), kInvalidState);
+    check_in_child([&] { CHECK_EQUAL(dat.open("b", &ia), kInvalidState); });
+    CHECK_EQUAL(dat.close(ia_b), kSuccess);
+    CHECK_EQUAL(b.closes, 1);
+    CHECK_EQUAL(b.finis, 0);
+  });
+  pause.end();
+  opener.join();
+  CHECK_EQUAL(opened, kSuccess);
+  CHECK_EQUAL(dat.close(ia_a), kSuccess);
+  CHECK_EQUAL(dat.close(ia_b), kSuccess);
+}
+
+void fork__child_closes_what_a_thread_of_the_parent_asks() {
+  FakeLog a{}, b{};
+  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("a", &ia), kSuccess);
+  Pause pause;
+  a.in_related = pause.hook();
+  std::thread asker([&] {
+    char name_a[] = "a", name_b[] = "b";
+    DAT_HA_RELATIONSHIP answer = DAT_HA_UNKNOWN;
+    dat.providers_related(name_a, name_b, &answer);
+  });
+  pause.wait_until_reached();
+  check_in_child([&] { CHECK_EQUAL(dat.close(ia), kSuccess); });
+  pause.end();
+  asker.join();
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+}
+
+void fork__in_the_midst_of_loading_both_go_on() {
+  FakeLog a{}, b{};
+  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  static pid_t child;
+  a.in_init = {[](void*) {
+                 child = ::fork();
+                 if (child == 0) ::alarm(20);
+               },
+               nullptr};
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("a", &ia), kSuccess);
+  check_opens_and_closes(dat, "b");
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+  if (child == 0) ::_exit(failed_checks == 0 ? 0 : 1);
+  int status = -1;
+  CHECK_EQUAL(::waitpid(child, &status, 0), child);
+  CHECK_EQUAL(status, 0);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST_IN_CHILD(fork__child_of_an_idle_registry_uses_it),
+      TEST_IN_CHILD(fork__child_beside_a_thread_that_loads_is_refused),
+      TEST_IN_CHILD(fork__child_closes_what_a_thread_of_the_parent_asks),
+      TEST_IN_CHILD(fork__in_the_midst_of_loading_both_go_on),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
