@@ -25,6 +25,11 @@ no_root() (
   ! cached_root aged sid package
 )
 
+# faketime names what it has there by its process, and two of the same number would meet.
+shm_is_its_own() {
+  inside touch /dev/shm/dapple-test && [ ! -e /dev/shm/dapple-test ] || { rm -f /dev/shm/dapple-test && return 1; }
+}
+
 # signal_ends SIGNAL CODE: a script, with what it runs in a root, which heeds no signal itself.
 signal_ends() {
   local started=$SECONDS code
@@ -49,6 +54,7 @@ test_roots() {
   check "one of 31 days is made anew" root_is new bookworm 31 there
   check "without an archive there is no first one" no_root
   fresh
+  check "its /dev/shm is its own" shm_is_its_own
   check "^C ends a script and what it runs in a root" signal_ends INT 130
   check "SIGTERM does, too" signal_ends TERM 143
 }
