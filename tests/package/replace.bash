@@ -69,7 +69,7 @@ replace_with() {
 replace_headers() {
   fresh
   check "headers: the original" install libdapl2 libdapl-dev
-  refused "headers: apt asks before it removes" 'Do you want to continue' \
+  refused "headers: apt asks before it removes" 'Do you want to continue|Continue\?' \
     inside sh -c 'exec apt-get -q install --no-install-recommends /mnt/deb/dapple-udapl_*.deb /mnt/deb/libdapple1_*.deb'
   check "headers: libdapl-dev stays then" is libdapl-dev ii
   check "headers: libdapl2 is replaced" install dapple-udapl libdapple1
