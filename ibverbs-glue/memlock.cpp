@@ -34,9 +34,14 @@ bool in_first_user_namespace(const std::string& root) {
          inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
-bool explain(const char* what, uint64_t address, uint64_t length, const char* about, char* text, size_t size) noexcept {
+bool explain(int error, const char* what, uint64_t address, uint64_t length, const char* about, char* text,
+             size_t size) noexcept {
+  // EPERM: nothing at all may be locked.
+  if (error != ENOMEM && error != EPERM) return false;
+  const int kept = errno;
   try {
     const Memlock memlock = read_memlock();
+    errno = kept;
     const unsigned long long needed_kib = memlock_needed(memlock, address, length) / 1024;
     if (needed_kib == 0) return false;
     std::snprintf(text, size,
@@ -46,6 +51,7 @@ bool explain(const char* what, uint64_t address, uint64_t length, const char* ab
                   static_cast<unsigned long long>(memlock.pinned_bytes / 1024), about, needed_kib, needed_kib);
     return true;
   } catch (const std::bad_alloc&) {
+    errno = kept;
     return false;
   }
 }
@@ -75,18 +81,14 @@ uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t lengt
   return needed > memlock.soft_bytes ? needed : 0;
 }
 
-bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept {
+bool explain_memlock(int error, uint64_t address, uint64_t length, char* text, size_t size) noexcept {
   char what[64];
   std::snprintf(what, sizeof what, "%llu bytes cannot be registered", static_cast<unsigned long long>(length));
-  return explain(what, address, length, "", text, size);
+  return explain(error, what, address, length, "", text, size);
 }
 
 bool explain_memlock_of_queues(int error, char* text, size_t size) noexcept {
-  if (error != ENOMEM && error != EPERM) return false;
-  const int kept = errno;
-  const bool explained = explain("a queue cannot be made", 0, kConnectionBytes, "about ", text, size);
-  errno = kept;
-  return explained;
+  return explain(error, "a queue cannot be made", 0, kConnectionBytes, "about ", text, size);
 }
 
 }  // namespace dapple::verbs

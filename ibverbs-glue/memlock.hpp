@@ -25,16 +25,16 @@ Memlock read_memlock(const std::string& root = {});
 // 0 if the limit is not in its way.
 uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length);
 
-// For people, after the kernel refused to register this range with ENOMEM or EPERM: a line without its end that names
+// For people, after the kernel refused to register this range with this errno value: a line without its end that names
 // the limit, what is needed and what helps. False, with nothing written, if the limit is not in the way, or for want of
-// memory; throws nothing.
-bool explain_memlock(uint64_t address, uint64_t length, char* text, size_t size) noexcept;
+// memory; throws nothing, and keeps errno.
+bool explain_memlock(int error, uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 
 // What a card's driver locks for a connection with queues of 256 requests each way and their completions: 256 times up
 // to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
 constexpr uint64_t kConnectionBytes = 128 * 1024;
 
-// The same after a queue could not be made. error: the errno; nothing but ENOMEM and EPERM is the limit's. Keeps errno.
+// The same after a queue could not be made.
 bool explain_memlock_of_queues(int error, char* text, size_t size) noexcept;
 
 }  // namespace dapple::verbs

@@ -103,9 +103,7 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
     const int error = errno;
     (void)FAILED("ibv_reg_mr", error);
     char why[256];
-    // EPERM: nothing at all may be locked.
-    if ((error == ENOMEM || error == EPERM) &&
-        verbs::explain_memlock(reinterpret_cast<uintptr_t>(address), size, why, sizeof why)) {
+    if (verbs::explain_memlock(error, reinterpret_cast<uintptr_t>(address), size, why, sizeof why)) {
       LOG(ERROR, "%s", why);
     }
     return mr;

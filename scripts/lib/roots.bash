@@ -77,7 +77,8 @@ in_root() {
     place=$1 kept=$2 count=$3
     shift 3
     mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
-      mount -t tmpfs -o mode=1777 tmpfs "$place/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$place/tmp" && mount --bind "$kept" "$place/var/cache/apt/archives" || exit 125
+      mount -t tmpfs -o mode=1777 tmpfs "$place/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$place/tmp" &&
+      mount --bind "$kept" "$place/var/cache/apt/archives" || exit 125
     while [ "$count" -gt 0 ]; do
       mount --bind "$1" "$place/mnt/${1##*/}" || exit 125
       shift

@@ -260,9 +260,8 @@ bool Evd::refill() {
 bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
   cookie.plain = false;  // so that deliver() looks at all of it
   if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
-  if (cookie.srq)
-    cookie.srq->completed(cookie, completion.qp_num,
-                          completion.status == IBV_WC_SUCCESS);  // from here on it has its EP
+  // From here on it has its EP.
+  if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num, completion.status == IBV_WC_SUCCESS);
   const bool delivers =
       (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
   if (invalidates(completion, cookie)) ia().windows().invalidated(completion.invalidated_rkey);

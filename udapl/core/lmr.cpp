@@ -63,9 +63,9 @@ verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
   return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
 }
 
-void explain_shortage(const Ia& ia, const LmrRequest& request) {
+void explain_shortage(int error, const Ia& ia, const LmrRequest& request) {
   char why[256];
-  if (verbs::explain_memlock(reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
+  if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
     log_error("IA %s: %s", ia.name().c_str(), why);
   }
 }
@@ -106,8 +106,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   }
   if (!mr) {
     const int error = errno;
-    // EPERM: nothing at all may be locked.
-    if (error == ENOMEM || error == EPERM) explain_shortage(ia, request);
+    explain_shortage(error, ia, request);
     // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);

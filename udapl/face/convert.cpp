@@ -302,15 +302,14 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       fill_truncation(data);
       break;
     }
-    case EventKind::kAsyncIaCatastrophic:
-      out.event_data.asynch_error_event_data.dat_handle = consumer_handle(event.async.object->ia());
-      out.event_data.asynch_error_event_data.reason = event.async.reason;
-      break;
     case EventKind::kAsyncEvdOverflow:
+    case EventKind::kAsyncIaCatastrophic:
     case EventKind::kAsyncEpBroken:
     case EventKind::kAsyncProviderInternal:
     case EventKind::kAsyncSrq:
-      out.event_data.asynch_error_event_data.dat_handle = event.async.object;
+      out.event_data.asynch_error_event_data.dat_handle = event.kind == EventKind::kAsyncIaCatastrophic
+                                                              ? consumer_handle(event.async.object->ia())
+                                                              : event.async.object;
       out.event_data.asynch_error_event_data.reason = event.async.reason;
       break;
     case EventKind::kSoftware:

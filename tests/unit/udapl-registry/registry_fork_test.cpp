@@ -26,6 +26,11 @@ void check_in_child(Body body) {
   CHECK_EQUAL(status, 0);
 }
 
+struct TwoProviders {
+  FakeLog a{}, b{};
+  Dat dat{line("a", a) + line("b", b, FAKE_PROVIDER_B)};
+};
+
 void check_opens_and_closes(Dat& dat, const char* name) {
   DAT_IA_HANDLE ia = nullptr;
   DAT_COUNT count = 0;
@@ -36,8 +41,8 @@ void check_opens_and_closes(Dat& dat, const char* name) {
 }
 
 void fork__child_of_an_idle_registry_uses_it() {
-  FakeLog a{}, b{};
-  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  TwoProviders two;
+  auto& [a, b, dat] = two;
   DAT_IA_HANDLE ia = nullptr;
   CHECK_EQUAL(dat.open("a", &ia), kSuccess);
   check_in_child([&] {
@@ -52,8 +57,8 @@ void fork__child_of_an_idle_registry_uses_it() {
 }
 
 void fork__child_beside_a_thread_that_loads_is_refused() {
-  FakeLog a{}, b{};
-  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  TwoProviders two;
+  auto& [a, b, dat] = two;
   DAT_IA_HANDLE ia_a = nullptr, ia_b = nullptr;
   CHECK_EQUAL(dat.open("b", &ia_b), kSuccess);
   Pause pause;
@@ -84,8 +89,8 @@ void fork__child_beside_a_thread_that_loads_is_refused() {
 }
 
 void fork__child_closes_what_a_thread_of_the_parent_asks() {
-  FakeLog a{}, b{};
-  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  TwoProviders two;
+  auto& [a, b, dat] = two;
   DAT_IA_HANDLE ia = nullptr;
   CHECK_EQUAL(dat.open("a", &ia), kSuccess);
   Pause pause;
@@ -103,8 +108,8 @@ void fork__child_closes_what_a_thread_of_the_parent_asks() {
 }
 
 void fork__in_the_midst_of_loading_both_go_on() {
-  FakeLog a{}, b{};
-  Dat dat(line("a", a) + line("b", b, FAKE_PROVIDER_B));
+  TwoProviders two;
+  auto& [a, b, dat] = two;
   static pid_t child;
   a.in_init = {[](void*) {
                  child = ::fork();
