@@ -842,6 +842,14 @@ extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, D
  */
 extern DAT_RETURN DAT_API dat_strerror(DAT_RETURN value, const char** major_message, const char** minor_message);
 
+/*
+ * dapple's own: the spelling of an event's number, e.g. "DAT_CONNECTION_EVENT_PEER_REJECTED", and of a DTO's status,
+ * e.g. "DAT_DTO_ERR_FLUSHED", as static strings; "unknown event" and "unknown status" for what has no name. Safe from
+ * any thread and signal handler.
+ */
+extern const char* DAT_API dat_event_str(DAT_EVENT_NUMBER event_number);
+extern const char* DAT_API dat_dto_status_str(DAT_DTO_COMPLETION_STATUS status);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The names of events and of DTO statuses. A header, so that our own tools, which also run on another registry, have
+// the same names without the symbols of ours.
+#pragma once
+
+#include "udapl/registry/dat.hpp"
+#if DAPPLE_DAT_MAJOR != 1
+#include <dat2/dat_ib_extensions.h>
+#endif
+
+namespace dapple::dat {
+
+#define DAPPLE_SPELL(constant) \
+  case constant:               \
+    return #constant;
+
+/// The constant's name, or "unknown event". Never NULL.
+constexpr const char* name_of_event(DAT_EVENT_NUMBER number) noexcept {
+  // An int, because the extensions' numbers are of an enumeration of their own.
+  switch (static_cast<int>(number)) {
+    DAPPLE_SPELL(DAT_DTO_COMPLETION_EVENT)
+    DAPPLE_SPELL(DAT_RMR_BIND_COMPLETION_EVENT)
+    DAPPLE_SPELL(DAT_CONNECTION_REQUEST_EVENT)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_ESTABLISHED)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_PEER_REJECTED)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_NON_PEER_REJECTED)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_DISCONNECTED)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_BROKEN)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_TIMED_OUT)
+    DAPPLE_SPELL(DAT_CONNECTION_EVENT_UNREACHABLE)
+    DAPPLE_SPELL(DAT_ASYNC_ERROR_EVD_OVERFLOW)
+    DAPPLE_SPELL(DAT_ASYNC_ERROR_IA_CATASTROPHIC)
+    DAPPLE_SPELL(DAT_ASYNC_ERROR_EP_BROKEN)
+    DAPPLE_SPELL(DAT_ASYNC_ERROR_TIMED_OUT)
+    DAPPLE_SPELL(DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR)
+    DAPPLE_SPELL(DAT_SOFTWARE_EVENT)
+#if DAPPLE_DAT_MAJOR != 1
+    DAPPLE_SPELL(DAT_HA_DOWN_TO_1)
+    DAPPLE_SPELL(DAT_HA_UP_TO_MULTI_PATH)
+    DAPPLE_SPELL(DAT_EXTENSION_EVENT)
+    DAPPLE_SPELL(DAT_IW_EXTENSION_RANGE_BASE)
+    // Its number is that of DAT_IB_EXTENSION_RANGE_BASE.
+    DAPPLE_SPELL(DAT_IB_DTO_EVENT)
+    DAPPLE_SPELL(DAT_IB_UD_CONNECTION_REQUEST_EVENT)
+    DAPPLE_SPELL(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)
+    DAPPLE_SPELL(DAT_IB_UD_CONNECTION_REJECT_EVENT)
+    DAPPLE_SPELL(DAT_IB_UD_CONNECTION_ERROR_EVENT)
+    DAPPLE_SPELL(DAT_IB_COLLECTIVE_EVENT)
+#endif
+    default:
+      return "unknown event";
+  }
+}
+
+/// The constant's name, or "unknown status". Never NULL.
+constexpr const char* name_of_dto_status(DAT_DTO_COMPLETION_STATUS status) noexcept {
+  switch (static_cast<int>(status)) {
+    DAPPLE_SPELL(DAT_DTO_SUCCESS)
+    DAPPLE_SPELL(DAT_DTO_ERR_FLUSHED)
+    DAPPLE_SPELL(DAT_DTO_ERR_LOCAL_LENGTH)
+    DAPPLE_SPELL(DAT_DTO_ERR_LOCAL_EP)
+    DAPPLE_SPELL(DAT_DTO_ERR_LOCAL_PROTECTION)
+    DAPPLE_SPELL(DAT_DTO_ERR_BAD_RESPONSE)
+    DAPPLE_SPELL(DAT_DTO_ERR_REMOTE_ACCESS)
+    DAPPLE_SPELL(DAT_DTO_ERR_REMOTE_RESPONDER)
+    DAPPLE_SPELL(DAT_DTO_ERR_TRANSPORT)
+    DAPPLE_SPELL(DAT_DTO_ERR_RECEIVER_NOT_READY)
+    DAPPLE_SPELL(DAT_DTO_ERR_PARTIAL_PACKET)
+    DAPPLE_SPELL(DAT_RMR_OPERATION_FAILED)
+#if DAPPLE_DAT_MAJOR != 1
+    DAPPLE_SPELL(DAT_DTO_ERR_LOCAL_MM_ERROR)
+#endif
+    default:
+      return "unknown status";
+  }
+}
+
+#undef DAPPLE_SPELL
+
+}  // namespace dapple::dat
