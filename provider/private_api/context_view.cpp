@@ -13,6 +13,11 @@ namespace {
 // From the start of a context's private part to its table; the same in every known release.
 constexpr size_t kTableOffset = 24;
 
+// What verbs_set_ops() is given. It reads as many entries as its own release has operations, which for a release that
+// only adds some is more than are known here: those are null, so they are left alone.
+constexpr size_t kOperationsGiven = 256;
+static_assert(kOperationsGiven > 2 * kMaxOperations);
+
 struct Anchor {
   Operation operation;
   AnyFunction function;
@@ -92,7 +97,7 @@ AnyFunction ContextView::get(Operation operation) const {
 }
 
 void ContextView::set(const Replacements& replacements) const {
-  AnyFunction operations[kMaxOperations] = {};
+  AnyFunction operations[kOperationsGiven] = {};
   for (size_t i = 0; i < kMaxOperations; ++i) {
     const int index = library_.layout->index(static_cast<Operation>(i));
     if (index >= 0) operations[index] = replacements[i];

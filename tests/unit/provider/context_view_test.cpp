@@ -139,6 +139,20 @@ void set__replaces_what_is_given_and_nothing_else(void**) {
   }
 }
 
+// A release that appends operations and keeps the rest, its private symbols' version included.
+void set__leaves_what_the_next_release_adds(void**) {
+  for (const Layout& layout : kLayouts) {
+    FakeContext fake(layout);
+    fake.num_unknown = 64;
+    assert_null(ContextView::open(fake.library, fake.context, &view));
+    Replacements replacements = {};
+    replacements[static_cast<size_t>(Operation::dereg_mr)] = FakeContext::number(700);
+    view.set(replacements);
+    assert_ptr_equal(fake.operation(Operation::dereg_mr), FakeContext::number(700));
+    assert_int_equal(fake.num_unknown_set, 0);
+  }
+}
+
 void get__operation_that_the_release_lacks_is_null(void**) {
   FakeContext old(kLayouts[0]);
   assert_null(ContextView::open(old.library, old.context, &view));
@@ -162,6 +176,7 @@ int main() {
       cmocka_unit_test(open__context_without_what_is_needed_refused),
       cmocka_unit_test(open__library_that_is_not_known_refused_with_its_reason),
       cmocka_unit_test(set__replaces_what_is_given_and_nothing_else),
+      cmocka_unit_test(set__leaves_what_the_next_release_adds),
       cmocka_unit_test(get__operation_that_the_release_lacks_is_null),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -81,6 +81,11 @@ class FakeContext {
       memcpy(&function, static_cast<const unsigned char*>(operations) + i * sizeof(function), sizeof(function));
       if (function != nullptr) current->set_entry(i, function);
     }
+    for (size_t i = current->layout.num_operations; i < current->layout.num_operations + current->num_unknown; ++i) {
+      AnyFunction function;
+      memcpy(&function, static_cast<const unsigned char*>(operations) + i * sizeof(function), sizeof(function));
+      if (function != nullptr) ++current->num_unknown_set;
+    }
     current->publish();
   }
 
@@ -94,6 +99,9 @@ class FakeContext {
   ibv_device device = {};
   ibv_context* context;
   int num_sets = 0;
+  // Operations that the library has behind those that are known here, and how many of them it was told to replace.
+  size_t num_unknown = 0;
+  size_t num_unknown_set = 0;
   const void* set_at = nullptr;
 
  private:
