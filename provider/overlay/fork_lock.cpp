@@ -7,7 +7,8 @@ namespace {
 
 // A writer holds both, a reader the first only. A fork holds the second, so that what is guarded is whole in the child;
 // the parent's readers, who are not there, are forgotten with the first.
-pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+// A writer who waits comes before readers who come later: syncs of many threads would else keep one waiting for ever.
+pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 
 void before_fork() {
@@ -19,7 +20,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-  pthread_rwlock_init(&lock, nullptr);
+  lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
   pthread_mutex_unlock(&writers);
 }
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The lock over everything that this process has attached. A child of fork() finds it free and what it guards whole.
+// Whoever holds it does nothing that takes long, and does not take it again: a writer may wait in between.
 #ifndef DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 #define DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 

@@ -2,14 +2,17 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <errno.h>
 
+#include <memory>
+#include <new>
+
 #include "provider/overlay/attached.hpp"
 #include "provider/sync.hpp"
 
 namespace dapple::provider {
 namespace {
 
-// How many ranges are handed to the cache's operations at a time; each time costs a wait.
-constexpr size_t kBatch = 64;
+// Longer lists are kept on the heap.
+constexpr size_t kUsual = 64;
 
 // Finds segments in the table one after the other; neighbours of one region cost one look-up.
 class Finder {
@@ -26,35 +29,39 @@ class Finder {
   const Region* last_ = nullptr;
 };
 
+// Where the segments lie, and the coherence of their device. The lock is held meanwhile, and not during maintenance:
+// that may take long, and whoever registers memory or forks waits for the lock.
+int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, iovec* ranges,
+             dappledv_coherence* coherence) {
+  const ReadLock lock;
+  const Attached* attached = find_attached(context);
+  if (attached == nullptr || !attached->request.attr.sync_supported) return EOPNOTSUPP;
+  *coherence = attached->request.attr.coherence;
+  Finder finder(attached->regions);
+  for (size_t i = 0; i < num_segments; ++i) {
+    if (!finder.find(segments[i], &ranges[i])) return EINVAL;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
                  const ibv_sge* segments, size_t num_segments) noexcept {
   if (segments == nullptr && num_segments > 0) return EINVAL;
-  // Held to the end, so that no region goes between the check and the maintenance.
-  const ReadLock lock;
-  const Attached* attached = find_attached(context);
-  if (attached == nullptr || !attached->request.attr.sync_supported) return EOPNOTSUPP;
-
-  iovec ranges[kBatch];
-  Finder check(attached->regions);
-  for (size_t i = 0; i < num_segments; ++i) {
-    if (!check.find(segments[i], &ranges[0])) return EINVAL;
+  iovec usual[kUsual];
+  std::unique_ptr<iovec[]> many;
+  if (num_segments > kUsual) {
+    many.reset(new (std::nothrow) iovec[num_segments]);
+    if (many == nullptr) return ENOMEM;
   }
+  iovec* ranges = many == nullptr ? usual : many.get();
+  dappledv_coherence coherence = DAPPLEDV_COHERENCE_UNKNOWN;
+  if (const int error = find_all(context, segments, num_segments, ranges, &coherence)) return error;
 
   const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
-  const dappledv_coherence coherence = attached->request.attr.coherence;
-  if (coherence == DAPPLEDV_COHERENCE_COHERENT || num_segments == 0) {
-    // The ordering, for which no range is looked at.
-    sync(back_end, coherence, nullptr, 0);
-    return 0;
-  }
-  Finder finder(attached->regions);
-  for (size_t done = 0; done < num_segments;) {
-    size_t count = 0;
-    for (; count < kBatch && done < num_segments; ++count, ++done) finder.find(segments[done], &ranges[count]);
-    sync(back_end, coherence, ranges, count);
-  }
+  // On a coherent device it is the ordering alone, for which no range is looked at.
+  sync(back_end, coherence, ranges, num_segments);
   return 0;
 }
 

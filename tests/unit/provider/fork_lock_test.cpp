@@ -55,9 +55,42 @@ void fork__takes_the_locks_of_programs_first(void**) {
   assert_int_equal(pthread_join(holder, nullptr), 0);
 }
 
+std::atomic<bool> wrote;
+std::atomic<bool> wrote_before_second_reader;
+
+void* write_once(void*) {
+  const dapple::provider::WriteLock ours;
+  wrote = true;
+  return nullptr;
+}
+
+void* read_once(void*) {
+  const dapple::provider::ReadLock ours;
+  wrote_before_second_reader = wrote.load();
+  return nullptr;
+}
+
+void writer__comes_before_later_readers(void**) {
+  pthread_t writer;
+  pthread_t reader;
+  alarm(20);
+  {
+    const dapple::provider::ReadLock first;
+    assert_int_equal(pthread_create(&writer, nullptr, write_once, nullptr), 0);
+    usleep(200'000);  // it waits
+    assert_int_equal(pthread_create(&reader, nullptr, read_once, nullptr), 0);
+    usleep(200'000);
+    assert_false(wrote);
+  }
+  assert_int_equal(pthread_join(writer, nullptr), 0);
+  assert_int_equal(pthread_join(reader, nullptr), 0);
+  assert_true(wrote_before_second_reader);
+}
+
 }  // namespace
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(fork__takes_the_locks_of_programs_first)};
+  const CMUnitTest tests[] = {cmocka_unit_test(fork__takes_the_locks_of_programs_first),
+                              cmocka_unit_test(writer__comes_before_later_readers)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

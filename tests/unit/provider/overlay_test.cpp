@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -190,6 +191,46 @@ void threads__register_and_sync_at_once(void**) {
   end_context();
 }
 
+std::atomic<bool> maintaining;
+std::atomic<bool> registered;
+
+// Takes as long as a registration beside it does.
+void clean_until_registered(uint32_t, const void*, size_t) noexcept {
+  maintaining = true;
+  for (int i = 0; i < 5000 && !registered; ++i) usleep(1000);
+}
+
+void* sync_slowly(void* segment) {
+  dapple::coherence::BackEnd slow = dapple::coherence::cpu_back_end();
+  slow.cpu.can_clean = true;
+  slow.clean_range = clean_until_registered;
+  sync_regions(slow, SyncDirection::kForDevice, fake->context, static_cast<const ibv_sge*>(segment), 1);
+  return nullptr;
+}
+
+void sync__maintenance_keeps_nobody_waiting(void**) {
+  open_attached(kLayouts[0]);
+  ibv_mr* mr = reg_mr(memory, 64, at(memory));
+  ibv_sge segment = {at(memory), 64, mr->lkey};
+  pthread_t thread;
+  timespec begin;
+  timespec end;
+  assert_int_equal(pthread_create(&thread, nullptr, sync_slowly, &segment), 0);
+  while (!maintaining) usleep(100);
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  ibv_mr* other = reg_mr(memory, 64, at(memory));
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  registered = true;
+  assert_int_equal(pthread_join(thread, nullptr), 0);
+  assert_int_equal(waitpid(child, nullptr, 0), child);
+  assert_true(end.tv_sec - begin.tv_sec < 4);
+  assert_int_equal(dereg_mr(mr), 0);
+  assert_int_equal(dereg_mr(other), 0);
+  end_context();
+}
+
 }  // namespace
 
 int main() {
@@ -202,6 +243,7 @@ int main() {
       cmocka_unit_test(free_context__regions_that_are_left_are_forgotten),
       cmocka_unit_test(fork__child_has_the_overlay),
       cmocka_unit_test(threads__register_and_sync_at_once),
+      cmocka_unit_test(sync__maintenance_keeps_nobody_waiting),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
