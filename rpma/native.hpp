@@ -22,6 +22,9 @@ inline constexpr uint8_t kFlushAny = kFlushVisibility | kFlushPersistent;
 // enum ibv_access_flags.
 inline constexpr unsigned kAccessFlushGlobal = 1 << 8;
 inline constexpr unsigned kAccessFlushPersistent = 1 << 9;
+// enum ibv_odp_transport_cap_bits.
+inline constexpr uint32_t kOdpFlush = 1 << 6;
+inline constexpr uint32_t kOdpAtomicWrite = 1 << 7;
 // enum ibv_qp_create_send_ops_flags.
 inline constexpr uint64_t kQpWithFlush = 1 << 11;
 inline constexpr uint64_t kQpWithAtomicWrite = 1 << 12;

@@ -37,19 +37,47 @@ uint8_t native_of(const dappledv_device_attr& attr) {
   return static_cast<uint8_t>(found);
 }
 
-struct FlushAccess {
-  int usage;
-  uint8_t native;
-  unsigned access;
-};
-constexpr FlushAccess kFlushAccesses[] = {
-    {RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY, native::kFlushVisibility, native::kAccessFlushGlobal},
-    {RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT, native::kFlushPersistent, native::kAccessFlushPersistent},
+struct Memory {
+  ibv_pd* pd;
+  void* address;
+  size_t size;
 };
 
-// ibv_reg_mr() is a macro that looks at optional access only if it is not constant.
-verbs::Mr reg_mr(ibv_pd* pd, void* address, size_t size, unsigned access) {
-  return verbs::Mr(ibv_reg_mr(pd, address, size, static_cast<int>(access)));
+// Of what can be done natively, the part that concerns a region of this usage.
+uint8_t native_for(int usage, int possible) {
+  unsigned found = 0;
+  if (usage & RPMA_MR_USAGE_WRITE_DST) found |= native::kAtomicWrite;
+  if (usage & RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY) found |= native::kFlushVisibility;
+  if (usage & RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT) found |= native::kFlushPersistent;
+  return static_cast<uint8_t>(found & static_cast<unsigned>(possible));
+}
+
+// Of the native operations, those that a device can do to memory which is not pinned.
+uint8_t native_on_demand(uint32_t rc_caps) {
+  unsigned found = 0;
+  if (rc_caps & native::kOdpAtomicWrite) found |= native::kAtomicWrite;
+  if (rc_caps & native::kOdpFlush) found |= native::kFlushAny;
+  return static_cast<uint8_t>(found);
+}
+
+// native: what to try; then, of that, what the device does to this memory. It may refuse memory that is not persistent,
+// or any, for flushes of its own. A Read flushes it all the same.
+verbs::Mr reg_mr(const Memory& memory, unsigned access, uint8_t& native) {
+  const uint8_t wanted = native;
+  uint8_t tried = 0xff;
+  verbs::Mr mr;
+  for (const unsigned refused : {0U, unsigned{native::kFlushPersistent}, unsigned{native::kFlushAny}}) {
+    native = static_cast<uint8_t>(wanted & ~refused);
+    if (native == tried) continue;
+    tried = native;
+    unsigned all = access;
+    if (native & native::kFlushVisibility) all |= native::kAccessFlushGlobal;
+    if (native & native::kFlushPersistent) all |= native::kAccessFlushPersistent;
+    // ibv_reg_mr() is a macro that looks at optional access only if it is not constant.
+    mr.reset(ibv_reg_mr(memory.pd, memory.address, memory.size, static_cast<int>(all)));
+    if (mr) break;
+  }
+  return mr;
 }
 
 }  // namespace
@@ -75,29 +103,12 @@ unsigned access_of(int usage, bool iwarp) noexcept {
 
 verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int usage, uint8_t& native) noexcept {
   const unsigned access = access_of(usage, peer.iwarp);
-  unsigned flushes = 0;
-  native = 0;
-  for (const FlushAccess& each : kFlushAccesses) {
-    if (!(usage & each.usage) || !(peer.native & each.native)) continue;
-    native |= each.native;
-    flushes |= each.access;
-  }
-  verbs::Mr mr;
-  // Memory that is not persistent may be refused with that access. A Read flushes it all the same.
-  if (flushes & native::kAccessFlushPersistent) {
-    mr = reg_mr(peer.pd.get(), address, size, access | flushes);
-    if (!mr) {
-      native &= static_cast<uint8_t>(~native::kFlushPersistent);
-      flushes &= ~native::kAccessFlushPersistent;
-    }
-  }
-  if (!mr && flushes) mr = reg_mr(peer.pd.get(), address, size, access | flushes);
-  if (!mr) {
-    native = 0;
-    mr = reg_mr(peer.pd.get(), address, size, access);
-  }
+  const Memory memory = {peer.pd.get(), address, size};
+  native = native_for(usage, peer.native);
+  verbs::Mr mr = reg_mr(memory, access, native);
   if (!mr && errno == EOPNOTSUPP && peer.on_demand_paging) {
-    mr = reg_mr(peer.pd.get(), address, size, access | IBV_ACCESS_ON_DEMAND);
+    native = native_for(usage, peer.native & native_on_demand(peer.attr.odp_rc_caps));
+    mr = reg_mr(memory, access | IBV_ACCESS_ON_DEMAND, native);
   }
   if (!mr) {
     const int error = errno;
@@ -106,9 +117,7 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
     if (verbs::explain_memlock(error, reinterpret_cast<uintptr_t>(address), size, why, sizeof why)) {
       LOG(ERROR, "%s", why);
     }
-    return mr;
   }
-  if (usage & RPMA_MR_USAGE_WRITE_DST) native |= peer.native & native::kAtomicWrite;
   return mr;
 }
 

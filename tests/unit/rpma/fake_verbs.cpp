@@ -104,8 +104,10 @@ int req_notify_cq(ibv_cq*, int) {
   return hit("ibv_req_notify_cq") ? errno : 0;
 }
 
-int advise_mr(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge*, uint32_t) {
-  return hit("ibv_advise_mr") ? errno : 0;
+int advise_mr(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge* segments, uint32_t count) {
+  if (hit("ibv_advise_mr")) return errno;
+  state.advised.insert(state.advised.end(), segments, segments + count);
+  return 0;
 }
 
 int query_device_ex(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex* attr, size_t size) {
@@ -149,6 +151,10 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, unsigned access) {
   state.accesses.push_back(access);
   if (access & state.refused_access) {
     errno = state.refused_error;
+    return nullptr;
+  }
+  if (state.unpinned_only && !(access & IBV_ACCESS_ON_DEMAND)) {
+    errno = EOPNOTSUPP;
     return nullptr;
   }
   auto* mr = new ibv_mr{};

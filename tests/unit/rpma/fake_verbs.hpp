@@ -49,6 +49,7 @@ struct State {
   bool has_create_qp_ex = true;  // siw has not
   unsigned refused_access = 0;   // regions with these bits are refused ...
   int refused_error = EINVAL;    // ... with this
+  bool unpinned_only = false;    // regions are, too, without on-demand paging
   int post_error = 0;
 
   // What happened.
@@ -58,6 +59,7 @@ struct State {
   std::vector<unsigned> accesses;  // of registrations that were tried
   std::vector<Posted> posted;
   std::vector<Synced> synced;
+  std::vector<ibv_sge> advised;
   std::vector<int> acknowledged;  // events at a time
   int rejected = 0;
   std::string wrong;  // use that the real ones would not survive

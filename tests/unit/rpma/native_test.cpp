@@ -299,6 +299,31 @@ void memory_that_cannot_be_pinned_is_paged_on_demand(void**) {
   assert_int_equal(rpma_mr_dereg(&mr), 0);
 }
 
+// The region of kEverything on a native device that pins nothing, and can do this to memory that is not pinned.
+Registered region_on_demand(uint32_t rc_caps) {
+  o.free();
+  fake::reset();
+  fake::make_native();
+  fake::state.attr.odp_general_caps = IBV_ODP_SUPPORT;
+  fake::state.attr.odp_rc_caps = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE | rc_caps;
+  fake::state.unpinned_only = true;
+  o.make();
+  return region_for(kEverything);
+}
+
+void paged_on_demand_it_is_native_only_where_the_device_can(void**) {
+  constexpr unsigned kBothFlushes = native::kAccessFlushGlobal | native::kAccessFlushPersistent;
+  const Registered nothing = region_on_demand(0);
+  assert_int_equal(nothing.last, 0xd0);
+  assert_true(nothing.access & IBV_ACCESS_ON_DEMAND);
+  assert_false(nothing.access & kBothFlushes);
+  assert_int_equal(region_on_demand(native::kOdpAtomicWrite).last, 0xd0 | native::kAtomicWrite);
+  const Registered flushes = region_on_demand(native::kOdpFlush);
+  assert_int_equal(flushes.last, 0xd0 | native::kFlushAny);
+  assert_int_equal(flushes.access & kBothFlushes, kBothFlushes);
+  assert_int_equal(region_on_demand(native::kOdpFlush | native::kOdpAtomicWrite).last, kAllNative);
+}
+
 void another_refusal_is_not_tried_again(void**) {
   rpma_mr_local* mr = nullptr;
   fake::state.accesses.clear();
@@ -360,6 +385,7 @@ int main() {
       WITH(a_region_to_be_flushed_can_be_read_too, set_up_native),
       WITH(ordinary_memory_can_be_registered_for_persistence, set_up_native),
       WITH(memory_that_cannot_be_pinned_is_paged_on_demand, set_up_odp),
+      WITH(paged_on_demand_it_is_native_only_where_the_device_can, set_up_odp),
       WITH(another_refusal_is_not_tried_again, set_up_odp),
       WITH(odp_is_asked_of_the_device, set_up_plain),
       WITH(on_iwarp_what_is_read_to_can_be_written, set_up_iwarp),
