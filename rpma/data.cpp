@@ -171,7 +171,12 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   if (!persistent && static_cast<int>(type) != RPMA_FLUSH_TYPE_VISIBILITY) return RPMA_E_INVAL;
   const Descriptor& region = dst->descriptor;
   const FlushType& wanted = persistent ? kPersistent : kVisibility;
-  if (dst_offset > region.size || len > region.size - dst_offset) {
+  const native::Operations& native = conn->link.native;
+  const bool natively = native.flush && region.native & wanted.native;
+  // A Read has a length of its own, so where it begins must be in the region. A native flush beyond it would cost the
+  // connection.
+  const size_t within = natively ? len : std::min<size_t>(len, 1);
+  if (dst_offset > region.size || within > region.size - dst_offset) {
     LOG(ERROR, "what is to be flushed is not in the region");
     return RPMA_E_INVAL;
   }
@@ -183,10 +188,7 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
     LOG(ERROR, "the region was not registered for a flush to %s", persistent ? "persistence" : "visibility");
     return RPMA_E_NOSUPP;
   }
-  const native::Operations& native = conn->link.native;
-  if (!native.flush || !(region.native & wanted.native)) {
-    return flush_by_read(*conn, region, dst_offset, flags, op_context);
-  }
+  if (!natively) return flush_by_read(*conn, region, dst_offset, flags, op_context);
   return post(*conn, op_context, Buffer{}, [&](uint64_t wr_id) {
     ibv_wr_start(native.qp);
     native.qp->wr_id = wr_id;

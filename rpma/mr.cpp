@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "rpma/mr.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <new>
@@ -15,6 +16,23 @@ namespace {
 
 constexpr int kFlushUsage = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 constexpr int kAllUsage = 0xff;
+
+// Bytes of one piece of advice: verbs counts a segment's in 32 bits, and a piece begins at a huge page if the first
+// does.
+constexpr size_t kAdvisedTogether = size_t{1} << 31;
+
+int advise_failed(int error) {
+  const int other = FAILED("ibv_advise_mr", error);
+  switch (error) {
+    case EOPNOTSUPP:
+      return RPMA_E_NOSUPP;
+    case EFAULT:
+    case EINVAL:
+      return RPMA_E_INVAL;
+    default:
+      return other;
+  }
+}
 
 }  // namespace
 
@@ -108,17 +126,14 @@ RPMA_EXPORT int rpma_mr_remote_get_flush_type(const rpma_mr_remote* mr, int* flu
 }
 
 RPMA_EXPORT int rpma_mr_advise(rpma_mr_local* mr, size_t offset, size_t len, int advice, uint32_t flags) {
-  if (!mr || offset > mr->mr->length || len > mr->mr->length - offset || len > UINT32_MAX) return RPMA_E_INVAL;
-  ibv_sge segment = mr->segment(offset, len);
-  switch (const int error = ibv_advise_mr(mr->mr->pd, static_cast<ibv_advise_mr_advice>(advice), flags, &segment, 1)) {
-    case 0:
-      return 0;
-    case EOPNOTSUPP:
-      return RPMA_E_NOSUPP;
-    case EFAULT:
-    case EINVAL:
-      return RPMA_E_INVAL;
-    default:
-      return FAILED("ibv_advise_mr", error);
-  }
+  if (!mr || offset > mr->mr->length || len > mr->mr->length - offset) return RPMA_E_INVAL;
+  do {
+    const size_t piece = std::min(len, kAdvisedTogether);
+    ibv_sge segment = mr->segment(offset, piece);
+    const int error = ibv_advise_mr(mr->mr->pd, static_cast<ibv_advise_mr_advice>(advice), flags, &segment, 1);
+    if (error) return advise_failed(error);
+    offset += piece;
+    len -= piece;
+  } while (len != 0);
+  return 0;
 }

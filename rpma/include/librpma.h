@@ -200,7 +200,8 @@ int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote* mr, int* flush_ty
 int rpma_mr_remote_delete(struct rpma_mr_remote** mr_ptr);
 
 /*
- * Tells the device what will be done with a part of the region. advice and flags: as for ibv_advise_mr(3).
+ * Tells the device what will be done with a part of the region, in pieces of 2 GiB. advice and flags: as for
+ * ibv_advise_mr(3).
  * Errors: RPMA_E_INVAL: mr is NULL, the part is not in the region, or advice and flags do not suit it; RPMA_E_NOSUPP:
  * the device takes no such advice; RPMA_E_PROVIDER: it failed otherwise. Threads: safe.
  */
@@ -507,9 +508,9 @@ enum rpma_flush_type {
 /*
  * Completes once what was written before to these len bytes has got as far as type says. Natively where the device and
  * the peer can, and else by a Read, which pushes writes before it. Errors: RPMA_E_INVAL: conn or dst is NULL, type is
- * none of the enum, flags is 0, or the bytes are not in the region; RPMA_E_NOSUPP: the region was not registered for
- * this type; or it is RPMA_FLUSH_TYPE_PERSISTENT, and the peer has not said (rpma_conn_apply_remote_peer_cfg()) that it
- * writes to persistent memory directly.
+ * none of the enum, flags is 0, dst_offset is not in the region, or the flush is native and the bytes are not all in
+ * the region; RPMA_E_NOSUPP: the region was not registered for this type; or it is RPMA_FLUSH_TYPE_PERSISTENT, and the
+ * peer has not said (rpma_conn_apply_remote_peer_cfg()) that it writes to persistent memory directly.
  */
 int rpma_flush(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset, size_t len,
                enum rpma_flush_type type, int flags, const void* op_context);

@@ -210,7 +210,6 @@ const Row kRows[] = {
     WRONG(rpma_flush, INVAL, o.conn, o.remote, 0, 8, static_cast<rpma_flush_type>(2), kOn, nullptr),
     WRONG(rpma_flush, INVAL, o.conn, o.remote, 0, 8, static_cast<rpma_flush_type>(-1), kOn, nullptr),
     WRONG(rpma_flush, INVAL, o.conn, o.remote, sizeof o.memory, 1, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr),
-    WRONG(rpma_flush, INVAL, o.conn, o.remote, 8, SIZE_MAX, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr),
     WRONG(rpma_flush, NOSUPP, o.conn, o.remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT, kOn, nullptr),
     WRONG(rpma_send, INVAL, nullptr, o.mr, 0, 8, kOn, nullptr),
     WRONG(rpma_send, INVAL, o.conn, nullptr, 1, 0, kOn, nullptr),

@@ -182,13 +182,26 @@ void a_flush_by_read_never_leaves_the_region(void**) {
   is_read(flush(RPMA_FLUSH_TYPE_VISIBILITY, 0, 0), kAddress, 0);
 }
 
-void a_flush_out_of_the_region_is_refused(void**) {
+// The original posted its Read whatever the length was.
+void a_flush_by_read_does_not_look_at_the_length(void**) {
+  peer_sends(21, 0);
+  is_read(flush(RPMA_FLUSH_TYPE_VISIBILITY, 0, kSize + 1), kAddress, 8);
+  is_read(flush(RPMA_FLUSH_TYPE_PERSISTENT, kSize - 3, SIZE_MAX), kAddress + kSize - 3, 3);
+}
+
+void a_flush_from_outside_of_the_region_is_refused(void**) {
   for (const uint8_t last : {uint8_t{0}, kAllNative}) {
     peer_sends(22, last);
     assert_int_equal(rpma_flush(o.conn, o.remote, kSize + 1, 0, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr),
                      RPMA_E_INVAL);
-    assert_int_equal(rpma_flush(o.conn, o.remote, 1, kSize, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr), RPMA_E_INVAL);
   }
+  assert_true(fake::state.posted.empty());
+}
+
+// It would end the connection.
+void a_native_flush_beyond_the_region_is_refused(void**) {
+  peer_sends(22, kAllNative);
+  assert_int_equal(rpma_flush(o.conn, o.remote, 1, kSize, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr), RPMA_E_INVAL);
   assert_true(fake::state.posted.empty());
 }
 
@@ -377,7 +390,9 @@ int main() {
       WITH(a_library_without_flush_still_writes_atomically, set_up_old_library),
       WITH(without_native_operations_the_extended_call_is_not_made, set_up_without_extended),
       WITH(a_flush_by_read_never_leaves_the_region, set_up_native),
-      WITH(a_flush_out_of_the_region_is_refused, set_up_native),
+      WITH(a_flush_by_read_does_not_look_at_the_length, set_up_native),
+      WITH(a_flush_from_outside_of_the_region_is_refused, set_up_native),
+      WITH(a_native_flush_beyond_the_region_is_refused, set_up_native),
       WITH(neither_type_of_flush_implies_the_other, set_up_native),
       WITH(persistence_takes_the_peers_word, set_up_native),
       WITH(what_cannot_be_posted_is_a_providers_error, set_up_native),
