@@ -107,7 +107,7 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
   native = native_for(usage, peer.native);
   verbs::Mr mr = reg_mr(memory, access, native);
   if (!mr && errno == EOPNOTSUPP && peer.on_demand_paging) {
-    native = native_for(usage, peer.native & native_on_demand(peer.attr.odp_rc_caps));
+    native = native_for(usage, peer.native & native_on_demand(peer.device.attr().odp_rc_caps));
     mr = reg_mr(memory, access | IBV_ACCESS_ON_DEMAND, native);
   }
   if (!mr) {
@@ -129,14 +129,17 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
   if (!ibv_ctx || !peer_ptr) return RPMA_E_INVAL;
   std::unique_ptr<rpma_peer> peer(new (std::nothrow) rpma_peer);
   if (!peer) return RPMA_E_NOMEM;
-  if (const int error = dappledv_query_device(ibv_ctx, &peer->attr)) return FAILED("dappledv_query_device", error);
-  if (const char* obstacle = obstacle_of(peer->attr)) {
+  if (const int error = peer->device.open(ibv_ctx)) {
+    return error == ENOMEM ? RPMA_E_NOMEM : FAILED("dappledv_query_device", error);
+  }
+  const dappledv_device_attr& attr = peer->device.attr();
+  if (const char* obstacle = obstacle_of(attr)) {
     LOG(ERROR, "%s is not used: %s", ibv_get_device_name(ibv_ctx->device), obstacle);
     return RPMA_E_PROVIDER;
   }
   peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
-  peer->on_demand_paging = is_odp_capable(peer->attr.odp_general_caps, peer->attr.odp_rc_caps);
-  peer->native = native_of(peer->attr);
+  peer->on_demand_paging = is_odp_capable(attr.odp_general_caps, attr.odp_rc_caps);
+  peer->native = native_of(attr);
   errno = 0;
   peer->pd.reset(ibv_alloc_pd(ibv_ctx));
   if (!peer->pd) {

@@ -6,18 +6,19 @@
 #include <librpma.h>
 
 #include "ibverbs-glue/verbs.hpp"
+#include "rpma/device.hpp"
 
 // Threads: immutable.
 struct rpma_peer {
-  dapple::verbs::Pd pd;
-  dappledv_device_attr attr{};
+  dapple::rpma::Device device;
+  dapple::verbs::Pd pd;  // destroyed before its device is forgotten
   bool iwarp = false;
   bool on_demand_paging = false;  // of Reads and Writes on connections
   uint8_t native = 0;             // dapple::rpma::native::k* of the device
 
   // Of buffers; null where the device needs none.
   const dappledv_device_attr* maintenance() const {
-    return attr.coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &attr;
+    return device.attr().coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &device.attr();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <utility>
 
@@ -32,7 +33,8 @@ struct FakeCq {
   int unacknowledged = 0;
 };
 
-ibv_device device{};
+// One after another: what is kept of one is not to be taken for the next one's.
+std::deque<ibv_device> devices;
 verbs_context extended{};
 ibv_cq* last_cq = nullptr;
 Posted native;
@@ -175,10 +177,8 @@ void reset() {
   state.attr.coherence = DAPPLEDV_COHERENCE_COHERENT;
   state.attr.certainty = DAPPLEDV_CERTAINTY_KERNEL;
   state.attr.sync_supported = 1;
-  std::strcpy(device.name, "fake0");
-  device.transport_type = IBV_TRANSPORT_IB;
   extended = {};
-  extended.context.device = &device;
+  change_device();
   extended.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   extended.sz = sizeof extended;
   extended.advise_mr = advise_mr;
@@ -189,6 +189,13 @@ void reset() {
   ops.post_send = post_send;
   ops.post_recv = post_recv;
   ops.post_srq_recv = post_srq_recv;
+}
+
+void change_device() {
+  ibv_device& device = devices.emplace_back();
+  std::strcpy(device.name, "fake0");
+  device.transport_type = IBV_TRANSPORT_IB;
+  extended.context.device = &device;
 }
 
 ibv_context* context() {
@@ -223,6 +230,9 @@ int dappledv_query_device(ibv_context*, dappledv_device_attr* attr) noexcept {
   if (hit("dappledv_query_device")) return errno;
   *attr = state.attr;
   return 0;
+}
+int dappledv_sync_mr_for_cpu(ibv_context*, const ibv_sge*, size_t) noexcept {
+  return state.attached ? 0 : EOPNOTSUPP;
 }
 void dappledv_sync_for_device(const dappledv_device_attr*, const iovec* ranges, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) state.synced.push_back({false, ranges[i]});

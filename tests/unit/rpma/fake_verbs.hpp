@@ -44,6 +44,7 @@ struct Synced {
 struct State {
   // The device, and what libibverbs knows.
   dappledv_device_attr attr{};
+  bool attached = false;
   ibv_device_attr_ex device{};
   uint64_t known_send_ops = 0;   // else a queue pair with them is refused
   bool has_create_qp_ex = true;  // siw has not
@@ -86,6 +87,8 @@ extern State state;
 // A state without memory of earlier tests; the device is coherent, and does nothing natively.
 void reset();
 ibv_context* context();
+// The context is another device's from now on, which says what state has.
+void change_device();
 // The device has native operations and libibverbs knows them.
 void make_native();
 // The device is not coherent, and somebody said that it is to be used.

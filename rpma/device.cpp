@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "rpma/device.hpp"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace dapple::rpma {
+namespace {
+
+constinit std::mutex mutex;
+constinit Device::Known* in_use = nullptr;
+constinit Device::Known* left = nullptr;  // by its last peer; one at most
+
+// False if it cannot be told from another question.
+bool fill(ibv_context* context, Question& question) {
+  question = {context, context->device, 0, {}};
+  const char* coherence = secure_getenv("DAPPLE_COHERENCE");
+  if (coherence && std::strlen(coherence) >= sizeof question.coherence) return false;
+  if (coherence) std::strcpy(question.coherence, coherence);
+  struct stat status;
+  if (fstat(context->cmd_fd, &status) != 0) return false;
+  question.file = status.st_rdev;
+  // The emulator comes with an overlay, and may have come since.
+  return dappledv_sync_mr_for_cpu(context, nullptr, 0) != 0;
+}
+
+// A context cannot be closed before its last peer, so that its address names it till then.
+Device::Known* find(const ibv_context* context) {
+  for (Device::Known* known = in_use; known; known = known->next) {
+    if (known->question.context == context) return known;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int Device::open(ibv_context* context) noexcept {
+  const std::lock_guard lock(mutex);
+  if (Known* known = find(context)) {
+    ++known->peers;
+    known_ = known;
+    return 0;
+  }
+  Question question;
+  const bool can_be_kept = fill(context, question);
+  std::unique_ptr<Known> known;
+  if (can_be_kept && left && left->question == question) {
+    known.reset(std::exchange(left, nullptr));
+  } else {
+    known.reset(new (std::nothrow) Known{question, 0, {}, nullptr});
+    if (!known) return ENOMEM;
+    if (const int error = dappledv_query_device(context, &known->attr)) return error;
+  }
+  known->peers = 1;
+  known->next = in_use;
+  known_ = in_use = known.release();
+  return 0;
+}
+
+Device::~Device() {
+  if (!known_) return;
+  const std::lock_guard lock(mutex);
+  if (--known_->peers != 0) return;
+  Known** at = &in_use;
+  while (*at != known_) at = &(*at)->next;
+  *at = known_->next;
+  delete std::exchange(left, known_);
+}
+
+}  // namespace dapple::rpma
