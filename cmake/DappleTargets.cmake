@@ -15,9 +15,11 @@ endfunction()
 # dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] [PACKAGE] MAP file SOURCES ... LIBS ...)
 # dapple_shared(NAME OUTPUT base FOLDER folder MAP file SOURCES ... LIBS ...)
 #
-# A library that applications load. It exports what MAP says and nothing else, binds at load, and carries the C++ runtime
-# hidden inside, because an old application may bring an older libstdc++ first in its path. One in a FOLDER beside the
-# others is loaded by its path only; it finds the others by where it lies. dapple_package tells programs of one with PACKAGE.
+# A library that applications load. It exports what MAP says and nothing else, and binds at load. libstdc++ is inside and
+# hidden, because an old application may bring an older one first in its path. libgcc_s is the system's: pthread_cancel and
+# pthread_exit unwind a thread's stack with it, and abort the process where a frame's code belongs to another copy. One in a
+# FOLDER beside the others is loaded by its path only; it finds the others by where it lies. dapple_package tells programs of
+# one with PACKAGE.
 function(dapple_shared name)
   cmake_parse_arguments(arg "PACKAGE" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
@@ -41,7 +43,7 @@ function(dapple_shared name)
     # The sanitizer's runtime is found when the program is loaded.
     target_link_options(${name} PRIVATE -Wl,-z,undefs)
   else()
-    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+    target_link_options(${name} PRIVATE -static-libstdc++ -shared-libgcc)
   endif()
   set(export)
   if(arg_PACKAGE)

@@ -83,6 +83,13 @@ depends_as() {
   [ "$depends" = "$3" ] || { echo "$1 depends on '$depends', and should on '$3'" && return 1; }
 }
 
+# depends_on PACKAGE PATTERN: the pattern is one of its dependencies, whole.
+depends_on() {
+  local depends
+  depends=$(dpkg-deb -f "$(deb_of "$1")" Depends | sed 's/, */\n/g')
+  grep -qxE -- "$2" <<<"$depends" || { echo "$1 depends on ${depends//$'\n'/, }" && return 1; }
+}
+
 # has_symbols PACKAGE PATTERN...: each is a line of its file of symbols.
 has_symbols() {
   local symbols pattern
@@ -106,6 +113,13 @@ test_contents() {
   while read -r package field value; do
     check "$package says $field: $value" has_field "$package" "$field" "$value"
   done <<<"$control_fields"
+  # A library that throws unwinds with the system's libgcc_s, and none takes libstdc++ from there: docs/abi.md.
+  for package in dapple-udapl dapple-rpma; do
+    check "$package depends on libgcc-s1" depends_on "$package" 'libgcc-s1 \(>= [34]\.[0-9.]+\)'
+  done
+  for package in libdapple1 dapple-provider dapple-udapl dapple-rpma; do
+    check "$package does not depend on libstdc++" depends_as "$package" '^libstdc' ''
+  done
   check "dapple-utils needs our library of uDAPL or the original's" depends_as dapple-utils dapl 'dapple-udapl | libdapl2'
   # From these comes what a program depends on, which the autopkgtest "dependencies" asks dpkg-shlibdeps.
   check "libdapl2 is as good for the original's symbols" has_symbols dapple-udapl 'libdat2\.so\.2 dapple-udapl \| libdapl2' \
