@@ -80,6 +80,7 @@ void automatic_entry__line_of_the_same_name_wins() {
   CHECK_EQUAL(dat.close(ia), kSuccess);
 }
 
+// The environment has a libdaplofa.so.2 that cannot be loaded.
 void automatic_entry__missing_library_is_said_once() {
   Dat dat("");
   plug_in_rxe(dat);
