@@ -6,39 +6,39 @@
 #include <infiniband/dappledv.h>
 #pragma GCC visibility pop
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include <cstddef>
 
 #include "coherence/cache.hpp"
 #include "provider/keep_errno.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
-#include "provider/persistence.hpp"
+#include "provider/override.hpp"
 #include "provider/query.hpp"
+#include "provider/region.hpp"
 #include "provider/sync.hpp"
 
-// The structure is an ABI: fields may be added at the end only.
+// The structures are an ABI: fields may be added at the end only.
 static_assert(offsetof(dappledv_device_attr, coherence) == 8);
-static_assert(offsetof(dappledv_device_attr, line_size) == 16);
-static_assert(offsetof(dappledv_device_attr, sync_for_device_required) == 24);
-static_assert(offsetof(dappledv_device_attr, sync_supported) == 27);
-static_assert(offsetof(dappledv_device_attr, clean_instruction) == 32);
-static_assert(offsetof(dappledv_device_attr, certainty) == 28);
-static_assert(offsetof(dappledv_device_attr, caches_persistent) == 32 + 3 * sizeof(char*));
-static_assert(offsetof(dappledv_device_attr, max_windows) == 44 + 3 * sizeof(char*));
-static_assert(offsetof(dappledv_device_attr, persist_instruction) == 72 + 3 * sizeof(char*));
-static_assert(offsetof(dappledv_device_attr, persist_supported) == 72 + 5 * sizeof(char*));
-static_assert(sizeof(dappledv_device_attr) == 80 + 5 * sizeof(char*));
+static_assert(offsetof(dappledv_device_attr, line_size) == 20);
+static_assert(offsetof(dappledv_device_attr, sync_for_device_required) == 28);
+static_assert(offsetof(dappledv_device_attr, persist_supported) == 32);
+static_assert(offsetof(dappledv_device_attr, pci_no_snoop) == 35);
+static_assert(offsetof(dappledv_device_attr, clean_instruction) == 40);
+static_assert(offsetof(dappledv_device_attr, refusal) == 40 + 4 * sizeof(char*));
+static_assert(sizeof(dappledv_device_attr) == 40 + 5 * sizeof(char*));
+static_assert(offsetof(dappledv_region_attr, coherence) == 8);
+static_assert(offsetof(dappledv_region_attr, persistence) == 20);
+static_assert(offsetof(dappledv_region_attr, sync_for_device_required) == 24);
+static_assert(offsetof(dappledv_region_attr, dmabuf) == 28);
+static_assert(offsetof(dappledv_region_attr, dmabuf_fd) == 32);
+static_assert(offsetof(dappledv_region_attr, explanation) == 40);
+static_assert(sizeof(dappledv_region_attr) == 40 + sizeof(char*));
 
 using dapple::coherence::cpu_back_end;
-using dapple::coherence::machine_persistence;
-
-namespace {
-
-bool sync_persists(const dappledv_device_attr& attr) {
-  return (attr.comp_mask & DAPPLEDV_DEVICE_ATTR_PERSISTENCE) != 0 && attr.sync_persists != 0;
-}
-
-}  // namespace
+using dapple::provider::SyncDirection;
 
 int dappledv_query_device(ibv_context* context, dappledv_device_attr* attr) noexcept {
   return dappledv_query_device_override(context, nullptr, attr);
@@ -48,30 +48,36 @@ int dappledv_query_device_override(ibv_context* context, const char* coherence, 
   return dapple::provider::query_device(dapple::provider::this_machine(), context, coherence, attr);
 }
 
-int dappledv_override_region(const dappledv_device_attr* device, dappledv_coherence coherence,
-                             dappledv_device_attr* region) noexcept {
-  const dapple::provider::KeepErrno keep;
-  return dapple::provider::override_region(cpu_back_end().cpu, device, coherence, region);
+int dappledv_init_region(const dappledv_device_attr* device, dappledv_region_attr* region) noexcept {
+  return dapple::provider::init_region(device, region);
 }
 
-int dappledv_persist_region(const dappledv_device_attr* device, dappledv_device_attr* region) noexcept {
+int dappledv_override_region(dappledv_region_attr* region, dappledv_coherence coherence) noexcept {
+  const dapple::provider::KeepErrno keep;
+  return dapple::provider::override_region(cpu_back_end().cpu, region, coherence);
+}
+
+int dappledv_persist_region(dappledv_region_attr* region, dappledv_persistence domain) noexcept {
   // The first call looks at the machine's files.
   const dapple::provider::KeepErrno keep;
-  return dapple::provider::persist_region(machine_persistence(), device, region);
+  std::optional<dappledv_persistence> said;
+  if (!dapple::provider::read_persistence(secure_getenv(dapple::provider::kPersistenceVariable), said)) return EINVAL;
+  return dapple::provider::persist_region(cpu_back_end().cpu, dapple::coherence::machine_persistence().domain, said,
+                                          region, domain);
 }
 
-void dappledv_sync_for_device(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
-  dapple::provider::sync_for_device(cpu_back_end(), attr->coherence, ranges, num_ranges);
-  if (sync_persists(*attr)) {
-    dapple::provider::persist_ranges(cpu_back_end(), machine_persistence(), ranges, num_ranges);
-  }
+int dappledv_dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
+  return dapple::provider::dmabuf_region(region, fd);
 }
 
-void dappledv_sync_for_cpu(const dappledv_device_attr* attr, const iovec* ranges, size_t num_ranges) noexcept {
-  dapple::provider::sync_for_cpu(cpu_back_end(), attr->coherence, ranges, num_ranges);
-  if (sync_persists(*attr)) {
-    dapple::provider::persist_ranges(cpu_back_end(), machine_persistence(), ranges, num_ranges);
-  }
+int dappledv_sync_for_device(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
+  if (region == nullptr) return EINVAL;
+  return dapple::provider::sync_region(cpu_back_end(), SyncDirection::kForDevice, *region, ranges, num_ranges);
+}
+
+int dappledv_sync_for_cpu(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
+  if (region == nullptr) return EINVAL;
+  return dapple::provider::sync_region(cpu_back_end(), SyncDirection::kForCpu, *region, ranges, num_ranges);
 }
 
 int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
@@ -82,14 +88,16 @@ const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
   return dapple::provider::attach_obstacle(dapple::provider::loaded_verbs_library(), context);
 }
 
-int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
-  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForDevice, context, segments,
-                                        num_segments);
+int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments,
+                                size_t* bad_segment) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), SyncDirection::kForDevice, context, segments, num_segments,
+                                        bad_segment);
 }
 
-int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments) noexcept {
-  return dapple::provider::sync_regions(cpu_back_end(), dapple::provider::SyncDirection::kForCpu, context, segments,
-                                        num_segments);
+int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments,
+                             size_t* bad_segment) noexcept {
+  return dapple::provider::sync_regions(cpu_back_end(), SyncDirection::kForCpu, context, segments, num_segments,
+                                        bad_segment);
 }
 
 const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {
@@ -102,6 +110,8 @@ const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {
       return "non-coherent (CPU caches)";
     case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
       return "non-coherent (CPU caches and I/O side)";
+    case DAPPLEDV_COHERENCE_BOUNCED:
+      return "non-coherent (bounced copies)";
   }
   return "invalid";
 }
@@ -128,6 +138,8 @@ const char* dappledv_reason_str(dappledv_reason reason) noexcept {
       return "override (region)";
     case DAPPLEDV_REASON_EMULATOR:
       return "emulator";
+    case DAPPLEDV_REASON_DMABUF:
+      return "dma-buf";
   }
   return "invalid";
 }
@@ -158,6 +170,18 @@ const char* dappledv_answer_str(dappledv_answer answer) noexcept {
       return "no";
     case DAPPLEDV_ANSWER_YES:
       return "yes";
+  }
+  return "invalid";
+}
+
+const char* dappledv_persistence_str(dappledv_persistence persistence) noexcept {
+  switch (persistence) {
+    case DAPPLEDV_PERSISTENCE_UNSPECIFIED:
+      return "unspecified";
+    case DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER:
+      return "memory_controller";
+    case DAPPLEDV_PERSISTENCE_CPU_CACHES:
+      return "cpu_cache";
   }
   return "invalid";
 }

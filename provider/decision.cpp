@@ -2,11 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/decision.hpp"
 
-#include <errno.h>
-#include <stddef.h>
-
-#include "provider/attr_fields.hpp"
-
 namespace dapple::provider {
 namespace {
 
@@ -19,6 +14,7 @@ const char* explain_environment(dappledv_coherence coherence) {
     case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
       return "override: DAPPLE_COHERENCE says that there is a cache on the I/O side, which user space cannot reach";
     case DAPPLEDV_COHERENCE_UNKNOWN:
+    case DAPPLEDV_COHERENCE_BOUNCED:
       break;
   }
   return "override: DAPPLE_COHERENCE";
@@ -33,6 +29,7 @@ const char* explain_parameter(dappledv_coherence coherence) {
     case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
       return "override: the configuration says that there is a cache on the I/O side, which user space cannot reach";
     case DAPPLEDV_COHERENCE_UNKNOWN:
+    case DAPPLEDV_COHERENCE_BOUNCED:
       break;
   }
   return "override: the configuration";
@@ -143,6 +140,7 @@ dappledv_certainty certainty_of(dappledv_reason reason) {
       return DAPPLEDV_CERTAINTY_OVERRIDE;
     case DAPPLEDV_REASON_SOFTWARE_DEVICE:
     case DAPPLEDV_REASON_KERNEL:
+    case DAPPLEDV_REASON_DMABUF:
       return DAPPLEDV_CERTAINTY_KERNEL;
     case DAPPLEDV_REASON_FIRMWARE:
       return DAPPLEDV_CERTAINTY_FIRMWARE;
@@ -154,46 +152,12 @@ dappledv_certainty certainty_of(dappledv_reason reason) {
   return DAPPLEDV_CERTAINTY_NONE;
 }
 
-void fill_decision(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr) {
-  const bool is_coherent = decision.coherence == DAPPLEDV_COHERENCE_COHERENT;
-  const bool cpu_can = cpu.can_clean && cpu.can_clean_invalidate;
-  attr.coherence = decision.coherence;
-  attr.reason = decision.reason;
-  attr.certainty = certainty_of(decision.reason);
-  attr.explanation = decision.explanation;
+void fill_cpu(const coherence::CpuDescription& cpu, dappledv_device_attr& attr) {
   attr.line_size = cpu.line_size_bytes;
   attr.writeback_granule = cpu.writeback_granule_bytes;
-  attr.sync_for_device_required = !is_coherent;
-  attr.sync_for_cpu_required = !is_coherent;
-  attr.sync_supported = is_coherent || cpu_can;
-  attr.sync_complete = attr.sync_supported && decision.coherence != DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   attr.clean_instruction = cpu.clean_instruction;
   attr.clean_invalidate_instruction = cpu.clean_invalidate_instruction;
-}
-
-int override_region(const coherence::CpuDescription& cpu, const dappledv_device_attr* device,
-                    dappledv_coherence coherence, dappledv_device_attr* region) noexcept {
-  if (device == nullptr || region == nullptr) return EINVAL;
-  Decision decision = {coherence, DAPPLEDV_REASON_OVERRIDE_REGION, nullptr};
-  switch (coherence) {
-    case DAPPLEDV_COHERENCE_COHERENT:
-      decision.explanation = "override: this memory is said to be coherent";
-      break;
-    case DAPPLEDV_COHERENCE_NONCOHERENT_CPU:
-      decision.explanation = "override: this memory is said to need maintenance of the CPU's caches";
-      break;
-    case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
-      decision.explanation = "override: this memory is said to be behind a cache that user space cannot reach";
-      break;
-    default:
-      return EINVAL;
-  }
-  dappledv_device_attr made = {};
-  copy_fields(*device, device->comp_mask, &made);
-  fill_decision(decision, cpu, made);
-  if (!made.sync_supported) return EOPNOTSUPP;
-  copy_fields(made, made.comp_mask, region);
-  return 0;
+  attr.refusal = cpu.refusal;
 }
 
 }  // namespace dapple::provider

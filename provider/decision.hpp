@@ -41,12 +41,24 @@ Decision decide(const Facts& facts);
 
 dappledv_certainty certainty_of(dappledv_reason reason);
 
-// Fills what follows from a decision on a machine with this CPU; all other fields are left alone.
-void fill_decision(const Decision& decision, const coherence::CpuDescription& cpu, dappledv_device_attr& attr);
+// Fills what follows from a decision on a machine with this CPU, of a device or of a region; all other fields are left
+// alone.
+template <class Attr>
+void fill_coherence(const Decision& decision, const coherence::CpuDescription& cpu, Attr& attr) {
+  const bool is_coherent = decision.coherence == DAPPLEDV_COHERENCE_COHERENT;
+  const bool cpu_can = cpu.can_clean && cpu.can_clean_invalidate;
+  attr.coherence = decision.coherence;
+  attr.reason = decision.reason;
+  attr.certainty = certainty_of(decision.reason);
+  attr.explanation = decision.explanation;
+  attr.sync_for_device_required = !is_coherent;
+  attr.sync_for_cpu_required = !is_coherent;
+  attr.sync_supported = is_coherent || (cpu_can && decision.coherence != DAPPLEDV_COHERENCE_BOUNCED);
+  attr.sync_complete = attr.sync_supported && decision.coherence != DAPPLEDV_COHERENCE_NONCOHERENT_IO;
+}
 
-// As dappledv_override_region().
-int override_region(const coherence::CpuDescription& cpu, const dappledv_device_attr* device,
-                    dappledv_coherence coherence, dappledv_device_attr* region) noexcept;
+// The fields about the CPU.
+void fill_cpu(const coherence::CpuDescription& cpu, dappledv_device_attr& attr);
 
 }  // namespace dapple::provider
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/override.hpp"
 
+#include <stdio.h>
+
 namespace dapple::provider {
 namespace {
 
@@ -61,6 +63,22 @@ Override find_override(std::string_view value, std::string_view device_name) {
     if (entry.name == device_name) found.coherence = coherence;
   }
   return found;
+}
+
+bool read_persistence(const char* value, std::optional<dappledv_persistence>& said) {
+  static std::atomic<bool> done = false;
+  said.reset();
+  const std::string_view word = value == nullptr ? "" : value;
+  if (word.empty()) return true;
+  if (word == "memory_controller") said = DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER;
+  if (word == "cpu_cache") said = DAPPLEDV_PERSISTENCE_CPU_CACHES;
+  if (!said) complain_once(done, kPersistenceVariable, value, "expected memory_controller or cpu_cache");
+  return said.has_value();
+}
+
+void complain_once(std::atomic<bool>& done, const char* variable, const char* value, const char* error) {
+  if (done.exchange(true, std::memory_order_relaxed)) return;
+  fprintf(stderr, "dapple: %s=%s: %s\n", variable, value, error);
 }
 
 }  // namespace dapple::provider

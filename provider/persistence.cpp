@@ -2,10 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/persistence.hpp"
 
-#include <errno.h>
-
-#include "provider/attr_fields.hpp"
-
 namespace dapple::provider {
 namespace {
 
@@ -19,30 +15,29 @@ dappledv_answer caches_are_persistent(const Path& root) {
 
 }  // namespace
 
-void fill_persistence(const coherence::CpuDescription& cpu, const Path& root, dappledv_device_attr& attr) {
-  const auto persistence = coherence::decide_persistence(cpu, coherence::read_persistence_domain(root.c_str()));
-  attr.caches_persistent = static_cast<uint8_t>(caches_are_persistent(root));
+void fill_persistence(const coherence::CpuDescription& cpu, const Path& root, std::optional<dappledv_persistence> said,
+                      dappledv_device_attr& attr) {
+  coherence::PersistenceDomain domain;
+  dappledv_answer caches;
+  if (said) {
+    const bool in_caches = *said == DAPPLEDV_PERSISTENCE_CPU_CACHES;
+    domain = in_caches ? coherence::PersistenceDomain::kCpuCaches : coherence::PersistenceDomain::kMemoryController;
+    caches = in_caches ? DAPPLEDV_ANSWER_YES : DAPPLEDV_ANSWER_NO;
+  } else {
+    domain = coherence::read_persistence_domain(root.c_str());
+    caches = caches_are_persistent(root);
+  }
+  const auto persistence = coherence::decide_persistence(cpu, domain);
+  attr.caches_persistent = static_cast<uint8_t>(caches);
   attr.persist_instruction = persistence.instruction;
   attr.persist_supported = persistence.possible;
-  attr.sync_persists = 0;
-  attr.refusal = cpu.refusal;
 }
 
-int persist_region(const coherence::Persistence& persistence, const dappledv_device_attr* device,
-                   dappledv_device_attr* region) noexcept {
-  if (device == nullptr || region == nullptr) return EINVAL;
-  if ((device->comp_mask & DAPPLEDV_DEVICE_ATTR_PERSISTENCE) == 0) return EINVAL;
-  if (!persistence.possible) return EOPNOTSUPP;
-  copy_fields(*device, device->comp_mask, region);
-  region->sync_persists = 1;
-  return 0;
-}
-
-void persist_ranges(const coherence::BackEnd& back_end, const coherence::Persistence& persistence, const iovec* ranges,
+void persist_ranges(const coherence::BackEnd& back_end, dappledv_persistence domain, const iovec* ranges,
                     size_t num_ranges) noexcept {
   back_end.order_before_maintenance();
-  for (size_t i = 0; i < num_ranges; ++i) {
-    coherence::persist(back_end, persistence, ranges[i].iov_base, ranges[i].iov_len);
+  if (domain != DAPPLEDV_PERSISTENCE_CPU_CACHES) {
+    for (size_t i = 0; i < num_ranges; ++i) back_end.persist(ranges[i].iov_base, ranges[i].iov_len);
   }
   back_end.complete_persistence();
 }

@@ -7,21 +7,21 @@
 
 #include <infiniband/dappledv.h>
 
+#include <optional>
+
 #include "coherence/persistence.hpp"
 #include "provider/files.hpp"
 
 namespace dapple::provider {
 
-// Fills the fields of DAPPLEDV_DEVICE_ATTR_PERSISTENCE, and caches_persistent. root: the folder that holds sys.
-void fill_persistence(const coherence::CpuDescription& cpu, const Path& root, dappledv_device_attr& attr);
+// Fills persist_supported, persist_instruction and caches_persistent. root: the folder that holds sys. said: by
+// DAPPLE_PERSISTENCE, in place of what is found there.
+void fill_persistence(const coherence::CpuDescription& cpu, const Path& root, std::optional<dappledv_persistence> said,
+                      dappledv_device_attr& attr);
 
-// As dappledv_persist_region(), on a machine of which persistence is known.
-int persist_region(const coherence::Persistence& persistence, const dappledv_device_attr* device,
-                   dappledv_device_attr* region) noexcept;
-
-// Brings what this thread has written to the ranges, or has seen the device write there, to where it outlives a power
-// cut, and waits. Only where persistence.possible.
-void persist_ranges(const coherence::BackEnd& back_end, const coherence::Persistence& persistence, const iovec* ranges,
+// Brings what this thread has written to the ranges, or has seen the device write there, to the domain, and waits. The
+// domain is not DAPPLEDV_PERSISTENCE_UNSPECIFIED, and the CPU can reach it.
+void persist_ranges(const coherence::BackEnd& back_end, dappledv_persistence domain, const iovec* ranges,
                     size_t num_ranges) noexcept;
 
 }  // namespace dapple::provider

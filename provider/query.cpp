@@ -3,13 +3,11 @@
 #include "provider/query.hpp"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <atomic>
 
-#include "provider/attr_fields.hpp"
 #include "provider/capabilities.hpp"
 #include "provider/device_place.hpp"
 #include "provider/firmware.hpp"
@@ -21,24 +19,18 @@
 #include "provider/software_device.hpp"
 
 namespace dapple::provider {
-namespace {
-
-void complain_once(const char* value, const char* error) {
-  static std::atomic<bool> said = false;
-  if (said.exchange(true, std::memory_order_relaxed)) return;
-  fprintf(stderr, "dapple: %s=%s: %s\n", kCoherenceVariable, value, error);
-}
-
-}  // namespace
 
 Machine this_machine() {
-  return {coherence::cpu_back_end().cpu, this_architecture(), Path(), secure_getenv(kCoherenceVariable)};
+  return {coherence::cpu_back_end().cpu, this_architecture(), Path(), secure_getenv(kCoherenceVariable),
+          secure_getenv(kPersistenceVariable)};
 }
 
-void describe(const Machine& machine, const Path& ibdev, const Facts& overrides, const DeviceAnswers& answers,
+void describe(const Machine& machine, const Path& ibdev, const Overrides& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr) {
   const DevicePlace place = find_device(ibdev);
-  Facts facts = overrides;
+  Facts facts;
+  facts.environment = overrides.environment;
+  facts.parameter = overrides.parameter;
   facts.software_device = answers.software_driver || sysfs_shows_no_hardware(ibdev.c_str());
   facts.registration = answers.registration;
   facts.firmware = read_firmware(machine.root, place);
@@ -46,10 +38,9 @@ void describe(const Machine& machine, const Path& ibdev, const Facts& overrides,
   const PciOrdering ordering = facts.software_device ? PciOrdering() : read_pci_ordering(place.pci_function);
 
   attr = {};
-  attr.comp_mask = kAllFields;
-  fill_decision(decide(facts), machine.cpu, attr);
-  fill_capabilities(answers.capabilities, attr);
-  fill_persistence(machine.cpu, machine.root, attr);
+  fill_coherence(decide(facts), machine.cpu, attr);
+  fill_cpu(machine.cpu, attr);
+  fill_persistence(machine.cpu, machine.root, overrides.persistence, attr);
   attr.pci_relaxed_ordering = static_cast<uint8_t>(ordering.relaxed_ordering);
   attr.pci_no_snoop = static_cast<uint8_t>(ordering.no_snoop);
 }
@@ -59,16 +50,18 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
   if (context == nullptr || context->device == nullptr || attr == nullptr) return EINVAL;
   const KeepErrno keep;
 
-  Facts overrides;
-  if (machine.environment != nullptr) {
+  Overrides overrides;
+  if (machine.coherence != nullptr) {
+    static std::atomic<bool> said = false;
     const char* name = context->device->name;
-    const Override found = find_override(machine.environment, {name, strnlen(name, sizeof(context->device->name))});
+    const Override found = find_override(machine.coherence, {name, strnlen(name, sizeof(context->device->name))});
     if (found.error != nullptr) {
-      complain_once(machine.environment, found.error);
+      complain_once(said, kCoherenceVariable, machine.coherence, found.error);
       return EINVAL;
     }
     overrides.environment = found.coherence;
   }
+  if (!read_persistence(machine.persistence, overrides.persistence)) return EINVAL;
   if (parameter != nullptr) {
     overrides.parameter = parse_coherence_word(parameter);
     if (!overrides.parameter) return EINVAL;
@@ -77,9 +70,8 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
 
   const Path ibdev(context->device->ibdev_path);
   DeviceAnswers answers;
-  ibv_device_attr_ex capabilities;
-  if (query_capabilities(context, capabilities)) answers.capabilities = &capabilities;
   answers.software_driver = kernel_says_software_driver(context->cmd_fd);
+  answers.bounced = bounces_dma(context);
   // Memory is registered only where the answer can matter.
   const bool decided =
       overrides.environment || overrides.parameter || answers.software_driver || sysfs_shows_no_hardware(ibdev.c_str());
@@ -87,9 +79,7 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
     char release[128];
     answers.registration = try_registration(context, read_line(machine.root + "/proc/sys/kernel/osrelease", release));
   }
-  dappledv_device_attr described;
-  describe(machine, ibdev, overrides, answers, described);
-  copy_fields(described, attr->comp_mask, attr);
+  describe(machine, ibdev, overrides, answers, *attr);
   return 0;
 }
 

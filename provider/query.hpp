@@ -16,7 +16,8 @@ struct Machine {
   const coherence::CpuDescription& cpu;
   Architecture architecture;
   Path root;                // the folder that holds sys and proc; "" for this machine
-  const char* environment;  // the value of DAPPLE_COHERENCE, or null
+  const char* coherence;    // the value of DAPPLE_COHERENCE, or null
+  const char* persistence;  // of DAPPLE_PERSISTENCE
 };
 
 Machine this_machine();
@@ -24,13 +25,20 @@ Machine this_machine();
 // What a query would ask an open device for.
 struct DeviceAnswers {
   bool software_driver = false;  // the kernel names a driver of software devices
+  bool bounced = false;          // the device says that its DMA is
   Registration registration = Registration::kNotAsked;
-  const ibv_device_attr_ex* capabilities = nullptr;  // null: unknown
+};
+
+// What somebody said.
+struct Overrides {
+  std::optional<dappledv_coherence> environment;
+  std::optional<dappledv_coherence> parameter;
+  std::optional<dappledv_persistence> persistence;
 };
 
 // The attributes of a device of a machine. ibdev: its folder below class/infiniband. attr's former contents do not
 // matter, and all its fields are filled.
-void describe(const Machine& machine, const Path& ibdev, const Facts& overrides, const DeviceAnswers& answers,
+void describe(const Machine& machine, const Path& ibdev, const Overrides& overrides, const DeviceAnswers& answers,
               dappledv_device_attr& attr);
 
 // As dappledv_query_device_override(). The complaint about a malformed environment is printed once in the life of the

@@ -2,7 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/sync.hpp"
 
+#include <errno.h>
+
+#include "provider/dmabuf.hpp"
 #include "provider/emulator/emulator.hpp"
+#include "provider/persistence.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -23,7 +27,7 @@ void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence cohe
     return;
   }
   if (Emulator* emulator = Emulator::running()) emulator->sync_for_device(ranges, num_ranges);
-  if (!back_end.cpu.can_clean) {
+  if (!back_end.cpu.can_clean || coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     back_end.full_barrier();
     return;
   }
@@ -38,7 +42,7 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
     return;
   }
   if (Emulator* emulator = Emulator::running()) emulator->sync_for_cpu(ranges, num_ranges);
-  if (!back_end.cpu.can_clean_invalidate) {
+  if (!back_end.cpu.can_clean_invalidate || coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     back_end.full_barrier();
     return;
   }
@@ -46,6 +50,24 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
   back_end.order_before_maintenance();
   for (size_t i = 0; i < num_ranges; ++i) back_end.clean_invalidate(ranges[i].iov_base, ranges[i].iov_len);
   finish(back_end, coherence);
+}
+
+int sync_region(const coherence::BackEnd& back_end, SyncDirection direction, const dappledv_region_attr& region,
+                const iovec* ranges, size_t num_ranges) noexcept {
+  int error = 0;
+  if (region.dmabuf) {
+    // It may be mapped in any way; this empties the buffers of a write-combining one, too.
+    back_end.full_barrier();
+    error = sync_dmabuf(region.dmabuf_fd, direction);
+  } else {
+    const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
+    sync(back_end, region.coherence, ranges, num_ranges);
+    if (!region.sync_supported) error = EOPNOTSUPP;
+  }
+  if (region.persistence != DAPPLEDV_PERSISTENCE_UNSPECIFIED) {
+    persist_ranges(back_end, region.persistence, ranges, num_ranges);
+  }
+  return error;
 }
 
 }  // namespace dapple::provider

@@ -11,7 +11,13 @@
 
 namespace dapple::provider {
 
+enum class SyncDirection { kForDevice, kForCpu };
+
 // As dappledv_sync_for_device() and dappledv_sync_for_cpu().
+int sync_region(const coherence::BackEnd& back_end, SyncDirection direction, const dappledv_region_attr& region,
+                const iovec* ranges, size_t num_ranges) noexcept;
+
+// Their part that makes CPU and device agree, of memory that the CPU maintains.
 void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,
                      size_t num_ranges) noexcept;
 void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coherence, const iovec* ranges,

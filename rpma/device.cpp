@@ -12,6 +12,8 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/capabilities.hpp"
+
 namespace dapple::rpma {
 namespace {
 
@@ -29,7 +31,7 @@ bool fill(ibv_context* context, Question& question) {
   if (fstat(context->cmd_fd, &status) != 0) return false;
   question.file = status.st_rdev;
   // The emulator comes with an overlay, and may have come since.
-  return dappledv_sync_mr_for_cpu(context, nullptr, 0) != 0;
+  return dappledv_sync_mr_for_cpu(context, nullptr, 0, nullptr) != 0;
 }
 
 // A context cannot be closed before its last peer, so that its address names it till then.
@@ -55,9 +57,11 @@ int Device::open(ibv_context* context) noexcept {
   if (can_be_kept && left && left->question == question) {
     known.reset(std::exchange(left, nullptr));
   } else {
-    known.reset(new (std::nothrow) Known{question, 0, {}, nullptr});
+    known.reset(new (std::nothrow) Known{question, 0, {}, {}, {}, nullptr});
     if (!known) return ENOMEM;
     if (const int error = dappledv_query_device(context, &known->attr)) return error;
+    (void)dappledv_init_region(&known->attr, &known->memory);
+    known->capabilities = verbs::query_capabilities(context);
   }
   known->peers = 1;
   known->next = in_use;

@@ -9,6 +9,8 @@
 #include <infiniband/dappledv.h>
 #include <sys/types.h>
 
+#include <optional>
+
 namespace dapple::rpma {
 
 // Whom was asked, and what decides over the answer beside the device. A context that was closed may have left its
@@ -33,11 +35,17 @@ class Device {
   int open(ibv_context* context) noexcept;
 
   const dappledv_device_attr& attr() const { return known_->attr; }
+  // Of ordinary memory.
+  const dappledv_region_attr& memory() const { return known_->memory; }
+  // Null if the device did not answer.
+  const ibv_device_attr_ex* capabilities() const { return known_->capabilities ? &*known_->capabilities : nullptr; }
 
   struct Known {
     Question question;
     unsigned peers;
     dappledv_device_attr attr;
+    dappledv_region_attr memory;
+    std::optional<ibv_device_attr_ex> capabilities;
     Known* next;
   };
 

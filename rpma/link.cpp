@@ -95,7 +95,7 @@ int Link::make_qp(const rpma_peer& peer, const rpma_conn_cfg& cfg, ibv_cq* recv_
 }
 
 int Link::make_slots(const rpma_peer& peer, rpma_srq* srq, const ibv_qp_cap& cap) noexcept {
-  const dappledv_device_attr* attr = peer.maintenance();
+  const dappledv_region_attr* attr = peer.maintenance();
   if (!attr) return 0;
   send_slots.reset(new (std::nothrow) SendSlots(*attr, std::max<uint32_t>(cap.max_send_wr, 1)));
   if (!send_slots || !send_slots->good()) return RPMA_E_NOMEM;

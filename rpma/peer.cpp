@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/capabilities.hpp"
 #include "ibverbs-glue/memlock.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
@@ -29,11 +30,11 @@ const char* obstacle_of(const dappledv_device_attr& attr) {
   return nullptr;
 }
 
-uint8_t native_of(const dappledv_device_attr& attr) {
+uint8_t native_of(const ibv_device_attr_ex& device) {
   unsigned found = 0;
-  if (attr.atomic_write == DAPPLEDV_ANSWER_YES) found |= native::kAtomicWrite;
-  if (attr.flush_visibility == DAPPLEDV_ANSWER_YES) found |= native::kFlushVisibility;
-  if (attr.flush_persistence == DAPPLEDV_ANSWER_YES) found |= native::kFlushPersistent;
+  if (device.device_cap_flags_ex & verbs::kDeviceAtomicWrite) found |= native::kAtomicWrite;
+  if (device.device_cap_flags_ex & verbs::kDeviceFlushGlobal) found |= native::kFlushVisibility;
+  if (device.device_cap_flags_ex & verbs::kDeviceFlushPersistent) found |= native::kFlushPersistent;
   return static_cast<uint8_t>(found);
 }
 
@@ -107,7 +108,9 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
   native = native_for(usage, peer.native);
   verbs::Mr mr = reg_mr(memory, access, native);
   if (!mr && errno == EOPNOTSUPP && peer.on_demand_paging) {
-    native = native_for(usage, peer.native & native_on_demand(peer.device.attr().odp_rc_caps));
+    // on_demand_paging is by these.
+    const ibv_device_attr_ex& capabilities = *peer.device.capabilities();
+    native = native_for(usage, peer.native & native_on_demand(capabilities.odp_caps.per_transport_caps.rc_odp_caps));
     mr = reg_mr(memory, access | IBV_ACCESS_ON_DEMAND, native);
   }
   if (!mr) {
@@ -138,8 +141,11 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
     return RPMA_E_PROVIDER;
   }
   peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
-  peer->on_demand_paging = is_odp_capable(attr.odp_general_caps, attr.odp_rc_caps);
-  peer->native = native_of(attr);
+  if (const ibv_device_attr_ex* capabilities = peer->device.capabilities()) {
+    peer->on_demand_paging =
+        is_odp_capable(capabilities->odp_caps.general_caps, capabilities->odp_caps.per_transport_caps.rc_odp_caps);
+    peer->native = native_of(*capabilities);
+  }
   errno = 0;
   peer->pd.reset(ibv_alloc_pd(ibv_ctx));
   if (!peer->pd) {

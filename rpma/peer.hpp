@@ -17,8 +17,8 @@ struct rpma_peer {
   uint8_t native = 0;             // dapple::rpma::native::k* of the device
 
   // Of buffers; null where the device needs none.
-  const dappledv_device_attr* maintenance() const {
-    return device.attr().coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &device.attr();
+  const dappledv_region_attr* maintenance() const {
+    return device.memory().coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &device.memory();
   }
 };
 

@@ -50,7 +50,7 @@ struct Buffer {
 
 class SlotOwner {
  public:
-  explicit SlotOwner(const dappledv_device_attr& attr) : attr_(attr) {}
+  explicit SlotOwner(const dappledv_region_attr& attr) : attr_(attr) {}
   SlotOwner(const SlotOwner&) = delete;
   virtual ~SlotOwner() = default;
 
@@ -65,22 +65,22 @@ class SlotOwner {
     const iovec range = buffer.range();
     slot = {wr_id, buffer.use == Use::kWrites ? range : iovec{nullptr, 0}, this, nullptr};
     if (range.iov_len == 0) return;
-    (buffer.use == Use::kWrites ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr_, &range, 1);
+    (void)(buffer.use == Use::kWrites ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr_, &range, 1);
   }
   void finish(const Slot& slot) const {
-    if (slot.sink.iov_len) dappledv_sync_for_cpu(&attr_, &slot.sink, 1);
+    if (slot.sink.iov_len) (void)dappledv_sync_for_cpu(&attr_, &slot.sink, 1);
   }
 
   std::mutex mutex_;
 
  private:
-  const dappledv_device_attr& attr_;  // the peer's
+  const dappledv_region_attr& attr_;  // the peer's
 };
 
 // Of a send queue: completions come in order, and one retires those before it that have none.
 class SendSlots final : public SlotOwner {
  public:
-  SendSlots(const dappledv_device_attr& attr, uint32_t capacity)
+  SendSlots(const dappledv_region_attr& attr, uint32_t capacity)
       : SlotOwner(attr), slots_(new (std::nothrow) Slot[capacity]), capacity_(capacity) {}
   bool good() const { return slots_ != nullptr; }
 

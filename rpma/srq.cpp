@@ -18,7 +18,7 @@ RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_
   const rpma_srq_cfg& wanted = cfg ? *cfg : kDefaultSrqCfg;
   std::unique_ptr<rpma_srq> made(new (std::nothrow) rpma_srq);
   if (!made) return RPMA_E_NOMEM;
-  if (const dappledv_device_attr* attr = peer->maintenance()) {
+  if (const dappledv_region_attr* attr = peer->maintenance()) {
     made->slots.reset(new (std::nothrow) RecvSlots(*attr));
     if (!made->slots) return RPMA_E_NOMEM;
   }

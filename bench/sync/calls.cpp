@@ -33,17 +33,20 @@ constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
 // What sync_segments asks of an IA, on a coherent device.
 class CoherentIa {
  public:
-  explicit CoherentIa(bool thread_safe) : lmrs_(thread_safe) { coherence_.coherence = DAPPLEDV_COHERENCE_COHERENT; }
+  explicit CoherentIa(bool thread_safe) : lmrs_(thread_safe) {
+    coherence_.coherence = DAPPLEDV_COHERENCE_COHERENT;
+    coherence_.sync_supported = 1;
+  }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return false; }
-  const dappledv_device_attr& coherence() const { return coherence_; }
+  const dappledv_region_attr& memory_coherence() const { return coherence_; }
   // No memory here is marked.
-  const dappledv_device_attr& region_coherence() const { return coherence_; }
-  const dappledv_device_attr& persistent_coherence(bool) const { return coherence_; }
+  const dappledv_region_attr& region_coherence() const { return coherence_; }
+  const dappledv_region_attr& persistent_coherence(bool) const { return coherence_; }
 
  private:
   LmrTable lmrs_;
-  dappledv_device_attr coherence_{};
+  dappledv_region_attr coherence_{};
 };
 
 // Registrations with keys as devices give them: an index and a changing byte. They stay until the end of the program.

@@ -36,7 +36,7 @@ constexpr size_t kLargest = size_t{64} << 20;
 constexpr int kMeasurements = 4;
 
 const coherence::BackEnd& back_end = coherence::cpu_back_end();
-dappledv_device_attr attr;
+dappledv_region_attr region;
 int rounds_wanted = 0;
 bool clean_invalidate = false;
 
@@ -59,7 +59,7 @@ double ours_ns(const Arena& arena, size_t length, Fence fence) {
     const auto sync = clean_invalidate ? dappledv_sync_for_cpu : dappledv_sync_for_device;
     return bench::pass_ns(arena, length, [sync](void* address, size_t size) {
       const iovec range = {address, size};
-      sync(&attr, &range, 1);
+      (void)sync(&region, &range, 1);
     });
   }
   if (clean_invalidate) {
@@ -162,8 +162,8 @@ int main(int argc, char** argv) {
     printf("SKIP: this CPU has no clwb; --clean-invalidate compares %s\n", cpu.clean_invalidate_instruction);
     return 77;
   }
-  attr.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
-  attr.sync_supported = 1;
+  region.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+  region.sync_supported = 1;
   printf("%s in both; time for a line in ns; ratio above 1: dapple is faster\n\n",
          clean_invalidate ? cpu.clean_invalidate_instruction : cpu.clean_instruction);
   printf("|    bytes | lines | fence  |  dapple | libpmem |    GB/s | ratio |\n|---|---|---|---|---|---|---|\n");

@@ -4,7 +4,6 @@
 
 #include <new>
 
-#include "provider/attr_fields.hpp"
 #include "provider/overlay/attached.hpp"
 
 namespace dapple::provider {
@@ -66,7 +65,7 @@ bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) no
   const ReadLock lock;
   const Attached* attached = find_attached(context);
   if (attached == nullptr || (attached->request.flags & DAPPLEDV_ATTACH_EMULATE) == 0) return false;
-  copy_fields(attached->request.attr, attr->comp_mask, attr);
+  *attr = attached->request.attr;
   return true;
 }
 

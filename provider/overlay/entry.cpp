@@ -7,7 +7,6 @@
 
 #include <atomic>
 
-#include "provider/attr_fields.hpp"
 #include "provider/emulator/emulator.hpp"
 #include "provider/emulator/self_test.hpp"
 #include "provider/keep_errno.hpp"
@@ -45,7 +44,6 @@ const char* prepare_emulator(AttachRequest& request) {
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   const KeepErrno keep;
   AttachRequest request = {context, flags, {}, nullptr, {}};
-  request.attr.comp_mask = kAllFields;
   int error = EINVAL;
   if ((flags & ~kKnownFlags) == 0) {
     error = query_device(this_machine(), context, nullptr, &request.attr);

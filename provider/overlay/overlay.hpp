@@ -11,6 +11,7 @@
 #include "coherence/cache.hpp"
 #include "provider/overlay/policy.hpp"
 #include "provider/private_api/library.hpp"
+#include "provider/sync.hpp"
 
 namespace dapple::provider {
 
@@ -30,15 +31,12 @@ int attach(const AttachRequest& request, const char** why) noexcept;
 // Why attach() would be refused, static; null if it would not. context: null for the library alone.
 const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) noexcept;
 
-// True, and what was known of the device at attach(), as far as attr's comp_mask asks for it, if the context is
-// attached with the emulator.
+// True, and what was known of the device at attach(), if the context is attached with the emulator.
 bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept;
-
-enum class SyncDirection { kForDevice, kForCpu };
 
 // As dappledv_sync_mr_for_device() and dappledv_sync_mr_for_cpu(), with a given CPU's operations.
 int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
-                 const ibv_sge* segments, size_t num_segments) noexcept;
+                 const ibv_sge* segments, size_t num_segments, size_t* bad_segment) noexcept;
 
 }  // namespace dapple::provider
 

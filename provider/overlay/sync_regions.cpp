@@ -32,14 +32,16 @@ class Finder {
 // Where the segments lie, and the coherence of their device. The lock is held meanwhile, and not during maintenance:
 // that may take long, and whoever registers memory or forks waits for the lock.
 int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, iovec* ranges,
-             dappledv_coherence* coherence) {
+             dappledv_coherence* coherence, size_t* bad_segment) {
   const ReadLock lock;
   const Attached* attached = find_attached(context);
   if (attached == nullptr || !attached->request.attr.sync_supported) return EOPNOTSUPP;
   *coherence = attached->request.attr.coherence;
   Finder finder(attached->regions);
   for (size_t i = 0; i < num_segments; ++i) {
-    if (!finder.find(segments[i], &ranges[i])) return EINVAL;
+    if (finder.find(segments[i], &ranges[i])) continue;
+    if (bad_segment != nullptr) *bad_segment = i;
+    return EINVAL;
   }
   return 0;
 }
@@ -47,7 +49,7 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
 }  // namespace
 
 int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
-                 const ibv_sge* segments, size_t num_segments) noexcept {
+                 const ibv_sge* segments, size_t num_segments, size_t* bad_segment) noexcept {
   if (segments == nullptr && num_segments > 0) return EINVAL;
   iovec usual[kUsual];
   std::unique_ptr<iovec[]> many;
@@ -57,7 +59,7 @@ int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ib
   }
   iovec* ranges = many == nullptr ? usual : many.get();
   dappledv_coherence coherence = DAPPLEDV_COHERENCE_UNKNOWN;
-  if (const int error = find_all(context, segments, num_segments, ranges, &coherence)) return error;
+  if (const int error = find_all(context, segments, num_segments, ranges, &coherence, bad_segment)) return error;
 
   const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
   // On a coherent device it is the ordering alone, for which no range is looked at.

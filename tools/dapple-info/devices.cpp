@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ibverbs-glue/capabilities.hpp"
 #include "tools/report/table.hpp"
 
 namespace dapple::info {
@@ -28,24 +29,31 @@ const char* yes_no(bool value) {
   return value ? "yes" : "no";
 }
 
-std::string text_of_odp(const dappledv_device_attr& attr) {
-  if (attr.on_demand_paging != DAPPLEDV_ANSWER_YES) return answer(attr.on_demand_paging);
-  return attr.odp_general_caps & IBV_ODP_SUPPORT_IMPLICIT ? "yes, implicit too" : "yes";
+std::string flag(const Attributes& attr, uint64_t bit) {
+  return attr.capabilities ? yes_no((attr.capabilities->device_cap_flags_ex & bit) != 0) : "unknown";
 }
 
-std::string text_of_windows(const dappledv_device_attr& attr) {
-  if (attr.window_type_1 == DAPPLEDV_ANSWER_UNKNOWN) return "unknown";
+std::string text_of_odp(const Attributes& attr) {
+  if (!attr.capabilities) return "unknown";
+  const uint64_t caps = attr.capabilities->odp_caps.general_caps;
+  if (!(caps & IBV_ODP_SUPPORT)) return "no";
+  return caps & IBV_ODP_SUPPORT_IMPLICIT ? "yes, implicit too" : "yes";
+}
+
+std::string text_of_windows(const Attributes& attr) {
+  if (!attr.capabilities) return "unknown";
   std::string types;
-  const auto add = [&types](uint8_t has, const char* name) {
-    if (has == DAPPLEDV_ANSWER_YES) types += (types.empty() ? "type " : ", ") + std::string(name);
+  const auto add = [&](unsigned int type, const char* name) {
+    if (!verbs::has_windows(attr.capabilities->orig_attr, type)) return;
+    types += (types.empty() ? "type " : ", ") + std::string(name);
   };
-  add(attr.window_type_1, "1");
-  add(attr.window_type_2a, "2A");
-  add(attr.window_type_2b, "2B");
+  add(IBV_DEVICE_MEM_WINDOW, "1");
+  add(IBV_DEVICE_MEM_WINDOW_TYPE_2A, "2A");
+  add(IBV_DEVICE_MEM_WINDOW_TYPE_2B, "2B");
   return types.empty() ? "no" : types;
 }
 
-std::string text_of_persistence(const dappledv_device_attr& attr) {
+std::string text_of_persistence(const Attributes& attr) {
   if (!attr.persist_supported) return "not possible";
   return attr.caches_persistent == DAPPLEDV_ANSWER_YES ? "none needed (eADR)" : attr.persist_instruction;
 }
@@ -54,39 +62,35 @@ std::string text_of_persistence(const dappledv_device_attr& attr) {
 struct Attribute {
   const char* title;
   const char* key;
-  std::string (*text)(const dappledv_device_attr&);
+  std::string (*text)(const Attributes&);
 };
 
 constexpr Attribute kAttributes[] = {
     {"sync needed for reads", "sync_for_device_required",
-     [](const dappledv_device_attr& a) -> std::string { return yes_no(a.sync_for_device_required); }},
+     [](const Attributes& a) -> std::string { return yes_no(a.sync_for_device_required); }},
     {"sync needed for writes", "sync_for_cpu_required",
-     [](const dappledv_device_attr& a) -> std::string { return yes_no(a.sync_for_cpu_required); }},
+     [](const Attributes& a) -> std::string { return yes_no(a.sync_for_cpu_required); }},
     {"sync possible here", "sync_supported",
-     [](const dappledv_device_attr& a) -> std::string { return yes_no(a.sync_supported); }},
-    {"sync complete", "sync_complete",
-     [](const dappledv_device_attr& a) -> std::string { return yes_no(a.sync_complete); }},
-    {"cache line, bytes", "line_size", [](const dappledv_device_attr& a) { return std::to_string(a.line_size); }},
+     [](const Attributes& a) -> std::string { return yes_no(a.sync_supported); }},
+    {"sync complete", "sync_complete", [](const Attributes& a) -> std::string { return yes_no(a.sync_complete); }},
+    {"cache line, bytes", "line_size", [](const Attributes& a) { return std::to_string(a.line_size); }},
     {"writeback granule, bytes", "writeback_granule",
-     [](const dappledv_device_attr& a) { return std::to_string(a.writeback_granule); }},
-    {"clean", "clean_instruction", [](const dappledv_device_attr& a) -> std::string { return a.clean_instruction; }},
+     [](const Attributes& a) { return std::to_string(a.writeback_granule); }},
+    {"clean", "clean_instruction", [](const Attributes& a) -> std::string { return a.clean_instruction; }},
     {"clean + invalidate", "clean_invalidate_instruction",
-     [](const dappledv_device_attr& a) -> std::string { return a.clean_invalidate_instruction; }},
+     [](const Attributes& a) -> std::string { return a.clean_invalidate_instruction; }},
     {"CPU caches persistent", "caches_persistent",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.caches_persistent); }},
+     [](const Attributes& a) -> std::string { return answer(a.caches_persistent); }},
     {"persist", "persist_instruction", text_of_persistence},
     {"maintenance refused, because", "refusal",
-     [](const dappledv_device_attr& a) -> std::string { return a.refusal ? a.refusal : ""; }},
+     [](const Attributes& a) -> std::string { return a.refusal ? a.refusal : ""; }},
     {"PCIe relaxed ordering", "pci_relaxed_ordering",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.pci_relaxed_ordering); }},
-    {"PCIe no-snoop", "pci_no_snoop",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.pci_no_snoop); }},
-    {"atomic write", "atomic_write",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.atomic_write); }},
-    {"flush to visibility", "flush_visibility",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.flush_visibility); }},
+     [](const Attributes& a) -> std::string { return answer(a.pci_relaxed_ordering); }},
+    {"PCIe no-snoop", "pci_no_snoop", [](const Attributes& a) -> std::string { return answer(a.pci_no_snoop); }},
+    {"atomic write", "atomic_write", [](const Attributes& a) { return flag(a, verbs::kDeviceAtomicWrite); }},
+    {"flush to visibility", "flush_visibility", [](const Attributes& a) { return flag(a, verbs::kDeviceFlushGlobal); }},
     {"flush to persistence", "flush_persistence",
-     [](const dappledv_device_attr& a) -> std::string { return answer(a.flush_persistence); }},
+     [](const Attributes& a) { return flag(a, verbs::kDeviceFlushPersistent); }},
     {"on-demand paging", "on_demand_paging", text_of_odp},
     {"memory windows", "memory_windows", text_of_windows},
 };
@@ -102,12 +106,13 @@ void open_and_ask(ibv_device* device, Device& out) {
     if (refused) out.problem += fmt::format("; read and write access to {} is needed", file);
     return;
   }
-  dappledv_device_attr attr{};
-  attr.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE;
+  Attributes attr{};
   if (const int error = dappledv_query_device(context.get(), &attr)) {
-    out.problem = fmt::format("cannot be queried: {}; is DAPPLE_COHERENCE right?", std::strerror(error));
+    out.problem =
+        fmt::format("cannot be queried: {}; are DAPPLE_COHERENCE and DAPPLE_PERSISTENCE right?", std::strerror(error));
     return;
   }
+  attr.capabilities = verbs::query_capabilities(context.get());
   out.attr = attr;
   const char* obstacle = dappledv_attach_obstacle(context.get());
   out.overlay = obstacle ? fmt::format("no: {}", obstacle) : "yes";
@@ -191,15 +196,18 @@ void devices_as_json(const std::vector<Device>& devices, Json& json) {
       json.null("attributes").text("problem", device.problem).end_object();
       continue;
     }
-    const dappledv_device_attr& attr = *device.attr;
+    const Attributes& attr = *device.attr;
     json.begin_object("attributes").text("coherence", dappledv_coherence_str(attr.coherence));
     json.text("decided_by", dappledv_reason_str(attr.reason)).text("certainty", dappledv_certainty_str(attr.certainty));
     json.text("reason", attr.explanation);
     for (const Attribute& attribute : kAttributes) json.text(attribute.key, attribute.text(attr));
     json.text("overlay", device.overlay);
-    json.number("max_windows", attr.max_windows).number("odp_general_caps", attr.odp_general_caps);
-    json.number("odp_rc_caps", attr.odp_rc_caps).number("odp_uc_caps", attr.odp_uc_caps);
-    json.number("odp_ud_caps", attr.odp_ud_caps).number("odp_xrc_caps", attr.odp_xrc_caps);
+    const ibv_device_attr_ex capabilities = attr.capabilities.value_or(ibv_device_attr_ex{});
+    const auto& odp = capabilities.odp_caps.per_transport_caps;
+    json.number("max_windows", static_cast<unsigned int>(std::max(capabilities.orig_attr.max_mw, 0)));
+    json.number("odp_general_caps", capabilities.odp_caps.general_caps).number("odp_rc_caps", odp.rc_odp_caps);
+    json.number("odp_uc_caps", odp.uc_odp_caps).number("odp_ud_caps", odp.ud_odp_caps);
+    json.number("odp_xrc_caps", capabilities.xrc_odp_caps);
     json.end_object().null("problem").end_object();
   }
   json.end_array();

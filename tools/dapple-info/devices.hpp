@@ -15,9 +15,14 @@
 
 namespace dapple::info {
 
+// What an open device tells, by libdapple and by itself.
+struct Attributes : dappledv_device_attr {
+  std::optional<ibv_device_attr_ex> capabilities;  // empty: it did not answer
+};
+
 struct Device {
   verbs::RdmaDevice kernel;  // what the kernel tells
-  std::optional<dappledv_device_attr> attr;
+  std::optional<Attributes> attr;
   std::string problem;  // why there is no attr
   std::string overlay;  // with attr: "yes", or why dapple-run could not lay its overlay over the device
 };

@@ -27,7 +27,7 @@ inline void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool for_c
   for (const ibv_sge& segment : segments) {
     if (segment.length == 0) continue;
     const iovec range{reinterpret_cast<void*>(segment.addr), segment.length};
-    (for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.coherence(), &range, 1);
+    (void)(for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&ia.memory_coherence(), &range, 1);
   }
 }
 

@@ -110,11 +110,10 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
 }
 
 Result<> Ia::query_coherence(const std::string& override_class) {
-  coherence_.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE;
   if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
                                      &coherence_)) {
-    log_error("IA %s: coherence '%s' or DAPPLE_COHERENCE is not one of coherent, cpu, io", name().c_str(),
-              override_class.c_str());
+    log_error("IA %s: coherence '%s', DAPPLE_COHERENCE or DAPPLE_PERSISTENCE is not a word that it may be",
+              name().c_str(), override_class.c_str());
     return fail(Type::kInvalidParameter);
   }
   if (const char* obstacle = obstacle_of(coherence_)) {
@@ -123,11 +122,15 @@ Result<> Ia::query_coherence(const std::string& override_class) {
     return fail(Type::kModelNotSupported);
   }
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
-  // On a CPU without the instructions its sync_supported stays 0, and no such LMR is made.
-  (void)dappledv_override_region(&coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region_coherence_);
-  // Likewise where nothing brings data to where it persists.
-  (void)dappledv_persist_region(&coherence_, &persistent_coherence_);
-  (void)dappledv_persist_region(&region_coherence_, &persistent_region_coherence_);
+  (void)dappledv_init_region(&coherence_, &memory_coherence_);
+  // On a CPU without the instructions sync_supported becomes 0, and no such LMR is made.
+  region_coherence_ = memory_coherence_;
+  if (dappledv_override_region(&region_coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) region_coherence_ = {};
+  persistent_coherence_ = memory_coherence_;
+  persistent_region_coherence_ = region_coherence_;
+  // Nor where nothing brings data to where it persists: persist_supported is 0 then.
+  (void)dappledv_persist_region(&persistent_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  (void)dappledv_persist_region(&persistent_region_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   return {};
 }
 

@@ -98,10 +98,11 @@ class Ia : public Object {
   bool is_siw() const { return iwarp() && device_.vendor_id == 0x626d74; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
-  // Of an LMR whose memory is marked non-coherent.
-  const dappledv_device_attr& region_coherence() const { return region_coherence_; }
+  // Of an LMR whose memory is not marked, and of one that is marked non-coherent.
+  const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
+  const dappledv_region_attr& region_coherence() const { return region_coherence_; }
   // Of an LMR whose memory is marked persistent: as the device is, or as one that is marked non-coherent too.
-  const dappledv_device_attr& persistent_coherence(bool noncoherent) const {
+  const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
     return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
   }
   // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
@@ -168,9 +169,10 @@ class Ia : public Object {
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
-  dappledv_device_attr region_coherence_{};
-  dappledv_device_attr persistent_coherence_{};
-  dappledv_device_attr persistent_region_coherence_{};
+  dappledv_region_attr memory_coherence_{};
+  dappledv_region_attr region_coherence_{};
+  dappledv_region_attr persistent_coherence_{};
+  dappledv_region_attr persistent_region_coherence_{};
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;

@@ -113,7 +113,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   }
   if (ia.maintains_caches() || (request.privileges & kNoncoherent)) {
     const iovec range{request.address, request.length};
-    dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.coherence() : &ia.region_coherence(), &range, 1);
+    (void)dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.memory_coherence() : &ia.region_coherence(), &range, 1);
   }
   Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);

@@ -7,8 +7,10 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "ibverbs-glue/capabilities.hpp"
 #include "udapl/core/ia.hpp"
 
 namespace dapple::dat {
@@ -74,12 +76,24 @@ const char* answer(uint8_t value) {
   return value == DAPPLEDV_ANSWER_UNKNOWN ? "UNKNOWN" : truth(value == DAPPLEDV_ANSWER_YES);
 }
 
+using Capabilities = std::optional<ibv_device_attr_ex>;
+
+// Likewise, unknown where the device did not answer.
+const char* flag(const Capabilities& capabilities, uint64_t bit) {
+  return capabilities ? truth((capabilities->device_cap_flags_ex & bit) != 0) : "UNKNOWN";
+}
+
+const char* window(const Capabilities& capabilities, unsigned int type) {
+  return capabilities ? truth(verbs::has_windows(capabilities->orig_attr, type)) : "UNKNOWN";
+}
+
 constexpr const char* kFirstOfOurs = "DAPPLE_COHERENCE";
 
 }  // namespace
 
 void NamedAttributes::fill(const Ia& ia) {
   const dappledv_device_attr& coherence = ia.coherence();
+  const Capabilities capabilities = verbs::query_capabilities(ia.context());
   const std::pair<const char*, std::string> pairs[] = {
       {"DAT_IB_PROVIDER_NAME", "CMA"},
       {"DAT_IB_DEVICE_NAME", ibv_get_device_name(ia.context()->device)},
@@ -112,13 +126,14 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAPPLE_PERSIST_INSTRUCTION", coherence.persist_instruction},
       {"DAPPLE_PCI_RELAXED_ORDERING", answer(coherence.pci_relaxed_ordering)},
       {"DAPPLE_PCI_NO_SNOOP", answer(coherence.pci_no_snoop)},
-      {"DAPPLE_ATOMIC_WRITE", answer(coherence.atomic_write)},
-      {"DAPPLE_FLUSH_VISIBILITY", answer(coherence.flush_visibility)},
-      {"DAPPLE_FLUSH_PERSISTENCE", answer(coherence.flush_persistence)},
-      {"DAPPLE_ON_DEMAND_PAGING", answer(coherence.on_demand_paging)},
-      {"DAPPLE_WINDOW_TYPE_1", answer(coherence.window_type_1)},
-      {"DAPPLE_WINDOW_TYPE_2A", answer(coherence.window_type_2a)},
-      {"DAPPLE_WINDOW_TYPE_2B", answer(coherence.window_type_2b)},
+      {"DAPPLE_ATOMIC_WRITE", flag(capabilities, verbs::kDeviceAtomicWrite)},
+      {"DAPPLE_FLUSH_VISIBILITY", flag(capabilities, verbs::kDeviceFlushGlobal)},
+      {"DAPPLE_FLUSH_PERSISTENCE", flag(capabilities, verbs::kDeviceFlushPersistent)},
+      {"DAPPLE_ON_DEMAND_PAGING",
+       capabilities ? truth((capabilities->odp_caps.general_caps & IBV_ODP_SUPPORT) != 0) : "UNKNOWN"},
+      {"DAPPLE_WINDOW_TYPE_1", window(capabilities, IBV_DEVICE_MEM_WINDOW)},
+      {"DAPPLE_WINDOW_TYPE_2A", window(capabilities, IBV_DEVICE_MEM_WINDOW_TYPE_2A)},
+      {"DAPPLE_WINDOW_TYPE_2B", window(capabilities, IBV_DEVICE_MEM_WINDOW_TYPE_2B)},
       {"DAPPLE_TRANSPORT", ia.iwarp()                                             ? "iWARP"
                            : ia.port_attr().link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE"
                                                                                   : "InfiniBand"},

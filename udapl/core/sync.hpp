@@ -12,42 +12,43 @@
 
 namespace dapple::dat {
 
-using SyncFunction = void (*)(const dappledv_device_attr*, const iovec*, size_t);
+using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
 // What has to be done for memory of this LMR.
 template <class Adapter>
-const dappledv_device_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
+const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
   // What the device needs is no less than what the memory does.
   const bool noncoherent = lmr.noncoherent() && !ia.maintains_caches();
   if (lmr.persistent()) return ia.persistent_coherence(noncoherent);
-  return noncoherent ? ia.region_coherence() : ia.coherence();
+  return noncoherent ? ia.region_coherence() : ia.memory_coherence();
 }
 
 // Hands the segments that need maintenance on in batches: all on a device that is not coherent, else those in memory
-// that is marked. Every one was looked up and is inside; lmr is any that is not null. The caller holds the guard.
+// that is marked. Every one was looked up and is inside; lmr is any that is not null. The caller holds the guard. No
+// sync of such memory fails: it was refused when it was registered, or its device when it was opened.
 template <class Adapter, class Triplet>
 void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, const Lmr* lmr, SyncFunction sync) {
   constexpr size_t kBatch = 64;
   const bool all = ia.maintains_caches();
-  const dappledv_device_attr* coherence = nullptr;  // of the batch
+  const dappledv_region_attr* coherence = nullptr;  // of the batch
   iovec ranges[kBatch];
   size_t used = 0;
   for (uint64_t i = 0; i < count; ++i) {
     if (lmr->context() != segments[i].lmr_context) lmr = ia.lmrs().find(segments[i].lmr_context);
     if (!all && !lmr->marked()) continue;
-    const dappledv_device_attr* const wanted = &coherence_of(ia, *lmr);
+    const dappledv_region_attr* const wanted = &coherence_of(ia, *lmr);
     if (used && wanted != coherence) {
-      sync(coherence, ranges, used);
+      (void)sync(coherence, ranges, used);
       used = 0;
     }
     coherence = wanted;
     ranges[used++] = {lmr->cpu_address(segments[i].virtual_address), static_cast<size_t>(segments[i].segment_length)};
     if (used == kBatch) {
-      sync(coherence, ranges, used);
+      (void)sync(coherence, ranges, used);
       used = 0;
     }
   }
-  if (used) sync(coherence, ranges, used);
+  if (used) (void)sync(coherence, ranges, used);
 }
 
 // Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
@@ -73,7 +74,7 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
       if (ia.maintains_caches()) return {};
     }
   }
-  sync(&ia.coherence(), nullptr, 0);  // coherent: the ordering only
+  (void)sync(&ia.memory_coherence(), nullptr, 0);  // coherent: the ordering only
   return {};
 }
 

@@ -7,12 +7,25 @@
  * Direct verbs of dapple: what stock verbs does not say about a device and its memory, and the calls that make memory
  * right.
  *
+ *   dappledv_query_device(context, &device);    what is true of the device
+ *   dappledv_init_region(&device, &region);     memory of the program, as this device sees it
+ *   dappledv_override_region(&region, ...);     other memory: not coherent, persistent, of a dma-buf
+ *   dappledv_sync_for_device(&region, ...);     before the device reads
+ *   dappledv_sync_for_cpu(&region, ...);        after it has written
+ *
  * Every function takes an open context of any device of any vendor, not only dapple's own.
+ *
+ * Functions that return int return 0, or the value of errno that tells the reason; errno itself is left alone.
  *
  * Threads: every function may be called by any number of threads at the same time, dappledv_attach() with a condition.
  * None but those of an attached context blocks on another thread; none keeps a reference to its arguments. Only the
- * queries and those of an attached context allocate memory. The queries read the environment: like getenv(3) they must
- * not run while another thread changes it.
+ * queries and those of an attached context allocate memory. The queries, and dappledv_persist_region(), read the
+ * environment: like getenv(3) they must not run while another thread changes it.
+ *
+ * Structures: a later version of this header adds fields at the end, each with a bit in comp_mask. A program sets the
+ * bits of the fields it wants before a call that fills the structure, and finds there those that were filled; no other
+ * field of that kind is written. No bit is defined yet, so comp_mask is 0. The structures hold values and pointers to
+ * static strings only: they may be copied freely, and outlive the context.
  */
 
 #include <infiniband/verbs.h>
@@ -27,7 +40,7 @@ extern "C" {
 #define DAPPLEDV_NOEXCEPT
 #endif
 
-/* Where CPU and device can disagree about the contents of memory. */
+/* Where CPU and device can disagree about the contents of memory. Values may be added at the end. */
 enum dappledv_coherence {
   /* Nothing says. Treated like DAPPLEDV_COHERENCE_NONCOHERENT_CPU. */
   DAPPLEDV_COHERENCE_UNKNOWN = 0,
@@ -37,6 +50,8 @@ enum dappledv_coherence {
   DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
   /* Also in a cache on the I/O side, which user space cannot reach. */
   DAPPLEDV_COHERENCE_NONCOHERENT_IO,
+  /* Everywhere: the device works on copies of the program's pages, which nobody keeps up to date. No call mends it. */
+  DAPPLEDV_COHERENCE_BOUNCED,
 };
 
 /* Who decided enum dappledv_coherence. Values may be added at the end. */
@@ -48,7 +63,7 @@ enum dappledv_reason {
   DAPPLEDV_REASON_OVERRIDE_PARAMETER,
   /* The device is a program: the CPU does its copying. */
   DAPPLEDV_REASON_SOFTWARE_DEVICE,
-  /* The kernel's answer to a registration, of a kernel that refuses memory which is not coherent with the device. */
+  /* The kernel's answer: a flag of the device, or the result of a registration. */
   DAPPLEDV_REASON_KERNEL,
   /* The firmware's description of the machine: what the kernel believes. */
   DAPPLEDV_REASON_FIRMWARE,
@@ -60,6 +75,8 @@ enum dappledv_reason {
   DAPPLEDV_REASON_OVERRIDE_REGION,
   /* DAPPLEDV_ATTACH_EMULATE makes it so. */
   DAPPLEDV_REASON_EMULATOR,
+  /* The kernel maintains the memory: dappledv_dmabuf_region(). */
+  DAPPLEDV_REASON_DMABUF,
 };
 
 /* How sure an answer is, surest first. Values may be added at the end. */
@@ -84,24 +101,23 @@ enum dappledv_answer {
   DAPPLEDV_ANSWER_YES,
 };
 
-/* Fields of struct dappledv_device_attr that were added after its first version. Bits may be added. */
-enum dappledv_device_attr_mask {
-  /* From persist_instruction to sync_persists. */
-  DAPPLEDV_DEVICE_ATTR_PERSISTENCE = 1 << 0,
+/* How far a store has to come to outlive a power cut. Values may be added at the end. */
+enum dappledv_persistence {
+  /* Nothing is said. */
+  DAPPLEDV_PERSISTENCE_UNSPECIFIED = 0,
+  /* Out of the CPU's caches: persist_instruction brings it there. */
+  DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER,
+  /* Into them (eADR): to wait is enough. */
+  DAPPLEDV_PERSISTENCE_CPU_CACHES,
 };
 
-/*
- * What dappledv_query_device() tells. Later versions add fields at the end, each with a bit in comp_mask; a field is
- * written only for a caller that set its bit, so a program built with this header keeps working.
- *
- * The structure holds values and pointers to static strings only: it may be copied freely, and outlives the context.
- */
+/* What dappledv_query_device() tells. */
 struct dappledv_device_attr {
-  /* In: the fields wanted beyond max_windows and odp_*, of enum dappledv_device_attr_mask. Out: those that were filled.
-   */
   uint64_t comp_mask;
   enum dappledv_coherence coherence;
   enum dappledv_reason reason;
+  /* How sure the coherence is. */
+  enum dappledv_certainty certainty;
   /* Bytes: the CPU's cache line, the stride of maintenance. Never 0. */
   uint32_t line_size;
   /* Bytes: what a write-back may touch; buffers should be aligned to it. Never 0, never less than line_size. */
@@ -110,23 +126,17 @@ struct dappledv_device_attr {
   uint8_t sync_for_device_required;
   /* 1: dappledv_sync_for_cpu() has. DAT's lmr_sync_req is the OR of the two. */
   uint8_t sync_for_cpu_required;
-  /* 1: after the calls CPU and device agree. 0: a cache stays out of reach. */
+  /* 1: after the calls CPU and device agree. 0: something stays out of reach. */
   uint8_t sync_complete;
   /*
-   * 0: the device requires maintenance and this CPU gives user space no instruction for it, so the device must not be
-   * used. Else 1, and always on a coherent device.
+   * 0: the device requires maintenance and nothing that user space may do here is any, so the device must not be used.
+   * Else 1, and always on a coherent device.
    */
   uint8_t sync_supported;
-  /* How sure the coherence is. */
-  enum dappledv_certainty certainty;
-  /* Of this CPU, on coherent devices, too: "clwb", "dc cvac"; "none" where user space has none. Static. */
-  const char* clean_instruction;
-  /* Likewise: "clflushopt", "dc civac". */
-  const char* clean_invalidate_instruction;
-  /* The reason in one line for people, without a full stop. Static, never NULL. */
-  const char* explanation;
+  /* 1: memory that is persistent can be synced so that it outlives a power cut: dappledv_persist_region(). */
+  uint8_t persist_supported;
 
-  /* The fields of one byte from here on hold an enum dappledv_answer. */
+  /* These three hold an enum dappledv_answer. */
 
   /*
    * What is in the CPU's caches survives a loss of power, so that memory which is persistent is so without maintenance.
@@ -136,43 +146,49 @@ struct dappledv_device_attr {
   /* As the PCIe function's Device Control register allows; unknown without the privilege to read it. */
   uint8_t pci_relaxed_ordering;
   uint8_t pci_no_snoop;
-  /* RDMA Atomic Write of 8 bytes. */
-  uint8_t atomic_write;
-  /* RDMA Flush that ends when the data is visible to all, and when it is persistent. */
-  uint8_t flush_visibility;
-  uint8_t flush_persistence;
-  /* Registration of memory that is not pinned; details below. */
-  uint8_t on_demand_paging;
-  /* Memory windows of type 1, 2A and 2B; no if the device has none to give. */
-  uint8_t window_type_1;
-  uint8_t window_type_2a;
-  uint8_t window_type_2b;
   /* 0. */
-  uint8_t reserved[2];
-  /* Memory windows that may exist at a time; 0 also if unknown. */
-  uint32_t max_windows;
-  /* enum ibv_odp_general_caps, and enum ibv_odp_transport_cap_bits for each transport; 0 also if unknown. */
-  uint64_t odp_general_caps;
-  uint32_t odp_rc_caps;
-  uint32_t odp_uc_caps;
-  uint32_t odp_ud_caps;
-  uint32_t odp_xrc_caps;
+  uint8_t reserved[4];
 
-  /* With DAPPLEDV_DEVICE_ATTR_PERSISTENCE. Of the machine, not the device. */
-
+  /* Of this CPU, on coherent devices, too: "clwb", "dc cvac"; "none" where user space has none. Static. */
+  const char* clean_instruction;
+  /* Likewise: "clflushopt", "dc civac". */
+  const char* clean_invalidate_instruction;
   /*
    * What brings a line to where it outlives a power cut: "clwb", "dc cvap"; "none" where that is not possible, or where
    * caches_persistent is yes (eADR) and to wait is enough. Static.
    */
   const char* persist_instruction;
+  /* The reason in one line for people, without a full stop. Static, never NULL. */
+  const char* explanation;
   /* Why this CPU or kernel gives user space no cache maintenance, for people; NULL where it does. Static. */
   const char* refusal;
-  /* 1: memory that is persistent can be synced so that it outlives a power cut: dappledv_persist_region(). */
-  uint8_t persist_supported;
-  /* 1: the sync calls with these attributes see to it. */
-  uint8_t sync_persists;
+};
+
+/*
+ * What the sync calls need to know about a piece of memory, as a device sees it. Made by dappledv_init_region(),
+ * changed by the functions after it, looked at by the program as it likes.
+ */
+struct dappledv_region_attr {
+  uint64_t comp_mask;
+  enum dappledv_coherence coherence;
+  enum dappledv_reason reason;
+  enum dappledv_certainty certainty;
+  /* Where the sync calls bring data; DAPPLEDV_PERSISTENCE_UNSPECIFIED: they do not persist. */
+  enum dappledv_persistence persistence;
+  /* As in struct dappledv_device_attr. */
+  uint8_t sync_for_device_required;
+  uint8_t sync_for_cpu_required;
+  uint8_t sync_complete;
+  uint8_t sync_supported;
+  /* 1: memory of the dma-buf dmabuf_fd, which the sync calls ask the kernel to maintain. */
+  uint8_t dmabuf;
   /* 0. */
-  uint8_t reserved_too[6];
+  uint8_t reserved[3];
+  int dmabuf_fd;
+  /* 0. */
+  uint32_t reserved_too;
+  /* The reason in one line for people, without a full stop. Static, never NULL. */
+  const char* explanation;
 };
 
 /*
@@ -180,19 +196,22 @@ struct dappledv_device_attr {
  * says in several places.
  *
  * About coherence, in this order, the first that has an answer decides: the emulator of dappledv_attach();
- * DAPPLE_COHERENCE in the environment; a software device; a kernel that refuses memory which is not coherent and
- * accepts a page for this device; the devicetree; the rule of the architecture; what is assumed, of servers with ACPI;
- * else the answer is DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required.
+ * DAPPLE_COHERENCE in the environment; a software device, by its driver; a device whose DMA the kernel bounces; a
+ * kernel that registers only memory that is coherent with the device, and has registered a page for this one; the
+ * devicetree; the rule of the architecture; what is assumed, of servers with ACPI; else the answer is
+ * DAPPLEDV_COHERENCE_UNKNOWN and maintenance is required. Where such a kernel refuses the page nothing that comes later
+ * makes the device coherent.
  *
  * DAPPLE_COHERENCE is one word for all devices, "coherent", "cpu" or "io", or a list like "rxe0=cpu,mlx5_0=coherent"
- * of devices by their verbs names; it is ignored in setuid programs. A malformed one is an error, said once on
+ * of devices by their verbs names. DAPPLE_PERSISTENCE, "memory_controller" or "cpu_cache", stands in place of what the
+ * kernel says of persistent memory. Both are ignored in setuid programs. A malformed one is an error, said once on
  * standard error.
  *
  * It reads sysfs and the devicetree, asks the device for its capabilities, and may register and deregister a page of
  * its own: to be called once for a device, not in a loop.
  *
  * context: an open device. attr: caller's memory, comp_mask set by the caller, the rest written on success only.
- * Returns 0, or EINVAL: context, its device or attr is NULL, or DAPPLE_COHERENCE is malformed. errno is left alone.
+ * Returns 0, or EINVAL: context, its device or attr is NULL, or a variable of the environment is malformed.
  */
 int dappledv_query_device(struct ibv_context* context, struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
 
@@ -206,60 +225,85 @@ int dappledv_query_device_override(struct ibv_context* context, const char* cohe
                                    struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
 
 /*
- * Makes the attributes for a piece of memory whose coherence is another than that of the device, for the sync calls
- * below: memory that hosts share without keeping it coherent, say, on a coherent device.
+ * Makes the attributes of ordinary memory of the program, for the sync calls: as coherent with the device as the device
+ * is.
  *
- * device: as a query returned it. coherence: that of the memory; not DAPPLEDV_COHERENCE_UNKNOWN. region: caller's
- * memory, may be device; written on success only: a copy of device with what follows from coherence.
- *
- * Returns 0; EINVAL: a pointer is NULL, or coherence is no such value; EOPNOTSUPP: the memory requires maintenance, and
- * this CPU gives user space no instruction for it. errno is left alone.
+ * device: as a query returned it. region: caller's memory, comp_mask set by the caller, the rest written on success
+ * only.
+ * Returns 0, or EINVAL: a pointer is NULL.
  */
-int dappledv_override_region(const struct dappledv_device_attr* device, enum dappledv_coherence coherence,
-                             struct dappledv_device_attr* region) DAPPLEDV_NOEXCEPT;
+int dappledv_init_region(const struct dappledv_device_attr* device,
+                         struct dappledv_region_attr* region) DAPPLEDV_NOEXCEPT;
 
 /*
- * Makes the attributes for a piece of memory that is to outlive a power cut (fsdax, devdax), for the sync calls below:
- * they end only when what was written to the ranges, by this thread or by the device, has arrived in the persistence
- * domain, by persist_instruction where one is needed. All else stays as the device's attributes say; to be combined
- * with dappledv_override_region(), in either order.
+ * Says that a piece of memory is more coherent, or less, than the device: memory that hosts share without keeping it
+ * coherent, say, on a coherent device; memory of ibv_alloc_buf() on a device whose DMA is bounced.
+ *
+ * region: as dappledv_init_region() made it; changed on success only. coherence: DAPPLEDV_COHERENCE_COHERENT,
+ * _NONCOHERENT_CPU or _NONCOHERENT_IO.
+ *
+ * Returns 0; EINVAL: region is NULL, or coherence is none of these; EOPNOTSUPP: the memory requires maintenance, and
+ * this CPU gives user space no instruction for it.
+ */
+int dappledv_override_region(struct dappledv_region_attr* region, enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Says that a piece of memory is to outlive a power cut (fsdax, devdax): the sync calls with these attributes end only
+ * when what was written to the ranges, by this thread or by the device, has arrived in the persistence domain. To be
+ * combined with the other functions on regions, in any order.
  *
  * That the memory is persistent is the caller's to know. A range that was not synced may survive all the same, in any
  * order and in part.
  *
- * device: as a query with DAPPLEDV_DEVICE_ATTR_PERSISTENCE returned it. region: caller's memory, may be device; written
- * on success only.
+ * region: as dappledv_init_region() made it; changed on success only. domain: where the domain of this memory begins;
+ * DAPPLEDV_PERSISTENCE_UNSPECIFIED: where DAPPLE_PERSISTENCE says, else where the kernel says for all persistent memory
+ * of the machine. The kernel says nothing of some, as of that which firmware or memmap= sets aside (e820).
  *
- * Returns 0; EINVAL: a pointer is NULL, or device lacks those fields; EOPNOTSUPP: persist_supported is 0, as no
- * instruction is known that is enough. errno is left alone.
+ * Returns 0; EINVAL: region is NULL, domain is no such value, or DAPPLE_PERSISTENCE is malformed; EOPNOTSUPP: no
+ * instruction is known that is enough.
  */
-int dappledv_persist_region(const struct dappledv_device_attr* device,
-                            struct dappledv_device_attr* region) DAPPLEDV_NOEXCEPT;
+int dappledv_persist_region(struct dappledv_region_attr* region, enum dappledv_persistence domain) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Says that a piece of memory is mapped from a dma-buf, for which the kernel does the maintenance that user space
+ * cannot: the sync calls ask for it by DMA_BUF_IOCTL_SYNC, for the whole buffer, whatever the ranges are. The kernel
+ * hands the buffer to and fro: dappledv_sync_for_cpu() before the CPU first touches it and after the device has
+ * written, dappledv_sync_for_device() before the device reads or writes. How much is done is the exporter's matter.
+ *
+ * region: as dappledv_init_region() made it; changed on success only. fd: of the dma-buf; it stays the caller's, and
+ * must be open as long as region is used.
+ *
+ * Returns 0, or EINVAL: region is NULL, fd is no dma-buf.
+ */
+int dappledv_dmabuf_region(struct dappledv_region_attr* region, int fd) DAPPLEDV_NOEXCEPT;
 
 /*
  * Makes what this thread wrote to the ranges visible to the device: to be called after writing, before the device
  * reads (before the work request is posted, or before the peer is told that it may read).
  *
- * Unless attr->coherence is DAPPLEDV_COHERENCE_COHERENT each cache line that holds a byte of the ranges is cleaned
+ * Unless region->coherence is DAPPLEDV_COHERENCE_COHERENT each cache line that holds a byte of the ranges is cleaned
  * (written back, partial lines at both ends included), and the call returns when that is complete. On a coherent
  * device it orders earlier stores before later ones towards the device and does not look at the ranges.
  *
- * attr: as a query, dappledv_override_region() or dappledv_persist_region() returned it; only coherence is looked at,
- * and sync_persists where comp_mask says that it is there.
- * ranges: num_ranges of them, addresses in bytes, mapped and readable: unmapped memory faults as an access to it
- * would. A length of 0 touches nothing; ranges may be NULL when num_ranges is 0.
+ * Memory that is mapped write-combining (a device's, mostly) has no lines: stores wait in buffers of the CPU. The call
+ * empties those where it waits for maintenance, and not where it only orders: of such memory on a coherent device make
+ * a region with dappledv_override_region(DAPPLEDV_COHERENCE_NONCOHERENT_CPU). The same goes for non-temporal stores.
  *
- * Where attr->sync_supported is 0 this is a fence and no more.
+ * region: as the functions above made it. ranges: num_ranges of them, addresses in bytes, mapped and readable: unmapped
+ * memory faults as an access to it would. A length of 0 touches nothing; ranges may be NULL when num_ranges is 0.
+ *
+ * Returns 0; EINVAL: region is NULL; EOPNOTSUPP: region->sync_supported is 0, and the call was a full barrier and no
+ * more; or what DMA_BUF_IOCTL_SYNC fails with.
  */
-void dappledv_sync_for_device(const struct dappledv_device_attr* attr, const struct iovec* ranges,
-                              size_t num_ranges) DAPPLEDV_NOEXCEPT;
+int dappledv_sync_for_device(const struct dappledv_region_attr* region, const struct iovec* ranges,
+                             size_t num_ranges) DAPPLEDV_NOEXCEPT;
 
 /*
  * Makes what the device wrote to the ranges visible to this thread, and readies them for the device to write: to be
  * called before the device may write if the CPU has touched the ranges, and after it has written, before reading or
- * writing them.
+ * writing them. (Memory of a dma-buf is readied by dappledv_sync_for_device().)
  *
- * Unless attr->coherence is DAPPLEDV_COHERENCE_COHERENT each line is cleaned and invalidated, and the call returns
+ * Unless region->coherence is DAPPLEDV_COHERENCE_COHERENT each line is cleaned and invalidated, and the call returns
  * when that is complete. On a coherent device it orders earlier loads (that of the completion, say) before later
  * accesses.
  *
@@ -267,10 +311,10 @@ void dappledv_sync_for_device(const struct dappledv_device_attr* attr, const str
  * wrote to the same line is corrupted, by this call or at any time before it. Keep other data out of such lines:
  * align and pad to writeback_granule.
  *
- * Arguments as for dappledv_sync_for_device().
+ * Arguments and return values as for dappledv_sync_for_device().
  */
-void dappledv_sync_for_cpu(const struct dappledv_device_attr* attr, const struct iovec* ranges,
-                           size_t num_ranges) DAPPLEDV_NOEXCEPT;
+int dappledv_sync_for_cpu(const struct dappledv_region_attr* region, const struct iovec* ranges,
+                          size_t num_ranges) DAPPLEDV_NOEXCEPT;
 
 /* What dappledv_attach() is to do beyond keeping the table. Bits may be added. */
 enum dappledv_attach_flags {
@@ -294,8 +338,8 @@ enum dappledv_attach_flags {
  * overlay as it was, and its tables of its own.
  *
  * context: an open device. flags: of enum dappledv_attach_flags.
- * Returns 0, or EINVAL: context or its device is NULL, an unknown flag, DAPPLE_COHERENCE is malformed; EBUSY: attached
- * with other flags; EOPNOTSUPP: refused; ENOMEM. errno is left alone.
+ * Returns 0, or EINVAL: context or its device is NULL, an unknown flag, a variable is malformed; EBUSY: attached
+ * with other flags; EOPNOTSUPP: refused; ENOMEM.
  */
 int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
 
@@ -311,18 +355,19 @@ const char* dappledv_attach_obstacle(struct ibv_context* context) DAPPLEDV_NOEXC
  * if one is not in its region, or its region is not known, nothing is synced.
  *
  * context: attached. segments: num_segments of them, may be NULL if that is 0; a length of 0 touches nothing, and must
- * be in its region all the same. The device's coherence is what it was at dappledv_attach().
+ * be in its region all the same. bad_segment: NULL, or set to the index of the first segment that is wrong, when one
+ * is. The device's coherence is what it was at dappledv_attach().
  * Returns 0, or EINVAL: segments is NULL, or a segment is not in a region that was registered, from memory of the
  * program, after dappledv_attach(); EOPNOTSUPP: context is not attached, or this CPU lacks the instructions.
  *
  * Waits while another thread registers or deregisters memory.
  */
-int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sge* segments,
-                                size_t num_segments) DAPPLEDV_NOEXCEPT;
+int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
+                                size_t* bad_segment) DAPPLEDV_NOEXCEPT;
 
 /* Like dappledv_sync_for_cpu(), with segments as for dappledv_sync_mr_for_device(). */
-int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments,
-                             size_t num_segments) DAPPLEDV_NOEXCEPT;
+int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
+                             size_t* bad_segment) DAPPLEDV_NOEXCEPT;
 
 /* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
 const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
@@ -335,6 +380,9 @@ const char* dappledv_certainty_str(enum dappledv_certainty certainty) DAPPLEDV_N
 
 /* "yes", "no" or "unknown". Static; "invalid" for a value this library does not know. */
 const char* dappledv_answer_str(enum dappledv_answer answer) DAPPLEDV_NOEXCEPT;
+
+/* The kernel's word, e.g. "cpu_cache", or "unspecified". Static; "invalid" for a value this library does not know. */
+const char* dappledv_persistence_str(enum dappledv_persistence persistence) DAPPLEDV_NOEXCEPT;
 
 #ifdef __cplusplus
 }

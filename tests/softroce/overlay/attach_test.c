@@ -108,13 +108,14 @@ static void attach__bad_arguments(void** state) {
   setenv("DAPPLE_COHERENCE", "perhaps", 1);
   assert_int_equal(dappledv_attach(context, 0), EINVAL);
   unsetenv("DAPPLE_COHERENCE");
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, NULL, 0), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, NULL, 0, NULL), EOPNOTSUPP);
 }
 
 static void regions__known_until_deregistered(void** state) {
   struct ibv_mr* mr;
   struct ibv_sge list[2];
   uint32_t lkey;
+  size_t bad = 0;
 
   (void)state;
   assert_int_equal(dappledv_attach(context, 0), 0);
@@ -126,16 +127,17 @@ static void regions__known_until_deregistered(void** state) {
 
   list[0] = segment(buffer, kSize, lkey);
   list[1] = segment(buffer + kSize - 1, 1, lkey);
-  assert_int_equal(dappledv_sync_mr_for_device(context, list, 2), 0);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2), 0);
+  assert_int_equal(dappledv_sync_mr_for_device(context, list, 2, NULL), 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2, NULL), 0);
   list[1] = segment(buffer + kSize - 1, 2, lkey);
-  assert_int_equal(dappledv_sync_mr_for_device(context, list, 2), EINVAL);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_device(context, list, 2, &bad), EINVAL);
+  assert_int_equal(bad, 1);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2, NULL), EINVAL);
   list[1] = segment(buffer, 1, lkey + 1);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 2, NULL), EINVAL);
 
   assert_int_equal(ibv_dereg_mr(mr), 0);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 1), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, list, 1, NULL), EINVAL);
 }
 
 static void regions__zero_based(void** state) {
@@ -147,9 +149,9 @@ static void regions__zero_based(void** state) {
   mr = ibv_reg_mr_iova(pd, buffer, kSize, 0, kAccess);
   assert_non_null(mr);
   sge = segment(NULL, kSize, mr->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), 0);
   sge = segment(buffer, 1, mr->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), EINVAL);
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -165,9 +167,9 @@ static void regions__changed_in_place(void** state) {
   assert_non_null(mr);
   changed = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buffer + 8192, 4096, 0) == 0;
   sge = segment(buffer, 1, mr->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), changed ? EINVAL : 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), changed ? EINVAL : 0);
   sge = segment(buffer + 8192, 1, mr->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), changed ? 0 : EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), changed ? 0 : EINVAL);
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -191,9 +193,9 @@ static void attach__late(void** state) {
   late = ibv_reg_mr(pd, buffer, kSize, kAccess);
   assert_non_null(late);
   sge = segment(buffer, 1, early->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), EINVAL);
   sge = segment(buffer, 1, late->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), 0);
   assert_int_equal(ibv_dereg_mr(early), 0);
   assert_int_equal(ibv_dereg_mr(late), 0);
 }
@@ -209,13 +211,13 @@ static void attach__two_contexts_of_a_device(void** state) {
   mr = ibv_reg_mr(pd, buffer, kSize, kAccess);
   assert_non_null(mr);
   sge = segment(buffer, 1, mr->lkey);
-  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1, NULL), EOPNOTSUPP);
   assert_int_equal(dappledv_attach(other, 0), 0);
-  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1, NULL), EINVAL);
   assert_int_equal(ibv_close_device(other), 0);
   /* Only its address is looked at. */
-  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1), EOPNOTSUPP);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1, NULL), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), 0);
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -237,14 +239,14 @@ static void attach__child_of_a_fork(void** state) {
 
     alarm(120);
     own = ibv_open_device(devices[0]);
-    right = dappledv_sync_mr_for_device(context, &sge, 1) == 0 && own && dappledv_attach(own, 0) == 0 &&
+    right = dappledv_sync_mr_for_device(context, &sge, 1, NULL) == 0 && own && dappledv_attach(own, 0) == 0 &&
             ibv_close_device(own) == 0;
     _exit(right ? 0 : 1);
   }
   assert_true(child > 0);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
-  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1), 0);
+  assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), 0);
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
@@ -261,7 +263,6 @@ static void emulate__memory_for_reading_only(void** state) {
   assert_int_equal(attr.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
   assert_int_equal(attr.reason, DAPPLEDV_REASON_EMULATOR);
   assert_int_equal(attr.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
-  assert_int_equal(attr.window_type_2b, DAPPLEDV_ANSWER_YES);
   errno = 0;
   assert_null(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE));
   assert_int_equal(errno, EFAULT);

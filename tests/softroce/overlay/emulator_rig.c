@@ -12,7 +12,7 @@
 
 struct ibv_device** devices;
 struct ibv_context* context;
-struct dappledv_device_attr attr;
+static struct dappledv_region_attr region;
 struct ibv_pd* pd;
 struct ibv_cq* cq;
 struct ibv_srq* srq;
@@ -136,7 +136,9 @@ int set_up(void** state) {
   theirs = mine + kSize;
   context = ibv_open_device(devices[0]);
   if (!context || dappledv_attach(context, DAPPLEDV_ATTACH_EMULATE) != 0) return -1;
-  if (dappledv_query_device(context, &attr) != 0 || !make_queue_pair()) return -1;
+  struct dappledv_device_attr attr = {0};
+  if (dappledv_query_device(context, &attr) != 0 || dappledv_init_region(&attr, &region) != 0) return -1;
+  if (!make_queue_pair()) return -1;
   my_mr = ibv_reg_mr(pd, mine, kSize, kAccess);
   their_mr = ibv_reg_mr(pd, theirs, kSize, kAccess);
   return my_mr && their_mr ? 0 : -1;
@@ -155,13 +157,13 @@ int tear_down(void** state) {
 void for_device(const void* at, size_t length) {
   const struct iovec range = {.iov_base = (void*)(uintptr_t)at, .iov_len = length};
 
-  dappledv_sync_for_device(&attr, &range, 1);
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
 }
 
 void for_cpu(const void* at, size_t length) {
   const struct iovec range = {.iov_base = (void*)(uintptr_t)at, .iov_len = length};
 
-  dappledv_sync_for_cpu(&attr, &range, 1);
+  assert_int_equal(dappledv_sync_for_cpu(&region, &range, 1), 0);
 }
 
 enum ibv_wc_status completion(enum ibv_wc_opcode opcode) {

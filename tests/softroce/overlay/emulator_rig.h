@@ -25,7 +25,6 @@ enum {
 
 extern struct ibv_device** devices; /* the first is used */
 extern struct ibv_context* context;
-extern struct dappledv_device_attr attr;
 extern struct ibv_pd* pd;
 extern struct ibv_cq* cq;
 extern struct ibv_srq* srq;

@@ -114,12 +114,15 @@ static int free_pair(void** state) {
 /* The recipe for memory that a peer reads or writes. */
 static void sync_far(bool for_cpu) {
   struct dappledv_device_attr attr;
+  struct dappledv_region_attr region;
   struct ibv_context* context = NULL;
   const struct iovec range = {pair.far_memory, REGION_SIZE};
   memset(&attr, 0, sizeof attr);
+  memset(&region, 0, sizeof region);
   assert_int_equal(rpma_utils_get_ibv_context(address, RPMA_UTIL_IBV_CONTEXT_LOCAL, &context), 0);
   assert_int_equal(dappledv_query_device(context, &attr), 0);
-  (for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&attr, &range, 1);
+  assert_int_equal(dappledv_init_region(&attr, &region), 0);
+  assert_int_equal((for_cpu ? dappledv_sync_for_cpu : dappledv_sync_for_device)(&region, &range, 1), 0);
 }
 
 static struct ibv_wc wait_wc(struct rpma_conn* conn) {

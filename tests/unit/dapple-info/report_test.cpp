@@ -4,6 +4,7 @@
 // What dapple-info prints, apart from where it comes from.
 #include <sys/resource.h>
 
+#include "ibverbs-glue/capabilities.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tools/dapple-info/dat.hpp"
 #include "tools/dapple-info/devices.hpp"
@@ -69,7 +70,7 @@ Device device(const char* name) {
 
 void devices__two_ports_and_one_that_does_not_open() {
   std::vector<Device> devices = {device("mlx5_0"), device("mlx5_1")};
-  dappledv_device_attr attr{};
+  Attributes attr{};
   attr.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
   attr.certainty = DAPPLEDV_CERTAINTY_FIRMWARE;
   attr.reason = DAPPLEDV_REASON_FIRMWARE;
@@ -78,9 +79,11 @@ void devices__two_ports_and_one_that_does_not_open() {
   attr.clean_invalidate_instruction = "wash out";
   attr.persist_instruction = "hang out";
   attr.persist_supported = 1;
-  attr.window_type_1 = DAPPLEDV_ANSWER_NO;
-  attr.on_demand_paging = DAPPLEDV_ANSWER_YES;
-  attr.odp_general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  attr.capabilities.emplace();
+  // A driver without windows that leaves the flag.
+  attr.capabilities->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW;
+  attr.capabilities->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+  attr.capabilities->device_cap_flags_ex = dapple::verbs::kDeviceAtomicWrite;
   devices[0].attr = attr;
   devices[0].overlay = "no: foreign";
   devices[1].problem = "cannot be opened: so";
@@ -93,6 +96,8 @@ void devices__two_ports_and_one_that_does_not_open() {
   CHECK(holds(text, "ATTRIBUTE                     mlx5_0\n"));
   CHECK(holds(text, "on-demand paging              yes, implicit too\n"));
   CHECK(holds(text, "memory windows                no\n"));
+  CHECK(holds(text, "atomic write                  yes\n"));
+  CHECK(holds(text, "flush to visibility           no\n"));
   CHECK(holds(text, "persist                       hang out\n"));
   CHECK(holds(text, "maintenance refused, because  -\n"));
   CHECK(holds(text, "overlay possible              no: foreign\n"));

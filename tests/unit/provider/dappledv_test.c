@@ -80,35 +80,39 @@ static void assert_query(struct ibv_context* context, const char* parameter, enu
   assert_non_null(attr.explanation);
   assert_string_not_equal(attr.explanation, "");
   assert_string_not_equal(dappledv_certainty_str(attr.certainty), "invalid");
-  /* No device answers behind these contexts. */
-  assert_int_equal(attr.atomic_write, DAPPLEDV_ANSWER_UNKNOWN);
-  assert_int_equal(attr.window_type_1, DAPPLEDV_ANSWER_UNKNOWN);
-  assert_int_equal(attr.on_demand_paging, DAPPLEDV_ANSWER_UNKNOWN);
   assert_int_equal(attr.pci_relaxed_ordering, DAPPLEDV_ANSWER_UNKNOWN);
   assert_int_equal(attr.pci_no_snoop, DAPPLEDV_ANSWER_UNKNOWN);
-  assert_int_equal(attr.max_windows, 0);
-  assert_int_equal(attr.odp_general_caps, 0);
 }
 
-static void override_region__the_memory_of_a_coherent_device(void** state) {
-  struct dappledv_device_attr attr = {0}, region = {0};
+static void regions__of_a_coherent_device(void** state) {
+  struct dappledv_device_attr attr = {0};
+  struct dappledv_region_attr region = {0}, ordinary;
   static char data[300];
   struct iovec range = {data + 1, 200};
 
   (void)state;
-  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_int_equal(dappledv_query_device_override(&software, "coherent", &attr), 0);
   errno = ENOTTY;
-  assert_int_equal(dappledv_override_region(&attr, DAPPLEDV_COHERENCE_UNKNOWN, &region), EINVAL);
-  assert_int_equal(dappledv_override_region(NULL, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region), EINVAL);
-  if (dappledv_override_region(&attr, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region) == EOPNOTSUPP) skip();
+  assert_int_equal(dappledv_init_region(NULL, &region), EINVAL);
+  assert_int_equal(dappledv_init_region(&attr, &region), 0);
+  assert_int_equal(region.coherence, DAPPLEDV_COHERENCE_COHERENT);
+  ordinary = region;
+  assert_int_equal(dappledv_override_region(&region, DAPPLEDV_COHERENCE_UNKNOWN), EINVAL);
+  assert_int_equal(dappledv_override_region(NULL, DAPPLEDV_COHERENCE_NONCOHERENT_CPU), EINVAL);
+  assert_int_equal(dappledv_dmabuf_region(&region, STDIN_FILENO), EINVAL);
+  assert_memory_equal(&region, &ordinary, sizeof(region));
+  assert_int_equal(dappledv_sync_for_device(NULL, &range, 1), EINVAL);
+  assert_int_equal(dappledv_sync_for_cpu(NULL, &range, 1), EINVAL);
+  memset(data, 7, sizeof(data));
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
+  assert_int_equal(dappledv_sync_for_cpu(&region, &range, 1), 0);
+  if (dappledv_override_region(&region, DAPPLEDV_COHERENCE_NONCOHERENT_CPU) == EOPNOTSUPP) skip();
   assert_int_equal(errno, ENOTTY);
   assert_int_equal(region.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
   assert_int_equal(region.reason, DAPPLEDV_REASON_OVERRIDE_REGION);
   assert_int_equal(region.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
-  assert_int_equal(attr.coherence, DAPPLEDV_COHERENCE_COHERENT);
-  memset(data, 7, sizeof(data));
-  dappledv_sync_for_device(&region, &range, 1);
-  dappledv_sync_for_cpu(&region, &range, 1);
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
+  assert_int_equal(dappledv_sync_for_cpu(&region, &range, 1), 0);
   assert_int_equal(data[0] + data[100] + data[299], 21);
 }
 
@@ -142,60 +146,67 @@ static void query_device__without_override(void** state) {
 /* A later program on this library: it asks for a field that does not exist yet, and is told that it was not filled. */
 static void query_device__unknown_comp_mask_is_cleared(void** state) {
   struct dappledv_device_attr attr = {.comp_mask = UINT64_MAX};
+  struct dappledv_region_attr region = {.comp_mask = UINT64_MAX};
 
   (void)state;
   assert_int_equal(dappledv_query_device(&software, &attr), 0);
-  assert_int_equal(attr.comp_mask, DAPPLEDV_DEVICE_ATTR_PERSISTENCE);
-}
-
-/* An older program has a shorter structure: nothing is written behind its end. */
-static void query_device__fields_not_asked_for_are_left_alone(void** state) {
-  struct dappledv_device_attr attr, region, untouched;
-  const size_t first = offsetof(struct dappledv_device_attr, persist_instruction);
-
-  (void)state;
-  memset(&untouched, 0xa5, sizeof(untouched));
-  attr = region = untouched;
-  attr.comp_mask = 0;
-  assert_int_equal(dappledv_query_device(&software, &attr), 0);
-  assert_memory_equal((char*)&attr + first, (char*)&untouched + first, sizeof(attr) - first);
-  if (dappledv_override_region(&attr, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region) == EOPNOTSUPP) skip();
-  assert_memory_equal((char*)&region + first, (char*)&untouched + first, sizeof(attr) - first);
+  assert_int_equal(attr.comp_mask, 0);
+  assert_int_equal(dappledv_init_region(&attr, &region), 0);
+  assert_int_equal(region.comp_mask, 0);
 }
 
 static void persist_region__syncs_reach_persistence(void** state) {
-  struct dappledv_device_attr attr = {.comp_mask = DAPPLEDV_DEVICE_ATTR_PERSISTENCE}, region, both, old;
+  struct dappledv_device_attr attr = {0};
+  struct dappledv_region_attr region = {0};
   static char data[300];
   struct iovec range = {data + 1, 200};
 
   (void)state;
-  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_int_equal(dappledv_query_device_override(&software, "coherent", &attr), 0);
   assert_non_null(attr.persist_instruction);
-  assert_int_equal(attr.sync_persists, 0);
-  /* What an older program asked for does not tell. */
-  old = attr;
-  old.comp_mask = 0;
+  assert_int_equal(dappledv_init_region(&attr, &region), 0);
+  assert_int_equal(region.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   errno = ENOTTY;
-  assert_int_equal(dappledv_persist_region(&old, &region), EINVAL);
-  assert_int_equal(dappledv_persist_region(NULL, &region), EINVAL);
-  assert_int_equal(dappledv_persist_region(&attr, NULL), EINVAL);
+  assert_int_equal(dappledv_persist_region(NULL, DAPPLEDV_PERSISTENCE_UNSPECIFIED), EINVAL);
+  assert_int_equal(dappledv_persist_region(&region, (enum dappledv_persistence)99), EINVAL);
   assert_int_equal(errno, ENOTTY);
+  /* To wait is always possible. */
+  assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_CPU_CACHES), 0);
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
   if (!attr.persist_supported) {
-    assert_int_equal(dappledv_persist_region(&attr, &region), EOPNOTSUPP);
+    assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_UNSPECIFIED), EOPNOTSUPP);
     skip();
   }
-  assert_int_equal(dappledv_persist_region(&attr, &region), 0);
-  assert_int_equal(region.sync_persists, 1);
+  assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_UNSPECIFIED), 0);
+  assert_int_not_equal(region.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   assert_int_equal(region.coherence, attr.coherence);
-  assert_int_equal(region.comp_mask, DAPPLEDV_DEVICE_ATTR_PERSISTENCE);
   memset(data, 7, sizeof(data));
-  dappledv_sync_for_device(&region, &range, 1);
-  dappledv_sync_for_cpu(&region, &range, 1);
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
+  assert_int_equal(dappledv_sync_for_cpu(&region, &range, 1), 0);
   assert_int_equal(data[0] + data[100] + data[299], 21);
-  if (dappledv_override_region(&region, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &both) == EOPNOTSUPP) skip();
-  assert_int_equal(both.sync_persists, 1);
-  dappledv_sync_for_device(&both, &range, 1);
+  if (dappledv_override_region(&region, DAPPLEDV_COHERENCE_NONCOHERENT_CPU) == EOPNOTSUPP) skip();
+  assert_int_not_equal(region.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
   assert_int_equal(data[0] + data[100] + data[299], 21);
+}
+
+/* Said once in a process: no other test here may give a malformed value. */
+static void persist_region__what_somebody_says_of_the_machine(void** state) {
+  struct dappledv_device_attr attr = {0};
+  struct dappledv_region_attr region = {0};
+
+  (void)state;
+  assert_int_equal(setenv("DAPPLE_PERSISTENCE", "cpu_cache", 1), 0);
+  assert_int_equal(dappledv_query_device(&software, &attr), 0);
+  assert_int_equal(attr.caches_persistent, DAPPLEDV_ANSWER_YES);
+  assert_int_equal(attr.persist_supported, 1);
+  assert_int_equal(dappledv_init_region(&attr, &region), 0);
+  assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_UNSPECIFIED), 0);
+  assert_int_equal(region.persistence, DAPPLEDV_PERSISTENCE_CPU_CACHES);
+  assert_int_equal(setenv("DAPPLE_PERSISTENCE", "eADR", 1), 0);
+  assert_int_equal(dappledv_query_device(&software, &attr), EINVAL);
+  assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_CPU_CACHES), EINVAL);
+  assert_int_equal(unsetenv("DAPPLE_PERSISTENCE"), 0);
 }
 
 static void query_device_override__words(void** state) {
@@ -286,19 +297,21 @@ static void sync__leaves_data_unchanged(void** state) {
   const struct iovec ranges[] = {
       {memory, sizeof(memory)}, {memory + 1, 1}, {memory + 63, 130}, {memory + 100, 0}, {NULL, 0}};
   struct dappledv_device_attr attr = {0};
+  struct dappledv_region_attr region = {0};
   size_t i, j;
 
   (void)state;
   for (i = 0; i < 4; i++) {
     assert_int_equal(dappledv_query_device_override(&hardware, words[i % 3], &attr), 0);
-    if (i == 3) attr.coherence = DAPPLEDV_COHERENCE_UNKNOWN;
+    assert_int_equal(dappledv_init_region(&attr, &region), 0);
+    if (i == 3) region.coherence = DAPPLEDV_COHERENCE_UNKNOWN;
     for (j = 0; j < sizeof(memory); j++) memory[j] = expected[j] = (unsigned char)(j * 13 + i);
-    dappledv_sync_for_device(&attr, ranges, 5);
+    assert_int_equal(dappledv_sync_for_device(&region, ranges, 5), region.sync_supported ? 0 : EOPNOTSUPP);
     assert_memory_equal(memory, expected, sizeof(memory));
-    dappledv_sync_for_cpu(&attr, ranges, 5);
+    assert_int_equal(dappledv_sync_for_cpu(&region, ranges, 5), region.sync_supported ? 0 : EOPNOTSUPP);
     assert_memory_equal(memory, expected, sizeof(memory));
-    dappledv_sync_for_device(&attr, NULL, 0);
-    dappledv_sync_for_cpu(&attr, NULL, 0);
+    (void)dappledv_sync_for_device(&region, NULL, 0);
+    (void)dappledv_sync_for_cpu(&region, NULL, 0);
   }
 }
 
@@ -314,9 +327,9 @@ static void attach__refused_without_a_library_to_attach_to(void** state) {
   assert_int_equal(errno, ENOTTY);
   setenv(VARIABLE, "perhaps", 1);
   assert_int_equal(dappledv_attach(&software, 0), EINVAL);
-  assert_int_equal(dappledv_sync_mr_for_device(&software, &segment, 1), EOPNOTSUPP);
-  assert_int_equal(dappledv_sync_mr_for_cpu(NULL, NULL, 0), EOPNOTSUPP);
-  assert_int_equal(dappledv_sync_mr_for_cpu(&software, NULL, 1), EINVAL);
+  assert_int_equal(dappledv_sync_mr_for_device(&software, &segment, 1, NULL), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(NULL, NULL, 0, NULL), EOPNOTSUPP);
+  assert_int_equal(dappledv_sync_mr_for_cpu(&software, NULL, 1, NULL), EINVAL);
   assert_non_null(dappledv_attach_obstacle(&software));
   assert_non_null(dappledv_attach_obstacle(NULL));
 }
@@ -325,13 +338,13 @@ static void strings__every_value_has_its_own(void** state) {
   int i, j;
 
   (void)state;
-  for (i = DAPPLEDV_COHERENCE_UNKNOWN; i <= DAPPLEDV_COHERENCE_NONCOHERENT_IO; i++) {
+  for (i = DAPPLEDV_COHERENCE_UNKNOWN; i <= DAPPLEDV_COHERENCE_BOUNCED; i++) {
     assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i), "invalid");
     for (j = DAPPLEDV_COHERENCE_UNKNOWN; j < i; j++)
       assert_string_not_equal(dappledv_coherence_str((enum dappledv_coherence)i),
                               dappledv_coherence_str((enum dappledv_coherence)j));
   }
-  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_EMULATOR; i++) {
+  for (i = DAPPLEDV_REASON_NONE; i <= DAPPLEDV_REASON_DMABUF; i++) {
     assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i), "invalid");
     for (j = DAPPLEDV_REASON_NONE; j < i; j++)
       assert_string_not_equal(dappledv_reason_str((enum dappledv_reason)i),
@@ -346,6 +359,9 @@ static void strings__every_value_has_its_own(void** state) {
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_UNKNOWN), "unknown");
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_NO), "no");
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_YES), "yes");
+  assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_UNSPECIFIED), "unspecified");
+  assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER), "memory_controller");
+  assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_CPU_CACHES), "cpu_cache");
 }
 
 static void strings__other_values_are_invalid(void** state) {
@@ -354,6 +370,7 @@ static void strings__other_values_are_invalid(void** state) {
   assert_string_equal(dappledv_reason_str((enum dappledv_reason)99), "invalid");
   assert_string_equal(dappledv_certainty_str((enum dappledv_certainty)99), "invalid");
   assert_string_equal(dappledv_answer_str((enum dappledv_answer)99), "invalid");
+  assert_string_equal(dappledv_persistence_str((enum dappledv_persistence)99), "invalid");
 }
 
 int main(void) {
@@ -361,15 +378,15 @@ int main(void) {
       cmocka_unit_test_setup(query_device__null_arguments, clear_environment),
       cmocka_unit_test_setup(query_device__without_override, clear_environment),
       cmocka_unit_test_setup(query_device__unknown_comp_mask_is_cleared, clear_environment),
-      cmocka_unit_test_setup(query_device__fields_not_asked_for_are_left_alone, clear_environment),
       cmocka_unit_test_setup(persist_region__syncs_reach_persistence, clear_environment),
+      cmocka_unit_test_setup(persist_region__what_somebody_says_of_the_machine, clear_environment),
       cmocka_unit_test_setup(query_device_override__words, clear_environment),
       cmocka_unit_test_setup(query_device_override__bad_word_leaves_attr_alone, clear_environment),
       cmocka_unit_test_setup(environment__wins_over_the_parameter, clear_environment),
       cmocka_unit_test_setup(environment__list_goes_by_device, clear_environment),
       cmocka_unit_test_setup(environment__empty_is_unset, clear_environment),
       cmocka_unit_test_setup(environment__malformed_is_refused_and_said_once, clear_environment),
-      cmocka_unit_test_setup(override_region__the_memory_of_a_coherent_device, clear_environment),
+      cmocka_unit_test_setup(regions__of_a_coherent_device, clear_environment),
       cmocka_unit_test_setup(sync__leaves_data_unchanged, clear_environment),
       cmocka_unit_test_setup(attach__refused_without_a_library_to_attach_to, clear_environment),
       cmocka_unit_test_setup(strings__every_value_has_its_own, clear_environment),

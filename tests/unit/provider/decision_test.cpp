@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/decision.hpp"
 
-#include <errno.h>
 #include <string.h>
 
 #include <initializer_list>
@@ -17,7 +16,8 @@ using dapple::provider::Architecture;
 using dapple::provider::decide;
 using dapple::provider::Decision;
 using dapple::provider::Facts;
-using dapple::provider::fill_decision;
+using dapple::provider::fill_coherence;
+using dapple::provider::fill_cpu;
 using dapple::provider::Firmware;
 using dapple::provider::Registration;
 
@@ -150,6 +150,7 @@ void certainty__of_each_reason(void**) {
   assert_int_equal(certainty_of(DAPPLEDV_REASON_EMULATOR), DAPPLEDV_CERTAINTY_OVERRIDE);
   assert_int_equal(certainty_of(DAPPLEDV_REASON_SOFTWARE_DEVICE), DAPPLEDV_CERTAINTY_KERNEL);
   assert_int_equal(certainty_of(DAPPLEDV_REASON_KERNEL), DAPPLEDV_CERTAINTY_KERNEL);
+  assert_int_equal(certainty_of(DAPPLEDV_REASON_DMABUF), DAPPLEDV_CERTAINTY_KERNEL);
   assert_int_equal(certainty_of(DAPPLEDV_REASON_FIRMWARE), DAPPLEDV_CERTAINTY_FIRMWARE);
   assert_int_equal(certainty_of(DAPPLEDV_REASON_ARCHITECTURE), DAPPLEDV_CERTAINTY_ARCHITECTURE);
   assert_int_equal(certainty_of(DAPPLEDV_REASON_ASSUMED), DAPPLEDV_CERTAINTY_ASSUMED);
@@ -173,7 +174,8 @@ void assert_flags(dappledv_coherence coherence, const CpuDescription& cpu, const
   dappledv_device_attr attr;
   memset(&attr, 0xa5, sizeof(attr));
   const Decision decision = {coherence, DAPPLEDV_REASON_ASSUMED, "because"};
-  fill_decision(decision, cpu, attr);
+  fill_coherence(decision, cpu, attr);
+  fill_cpu(cpu, attr);
   assert_int_equal(attr.coherence, coherence);
   assert_int_equal(attr.reason, DAPPLEDV_REASON_ASSUMED);
   assert_int_equal(attr.line_size, 64);
@@ -188,61 +190,23 @@ void assert_flags(dappledv_coherence coherence, const CpuDescription& cpu, const
   assert_string_equal(attr.explanation, "because");
 }
 
-void fill_decision__cpu_that_can(void**) {
+void fill_coherence__cpu_that_can(void**) {
   assert_flags(DAPPLEDV_COHERENCE_COHERENT, kCapable, {0, 0, 1, 1});
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, kCapable, {1, 1, 1, 1});
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_IO, kCapable, {1, 1, 1, 0});
   assert_flags(DAPPLEDV_COHERENCE_UNKNOWN, kCapable, {1, 1, 1, 1});
+  // No instruction mends it.
+  assert_flags(DAPPLEDV_COHERENCE_BOUNCED, kCapable, {1, 1, 0, 0});
 }
 
 // A coherent device needs nothing of the CPU and stays usable.
-void fill_decision__cpu_that_cannot(void**) {
+void fill_coherence__cpu_that_cannot(void**) {
   for (const CpuDescription& cpu : {kIncapable, kCleansOnly}) {
     assert_flags(DAPPLEDV_COHERENCE_COHERENT, cpu, {0, 0, 1, 1});
     assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, cpu, {1, 1, 0, 0});
     assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_IO, cpu, {1, 1, 0, 0});
     assert_flags(DAPPLEDV_COHERENCE_UNKNOWN, cpu, {1, 1, 0, 0});
   }
-}
-
-void override_region__what_follows(void**) {
-  using dapple::provider::override_region;
-  dappledv_device_attr device;
-  memset(&device, 0, sizeof(device));
-  fill_decision({DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE, "because"}, kCapable, device);
-  device.pci_no_snoop = DAPPLEDV_ANSWER_YES;
-  dappledv_device_attr region;
-  for (dappledv_coherence said : kWords) {
-    assert_int_equal(override_region(kCapable, &device, said, &region), 0);
-    assert_int_equal(region.coherence, said);
-    assert_int_equal(region.reason, DAPPLEDV_REASON_OVERRIDE_REGION);
-    assert_int_equal(region.certainty, DAPPLEDV_CERTAINTY_OVERRIDE);
-    assert_int_equal(region.sync_for_device_required, said != DAPPLEDV_COHERENCE_COHERENT);
-    assert_int_equal(region.sync_for_cpu_required, said != DAPPLEDV_COHERENCE_COHERENT);
-    assert_int_equal(region.sync_complete, said != DAPPLEDV_COHERENCE_NONCOHERENT_IO);
-    assert_int_equal(region.pci_no_snoop, DAPPLEDV_ANSWER_YES);
-    assert_non_null(region.explanation);
-  }
-  // In place.
-  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &device), 0);
-  assert_int_equal(device.coherence, DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
-}
-
-void override_region__refused(void**) {
-  using dapple::provider::override_region;
-  dappledv_device_attr device;
-  dappledv_device_attr region;
-  dappledv_device_attr before;
-  memset(&device, 0, sizeof(device));
-  memset(&region, 0xa5, sizeof(region));
-  before = region;
-  assert_int_equal(override_region(kCapable, nullptr, DAPPLEDV_COHERENCE_COHERENT, &region), EINVAL);
-  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_COHERENT, nullptr), EINVAL);
-  assert_int_equal(override_region(kCapable, &device, DAPPLEDV_COHERENCE_UNKNOWN, &region), EINVAL);
-  assert_int_equal(override_region(kCapable, &device, static_cast<dappledv_coherence>(77), &region), EINVAL);
-  assert_int_equal(override_region(kIncapable, &device, DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &region), EOPNOTSUPP);
-  assert_memory_equal(&region, &before, sizeof(region));
-  assert_int_equal(override_region(kIncapable, &device, DAPPLEDV_COHERENCE_COHERENT, &region), 0);
 }
 
 }  // namespace
@@ -257,10 +221,8 @@ int main() {
       cmocka_unit_test(decide__architectures_rule),
       cmocka_unit_test(certainty__of_each_reason),
       cmocka_unit_test(this_architecture__is_the_compilers),
-      cmocka_unit_test(fill_decision__cpu_that_can),
-      cmocka_unit_test(fill_decision__cpu_that_cannot),
-      cmocka_unit_test(override_region__what_follows),
-      cmocka_unit_test(override_region__refused),
+      cmocka_unit_test(fill_coherence__cpu_that_can),
+      cmocka_unit_test(fill_coherence__cpu_that_cannot),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

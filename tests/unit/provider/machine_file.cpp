@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -89,32 +90,11 @@ void write_bytes(const fs::path& path, std::istringstream& line) {
   while (line >> byte) file.put(static_cast<char>(byte));
 }
 
-bool read_capability(MachineFile& machine, std::istringstream& line) {
-  if (!machine.capabilities) machine.capabilities = ibv_device_attr_ex{};
-  ibv_device_attr_ex& attr = *machine.capabilities;
-  std::string what;
-  line >> what;
-  line.unsetf(std::ios::basefield);
-  if (what == "flags") {
-    line >> attr.device_cap_flags_ex;
-    attr.orig_attr.device_cap_flags = static_cast<uint32_t>(attr.device_cap_flags_ex);
-  } else if (what == "max_mw") {
-    line >> attr.orig_attr.max_mw;
-  } else if (what == "odp") {
-    auto& caps = attr.odp_caps.per_transport_caps;
-    line >> attr.odp_caps.general_caps >> caps.rc_odp_caps >> caps.uc_odp_caps >> caps.ud_odp_caps >> attr.xrc_odp_caps;
-  } else {
-    return false;
-  }
-  return !line.fail();
-}
-
 bool read_line(const std::string& text, const std::string& root, MachineFile& machine) {
   std::istringstream line(text);
   std::string keyword;
   std::string name;
   if (!(line >> keyword) || keyword[0] == '#') return true;
-  if (keyword == "capability") return read_capability(machine, line);
   if (keyword == "expect") {
     machine.expected += rest_of(line) + "\n";
     return true;
@@ -131,8 +111,12 @@ bool read_line(const std::string& text, const std::string& root, MachineFile& ma
     machine.environment = name;
   } else if (keyword == "parameter") {
     machine.parameter = name;
+  } else if (keyword == "persistence") {
+    machine.persistence = name;
   } else if (keyword == "driver" && name == "software") {
     machine.software_driver = true;
+  } else if (keyword == "dma" && name == "bounced") {
+    machine.bounced = true;
   } else if (keyword == "registration" && (name == "accepted" || name == "refused")) {
     using dapple::provider::Registration;
     machine.registration = name == "accepted" ? Registration::kAccepted : Registration::kRefused;
@@ -185,15 +169,16 @@ bool read(const std::string& file, const std::string& root, MachineFile& machine
 dappledv_device_attr describe(const MachineFile& machine, const std::string& root) {
   using dapple::provider::Path;
   const Cpu& cpu = cpus().at(machine.architecture);
-  dapple::provider::Facts overrides;
+  dapple::provider::Overrides overrides;
   overrides.environment = dapple::provider::find_override(machine.environment, "mlx5_0").coherence;
+  if (!dapple::provider::read_persistence(machine.persistence.c_str(), overrides.persistence)) std::abort();
   if (machine.parameter) overrides.parameter = dapple::provider::parse_coherence_word(*machine.parameter);
   dapple::provider::DeviceAnswers answers;
   answers.software_driver = machine.software_driver;
   answers.registration = machine.registration;
-  if (machine.capabilities) answers.capabilities = &*machine.capabilities;
+  answers.bounced = machine.bounced;
   dappledv_device_attr attr;
-  dapple::provider::describe({cpu.description, cpu.architecture, Path(root), nullptr},
+  dapple::provider::describe({cpu.description, cpu.architecture, Path(root), nullptr, nullptr},
                              Path(root + "/" + machine.device), overrides, answers, attr);
   return attr;
 }
@@ -215,23 +200,9 @@ std::string to_text(const dappledv_device_attr& attr) {
       << "caches_persistent " << answer(attr.caches_persistent) << '\n'
       << "persist_instruction " << attr.persist_instruction << '\n'
       << "persist_supported " << int{attr.persist_supported} << '\n'
-      << "sync_persists " << int{attr.sync_persists} << '\n'
       << "refusal " << (attr.refusal ? attr.refusal : "none") << '\n'
       << "pci_relaxed_ordering " << answer(attr.pci_relaxed_ordering) << '\n'
-      << "pci_no_snoop " << answer(attr.pci_no_snoop) << '\n'
-      << "atomic_write " << answer(attr.atomic_write) << '\n'
-      << "flush_visibility " << answer(attr.flush_visibility) << '\n'
-      << "flush_persistence " << answer(attr.flush_persistence) << '\n'
-      << "on_demand_paging " << answer(attr.on_demand_paging) << '\n'
-      << "window_type_1 " << answer(attr.window_type_1) << '\n'
-      << "window_type_2a " << answer(attr.window_type_2a) << '\n'
-      << "window_type_2b " << answer(attr.window_type_2b) << '\n'
-      << "max_windows " << attr.max_windows << '\n'
-      << std::hex << "odp_general_caps 0x" << attr.odp_general_caps << '\n'
-      << "odp_rc_caps 0x" << attr.odp_rc_caps << '\n'
-      << "odp_uc_caps 0x" << attr.odp_uc_caps << '\n'
-      << "odp_ud_caps 0x" << attr.odp_ud_caps << '\n'
-      << "odp_xrc_caps 0x" << attr.odp_xrc_caps << '\n';
+      << "pci_no_snoop " << answer(attr.pci_no_snoop) << '\n';
   return out.str();
 }
 

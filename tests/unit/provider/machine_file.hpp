@@ -15,8 +15,8 @@
 //   link PATH TARGET
 //   driver software             the kernel names a driver of software devices
 //   registration accepted|refused
-//   capability flags|max_mw|odp NUMBER...
-//   environment VALUE, parameter WORD
+//   dma bounced                 the device says so
+//   environment VALUE, parameter WORD, persistence WORD
 //   expect FIELD VALUE          a line of the attributes as text
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
@@ -33,9 +33,10 @@ struct MachineFile {
   std::string device;
   std::string environment;
   std::optional<std::string> parameter;
+  std::string persistence;
   bool software_driver = false;
+  bool bounced = false;
   dapple::provider::Registration registration = dapple::provider::Registration::kNotAsked;
-  std::optional<ibv_device_attr_ex> capabilities;
   std::string expected;  // "field value\n"...
 };
 

@@ -114,10 +114,16 @@ void sync__one_bad_segment_and_nothing_is_synced(void**) {
   for (const ibv_sge& segment : bad) {
     const ibv_sge list[] = {good, segment, good};
     assert_int_equal(sync_device(list, 3), EINVAL);
+    assert_int_equal(bad_segment, 1);
     assert_int_equal(sync_cpu(list, 3), EINVAL);
+    assert_int_equal(bad_segment, 1);
     assert_int_equal(cpu.num_cleaned + cpu.num_invalidated + cpu.num_waits, 0);
   }
   assert_int_equal(sync_device(nullptr, 1), EINVAL);
+  assert_int_equal(bad_segment, kNoSegment);
+  assert_int_equal(
+      sync_regions(dapple::coherence::cpu_back_end(), SyncDirection::kForCpu, fake->context, &bad[0], 1, nullptr),
+      EINVAL);
   assert_int_equal(dereg_mr(mr), 0);
   end_context();
 }

@@ -12,6 +12,7 @@ ibv_pd pd;
 alignas(64) char memory[4096];
 const char* why;
 Cpu cpu;
+size_t bad_segment;
 
 namespace {
 
@@ -153,11 +154,13 @@ constexpr dapple::coherence::BackEnd kBackEnd = {
 
 int sync_device(const ibv_sge* segments, size_t count) {
   cpu = {};
-  return sync_regions(kBackEnd, SyncDirection::kForDevice, fake->context, segments, count);
+  bad_segment = kNoSegment;
+  return sync_regions(kBackEnd, SyncDirection::kForDevice, fake->context, segments, count, &bad_segment);
 }
 int sync_cpu(const ibv_sge* segments, size_t count) {
   cpu = {};
-  return sync_regions(kBackEnd, SyncDirection::kForCpu, fake->context, segments, count);
+  bad_segment = kNoSegment;
+  return sync_regions(kBackEnd, SyncDirection::kForCpu, fake->context, segments, count, &bad_segment);
 }
 
 uint64_t at(const void* address) {

@@ -58,6 +58,9 @@ struct Cpu {
 };
 extern Cpu cpu;
 
+constexpr size_t kNoSegment = SIZE_MAX;
+extern size_t bad_segment;  // what the last sync said of it
+
 // Of the fake context; cpu says what was maintained for it.
 int sync_device(const ibv_sge* segments, size_t count);
 int sync_cpu(const ibv_sge* segments, size_t count);

@@ -151,7 +151,8 @@ void* register_and_sync(void* failures) {
   for (int i = 0; i < 500 || !forked; ++i) {
     ibv_mr* mr = reg_mr(memory, sizeof(memory), at(memory));
     const ibv_sge segment = {at(memory) + 64, 64, mr->lkey};
-    if (sync_regions(dapple::coherence::cpu_back_end(), SyncDirection::kForCpu, fake->context, &segment, 1) != 0 ||
+    if (sync_regions(dapple::coherence::cpu_back_end(), SyncDirection::kForCpu, fake->context, &segment, 1, nullptr) !=
+            0 ||
         dereg_mr(mr) != 0) {
       *static_cast<int*>(failures) = i + 1;
     }
@@ -204,7 +205,7 @@ void* sync_slowly(void* segment) {
   dapple::coherence::BackEnd slow = dapple::coherence::cpu_back_end();
   slow.cpu.can_clean = true;
   slow.clean_range = clean_until_registered;
-  sync_regions(slow, SyncDirection::kForDevice, fake->context, static_cast<const ibv_sge*>(segment), 1);
+  sync_regions(slow, SyncDirection::kForDevice, fake->context, static_cast<const ibv_sge*>(segment), 1, nullptr);
   return nullptr;
 }
 

@@ -21,19 +21,20 @@ enum { kLines = 3, kLineBytes = 64, kMaxSteps = 100000, kSkipped = 77 };
 
 static _Alignas(4096) char memory[4096];
 static struct dappledv_device_attr attr;
+static struct dappledv_region_attr region;
 static const struct iovec range = {memory + kLineBytes + 1, (kLines - 1) * kLineBytes};
 
-typedef void (*sync_function)(const struct dappledv_device_attr*, const struct iovec*, size_t);
+typedef int (*sync_function)(const struct dappledv_region_attr*, const struct iovec*, size_t);
 
 /* The traced half: each call between two stops. */
 static void run_calls(void) {
   static const sync_function calls[] = {dappledv_sync_for_device, dappledv_sync_for_cpu};
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(errno == EPERM ? kSkipped : 1);
   /* Once without being watched: the library chooses on its first call, the loader binds on the first call of each. */
-  for (size_t i = 0; i < 2; ++i) calls[i](&attr, &range, 1);
+  for (size_t i = 0; i < 2; ++i) calls[i](&region, &range, 1);
   raise(SIGSTOP);
   for (size_t i = 0; i < 2; ++i) {
-    calls[i](&attr, &range, 1);
+    calls[i](&region, &range, 1);
     raise(SIGSTOP);
   }
   _exit(0);
@@ -69,7 +70,8 @@ int main(void) {
   struct ibv_context context = {.device = &device};
   Dl_info library;
   int status;
-  if (dappledv_query_device_override(&context, "cpu", &attr) != 0) return 1;
+  if (dappledv_query_device_override(&context, "cpu", &attr) != 0 || dappledv_init_region(&attr, &region) != 0)
+    return 1;
   if (dladdr((void*)dappledv_sync_for_device, &library) == 0) return 1;
   printf("library %s\nnames %s %s\n", library.dli_fname, attr.clean_instruction, attr.clean_invalidate_instruction);
   fflush(stdout);

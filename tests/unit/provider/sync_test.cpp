@@ -4,7 +4,10 @@
 // The sync calls over a CPU that only writes down what it is told.
 #include "provider/sync.hpp"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -18,6 +21,8 @@ using dapple::coherence::BackEnd;
 using dapple::provider::persist_ranges;
 using dapple::provider::sync_for_cpu;
 using dapple::provider::sync_for_device;
+using dapple::provider::sync_region;
+using dapple::provider::SyncDirection;
 
 // One letter for each operation, in order: c and i for each line cleaned, or cleaned and invalidated; w wait, b before
 // maintenance, r before device reads, a after device writes, f full barrier; p for each line persisted, d wait for
@@ -95,13 +100,64 @@ void persistent__writes_each_line_back_then_waits_once(void**) {
   const iovec ranges[] = {range(0x1000, 128), range(0x3000, 0), range(0x403f, 1)};
   BackEnd back_end = recorder(64);
   back_end.cpu.can_persist = true;
-  using dapple::coherence::PersistenceDomain;
-  persist_ranges(back_end, decide_persistence(back_end.cpu, PersistenceDomain::kMemoryController), ranges, 3);
+  persist_ranges(back_end, DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER, ranges, 3);
   assert_string_equal(history, "bpppd");
   // With eADR the line is persistent in the cache.
   back_end = recorder(64);
-  persist_ranges(back_end, decide_persistence(back_end.cpu, PersistenceDomain::kCpuCaches), ranges, 3);
+  persist_ranges(back_end, DAPPLEDV_PERSISTENCE_CPU_CACHES, ranges, 3);
   assert_string_equal(history, "bd");
+}
+
+dappledv_region_attr region_of(dappledv_coherence coherence) {
+  dappledv_region_attr region = {};
+  region.coherence = coherence;
+  region.sync_supported = 1;
+  region.explanation = "because";
+  return region;
+}
+
+void region__says_what_its_sync_does(void**) {
+  const iovec ranges[] = {range(0x1000, 64)};
+  dappledv_region_attr region = region_of(DAPPLEDV_COHERENCE_COHERENT);
+  BackEnd back_end = recorder(64);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForDevice, region, ranges, 1), 0);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForCpu, region, ranges, 1), 0);
+  assert_string_equal(history, "ra");
+  region.persistence = DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER;
+  back_end = recorder(64);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForCpu, region, ranges, 1), 0);
+  assert_string_equal(history, "abpd");
+  region = region_of(DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+  region.persistence = DAPPLEDV_PERSISTENCE_CPU_CACHES;
+  back_end = recorder(64);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForDevice, region, ranges, 1), 0);
+  assert_string_equal(history, "cwbd");
+}
+
+void region__that_nothing_mends_is_a_fence_and_an_error(void**) {
+  const iovec ranges[] = {range(0x1000, 64)};
+  dappledv_region_attr region = region_of(DAPPLEDV_COHERENCE_BOUNCED);
+  region.sync_supported = 0;
+  const BackEnd back_end = recorder(64);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForDevice, region, ranges, 1), EOPNOTSUPP);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForCpu, region, ranges, 1), EOPNOTSUPP);
+  assert_string_equal(history, "ff");
+}
+
+// A file that is no dma-buf any more: what the kernel says comes through.
+void region__of_a_dmabuf_asks_the_kernel(void**) {
+  const iovec ranges[] = {range(0x1000, 64)};
+  dappledv_region_attr region = region_of(DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
+  region.dmabuf = 1;
+  region.dmabuf_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  assert_true(region.dmabuf_fd >= 0);
+  const BackEnd back_end = recorder(64);
+  errno = EPIPE;
+  assert_int_equal(sync_region(back_end, SyncDirection::kForDevice, region, ranges, 1), ENOTTY);
+  assert_int_equal(sync_region(back_end, SyncDirection::kForCpu, region, ranges, 1), ENOTTY);
+  assert_int_equal(errno, EPIPE);
+  assert_string_equal(history, "ff");
+  close(region.dmabuf_fd);
 }
 
 void noncoherent__uses_the_line_size_of_the_cpu(void**) {
@@ -162,6 +218,9 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(coherent__orders_and_looks_at_nothing),
       cmocka_unit_test(noncoherent__maintains_each_line_then_waits_once),
+      cmocka_unit_test(region__says_what_its_sync_does),
+      cmocka_unit_test(region__that_nothing_mends_is_a_fence_and_an_error),
+      cmocka_unit_test(region__of_a_dmabuf_asks_the_kernel),
       cmocka_unit_test(persistent__writes_each_line_back_then_waits_once),
       cmocka_unit_test(noncoherent__uses_the_line_size_of_the_cpu),
       cmocka_unit_test(noncoherent__no_ranges_is_a_fence),

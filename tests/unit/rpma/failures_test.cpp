@@ -162,9 +162,10 @@ int expected_of(const std::string& call) {
   return RPMA_E_PROVIDER;
 }
 
-// A failure that has another way out: a queue pair without native operations, a region without their access.
+// A failure that has another way out: a queue pair without native operations, a region without their access, a device
+// of which nothing is known.
 bool may_be_overcome(const std::string& call) {
-  return call == "rdma_create_qp_ex" || call == "ibv_reg_mr";
+  return call == "rdma_create_qp_ex" || call == "ibv_reg_mr" || call == "ibv_query_device_ex";
 }
 
 // An id that only looked for a device, or for an address, and that the kernel keeps: nobody could do anything about it.

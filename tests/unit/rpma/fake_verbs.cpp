@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/capabilities.hpp"
 #include "rpma/native.hpp"
 
 #undef ibv_reg_mr
@@ -203,7 +204,8 @@ ibv_context* context() {
 }
 
 void make_native() {
-  state.attr.atomic_write = state.attr.flush_visibility = state.attr.flush_persistence = DAPPLEDV_ANSWER_YES;
+  state.device.device_cap_flags_ex |=
+      dapple::verbs::kDeviceAtomicWrite | dapple::verbs::kDeviceFlushGlobal | dapple::verbs::kDeviceFlushPersistent;
   state.known_send_ops = dapple::rpma::native::kQpWithAtomicWrite | dapple::rpma::native::kQpWithFlush;
 }
 
@@ -231,14 +233,20 @@ int dappledv_query_device(ibv_context*, dappledv_device_attr* attr) noexcept {
   *attr = state.attr;
   return 0;
 }
-int dappledv_sync_mr_for_cpu(ibv_context*, const ibv_sge*, size_t) noexcept {
+int dappledv_sync_mr_for_cpu(ibv_context*, const ibv_sge*, size_t, size_t*) noexcept {
   return state.attached ? 0 : EOPNOTSUPP;
 }
-void dappledv_sync_for_device(const dappledv_device_attr*, const iovec* ranges, size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i) state.synced.push_back({false, ranges[i]});
+int dappledv_init_region(const dappledv_device_attr* device, dappledv_region_attr* region) noexcept {
+  region->coherence = device->coherence;
+  return 0;
 }
-void dappledv_sync_for_cpu(const dappledv_device_attr*, const iovec* ranges, size_t count) noexcept {
+int dappledv_sync_for_device(const dappledv_region_attr*, const iovec* ranges, size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) state.synced.push_back({false, ranges[i]});
+  return 0;
+}
+int dappledv_sync_for_cpu(const dappledv_region_attr*, const iovec* ranges, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) state.synced.push_back({true, ranges[i]});
+  return 0;
 }
 
 // ---- libibverbs ----

@@ -294,8 +294,8 @@ void ordinary_memory_can_be_registered_for_persistence(void**) {
 int set_up_odp(void**) {
   fake::reset();
   rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED);
-  fake::state.attr.odp_general_caps = IBV_ODP_SUPPORT;
-  fake::state.attr.odp_rc_caps = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
+  fake::state.device.odp_caps.general_caps = IBV_ODP_SUPPORT;
+  fake::state.device.odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE;
   o.make();
   return 0;
 }
@@ -317,8 +317,8 @@ Registered region_on_demand(uint32_t rc_caps) {
   o.free();
   fake::reset();
   fake::make_native();
-  fake::state.attr.odp_general_caps = IBV_ODP_SUPPORT;
-  fake::state.attr.odp_rc_caps = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE | rc_caps;
+  fake::state.device.odp_caps.general_caps = IBV_ODP_SUPPORT;
+  fake::state.device.odp_caps.per_transport_caps.rc_odp_caps = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_WRITE | rc_caps;
   fake::state.unpinned_only = true;
   o.make();
   return region_for(kEverything);

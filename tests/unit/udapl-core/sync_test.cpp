@@ -24,38 +24,39 @@ struct Recorded {
 };
 Recorded recorded;
 
-void record(const dappledv_device_attr* attr, const iovec* ranges, size_t count) {
+int record(const dappledv_region_attr* attr, const iovec* ranges, size_t count) {
   ++recorded.calls;
   recorded.classes.push_back(attr->coherence);
-  recorded.persists.push_back(attr->sync_persists != 0);
+  recorded.persists.push_back(attr->persistence != DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   for (size_t i = 0; i < count; ++i) recorded.ranges.push_back(ranges[i]);
+  return 0;
 }
 
 // What sync_segments asks of an IA.
 class FakeIa {
  public:
   explicit FakeIa(bool maintains) : maintains_(maintains) {
-    coherence_.coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
+    memory_coherence_.coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
     region_coherence_.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
     for (const bool noncoherent : {false, true}) {
-      persistent_coherence_[noncoherent] = noncoherent ? region_coherence_ : coherence_;
-      persistent_coherence_[noncoherent].sync_persists = 1;
+      persistent_coherence_[noncoherent] = noncoherent ? region_coherence_ : memory_coherence_;
+      persistent_coherence_[noncoherent].persistence = DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER;
     }
   }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return maintains_; }
-  const dappledv_device_attr& coherence() const { return coherence_; }
-  const dappledv_device_attr& region_coherence() const { return region_coherence_; }
-  const dappledv_device_attr& persistent_coherence(bool noncoherent) const {
+  const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
+  const dappledv_region_attr& region_coherence() const { return region_coherence_; }
+  const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
     return persistent_coherence_[noncoherent];
   }
 
  private:
   bool maintains_;
   LmrTable lmrs_{true};
-  dappledv_device_attr coherence_{};
-  dappledv_device_attr region_coherence_{};
-  dappledv_device_attr persistent_coherence_[2]{};
+  dappledv_region_attr memory_coherence_{};
+  dappledv_region_attr region_coherence_{};
+  dappledv_region_attr persistent_coherence_[2]{};
 };
 
 // Regions that nothing registers: two over the same address, one behind them, and one at the end of the address space.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The attributes of a piece of memory. The functions of the header's names, for a CPU and a machine that are given.
+#ifndef DAPPLE_PROVIDER_REGION_HPP
+#define DAPPLE_PROVIDER_REGION_HPP
+
+#include <infiniband/dappledv.h>
+
+#include <optional>
+
+#include "coherence/persistence.hpp"
+
+namespace dapple::provider {
+
+int init_region(const dappledv_device_attr* device, dappledv_region_attr* region) noexcept;
+
+int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* region,
+                    dappledv_coherence coherence) noexcept;
+
+// said: by DAPPLE_PERSISTENCE. domain: what the kernel says; both count only where the caller says nothing.
+int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceDomain domain,
+                   std::optional<dappledv_persistence> said, dappledv_region_attr* region,
+                   dappledv_persistence wanted) noexcept;
+
+int dmabuf_region(dappledv_region_attr* region, int fd) noexcept;
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_REGION_HPP
