@@ -88,7 +88,7 @@ BackEnd choose(const Features& features) noexcept {
   cpu.clean_invalidate_instruction = "none";
   cpu.completion_instruction = "mfence";
   cpu.line_size_bytes = features.line_size_bytes;
-  cpu.writeback_granule_bytes = features.line_size_bytes;
+  cpu.writeback_granule_bytes = features.granule_bytes;
 
   if (features.clflushopt) {
     back_end.clean_invalidate_range = clflushopt_range;

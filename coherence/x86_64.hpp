@@ -18,22 +18,28 @@ struct CpuidWords {
   uint32_t leaf7_ebx;  // subleaf 0, bit 23: clflushopt, bit 24: clwb; not looked at when max_leaf < 7
 };
 
+// No x86-64 CPU has a line of another size.
+constexpr uint32_t kUsualLineSizeBytes = 64;
+
 struct Features {
   bool clflush;
   bool clflushopt;
   bool clwb;
-  uint32_t line_size_bytes;
+  uint32_t line_size_bytes;                      // the stride
+  uint32_t granule_bytes = kUsualLineSizeBytes;  // >= line_size_bytes
 };
-
-constexpr uint32_t kUsualLineSizeBytes = 64;
 
 constexpr Features decode_cpuid(const CpuidWords& words) {
   Features features = {false, false, false, kUsualLineSizeBytes};
   if (words.max_leaf >= 1) {
     features.clflush = (words.leaf1_edx >> 19 & 1) != 0;
-    // The size is defined only together with clflush. Every CPU says 64; a hypervisor can say anything.
-    const uint32_t line_size_bytes = (words.leaf1_ebx >> 8 & 0xff) * 8;
-    if (features.clflush && is_power_of_two(line_size_bytes)) features.line_size_bytes = line_size_bytes;
+    // The size is defined only together with clflush. A hypervisor can say anything: a larger stride would leave lines
+    // out, and a smaller alignment would let two owners into a line.
+    const uint32_t said = (words.leaf1_ebx >> 8 & 0xff) * 8;
+    if (features.clflush && is_power_of_two(said)) {
+      if (said < features.line_size_bytes) features.line_size_bytes = said;
+      if (said > features.granule_bytes) features.granule_bytes = said;
+    }
   }
   if (words.max_leaf >= 7) {
     features.clflushopt = (words.leaf7_ebx >> 23 & 1) != 0;

@@ -41,11 +41,18 @@ void decode__leaf_that_is_not_there_has_no_say() {
 }
 
 void decode__line_size() {
-  CHECK(decode_cpuid(CpuidWords{1, 4u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 32);
-  CHECK(decode_cpuid(CpuidWords{1, 8u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 64);
-  CHECK(decode_cpuid(CpuidWords{1, 16u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 128);
+  const auto size = [](uint32_t units) { return decode_cpuid(CpuidWords{1, units << 8, kLeaf1EdxClflush, 0}); };
+  CHECK(size(8).line_size_bytes == 64);
+  CHECK(size(8).granule_bytes == 64);
+  // What no CPU says, and a hypervisor may: the stride leaves no line out, the alignment keeps two owners apart.
+  CHECK(size(4).line_size_bytes == 32);
+  CHECK(size(4).granule_bytes == 64);
+  for (const uint32_t units : {16u, 32u, 64u, 128u}) {
+    CHECK(size(units).line_size_bytes == 64);
+    CHECK(size(units).granule_bytes == units * 8);
+  }
   // The bytes around it belong to other fields.
-  CHECK(decode_cpuid(CpuidWords{1, 0xffff00ff | 16u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 128);
+  CHECK(decode_cpuid(CpuidWords{1, 0xffff00ff | 16u << 8, kLeaf1EdxClflush, 0}).granule_bytes == 128);
   // Nonsense, and a size without the instruction that it belongs to.
   CHECK(decode_cpuid(CpuidWords{1, 0, kLeaf1EdxClflush, 0}).line_size_bytes == 64);
   CHECK(decode_cpuid(CpuidWords{1, 12u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 64);
@@ -101,8 +108,8 @@ void choose__equal_names_are_equal_code() {
 }
 
 void choose__keeps_the_line_size() {
-  const BackEnd back_end = x86_64::choose({true, true, true, 128});
-  CHECK(back_end.cpu.line_size_bytes == 128);
+  const BackEnd back_end = x86_64::choose({true, true, true, 32, 128});
+  CHECK(back_end.cpu.line_size_bytes == 32);
   CHECK(back_end.cpu.writeback_granule_bytes == 128);
 }
 
