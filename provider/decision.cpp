@@ -49,13 +49,10 @@ Decision decide_arm64(const Facts& facts) {
       return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_ARCHITECTURE,
               "architecture: an arm64 device is not coherent unless its devicetree says so, and it does not"};
     case Firmware::kAcpi:
-      if (facts.registration == Registration::kRefused) {
-        return unknown("unknown: ACPI describes the device, and the kernel refuses to register a page for it");
-      }
       return coherent(DAPPLEDV_REASON_ASSUMED,
                       "assumed: arm64 machines with ACPI mostly are coherent, and no unprivileged file says it");
     case Firmware::kUnreadable:
-      return unknown("unknown: the description of the arm64 machine cannot be read here");
+      return unknown("unknown: the description of the arm64 machine cannot be read here, or lacks the device");
     default:
       return unknown("unknown: the device is neither in a devicetree nor in ACPI");
   }
@@ -63,7 +60,7 @@ Decision decide_arm64(const Facts& facts) {
 
 Decision decide_riscv64(const Facts& facts) {
   if (facts.firmware == Firmware::kUnreadable) {
-    return unknown("unknown: the description of the riscv64 machine cannot be read here");
+    return unknown("unknown: the description of the riscv64 machine cannot be read here, or lacks the device");
   }
   return coherent(DAPPLEDV_REASON_ARCHITECTURE,
                   "architecture: DMA is coherent on riscv64 unless firmware says otherwise, and it does not");
@@ -72,11 +69,17 @@ Decision decide_riscv64(const Facts& facts) {
 Decision decide_by_architecture(const Facts& facts) {
   switch (facts.architecture) {
     case Architecture::kX86:
-      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every x86 machine");
+      return coherent(
+          DAPPLEDV_REASON_ARCHITECTURE,
+          "architecture: x86 keeps DMA coherent unless it is bounced, and the device does not say that it is");
     case Architecture::kPpc64le:
-      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every ppc64le machine");
+      return coherent(
+          DAPPLEDV_REASON_ARCHITECTURE,
+          "architecture: ppc64le keeps DMA coherent unless it is bounced, and the device does not say that it is");
     case Architecture::kS390x:
-      return coherent(DAPPLEDV_REASON_ARCHITECTURE, "architecture: DMA is coherent on every s390x machine");
+      return coherent(
+          DAPPLEDV_REASON_ARCHITECTURE,
+          "architecture: s390x keeps DMA coherent unless it is bounced, and the device does not say that it is");
     case Architecture::kRiscv64:
       return decide_riscv64(facts);
     case Architecture::kArm64:
@@ -85,6 +88,18 @@ Decision decide_by_architecture(const Facts& facts) {
       break;
   }
   return unknown("unknown: nothing says that DMA is coherent, so it is taken not to be");
+}
+
+// What neither a person nor the kernel says.
+Decision decide_by_description(const Facts& facts) {
+  if (facts.firmware == Firmware::kCoherent) {
+    return coherent(DAPPLEDV_REASON_FIRMWARE, "firmware: the devicetree says dma-coherent, and the kernel believes it");
+  }
+  if (facts.firmware == Firmware::kNoncoherent) {
+    return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_FIRMWARE,
+            "firmware: the devicetree says dma-noncoherent, and the kernel believes it"};
+  }
+  return decide_by_architecture(facts);
 }
 
 }  // namespace
@@ -115,18 +130,21 @@ Decision decide(const Facts& facts) {
   if (facts.software_device) {
     return {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE, "software device: the CPU does the copying"};
   }
+  if (facts.bounced) {
+    return {
+        DAPPLEDV_COHERENCE_BOUNCED, DAPPLEDV_REASON_KERNEL,
+        "kernel: DMA of this confidential guest is bounced, so the device sees no memory but that of ibv_alloc_buf()"};
+  }
   if (facts.registration == Registration::kAccepted) {
     return coherent(DAPPLEDV_REASON_KERNEL,
                     "kernel: it registers coherent memory only, and has registered a page for this device");
   }
-  if (facts.firmware == Firmware::kCoherent) {
-    return coherent(DAPPLEDV_REASON_FIRMWARE, "firmware: the devicetree says dma-coherent, and the kernel believes it");
+  const Decision weaker = decide_by_description(facts);
+  if (facts.registration == Registration::kRefused && weaker.coherence == DAPPLEDV_COHERENCE_COHERENT) {
+    return unknown(
+        "unknown: the kernel refuses to register a page for the device, and nothing as strong speaks for it");
   }
-  if (facts.firmware == Firmware::kNoncoherent) {
-    return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_FIRMWARE,
-            "firmware: the devicetree says dma-noncoherent, and the kernel believes it"};
-  }
-  return decide_by_architecture(facts);
+  return weaker;
 }
 
 dappledv_certainty certainty_of(dappledv_reason reason) {

@@ -23,7 +23,8 @@ Architecture this_architecture();
 struct Facts {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;
-  bool software_device = false;
+  bool software_device = false;  // by its driver
+  bool bounced = false;          // the device says that its DMA is
   Registration registration = Registration::kNotAsked;
   Firmware firmware = Firmware::kUnreadable;
   Architecture architecture = Architecture::kOther;
@@ -35,8 +36,9 @@ struct Decision {
   const char* explanation;  // static
 };
 
-// The first that has an answer: environment, parameter, software device, kernel, firmware, architecture, what is
-// assumed. Else unknown.
+// The first that has an answer: environment, parameter, software device, bounced DMA, a registration that the kernel
+// accepted, firmware, architecture, what is assumed. Else unknown. A registration that it refused leaves no later
+// "coherent" standing.
 Decision decide(const Facts& facts);
 
 dappledv_certainty certainty_of(dappledv_reason reason);

@@ -31,7 +31,8 @@ void describe(const Machine& machine, const Path& ibdev, const Overrides& overri
   Facts facts;
   facts.environment = overrides.environment;
   facts.parameter = overrides.parameter;
-  facts.software_device = answers.software_driver || sysfs_shows_no_hardware(ibdev.c_str());
+  facts.software_device = answers.software_driver;
+  facts.bounced = answers.bounced;
   facts.registration = answers.registration;
   facts.firmware = read_firmware(machine.root, place);
   facts.architecture = machine.architecture;
@@ -73,8 +74,7 @@ int query_device(const Machine& machine, ibv_context* context, const char* param
   answers.software_driver = kernel_says_software_driver(context->cmd_fd);
   answers.bounced = bounces_dma(context);
   // Memory is registered only where the answer can matter.
-  const bool decided =
-      overrides.environment || overrides.parameter || answers.software_driver || sysfs_shows_no_hardware(ibdev.c_str());
+  const bool decided = overrides.environment || overrides.parameter || answers.software_driver || answers.bounced;
   if (!decided) {
     char release[128];
     answers.registration = try_registration(context, read_line(machine.root + "/proc/sys/kernel/osrelease", release));

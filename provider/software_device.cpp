@@ -2,16 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/software_device.hpp"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <iterator>
 
@@ -48,25 +44,9 @@ bool query_port_as(int cmd_fd, uint32_t driver_id) {
 
 }  // namespace
 
-bool sysfs_shows_no_hardware(const char* ibdev_path) {
-  if (ibdev_path[0] == '\0') return false;
-  const KeepErrno keep;
-  const int directory = open(ibdev_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return false;
-  struct stat status;
-  // Only "it is not there" counts; a look that fails for another reason has shown nothing.
-  const bool absent = fstatat(directory, "device", &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
-  close(directory);
-  return absent;
-}
-
 bool kernel_says_software_driver(int cmd_fd) {
   const KeepErrno keep;
   return query_port_as(cmd_fd, RDMA_DRIVER_RXE) || query_port_as(cmd_fd, RDMA_DRIVER_SIW);
-}
-
-bool is_software_device(const ibv_context& context) {
-  return sysfs_shows_no_hardware(context.device->ibdev_path) || kernel_says_software_driver(context.cmd_fd);
 }
 
 }  // namespace dapple::provider

@@ -19,6 +19,10 @@ namespace {
 // Why the device is not to be used, for people; null if nothing is in the way. A device that is known not to be
 // coherent is used only where somebody said so: no sync call reaches its queues, which lie in the same memory.
 const char* obstacle_of(const dappledv_device_attr& attr) {
+  if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
+    return "its DMA is bounced: it works on copies of memory, which no sync call brings up to date; say "
+           "DAPPLE_COHERENCE=coherent if all memory comes from ibv_alloc_buf()";
+  }
   const bool known_non_coherent =
       attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {

@@ -12,6 +12,10 @@ namespace dapple::dat {
 // verbs keeps in the same memory, would go stale without a word, and no sync call reaches them. One about which
 // nothing is known is used, with maintenance.
 inline const char* obstacle_of(const dappledv_device_attr& attr) {
+  if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
+    return "its DMA is bounced: it works on copies of memory, which no sync call brings up to date; only memory of "
+           "ibv_alloc_buf() is shared with it, and DAT has no way to it";
+  }
   const bool known_non_coherent =
       attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {

@@ -59,8 +59,8 @@ void assert_decision(const Facts& facts, dappledv_coherence coherence, dappledv_
 
 void decide__environment_wins_over_all(void**) {
   for (dappledv_coherence said : kWords) {
-    for (bool software : {false, true}) {
-      for_each_machine({said, DAPPLEDV_COHERENCE_COHERENT, software}, [said](const Facts& facts) {
+    for (bool flag : {false, true}) {
+      for_each_machine({said, DAPPLEDV_COHERENCE_COHERENT, flag, flag}, [said](const Facts& facts) {
         assert_decision(facts, said, DAPPLEDV_REASON_OVERRIDE_ENVIRONMENT);
       });
     }
@@ -69,8 +69,8 @@ void decide__environment_wins_over_all(void**) {
 
 void decide__parameter_wins_over_what_is_found(void**) {
   for (dappledv_coherence said : kWords) {
-    for (bool software : {false, true}) {
-      for_each_machine({{}, said, software}, [said](const Facts& facts) {
+    for (bool flag : {false, true}) {
+      for_each_machine({{}, said, flag, flag}, [said](const Facts& facts) {
         assert_decision(facts, said, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
       });
     }
@@ -83,6 +83,30 @@ void decide__software_device_is_coherent_everywhere(void**) {
   });
 }
 
+void decide__bounced_dma_is_not_coherent_anywhere(void**) {
+  Facts bounced;
+  bounced.bounced = true;
+  for_each_machine(bounced, [](const Facts& facts) {
+    assert_decision(facts, DAPPLEDV_COHERENCE_BOUNCED, DAPPLEDV_REASON_KERNEL);
+    assert_non_null(strstr(decide(facts).explanation, "ibv_alloc_buf()"));
+  });
+}
+
+// Whatever makes the device coherent is weaker than that; what makes it non-coherent stands.
+void decide__a_kernel_that_refuses_leaves_nothing_coherent(void**) {
+  for_each_machine({}, [](const Facts& facts) {
+    if (facts.registration != Registration::kRefused) return;
+    Facts not_asked = facts;
+    not_asked.registration = Registration::kNotAsked;
+    const Decision without = decide(not_asked);
+    if (without.coherence == DAPPLEDV_COHERENCE_COHERENT) {
+      assert_decision(facts, DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_REASON_ASSUMED);
+    } else {
+      assert_decision(facts, without.coherence, without.reason);
+    }
+  });
+}
+
 void decide__kernel_wins_over_firmware(void**) {
   for_each_machine({}, [](const Facts& facts) {
     if (facts.registration != Registration::kAccepted) return;
@@ -92,7 +116,7 @@ void decide__kernel_wins_over_firmware(void**) {
 
 void decide__firmware_wins_over_the_architecture(void**) {
   for_each_machine({}, [](const Facts& facts) {
-    if (facts.registration == Registration::kAccepted) return;
+    if (facts.registration != Registration::kNotAsked) return;
     if (facts.firmware == Firmware::kCoherent) {
       assert_decision(facts, DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_FIRMWARE);
     }
@@ -116,9 +140,10 @@ void decide__architectures_rule(void**) {
   constexpr auto kAssumed = DAPPLEDV_REASON_ASSUMED;
   for (Architecture architecture : {Architecture::kX86, Architecture::kPpc64le, Architecture::kS390x}) {
     for (Firmware firmware : {Firmware::kUnreadable, Firmware::kNone, Firmware::kAcpi, Firmware::kNoProperty}) {
-      for (Registration registration : {Registration::kNotAsked, Registration::kRefused}) {
-        assert_decision({{}, {}, false, registration, firmware, architecture}, kYes, kRule);
-      }
+      assert_decision({{}, {}, false, false, Registration::kNotAsked, firmware, architecture}, kYes, kRule);
+      // The device itself does not say that its DMA is bounced, and a confidential guest is an x86 machine too.
+      assert_null(
+          strstr(decide({{}, {}, false, false, Registration::kNotAsked, firmware, architecture}).explanation, "every"));
     }
   }
   const Rule rules[] = {
@@ -134,11 +159,9 @@ void decide__architectures_rule(void**) {
       {Architecture::kOther, Firmware::kUnreadable, kUnknown, kAssumed},
   };
   for (const Rule& rule : rules) {
-    assert_decision({{}, {}, false, Registration::kNotAsked, rule.firmware, rule.architecture}, rule.coherence,
+    assert_decision({{}, {}, false, false, Registration::kNotAsked, rule.firmware, rule.architecture}, rule.coherence,
                     rule.reason);
   }
-  // What was only assumed does not stand against a kernel that refuses.
-  assert_decision({{}, {}, false, Registration::kRefused, Firmware::kAcpi, Architecture::kArm64}, kUnknown, kAssumed);
 }
 
 void certainty__of_each_reason(void**) {
@@ -216,6 +239,8 @@ int main() {
       cmocka_unit_test(decide__environment_wins_over_all),
       cmocka_unit_test(decide__parameter_wins_over_what_is_found),
       cmocka_unit_test(decide__software_device_is_coherent_everywhere),
+      cmocka_unit_test(decide__bounced_dma_is_not_coherent_anywhere),
+      cmocka_unit_test(decide__a_kernel_that_refuses_leaves_nothing_coherent),
       cmocka_unit_test(decide__kernel_wins_over_firmware),
       cmocka_unit_test(decide__firmware_wins_over_the_architecture),
       cmocka_unit_test(decide__architectures_rule),

@@ -51,16 +51,13 @@ static void assert_software_device(void) {
   assert_int_equal(attr.pci_relaxed_ordering, DAPPLEDV_ANSWER_UNKNOWN);
 }
 
-static void query_device__by_sysfs_alone(void** state) {
-  const int cmd_fd = context->cmd_fd;
-
+static void query_device__by_the_kernels_driver_id(void** state) {
   (void)state;
-  context->cmd_fd = -1;
   assert_software_device();
-  context->cmd_fd = cmd_fd;
 }
 
-static void query_device__by_the_kernels_driver_id_alone(void** state) {
+/* Renamed since it was opened. */
+static void query_device__that_sysfs_does_not_show(void** state) {
   char path[sizeof(context->device->ibdev_path)];
 
   (void)state;
@@ -68,6 +65,17 @@ static void query_device__by_the_kernels_driver_id_alone(void** state) {
   context->device->ibdev_path[0] = '\0';
   assert_software_device();
   memcpy(context->device->ibdev_path, path, sizeof(path));
+}
+
+static void query_device__not_by_sysfs(void** state) {
+  struct dappledv_device_attr attr = {0};
+  const int cmd_fd = context->cmd_fd;
+
+  (void)state;
+  context->cmd_fd = -1;
+  assert_int_equal(dappledv_query_device(context, &attr), 0);
+  context->cmd_fd = cmd_fd;
+  assert_int_not_equal(attr.reason, DAPPLEDV_REASON_SOFTWARE_DEVICE);
 }
 
 static void query_device__override_goes_by_the_verbs_name(void** state) {
@@ -85,8 +93,9 @@ static void query_device__override_goes_by_the_verbs_name(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(query_device__by_sysfs_alone),
-      cmocka_unit_test(query_device__by_the_kernels_driver_id_alone),
+      cmocka_unit_test(query_device__by_the_kernels_driver_id),
+      cmocka_unit_test(query_device__that_sysfs_does_not_show),
+      cmocka_unit_test(query_device__not_by_sysfs),
       cmocka_unit_test(query_device__override_goes_by_the_verbs_name),
   };
   return cmocka_run_group_tests(tests, open_first_device, close_device);

@@ -221,8 +221,11 @@ void such_a_device_is_refused_unless_somebody_said_so(void**) {
   fake::state.attr.certainty = DAPPLEDV_CERTAINTY_FIRMWARE;
   assert_int_equal(rpma_peer_new(fake::context(), &o.peer), RPMA_E_PROVIDER);
   fake::change_device();
-  fake::state.attr.coherence = DAPPLEDV_COHERENCE_UNKNOWN;
+  fake::state.attr.coherence = DAPPLEDV_COHERENCE_BOUNCED;
   fake::state.attr.sync_supported = 0;
+  assert_int_equal(rpma_peer_new(fake::context(), &o.peer), RPMA_E_PROVIDER);
+  fake::change_device();
+  fake::state.attr.coherence = DAPPLEDV_COHERENCE_UNKNOWN;
   assert_int_equal(rpma_peer_new(fake::context(), &o.peer), RPMA_E_PROVIDER);
   assert_null(o.peer);
   fake::change_device();

@@ -40,6 +40,14 @@ void obstacle__known_non_coherent_devices_are_refused_in_one_line() {
   }
 }
 
+void obstacle__bounced_devices_are_refused_in_one_line() {
+  for (const auto certainty : kEverySource) {
+    const char* obstacle = obstacle_of(device(DAPPLEDV_COHERENCE_BOUNCED, certainty, false));
+    CHECK(obstacle && std::strstr(obstacle, "bounced") && std::strstr(obstacle, "ibv_alloc_buf()"));
+    CHECK(!std::strchr(obstacle, '\n'));
+  }
+}
+
 void obstacle__unknown_devices_are_opened() {
   CHECK(!obstacle_of(device(DAPPLEDV_COHERENCE_UNKNOWN, DAPPLEDV_CERTAINTY_ASSUMED)));
 }
@@ -57,6 +65,7 @@ int main() {
   const CMUnitTest tests[] = {
       TEST(obstacle__coherent_devices_are_opened),
       TEST(obstacle__known_non_coherent_devices_are_refused_in_one_line),
+      TEST(obstacle__bounced_devices_are_refused_in_one_line),
       TEST(obstacle__unknown_devices_are_opened),
       TEST(obstacle__a_cpu_without_instructions),
   };
