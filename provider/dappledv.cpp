@@ -17,6 +17,7 @@
 #include "provider/overlay/overlay.hpp"
 #include "provider/override.hpp"
 #include "provider/query.hpp"
+#include "provider/range.hpp"
 #include "provider/region.hpp"
 #include "provider/sync.hpp"
 
@@ -36,6 +37,10 @@ static_assert(offsetof(dappledv_region_attr, dmabuf) == 28);
 static_assert(offsetof(dappledv_region_attr, dmabuf_fd) == 32);
 static_assert(offsetof(dappledv_region_attr, explanation) == 40);
 static_assert(sizeof(dappledv_region_attr) == 40 + sizeof(char*));
+static_assert(offsetof(dappledv_range_attr, length) == 8);
+static_assert(offsetof(dappledv_range_attr, persistence) == 24);
+static_assert(offsetof(dappledv_range_attr, cxl) == 28);
+static_assert(sizeof(dappledv_range_attr) == 32 + sizeof(char*));
 
 using dapple::coherence::cpu_back_end;
 using dapple::provider::SyncDirection;
@@ -78,6 +83,10 @@ int dappledv_sync_for_device(const dappledv_region_attr* region, const iovec* ra
 int dappledv_sync_for_cpu(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
   if (region == nullptr) return EINVAL;
   return dapple::provider::sync_region(cpu_back_end(), SyncDirection::kForCpu, *region, ranges, num_ranges);
+}
+
+int dappledv_query_range(const void* address, size_t length, dappledv_range_attr* attr) noexcept {
+  return dapple::provider::query_range(dapple::provider::Path(), reinterpret_cast<uintptr_t>(address), length, attr);
 }
 
 int dappledv_attach(ibv_context* context, uint64_t flags) noexcept {
@@ -182,6 +191,40 @@ const char* dappledv_persistence_str(dappledv_persistence persistence) noexcept 
       return "memory_controller";
     case DAPPLEDV_PERSISTENCE_CPU_CACHES:
       return "cpu_cache";
+  }
+  return "invalid";
+}
+
+const char* dappledv_memory_str(dappledv_memory memory) noexcept {
+  switch (memory) {
+    case DAPPLEDV_MEMORY_UNKNOWN:
+      return "unknown";
+    case DAPPLEDV_MEMORY_ANONYMOUS:
+      return "the program's own";
+    case DAPPLEDV_MEMORY_PAGE_CACHE:
+      return "page cache";
+    case DAPPLEDV_MEMORY_DAX_FILE:
+      return "file, mapped directly (fsdax)";
+    case DAPPLEDV_MEMORY_DAX_DEVICE:
+      return "device of memory (devdax)";
+    case DAPPLEDV_MEMORY_DMABUF:
+      return "dma-buf";
+    case DAPPLEDV_MEMORY_DEVICE:
+      return "device";
+  }
+  return "invalid";
+}
+
+const char* dappledv_caching_str(dappledv_caching caching) noexcept {
+  switch (caching) {
+    case DAPPLEDV_CACHING_UNKNOWN:
+      return "unknown";
+    case DAPPLEDV_CACHING_WRITE_BACK:
+      return "write-back";
+    case DAPPLEDV_CACHING_WRITE_COMBINING:
+      return "write-combining";
+    case DAPPLEDV_CACHING_UNCACHED:
+      return "uncached";
   }
   return "invalid";
 }

@@ -12,6 +12,7 @@
  *   dappledv_override_region(&region, ...);     other memory: not coherent, persistent, of a dma-buf
  *   dappledv_sync_for_device(&region, ...);     before the device reads
  *   dappledv_sync_for_cpu(&region, ...);        after it has written
+ *   dappledv_query_range(address, ..., &range); what kind of memory lies there
  *
  * Every function takes an open context of any device of any vendor, not only dapple's own.
  *
@@ -109,6 +110,33 @@ enum dappledv_persistence {
   DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER,
   /* Into them (eADR): to wait is enough. */
   DAPPLEDV_PERSISTENCE_CPU_CACHES,
+};
+
+/* What is behind a mapping. Values may be added at the end. */
+enum dappledv_memory {
+  /* Nothing says. */
+  DAPPLEDV_MEMORY_UNKNOWN = 0,
+  /* Memory of the program alone: its heap, its stacks. */
+  DAPPLEDV_MEMORY_ANONYMOUS,
+  /* Pages of a file in the kernel's page cache, those of tmpfs, memfd and hugetlbfs among them. */
+  DAPPLEDV_MEMORY_PAGE_CACHE,
+  /* A file on persistent memory, without a page cache between (fsdax). */
+  DAPPLEDV_MEMORY_DAX_FILE,
+  /* A device of such memory (devdax). */
+  DAPPLEDV_MEMORY_DAX_DEVICE,
+  DAPPLEDV_MEMORY_DMABUF,
+  /* Registers or memory of a device. */
+  DAPPLEDV_MEMORY_DEVICE,
+};
+
+/* How the CPU caches a mapping. Values may be added at the end. */
+enum dappledv_caching {
+  /* Nothing says. */
+  DAPPLEDV_CACHING_UNKNOWN = 0,
+  DAPPLEDV_CACHING_WRITE_BACK,
+  /* Not at all; stores wait in buffers of the CPU. */
+  DAPPLEDV_CACHING_WRITE_COMBINING,
+  DAPPLEDV_CACHING_UNCACHED,
 };
 
 /* What dappledv_query_device() tells. */
@@ -316,6 +344,36 @@ int dappledv_sync_for_device(const struct dappledv_region_attr* region, const st
 int dappledv_sync_for_cpu(const struct dappledv_region_attr* region, const struct iovec* ranges,
                           size_t num_ranges) DAPPLEDV_NOEXCEPT;
 
+/* What dappledv_query_range() tells. */
+struct dappledv_range_attr {
+  uint64_t comp_mask;
+  /* Bytes from the address on for which all of this holds: at least 1, at most as many as were asked about. */
+  uint64_t length;
+  enum dappledv_memory memory;
+  enum dappledv_caching caching;
+  /* As the kernel says of the persistent memory behind a DAX mapping; of other memory it says nothing. */
+  enum dappledv_persistence persistence;
+  /* Whether memory attached by CXL is behind it, or part of it: an enum dappledv_answer. */
+  uint8_t cxl;
+  /* 0. */
+  uint8_t reserved[3];
+  /* Where that comes from, in one line for people, without a full stop. Static, never NULL. */
+  const char* explanation;
+};
+
+/*
+ * Tells what memory is mapped at an address, as far as the kernel says it to a program (/proc/self, sysfs); what it
+ * does not say is unknown. Nothing is touched, and no page is faulted in. It reads files, some of them long: not to be
+ * called for each transfer. What another thread maps meanwhile may be seen or not.
+ *
+ * address, length: a range; length is not 0. attr: caller's memory, comp_mask set by the caller, the rest written on
+ * success only. attr->length tells how far the answer reaches; ask again behind that.
+ *
+ * Returns 0; EINVAL: attr is NULL, or length is 0 or passes the end of the address space; EFAULT: nothing is mapped at
+ * address; or what reading /proc/self/smaps failed with.
+ */
+int dappledv_query_range(const void* address, size_t length, struct dappledv_range_attr* attr) DAPPLEDV_NOEXCEPT;
+
 /* What dappledv_attach() is to do beyond keeping the table. Bits may be added. */
 enum dappledv_attach_flags {
   /*
@@ -358,7 +416,7 @@ const char* dappledv_attach_obstacle(struct ibv_context* context) DAPPLEDV_NOEXC
  * be in its region all the same. bad_segment: NULL, or set to the index of the first segment that is wrong, when one
  * is. The device's coherence is what it was at dappledv_attach().
  * Returns 0, or EINVAL: segments is NULL, or a segment is not in a region that was registered, from memory of the
- * program, after dappledv_attach(); EOPNOTSUPP: context is not attached, or this CPU lacks the instructions.
+ * program, after dappledv_attach(); EOPNOTSUPP: context is not attached, or this CPU lacks the instructions; ENOMEM.
  *
  * Waits while another thread registers or deregisters memory.
  */
@@ -380,6 +438,12 @@ const char* dappledv_certainty_str(enum dappledv_certainty certainty) DAPPLEDV_N
 
 /* "yes", "no" or "unknown". Static; "invalid" for a value this library does not know. */
 const char* dappledv_answer_str(enum dappledv_answer answer) DAPPLEDV_NOEXCEPT;
+
+/* The value in words, e.g. "page cache". Static; "invalid" for a value this library does not know. */
+const char* dappledv_memory_str(enum dappledv_memory memory) DAPPLEDV_NOEXCEPT;
+
+/* The value in words, e.g. "write-back". Static; "invalid" for a value this library does not know. */
+const char* dappledv_caching_str(enum dappledv_caching caching) DAPPLEDV_NOEXCEPT;
 
 /* The kernel's word, e.g. "cpu_cache", or "unspecified". Static; "invalid" for a value this library does not know. */
 const char* dappledv_persistence_str(enum dappledv_persistence persistence) DAPPLEDV_NOEXCEPT;

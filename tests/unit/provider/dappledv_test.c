@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -208,6 +209,39 @@ static void persist_region__what_somebody_says_of_the_machine(void** state) {
   assert_int_equal(unsetenv("DAPPLE_PERSISTENCE"), 0);
 }
 
+static void query_range__memory_of_this_process(void** state) {
+  struct dappledv_range_attr attr = {.comp_mask = UINT64_MAX};
+  static char data[64];
+  char* hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+  (void)state;
+  assert_true(hole != MAP_FAILED && shared != MAP_FAILED);
+  assert_int_equal(munmap(hole + 4096, 4096), 0);
+  errno = ENOTTY;
+  data[0] = 1;
+  if (dappledv_query_range(hole + 10, 100, &attr) == ENOENT) skip(); /* a kernel without smaps */
+  assert_int_equal(attr.comp_mask, 0);
+  assert_int_equal(attr.length, 100);
+  assert_int_equal(attr.memory, DAPPLEDV_MEMORY_ANONYMOUS);
+  assert_int_equal(attr.caching, DAPPLEDV_CACHING_WRITE_BACK);
+  assert_int_equal(attr.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  assert_non_null(attr.explanation);
+  /* It ends where the mapping does. */
+  assert_int_equal(dappledv_query_range(hole + 10, 100000, &attr), 0);
+  assert_int_equal(attr.length, 4086);
+  assert_int_equal(dappledv_query_range(shared, 1, &attr), 0);
+  assert_int_equal(attr.memory, DAPPLEDV_MEMORY_PAGE_CACHE);
+  assert_int_equal(attr.caching, DAPPLEDV_CACHING_WRITE_BACK);
+  assert_int_equal(munmap(hole, 4096), 0);
+  assert_int_equal(dappledv_query_range(hole, 1, &attr), EFAULT);
+  assert_int_equal(dappledv_query_range(data, 0, &attr), EINVAL);
+  assert_int_equal(dappledv_query_range(data, SIZE_MAX, &attr), EINVAL);
+  assert_int_equal(dappledv_query_range(data, 1, NULL), EINVAL);
+  assert_int_equal(errno, ENOTTY);
+  assert_int_equal(munmap(shared, 4096), 0);
+}
+
 static void query_device_override__words(void** state) {
   (void)state;
   assert_query(&bare, "coherent", DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_OVERRIDE_PARAMETER);
@@ -358,6 +392,18 @@ static void strings__every_value_has_its_own(void** state) {
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_UNKNOWN), "unknown");
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_NO), "no");
   assert_string_equal(dappledv_answer_str(DAPPLEDV_ANSWER_YES), "yes");
+  for (i = DAPPLEDV_MEMORY_UNKNOWN; i <= DAPPLEDV_MEMORY_DEVICE; i++) {
+    assert_string_not_equal(dappledv_memory_str((enum dappledv_memory)i), "invalid");
+    for (j = DAPPLEDV_MEMORY_UNKNOWN; j < i; j++)
+      assert_string_not_equal(dappledv_memory_str((enum dappledv_memory)i),
+                              dappledv_memory_str((enum dappledv_memory)j));
+  }
+  for (i = DAPPLEDV_CACHING_UNKNOWN; i <= DAPPLEDV_CACHING_UNCACHED; i++) {
+    assert_string_not_equal(dappledv_caching_str((enum dappledv_caching)i), "invalid");
+    for (j = DAPPLEDV_CACHING_UNKNOWN; j < i; j++)
+      assert_string_not_equal(dappledv_caching_str((enum dappledv_caching)i),
+                              dappledv_caching_str((enum dappledv_caching)j));
+  }
   assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_UNSPECIFIED), "unspecified");
   assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER), "memory_controller");
   assert_string_equal(dappledv_persistence_str(DAPPLEDV_PERSISTENCE_CPU_CACHES), "cpu_cache");
@@ -370,6 +416,8 @@ static void strings__other_values_are_invalid(void** state) {
   assert_string_equal(dappledv_certainty_str((enum dappledv_certainty)99), "invalid");
   assert_string_equal(dappledv_answer_str((enum dappledv_answer)99), "invalid");
   assert_string_equal(dappledv_persistence_str((enum dappledv_persistence)99), "invalid");
+  assert_string_equal(dappledv_memory_str((enum dappledv_memory)99), "invalid");
+  assert_string_equal(dappledv_caching_str((enum dappledv_caching)99), "invalid");
 }
 
 int main(void) {
@@ -379,6 +427,7 @@ int main(void) {
       cmocka_unit_test_setup(query_device__unknown_comp_mask_is_cleared, clear_environment),
       cmocka_unit_test_setup(persist_region__syncs_reach_persistence, clear_environment),
       cmocka_unit_test_setup(persist_region__what_somebody_says_of_the_machine, clear_environment),
+      cmocka_unit_test_setup(query_range__memory_of_this_process, clear_environment),
       cmocka_unit_test_setup(query_device_override__words, clear_environment),
       cmocka_unit_test_setup(query_device_override__bad_word_leaves_attr_alone, clear_environment),
       cmocka_unit_test_setup(environment__wins_over_the_parameter, clear_environment),
