@@ -25,6 +25,15 @@ bool is_usable(const RdmaPort& port) {
 
 }  // namespace
 
+bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports) {
+  std::istringstream words(line.ia_params);
+  std::string where;
+  unsigned number = 0;
+  if (!(words >> where >> number)) return false;
+  return std::none_of(ports.begin(), ports.end(),
+                      [&](const RdmaPort& port) { return is_usable(port) && names(line, port); });
+}
+
 std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
                                               const AutomaticStyle& style) {
   std::vector<AutomaticEntry> made;

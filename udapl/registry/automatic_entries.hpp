@@ -36,4 +36,9 @@ inline constexpr AutomaticStyle kAutomatic12{{1, 2}, "libdaplcma.so.1", "dapl.1.
 std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
                                               const AutomaticStyle& style = kAutomatic20);
 
+/// Whether a line says in the customary form, a word and a number, what it is for, and that is none of `ports` that is
+/// active and has an address. A line in another form, for another vendor's provider, cannot be judged: false. A host
+/// name is not looked up: true.
+bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports);
+
 }  // namespace dapple::dat

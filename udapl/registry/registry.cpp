@@ -120,8 +120,10 @@ bool Registry::has(const DAT_PROVIDER* provider) {
 DAT_RETURN Registry::list(std::vector<DAT_PROVIDER_INFO>& infos) {
   if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard loading(loading_mutex_);
-  for (const Offer& offer : offers())
-    if (offer.is_listed) infos.push_back(offer.info);
+  std::vector<Offer> listed = offers();
+  std::erase_if(listed, [](const Offer& offer) { return !offer.is_listed; });
+  std::stable_sort(listed.begin(), listed.end(), [](const Offer& a, const Offer& b) { return a.place < b.place; });
+  for (const Offer& offer : listed) infos.push_back(offer.info);
   return DAT_SUCCESS;
 }
 
@@ -132,12 +134,14 @@ std::vector<Registry::Offer> Registry::offers() {
     if (std::none_of(offers.begin(), offers.end(), [&](const Offer& other) { return same(offer.info, other.info); }))
       offers.push_back(std::move(offer));
   };
-  for (const ConfEntry& line : lines_) add_once({info_of(line), true, {}});
+  const std::vector<RdmaPort> ports = rdma_ports();
+  for (const ConfEntry& line : lines_)
+    add_once({info_of(line), true, names_no_usable_port(line, ports) ? Place::kUnusableLine : Place::kLine, {}});
   // An automatic entry comes before its own provider, which registers itself while it is open, and may be unlisted.
-  for (AutomaticEntry& made : automatic_entries(rdma_ports(), lines_, automatic_style()))
-    add_once({info_of(made.entry), made.is_listed, std::move(made.entry)});
+  for (AutomaticEntry& made : automatic_entries(ports, lines_, automatic_style()))
+    add_once({info_of(made.entry), made.is_listed, Place::kAutomatic, std::move(made.entry)});
   const std::lock_guard lock(mutex_);
-  for (const Registered& registered : registered_) add_once({registered.info, true, {}});
+  for (const Registered& registered : registered_) add_once({registered.info, true, Place::kRegistered, {}});
   return offers;
 }
 

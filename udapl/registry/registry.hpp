@@ -58,9 +58,9 @@ class Registry {
   /// Whether the table is that of a registered provider.
   bool has(const DAT_PROVIDER* provider);
 
-  /// What is listed of all on offer, each name + version + thread safety once: dat.conf in its order, then the ports
-  /// that are usable now and that it does not name, then the others. DAT_INVALID_STATE where a fork has given up.
-  /// Blocks on sysfs.
+  /// What is listed of all on offer, each name + version + thread safety once: the lines of dat.conf in its order, but
+  /// those for ports that cannot be used now; the ports that can and that no line names; those lines; the others.
+  /// DAT_INVALID_STATE where a fork has given up. Blocks on sysfs.
   DAT_RETURN list(std::vector<DAT_PROVIDER_INFO>& infos);
 
   /// Gives back all memory, if nothing is in use. The registry goes on working, and will read dat.conf again.
@@ -78,10 +78,14 @@ class Registry {
     int users = 0;
   };
 
+  /// The order of the list: what cannot open on this machine is behind what can.
+  enum class Place { kLine, kAutomatic, kUnusableLine, kRegistered };
+
   /// What can be opened. An automatic one that was not opened yet has no Listed: its entry is here.
   struct Offer {
     DAT_PROVIDER_INFO info;
     bool is_listed = true;
+    Place place = Place::kLine;
     ConfEntry automatic;
   };
 

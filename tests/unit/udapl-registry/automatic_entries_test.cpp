@@ -130,6 +130,17 @@ void automatic_entries__port_that_a_line_names_is_not_listed_again() {
   CHECK_EQUAL(automatic_entries(ports, {line("eth0 0")}).size(), 8U);
 }
 
+void names_no_usable_port__is_said_of_the_customary_form_only() {
+  const std::vector<RdmaPort> ports = {port("rxe0", 1, "eth0", true, {"10.0.0.1", "fd09::1"}),
+                                       port("down0", 1, "eth1", false), port("bare0", 1, "eth2", true, {})};
+  for (const char* params : {"eth0 0", "rxe0 1", "10.0.0.1 0", "fd09::1 0", "rxe0 1 coherence=cpu"})
+    CHECK(!names_no_usable_port(line(params), ports));
+  for (const char* params : {"eth9 0", "rxe0 2", "mlx4_0 1", "eth1 0", "down0 1", "eth2 0", "10.0.0.2 0", "mic0:ib 1"})
+    CHECK(names_no_usable_port(line(params), ports));
+  for (const char* params : {"", "0x7ffe0000", "eth0", "port=1 mode=x"})
+    CHECK(!names_no_usable_port(line(params), ports));
+}
+
 // Of 1.2: the same names for its own provider, and OFED's.
 std::string ofeds(const std::vector<RdmaPort>& ports) {
   std::string text;
@@ -165,6 +176,7 @@ int main() {
       TEST(automatic_entries__only_what_can_be_used_is_listed),
       TEST(automatic_entries__one_of_two_devices_on_a_network_device),
       TEST(automatic_entries__port_that_a_line_names_is_not_listed_again),
+      TEST(names_no_usable_port__is_said_of_the_customary_form_only),
       TEST(first_port__is_one_name_more),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

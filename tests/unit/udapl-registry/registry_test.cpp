@@ -70,6 +70,36 @@ void dat_registry_list_providers__lines_come_before_automatic_entries() {
   CHECK_EQUAL(infos[1].is_thread_safe, DAT_FALSE);
 }
 
+std::string listed_by(const Dat& dat) {
+  DAT_PROVIDER_INFO infos[8];
+  DAT_PROVIDER_INFO* list[8];
+  for (int i = 0; i < 8; i++) list[i] = &infos[i];
+  DAT_COUNT count = 0;
+  CHECK_EQUAL(dat.list_providers(8, &count, list), kSuccess);
+  std::string names;
+  for (DAT_COUNT i = 0; i < count; i++) names += std::string(infos[i].ia_name) + " ";
+  return names;
+}
+
+std::string port_line(const char* name, const char* ia_params) {
+  return std::string(name) + " u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"" + ia_params + "\" \"\"\n";
+}
+
+// Debian's dat.conf has 62 lines for devices that most machines lack.
+void dat_registry_list_providers__lines_for_absent_ports_come_last() {
+  FakeLog log{};
+  Dat dat(port_line("gone", "mlx4_0 1") + line("one", log) + port_line("gone-too", "eth9 0"));
+  CHECK_EQUAL(listed_by(dat), "one gone gone-too ");
+  plug_in_rxe(dat);
+  CHECK_EQUAL(listed_by(dat), "one ofa-v2-lo gone gone-too ");
+}
+
+void dat_registry_list_providers__lines_for_ports_that_are_here_keep_their_order() {
+  Dat dat(port_line("gone", "mlx4_0 1") + port_line("b", "rxe0 1") + port_line("a", "lo 0"));
+  plug_in_rxe(dat);
+  CHECK_EQUAL(listed_by(dat), "b a gone ");
+}
+
 void automatic_entry__line_of_the_same_name_wins() {
   FakeLog log{};
   Dat dat(line("ofa-v2-lo", log));
@@ -293,6 +323,8 @@ int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(dat_registry_list_providers__offered_lines_in_file_order),
       TEST_IN_CHILD(dat_registry_list_providers__lines_come_before_automatic_entries),
+      TEST_IN_CHILD(dat_registry_list_providers__lines_for_absent_ports_come_last),
+      TEST_IN_CHILD(dat_registry_list_providers__lines_for_ports_that_are_here_keep_their_order),
       TEST_IN_CHILD(automatic_entry__line_of_the_same_name_wins),
       TEST_IN_CHILD(automatic_entry__missing_library_is_said_once),
       TEST_IN_CHILD(dat_registry_list_providers__fewer_than_there_are_is_success),
