@@ -3,6 +3,7 @@
 #include "udapl/registry/provider_library.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -16,6 +17,23 @@ void make_own_symbols_global() {
   if (::dladdr(reinterpret_cast<void*>(&make_own_symbols_global), &self) == 0) return;
   // The scope stays widened after the close.
   if (void* handle = ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) ::dlclose(handle);
+}
+
+/// The path of `name` in the folder of this library, if a file is there; else empty.
+std::string beside_us(const std::string& name) {
+  Dl_info self{};
+  if (name.find('/') != std::string::npos || ::dladdr(reinterpret_cast<void*>(&beside_us), &self) == 0) return {};
+  const std::string own = self.dli_fname;
+  const std::size_t folder = own.rfind('/');
+  if (folder == std::string::npos) return {};
+  std::string path = own.substr(0, folder + 1) + name;
+  return ::access(path.c_str(), F_OK) == 0 ? path : std::string();
+}
+
+void* open_library(const std::string& path) {
+  if (void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return handle;
+  make_own_symbols_global();
+  return ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
 }
 
 const char* last_error() {
@@ -39,13 +57,11 @@ ProviderLibrary::~ProviderLibrary() {
   if (handle_) ::dlclose(handle_);
 }
 
-ProviderLibrary ProviderLibrary::load(const std::string& name, std::string& why) {
+ProviderLibrary ProviderLibrary::load(const std::string& name, Search search, std::string& why) {
+  const std::string beside = beside_us(name);
   ProviderLibrary library;
-  library.handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library.handle_) {
-    make_own_symbols_global();
-    library.handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  }
+  if (beside.empty() || search == Search::kLoaderFirst) library.handle_ = open_library(name);
+  if (!library.handle_ && !beside.empty()) library.handle_ = open_library(beside);
   if (!library.handle_) {
     why = last_error();
     return library;

@@ -17,8 +17,13 @@ class ProviderLibrary {
   ProviderLibrary& operator=(ProviderLibrary&& other) noexcept;
   ~ProviderLibrary();
 
+  /// A name without a path is looked for by the loader and in the registry's own folder: the RUNPATH of a program in a
+  /// private prefix finds the registry, but does not count for what the registry loads. kOwnFolderFirst: our own
+  /// provider, which has the name of the original's, is the one beside us.
+  enum class Search { kLoaderFirst, kOwnFolderFirst };
+
   /// Loads `name`. On failure the library is empty and `why` says what the loader said.
-  static ProviderLibrary load(const std::string& name, std::string& why);
+  static ProviderLibrary load(const std::string& name, Search search, std::string& why);
 
   explicit operator bool() const { return handle_ != nullptr; }
 

@@ -224,7 +224,9 @@ Listed* Registry::load_first_of_chain(const DAT_PROVIDER_INFO& key) {
   for (Listed& listed : listed_) {
     if (!same(listed.info, key)) continue;
     std::string why;
-    listed.library = ProviderLibrary::load(listed.conf.library, why);
+    listed.library = ProviderLibrary::load(
+        listed.conf.library,
+        listed.conf.line ? ProviderLibrary::Search::kLoaderFirst : ProviderLibrary::Search::kOwnFolderFirst, why);
     if (listed.library) {
       listed.users = 1;
       listed.library.init(listed.info, listed.conf.ia_params.c_str());

@@ -18,11 +18,11 @@ void Dat::find(Function& function, const char* name) {
   if (!function) std::abort();
 }
 
-Dat::Dat(const std::string& conf, int scope) : conf_path(folder.write("dat.conf", conf)) {
+Dat::Dat(const std::string& conf, int scope, const std::string& registry) : conf_path(folder.write("dat.conf", conf)) {
   ::setenv("DAT_OVERRIDE", conf_path.c_str(), 1);
   // The RDMA devices of this machine are not seen; a test may make some in the folder.
   ::setenv("SYSFS_PATH", folder.path().c_str(), 1);
-  library_ = ::dlopen(LIBDAT2, RTLD_NOW | scope);
+  library_ = ::dlopen(registry.c_str(), RTLD_NOW | scope);
   if (!library_) {
     std::puts(::dlerror());
     std::abort();

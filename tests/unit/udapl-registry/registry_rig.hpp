@@ -26,7 +26,7 @@ std::string line(const std::string& name, const FakeLog& log, const char* librar
 /// libdat2.so with a dat.conf. Once in a process: the file is not read again.
 class Dat {
  public:
-  explicit Dat(const std::string& conf, int scope = RTLD_LOCAL);
+  explicit Dat(const std::string& conf, int scope = RTLD_LOCAL, const std::string& registry = LIBDAT2);
   ~Dat();
 
   DAT_RETURN open(const char* name, DAT_IA_HANDLE* ia, DAT_UINT32 major = 2, DAT_UINT32 minor = 0,

@@ -110,16 +110,50 @@ void automatic_entry__line_of_the_same_name_wins() {
   CHECK_EQUAL(dat.close(ia), kSuccess);
 }
 
-// The environment has a libdaplofa.so.2 that cannot be loaded.
-void automatic_entry__missing_library_is_said_once() {
-  Dat dat("");
+/// The registry in a folder of its own, as in a private prefix that no search of the loader's covers, with another
+/// library beside it.
+std::string private_registry(const TemporaryFolder& prefix, const char* library, const std::string& name) {
+  std::filesystem::copy_file(LIBDAT2, prefix.path() + "/libdat2.so.2");
+  if (library) std::filesystem::copy_file(library, prefix.path() + "/" + name);
+  return prefix.path() + "/libdat2.so.2";
+}
+
+void provider_library__is_found_beside_the_registry() {
+  FakeLog log{};
+  const TemporaryFolder prefix;
+  Dat dat(line("one", log, "libprivate-provider.so"), RTLD_LOCAL,
+          private_registry(prefix, FAKE_PROVIDER_A, "libprivate-provider.so"));
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("one", &ia), kSuccess);
+  CHECK_EQUAL(log.opens, 1);
+  CHECK_EQUAL(dat.close(ia), kSuccess);
+}
+
+void provider_library__with_a_path_is_not_looked_for() {
+  FakeLog log{};
+  const TemporaryFolder prefix;
+  Dat dat(line("one", log, "./libprivate-provider.so"), RTLD_LOCAL,
+          private_registry(prefix, FAKE_PROVIDER_A, "libprivate-provider.so"));
+  CapturedStderr captured;
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("one", &ia), not_found(DAT_NAME_NOT_REGISTERED));
+  CHECK(captured.text().find("cannot load the provider") != std::string::npos);
+}
+
+// The one beside the registry, although the machine may have the original of that name.
+void automatic_entry__broken_library_is_said_once() {
+  const TemporaryFolder prefix;
+  const std::string registry = private_registry(prefix, nullptr, "");
+  const std::string provider = prefix.write("libdaplofa.so.2", "");
+  Dat dat("", RTLD_LOCAL, registry);
   plug_in_rxe(dat);
   CapturedStderr captured;
   DAT_IA_HANDLE ia = nullptr;
   for (int round = 0; round < 2; round++)
     CHECK_EQUAL(dat.open("ofa-v2-rxe0-1", &ia), not_found(DAT_NAME_NOT_REGISTERED));
   const std::string text = captured.text();
-  CHECK(text.starts_with("dat: automatic entry: cannot load the provider \"libdaplofa.so.2\" of \"ofa-v2-rxe0-1\": "));
+  CHECK(text.starts_with("dat: automatic entry: cannot load the provider \"libdaplofa.so.2\" of \"ofa-v2-rxe0-1\": " +
+                         provider));
   CHECK_EQUAL(text.find('\n'), text.size() - 1);
 }
 
@@ -326,7 +360,9 @@ int main() {
       TEST_IN_CHILD(dat_registry_list_providers__lines_for_absent_ports_come_last),
       TEST_IN_CHILD(dat_registry_list_providers__lines_for_ports_that_are_here_keep_their_order),
       TEST_IN_CHILD(automatic_entry__line_of_the_same_name_wins),
-      TEST_IN_CHILD(automatic_entry__missing_library_is_said_once),
+      TEST_IN_CHILD(automatic_entry__broken_library_is_said_once),
+      TEST_IN_CHILD(provider_library__is_found_beside_the_registry),
+      TEST_IN_CHILD(provider_library__with_a_path_is_not_looked_for),
       TEST_IN_CHILD(dat_registry_list_providers__fewer_than_there_are_is_success),
       TEST_IN_CHILD(dat_registry_add_provider__program_brings_its_own),
       TEST_IN_CHILD(dat_registry_remove_provider__in_use_is_refused),
