@@ -35,6 +35,11 @@ inline DAT_SERVICE_TYPE to_dat_service(bool) noexcept {
   return DAT_SERVICE_TYPE_RC;
 }
 
+// Both originals fill in every field and never look at the mask; programs pass 0xFFFF.
+inline bool is_ep_query_mask(DAT_EP_PARAM_MASK) noexcept {
+  return true;
+}
+
 // Several paths are a wish in 1.2, which one path grants as well as it can.
 inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
   return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;

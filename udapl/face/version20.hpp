@@ -44,6 +44,10 @@ inline DAT_SERVICE_TYPE to_dat_service(bool datagrams) noexcept {
   return datagrams ? static_cast<DAT_SERVICE_TYPE>(DAT_IB_SERVICE_TYPE_UD) : DAT_SERVICE_TYPE_RC;
 }
 
+inline bool is_ep_query_mask(DAT_EP_PARAM_MASK mask) noexcept {
+  return !(mask & ~DAT_EP_FIELD_ALL);
+}
+
 // argument: the number of the flags in the argument list.
 inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
   constexpr int kMultipath = DAT_CONNECT_MULTIPATH_REQUESTED_FLAG | DAT_CONNECT_MULTIPATH_REQUIRED_FLAG;

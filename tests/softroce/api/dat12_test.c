@@ -133,6 +133,15 @@ static void rmr_bind__by_the_context_of_the_region(void** state) {
   assert_ok(dat_rmr_free(rmr));
 }
 
+static void ep_query__takes_a_mask_of_all_bits(void** state) {
+  const struct fixture* f = *state;
+  DAT_EP_PARAM param;
+  memset(&param, 0xa5, sizeof param);
+  assert_ok(dat_ep_query(f->active.ep, (DAT_EP_PARAM_MASK)0xffff, &param));
+  assert_int_equal(param.ep_state, DAT_EP_STATE_CONNECTED);
+  assert_ptr_equal(param.request_evd_handle, f->active.request);
+}
+
 static void queries__say_it_in_1_2s_values(void** state) {
   const struct fixture* f = *state;
   DAT_SRQ_ATTR attr = {16, 1, 0};
@@ -179,6 +188,7 @@ int main(void) {
       CONNECTED_TEST(rdma__remote_lengths_of_64_bits),
       CONNECTED_TEST(sync__lengths_of_64_bits),
       CONNECTED_TEST(rmr_bind__by_the_context_of_the_region),
+      CONNECTED_TEST(ep_query__takes_a_mask_of_all_bits),
       CONNECTED_TEST(queries__say_it_in_1_2s_values),
       ENDS_TEST(rejects__are_a_peers),
   };

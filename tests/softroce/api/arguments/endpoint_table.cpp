@@ -128,7 +128,7 @@ void add_endpoints(Table& t) {
                   evd(t, DAT_INVALID_HANDLE_EVD_REQUEST, true, w.f.requests),
                   evd(t, DAT_INVALID_HANDLE_EVD_CONN, true, w.f.active.recv), t.further(kSrq),
                   attributes(good(&good_attr), bad_attrs), needed(&made)}));
-  t.add(FUNCTION(dat_ep_query, {t.self(kEp), mask64(DAT_EP_FIELD_ALL), needed(&param)}));
+  t.add(FUNCTION(dat_ep_query, {t.self(kEp), ONLY_20(mask64(DAT_EP_FIELD_ALL)) ONLY_12(any(0xffff)), needed(&param)}));
   const auto busy = [&](Argument ep) {
     return std::move(ep).also("connected", w.f.active.ep, state(DAT_INVALID_STATE_EP_CONNECTED));
   };
