@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "tools/dapple-info/child.hpp"
+#include "tools/dapple-info/dead_lines.hpp"
 #include "tools/report/table.hpp"
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
@@ -209,12 +210,13 @@ void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, 
 
 }  // namespace
 
-DatReport read_dat(const std::string& registry, const std::string& registry12) {
+DatReport read_dat(const std::string& registry, const std::string& registry12, bool all) {
   DatReport report{{registry, {}}, {registry12, {}}, {}, {}};
   const dat::Configuration configuration = dat::load_configuration(dat::default_search({dat::kFurtherPath12}), {1, 2});
   report.conf_path = configuration.path;
   std::vector<DatEntry> offered20 = listed_by(registry, report.registry.problem);
   std::vector<DatEntry> offered12 = listed_by(registry12, report.registry12.problem);
+  const std::vector<std::string> here = names_here();
 
   // In the file's order, each line with what became of it; then what no line explains.
   for (const dat::ConfEntry& line : configuration.entries) {
@@ -223,7 +225,11 @@ DatReport read_dat(const std::string& registry, const std::string& registry12) {
     std::vector<DatEntry>& offered = line.api.major == 1 ? offered12 : offered20;
     const auto found =
         std::find_if(offered.begin(), offered.end(), [&](const DatEntry& e) { return is_entry_of(e, line); });
-    if (line.api.major != 1 && !is_read_by_20(configuration.path)) {
+    entry.is_dead = !all && is_dead(line, here);
+    if (entry.is_dead) {
+      entry.why = "not tried: it names a device that is not here";
+      if (found != offered.end()) offered.erase(found);
+    } else if (line.api.major != 1 && !is_read_by_20(configuration.path)) {
       entry.why = "not offered: DAT 2.0 does not look into this file";
     } else if (!line.is_default) {
       entry.why = "not offered: the line says nondefault";
@@ -249,11 +255,18 @@ std::string dat_for_people(const DatReport& report) {
     if (!registry.problem.empty()) text += "The registry cannot be used: " + registry.problem + "\n";
   };
   complain(report.registry);
-  // Who has no program for 1.2 may do without it.
+  // A machine without programs for 1.2 may do without its registry.
   const auto is_of_12 = [](const DatEntry& entry) { return entry.major == 1; };
   if (std::any_of(report.entries.begin(), report.entries.end(), is_of_12)) complain(report.registry12);
-  if (report.entries.empty()) {
-    return text +
+  const auto is_dead = [](const DatEntry& entry) { return entry.is_dead; };
+  const auto dead = static_cast<size_t>(std::count_if(report.entries.begin(), report.entries.end(), is_dead));
+  const std::string folded =
+      dead == 0
+          ? ""
+          : fmt::format("{} name{} not here; --all shows {}\n", dead == 1 ? "1 line" : fmt::format("{} lines", dead),
+                        dead == 1 ? "s a device that is" : " devices that are", dead == 1 ? "it" : "them");
+  if (dead == report.entries.size()) {
+    return text + folded +
            "There is no provider of uDAPL: no line of a dat.conf, and no active RDMA port whose network device has "
            "an address. A line like this makes one, for the network device "
            "d0 of an RDMA device:\n"
@@ -261,10 +274,11 @@ std::string dat_for_people(const DatReport& report) {
   }
   std::vector<std::vector<std::string>> rows{{"NAME", "API", "THREADS", "FROM", "LIBRARY", "PARAMETERS", "OPENS"}};
   for (const DatEntry& entry : report.entries) {
+    if (entry.is_dead) continue;
     rows.push_back({entry.name, fmt::format("{}.{}", entry.major, entry.minor), entry.thread_safe ? "safe" : "unsafe",
                     entry.from, entry.library, entry.params, entry.opens ? "yes" : "no: " + entry.why});
   }
-  return text + format_table(rows);
+  return text + format_table(rows) + folded;
 }
 
 void dat_as_json(const DatReport& report, Json& json) {
@@ -280,7 +294,7 @@ void dat_as_json(const DatReport& report, Json& json) {
     json.begin_object().text("name", entry.name);
     json.text("api", fmt::format("{}.{}", entry.major, entry.minor)).boolean("thread_safe", entry.thread_safe);
     json.text("from", entry.from).text("library", entry.library).text("params", entry.params);
-    json.boolean("opens", entry.opens);
+    json.boolean("opens", entry.opens).boolean("tried", !entry.is_dead);
     problem("why", entry.why);
     json.end_object();
   }

@@ -20,7 +20,8 @@ struct DatEntry {
   std::string library;  // as the line names it; the file it was loaded from, if it was
   std::string params;
   bool opens = false;
-  std::string why;  // where it does not open, in a line
+  std::string why;       // where it does not open, in a line
+  bool is_dead = false;  // a line for a device that is not here, and so not tried
 };
 
 struct DatRegistry {
@@ -35,9 +36,9 @@ struct DatReport {
   std::vector<DatEntry> entries;
 };
 
-// Asks each registry in a child process, and opens each entry in one of its own. Malformed lines of the file are said
-// on standard error.
-DatReport read_dat(const std::string& registry, const std::string& registry12);
+// Asks each registry in a child process, and opens each entry in one of its own; lines for devices that are not here
+// only if `all` is set. Malformed lines of the file are said on standard error.
+DatReport read_dat(const std::string& registry, const std::string& registry12, bool all);
 
 std::string dat_for_people(const DatReport& report);
 void dat_as_json(const DatReport& report, Json& json);

@@ -96,6 +96,7 @@ constexpr Attribute kAttributes[] = {
 };
 
 void open_and_ask(ibv_device* device, Device& out) {
+  for (const verbs::RdmaPort& port : out.kernel.ports) out.ports.emplace_back().number = port.number;
   const Context context(ibv_open_device(device), &ibv_close_device);
   if (!context) {
     // libibverbs tries other ways after a refusal, and the last one's errno says nothing of it.
@@ -106,6 +107,7 @@ void open_and_ask(ibv_device* device, Device& out) {
     if (refused) out.problem += fmt::format("; read and write access to {} is needed", file);
     return;
   }
+  for (Port& port : out.ports) port = read_port(context.get(), port.number, out.kernel.protocol);
   Attributes attr{};
   if (const int error = dappledv_query_device(context.get(), &attr)) {
     out.problem =
@@ -116,6 +118,14 @@ void open_and_ask(ibv_device* device, Device& out) {
   out.attr = attr;
   const char* obstacle = dappledv_attach_obstacle(context.get());
   out.overlay = obstacle ? fmt::format("no: {}", obstacle) : "yes";
+}
+
+std::string ports_tables(const std::vector<Device>& devices) {
+  Rows ports{{"DEVICE", "PORT", "NETDEV", "MTU", "SPEED", "OPEN AS", "ADDRESSES"}};
+  Rows gids{{"DEVICE", "PORT", "INDEX", "TYPE", "GID"}};
+  for (const Device& device : devices) add_port_rows(device.kernel.name, device.ports, ports, gids);
+  const auto table = [](const Rows& rows) { return rows.size() == 1 ? "" : "\n" + format_table(rows); };
+  return table(ports) + table(gids);
 }
 
 std::string attributes_table(const std::vector<Device>& devices) {
@@ -142,7 +152,7 @@ std::string attributes_table(const std::vector<Device>& devices) {
 std::vector<Device> read_devices() {
   std::vector<Device> devices;
   for (verbs::RdmaDevice& device : verbs::rdma_devices()) {
-    devices.push_back({std::move(device), {}, "libibverbs has no driver library for it", {}});
+    devices.push_back({std::move(device), {}, "libibverbs has no driver library for it", {}, {}});
   }
   const DeviceList list(ibv_get_device_list(nullptr), &ibv_free_device_list);
   for (ibv_device** at = list.get(); at && *at; ++at) {
@@ -156,6 +166,10 @@ std::vector<Device> read_devices() {
     }
     found->problem.clear();
     open_and_ask(*at, *found);
+  }
+  const std::vector<tools::NamedPort> named = tools::named_ports();
+  for (Device& device : devices) {
+    for (Port& port : device.ports) add_names(port, device.kernel.name, named);
   }
   return devices;
 }
@@ -177,7 +191,7 @@ std::string devices_for_people(const std::vector<Device>& devices) {
                                     : device.problem});
     }
   }
-  return format_table(rows) + attributes_table(devices);
+  return format_table(rows) + ports_tables(devices) + attributes_table(devices);
 }
 
 void devices_as_json(const std::vector<Device>& devices, Json& json) {
@@ -189,7 +203,11 @@ void devices_as_json(const std::vector<Device>& devices, Json& json) {
     json.begin_array("ports");
     for (const verbs::RdmaPort& port : device.kernel.ports) {
       json.begin_object().number("number", port.number).text("state", port.state);
-      json.text("physical_state", port.physical_state).text("netdev", port.netdev).end_object();
+      json.text("physical_state", port.physical_state).text("netdev", port.netdev);
+      for (const Port& more : device.ports) {
+        if (more.number == port.number) port_as_json(more, json);
+      }
+      json.end_object();
     }
     json.end_array();
     if (!device.attr) {
@@ -219,8 +237,8 @@ std::string how_to_get_a_device(const std::string& netdev) {
       "  a card: load its driver; 'rdma link' then lists it\n"
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
       "  rdma link add siw0 type siw netdev {0}   likewise, iWARP (module siw)\n"
-      "  scripts/softroce COMMAND                   of dapple's source: runs COMMAND beside a software device in a\n"
-      "                                             virtual machine, without root and whatever kernel is here\n"
+      "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
+      "                                             without root and whatever kernel is here\n"
       "On rxe, dapple-run --emulate PROGRAM then shows whether a program's sync calls are right.\n",
       netdev);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ibverbs-glue/rdma_devices.hpp"
+#include "tools/dapple-info/ports.hpp"
 #include "tools/report/json.hpp"
 
 namespace dapple::info {
@@ -24,6 +25,7 @@ struct Device {
   verbs::RdmaDevice kernel;  // what the kernel tells
   std::optional<Attributes> attr;
   std::string problem;  // why there is no attr
+  std::vector<Port> ports;
   std::string overlay;  // with attr: "yes", or why dapple-run could not lay its overlay over the device
 };
 

@@ -4,7 +4,6 @@
 // dapple-info: what this machine's RDMA devices are, as far as memory is concerned, and why that is believed.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -13,6 +12,7 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
+#include "tools/report/command_line.hpp"
 
 namespace {
 
@@ -20,11 +20,12 @@ using namespace dapple::info;
 using dapple::Json;
 
 constexpr int kNothingFound = 1;
-constexpr int kBadUsage = 2;
+using dapple::kBadUsage;
 
 struct Options {
   bool json = false;
   bool dat = false;
+  bool all = false;
   std::string registry = "libdat2.so.2";
   std::string registry12 = "libdat.so.1";
 };
@@ -34,14 +35,14 @@ int report(const Options& options) {
   const dapple::verbs::Memlock memlock = dapple::verbs::read_memlock();
   const Libibverbs libibverbs = read_libibverbs();
   DatReport dat;
-  if (options.dat) dat = read_dat(options.registry, options.registry12);
+  if (options.dat || options.all) dat = read_dat(options.registry, options.registry12, options.all);
   if (options.json) {
     Json json;
     json.begin_object();
     devices_as_json(devices, json);
     libibverbs_as_json(libibverbs, json);
     memlock_as_json(memlock, json);
-    if (options.dat) dat_as_json(dat, json);
+    if (options.dat || options.all) dat_as_json(dat, json);
     json.end_object();
     fmt::print("{}", json.document());
   } else {
@@ -49,7 +50,7 @@ int report(const Options& options) {
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
     const std::string hint = what_to_run(devices);
     if (!hint.empty()) fmt::print("\n{}", hint);
-    if (options.dat) fmt::print("\n{}", dat_for_people(dat));
+    if (options.dat || options.all) fmt::print("\n{}", dat_for_people(dat));
   }
   if (std::fflush(stdout) != 0) {
     std::perror("dapple-info: cannot write");
@@ -61,21 +62,19 @@ int report(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Shows this machine's RDMA devices: whether they and the CPU see the same memory, and why that is "
-      "believed.",
+      "Shows this machine's RDMA devices: names, addresses, and whether\nthey and the CPU see the same memory, and "
+      "why.",
       "dapple-info");
   app.add_flag("--json", options.json, "Print one JSON document");
-  app.add_flag("--dat", options.dat, "Also every provider of uDAPL: where it comes from, and whether it opens");
-  app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks")->capture_default_str();
-  app.add_option("--registry-1.2", options.registry12, "The registry of DAT 1.2 that --dat asks")
-      ->capture_default_str();
-  app.set_version_flag("--version", DAPPLE_VERSION);
-  app.footer("It ends with 0, or with 1 where there is no RDMA device.");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadUsage;
-  }
+  app.add_flag("--dat", options.dat, "Show the providers of uDAPL too, and which open");
+  app.add_flag("--all", options.all, "The same, and lines for devices that are not here");
+  app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks;\nlibdat2.so.2 by default")
+      ->option_text("LIBRARY");
+  app.add_option("--registry-1.2", options.registry12,
+                 "The registry of DAT 1.2 that --dat asks;\nlibdat.so.1 by default")
+      ->option_text("LIBRARY");
+  app.footer("Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.");
+  if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;
   return report(options);
 }
 

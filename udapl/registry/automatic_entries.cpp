@@ -9,8 +9,13 @@
 namespace dapple::dat {
 namespace {
 
-/// Whether the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
-bool names(const ConfEntry& line, const RdmaPort& port) {
+bool is_usable(const RdmaPort& port) {
+  return port.is_active && !port.addresses.empty();
+}
+
+}  // namespace
+
+bool names_port(const ConfEntry& line, const RdmaPort& port) {
   std::istringstream words(line.ia_params);
   std::string where, number;
   words >> where >> number;
@@ -19,19 +24,13 @@ bool names(const ConfEntry& line, const RdmaPort& port) {
   return where == port.netdev || std::find(port.addresses.begin(), port.addresses.end(), where) != port.addresses.end();
 }
 
-bool is_usable(const RdmaPort& port) {
-  return port.is_active && !port.addresses.empty();
-}
-
-}  // namespace
-
 bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports) {
   std::istringstream words(line.ia_params);
   std::string where;
   unsigned number = 0;
   if (!(words >> where >> number)) return false;
   return std::none_of(ports.begin(), ports.end(),
-                      [&](const RdmaPort& port) { return is_usable(port) && names(line, port); });
+                      [&](const RdmaPort& port) { return is_usable(port) && names_port(line, port); });
 }
 
 std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
@@ -62,7 +61,7 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
     const bool first_of_netdev = std::none_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
                                               [&](const RdmaPort& other) { return other.netdev == port.netdev; });
     const bool has_line =
-        std::any_of(lines.begin(), lines.end(), [&](const ConfEntry& line) { return names(line, port); });
+        std::any_of(lines.begin(), lines.end(), [&](const ConfEntry& line) { return names_port(line, port); });
     if (first_of_netdev) make("ofa-v2-" + port.netdev, port.netdev, is_usable(port) && !has_line);
     for (const char* suffix : {"", "s", "u"}) make(by_device + suffix, port.netdev, false);
   }

@@ -29,6 +29,9 @@ inline constexpr AutomaticStyle kAutomatic20{{2, 0}, "libdaplofa.so.2", "dapl.2.
 /// OpenIB-cma is what OFED's dat.conf called the one entry it had.
 inline constexpr AutomaticStyle kAutomatic12{{1, 2}, "libdaplcma.so.1", "dapl.1.2", {1, 2}, "OpenIB-cma"};
 
+/// Whether the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
+bool names_port(const ConfEntry& line, const RdmaPort& port);
+
 /// The entries of `ports`, in their order, for consumers of either thread safety. A port is ofa-v2-<netdev>,
 /// ofa-v2-<device>-<number>, and the latter with the suffixes s and u that the names of libdaploscm and libdaploucm
 /// have. The first of these is listed, once for a network device and for consumers that are not thread-safe, if the

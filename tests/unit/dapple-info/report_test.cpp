@@ -120,7 +120,7 @@ void devices__none_says_how_to_get_one() {
   const std::string text = how_to_get_a_device("wlan7");
   CHECK(holds(text, "rdma link add rxe0 type rxe netdev wlan7"));
   CHECK(holds(text, "rdma link add siw0 type siw netdev wlan7"));
-  CHECK(holds(text, "scripts/softroce"));
+  CHECK(holds(text, "dapple-softroce -- COMMAND"));
   CHECK(!some_netdev().empty());
 }
 
@@ -155,12 +155,32 @@ void dat__no_entry_says_how_one_is_made() {
   CHECK(!holds(dat_for_people(report), "cannot be used"));
   report.conf_path = "/etc/dat.conf";
   report.registry.problem = "gone";
-  report.entries.push_back({"x", 2, 0, true, "automatic", "lib.so", "d0 0", true, ""});
+  report.entries.push_back({"x", 2, 0, true, "automatic", "lib.so", "d0 0", true, "", false});
   CHECK(holds(dat_for_people(report), "The registry cannot be used: gone"));
   CHECK(holds(dat_for_people(report), "x     2.0  safe     automatic  lib.so   d0 0        yes\n"));
   CHECK(!holds(dat_for_people(report), "no such file"));
-  report.entries.push_back({"y", 1, 2, true, "/etc/dat.conf:1", "lib.so", "d0 0", false, "not tried"});
+  report.entries.push_back({"y", 1, 2, true, "/etc/dat.conf:1", "lib.so", "d0 0", false, "not tried", false});
   CHECK(holds(dat_for_people(report), "The registry cannot be used: no such file"));
+}
+
+// As with the file of Debian's libdapl2 on a machine with one device.
+void dat__lines_for_other_machines_are_folded() {
+  DatReport report{{"libdat2.so.2", ""}, {"libdat.so.1", ""}, "/etc/dat.conf", {}};
+  report.entries.push_back({"dead1", 2, 0, false, "/etc/dat.conf:1", "lib.so", "ib0 0", false, "not here", true});
+  CHECK(holds(dat_for_people(report), "There is no provider of uDAPL"));
+  CHECK(holds(dat_for_people(report), "1 line names a device that is not here; --all shows it\n"));
+  for (int i = 0; i < 61; ++i) report.entries.push_back(report.entries[0]);
+  report.entries.push_back({"alive", 2, 0, false, "automatic", "lib.so", "d0 0", true, "", false});
+  const std::string text = dat_for_people(report);
+  CHECK(holds(text, "alive "));
+  CHECK(!holds(text, "dead1"));
+  CHECK(holds(text, "62 lines name devices that are not here; --all shows them\n"));
+  Json json;
+  json.begin_object();
+  dat_as_json(report, json);
+  json.end_object();
+  CHECK(holds(json.document(), "\"opens\": false,\n        \"tried\": false"));
+  CHECK(holds(json.document(), "\"opens\": true,\n        \"tried\": true"));
 }
 
 }  // namespace
@@ -175,6 +195,7 @@ int main() {
       TEST(memlock__says_what_limits_and_how_to_raise_it),
       TEST(libibverbs__what_does_not_fit_is_named),
       TEST(dat__no_entry_says_how_one_is_made),
+      TEST(dat__lines_for_other_machines_are_folded),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dat/ports.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tools/dat/silence.hpp"
+#include "udapl/registry/automatic_entries.hpp"
+#include "udapl/registry/conf_file.hpp"
+
+namespace dapple::tools {
+namespace {
+
+std::string name_of(const dat::RdmaPort& port, const std::vector<dat::ConfEntry>& lines) {
+  if (port.netdev.empty()) return {};
+  const auto is_for = [&port](const dat::ConfEntry& line) {
+    return line.api.major == 2 && !line.is_thread_safe && line.is_default && dat::names_port(line, port);
+  };
+  const auto line = std::find_if(lines.begin(), lines.end(), is_for);
+  return line == lines.end() ? "ofa-v2-" + port.netdev : line->ia_name;
+}
+
+bool is_meant(const dat::RdmaPort& port, const std::string& device) {
+  return device == port.device || device == port.netdev ||
+         std::find(port.addresses.begin(), port.addresses.end(), device) != port.addresses.end();
+}
+
+}  // namespace
+
+std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::vector<dat::ConfEntry>& lines) {
+  std::vector<NamedPort> named;
+  for (dat::RdmaPort& port : ports) {
+    std::string name = name_of(port, lines);
+    named.push_back({std::move(port), std::move(name)});
+  }
+  return named;
+}
+
+std::vector<NamedPort> named_ports() {
+  const Silence silence;
+  return named_ports(dat::rdma_ports(), dat::load_configuration(dat::default_search(), {2, 2}).entries);
+}
+
+std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device) {
+  for (const bool active : {true, false}) {
+    for (const NamedPort& named : ports) {
+      if (named.port.is_active == active && !named.ia.empty() && is_meant(named.port, device)) return named.ia;
+    }
+  }
+  return {};
+}
+
+bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& ia) {
+  return std::any_of(ports.begin(), ports.end(), [&ia](const NamedPort& named) {
+    return named.ia == ia && named.port.is_active && !named.port.addresses.empty();
+  });
+}
+
+std::string names_of(const std::vector<NamedPort>& ports) {
+  std::string text;
+  for (const NamedPort& named : ports) {
+    if (!named.port.is_active || named.ia.empty()) continue;
+    text += (text.empty() ? "" : ", ") + named.ia + " (" + named.port.device + ", " + named.port.netdev + ")";
+  }
+  return text;
+}
+
+}  // namespace dapple::tools

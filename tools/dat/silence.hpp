@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+namespace dapple::tools {
+
+// While it lives nothing gets to standard error: what registries, providers and drivers say about names that are only
+// tried. For programs of one thread.
+class Silence {
+ public:
+  Silence();
+  ~Silence();
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace dapple::tools
