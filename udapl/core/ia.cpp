@@ -94,7 +94,7 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (!bound && is_shortage(errno)) return fail_errno(errno);
   if (!bound || !id_->verbs) {
     log_error(
-        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and scripts/softroce runs a program "
+        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-softroce runs a program "
         "beside "
         "a software device",
         name().c_str(), params.where.c_str());

@@ -102,7 +102,7 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
     const std::string netdev = verbs::netdev_of_port(params.where, params.port);
     if (netdev.empty()) {
       log_error(
-          "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and scripts/softroce runs "
+          "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and dapple-softroce runs "
           "a program beside a software one",
           params.where.c_str(), params.port);
       return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
@@ -126,7 +126,7 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
   if (*host) return address;
   log_error(
       "'%s' is neither a network device of this machine nor an address; where there is no RDMA device, "
-      "scripts/softroce runs a program beside a software one",
+      "dapple-softroce runs a program beside a software one",
       params.where.c_str());
   return fail(Type::kInvalidAddress, Subtype::kAddressMalformed);
 }
