@@ -23,10 +23,11 @@ std::string address_of(const sockaddr* address) {
 
 }  // namespace
 
-Listener::Listener(Session& session, uint16_t port) {
+Listener::Listener(Session& session, uint16_t port) : port_(port) {
   check(dat_evd_create(session.ia(), 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd_), "dat_evd_create",
         "the device has no room");
-  const DAT_RETURN result = dat_psp_create(session.ia(), port, evd_, DAT_PSP_CONSUMER_FLAG, &psp_);
+  const DAT_RETURN result = port == 0 ? dat_psp_create_any(session.ia(), &port_, evd_, DAT_PSP_CONSUMER_FLAG, &psp_)
+                                      : dat_psp_create(session.ia(), port, evd_, DAT_PSP_CONSUMER_FLAG, &psp_);
   if (result == DAT_SUCCESS) return;
   (void)dat_evd_free(evd_);
   check(result, "dat_psp_create", "another server may have this port: choose one with --port");

@@ -20,11 +20,13 @@ struct Client {
 // A service point. Ends before its session.
 class Listener {
  public:
+  // port: 0 for any that is free.
   Listener(Session& session, uint16_t port);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  uint64_t port() const { return port_; }
   // However long it takes. Whoever is no client of this kind is refused, with a line on standard error.
   Client await_client(Kind kind);
   // Instead of accepting it: the client is told why.
@@ -32,6 +34,7 @@ class Listener {
 
  private:
   DAT_EVD_HANDLE evd_ = DAT_HANDLE_NULL;
+  DAT_CONN_QUAL port_;
   DAT_PSP_HANDLE psp_ = DAT_HANDLE_NULL;
 };
 

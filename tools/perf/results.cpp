@@ -10,11 +10,12 @@
 namespace dapple::perf {
 namespace {
 
-// A column: its headline, its name in JSON, and how it is read off; usec and rates with so many digits.
+// A column: its headline, its name in JSON, how it is read off, and the digits behind the point.
 struct Column {
   const char* title;
   const char* key;
   double (*value)(const Result&);
+  int digits = 3;
 };
 
 constexpr Column kLatency[] = {
@@ -30,7 +31,8 @@ constexpr Column kLatency[] = {
 constexpr Column kBandwidth[] = {
     {"BW peak[MiB/sec]", "bw_peak_mib_s", [](const Result& r) { return r.bandwidth->peak_mib_s; }},
     {"BW average[MiB/sec]", "bw_average_mib_s", [](const Result& r) { return r.bandwidth->average_mib_s; }},
-    {"MsgRate[Mpps]", "rate_mpps", [](const Result& r) { return r.bandwidth->rate_mpps; }},
+    {"BW average[Gb/sec]", "bw_average_gbit_s", [](const Result& r) { return r.bandwidth->average_gbit_s; }},
+    {"MsgRate[Mpps]", "rate_mpps", [](const Result& r) { return r.bandwidth->rate_mpps; }, 6},
 };
 
 std::vector<Column> columns_of(Kind kind) {
@@ -45,13 +47,27 @@ std::vector<Column> columns_of(Kind kind) {
   return {};
 }
 
+// "rxe0 port 1, 10.9.0.1, GID ::ffff:10.9.0.1, MTU 1024"
+std::string line_of(const LocalPort& local) {
+  std::string text = local.device;
+  const auto add = [&text](const char* before, const char* title, const std::string& value) {
+    if (!value.empty()) text += (text.empty() ? "" : before) + (title + value);
+  };
+  add(" ", "port ", local.number);
+  add(", ", "", local.address);
+  add(", ", "GID ", local.gid);
+  add(", ", "MTU ", local.mtu);
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string headline(const Report& report) {
   const Parameters& p = report.parameters;
-  if (p.kind == Kind::kTest) return fmt::format("uDAPL test: {} with {}\n", report.ia, report.peer);
-  std::string text = fmt::format("{} {}: {} with {}", text_of(p.operation),
-                                 p.kind == Kind::kLatency ? "latency" : "bandwidth", report.ia, report.peer);
+  std::string text = fmt::format("uDAPL test: {} with {}", report.ia, report.peer);
+  if (p.kind != Kind::kTest)
+    text = fmt::format("{} {}: {} with {}", text_of(p.operation), p.kind == Kind::kLatency ? "latency" : "bandwidth",
+                       report.ia, report.peer);
   if (p.kind == Kind::kBandwidth) text += fmt::format(", {} requests under way", p.depth);
-  return text + "\n";
+  return text + "\n" + line_of(report.local);
 }
 
 }  // namespace
@@ -65,7 +81,8 @@ std::string for_people(const Report& report) {
   if (test) rows[0].push_back("result");
   for (const Result& result : report.results) {
     rows.push_back({std::to_string(result.size), std::to_string(result.iterations)});
-    for (const Column& column : columns) rows.back().push_back(fmt::format("{:.3f}", column.value(result)));
+    for (const Column& column : columns)
+      rows.back().push_back(fmt::format("{:.{}f}", column.value(result), column.digits));
     if (test) rows.back().push_back("Send, RDMA Write and RDMA Read verified");
   }
   return headline(report) + format_table(rows);
@@ -76,12 +93,14 @@ std::string as_json(const Report& report) {
   Json json;
   json.begin_object().text("program", report.program).text("role", report.client ? "client" : "server");
   json.text("ia", report.ia).text("peer", report.peer);
+  json.begin_object("local").text("device", report.local.device).text("port", report.local.number);
+  json.text("address", report.local.address).text("gid", report.local.gid).text("mtu", report.local.mtu).end_object();
   if (p.kind != Kind::kTest) json.text("operation", word_of(p.operation));
   if (p.kind == Kind::kBandwidth) json.number("depth", p.depth);
   json.begin_array("results");
   for (const Result& result : report.results) {
     json.begin_object().number("bytes", result.size).number("iterations", result.iterations);
-    for (const Column& column : columns_of(p.kind)) json.real(column.key, column.value(result));
+    for (const Column& column : columns_of(p.kind)) json.real(column.key, column.value(result), column.digits);
     if (p.kind == Kind::kTest) json.boolean("verified", true);
     json.end_object();
   }

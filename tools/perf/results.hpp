@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/perf/local_port.hpp"
 #include "tools/perf/parameters.hpp"
 #include "tools/perf/statistics.hpp"
 
@@ -26,6 +27,7 @@ struct Report {
   bool client = false;
   Parameters parameters;
   std::vector<Result> results;  // a server has none
+  LocalPort local;
 };
 
 std::string for_people(const Report& report);

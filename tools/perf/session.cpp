@@ -2,13 +2,17 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tools/perf/session.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
+#include "tools/dat/ports.hpp"
+#include "tools/dat/silence.hpp"
 #include "tools/perf/failure.hpp"
 
 namespace dapple::perf {
@@ -16,6 +20,30 @@ namespace {
 
 constexpr DAT_COUNT kAsyncQueue = 8;
 constexpr DAT_COUNT kMaxListed = 128;
+
+// The names that the registry lists for programs like this one.
+std::vector<std::string> listed() {
+  std::vector<DAT_PROVIDER_INFO> infos(kMaxListed);
+  std::vector<DAT_PROVIDER_INFO*> list;
+  list.reserve(infos.size());
+  for (DAT_PROVIDER_INFO& info : infos) list.push_back(&info);
+  DAT_COUNT count = 0;
+  check(dat_registry_list_providers(kMaxListed, &count, list.data()), "dat_registry_list_providers",
+        "is dat.conf readable?");
+  std::vector<std::string> names;
+  for (DAT_COUNT i = 0; i < std::min(count, kMaxListed); ++i) {
+    const DAT_PROVIDER_INFO& info = infos[static_cast<size_t>(i)];
+    if (info.dapl_version_major == 2 && !info.is_thread_safe) names.emplace_back(info.ia_name);
+  }
+  return names;
+}
+
+// "::ffff:10.9.0.1" for the eight groups of a GID as the provider spells them; the same if they are none.
+std::string shortened(const std::string& gid) {
+  unsigned char raw[sizeof(in6_addr)];
+  char text[INET6_ADDRSTRLEN];
+  return inet_pton(AF_INET6, gid.c_str(), raw) == 1 && inet_ntop(AF_INET6, raw, text, sizeof text) ? text : gid;
+}
 
 }  // namespace
 
@@ -29,29 +57,42 @@ bool Session::try_open(const std::string& name, DAT_RETURN& result) {
 }
 
 void Session::open_first() {
-  std::vector<DAT_PROVIDER_INFO> infos(kMaxListed);
-  std::vector<DAT_PROVIDER_INFO*> list;
-  list.reserve(infos.size());
-  for (DAT_PROVIDER_INFO& info : infos) list.push_back(&info);
-  DAT_COUNT count = 0;
-  check(dat_registry_list_providers(kMaxListed, &count, list.data()), "dat_registry_list_providers",
-        "is dat.conf readable?");
+  const std::vector<tools::NamedPort> ports = tools::named_ports();
+  std::vector<std::string> others;
   DAT_RETURN result = DAT_PROVIDER_NOT_FOUND;
-  for (DAT_COUNT i = 0; i < std::min(count, kMaxListed); ++i) {
-    const DAT_PROVIDER_INFO& info = infos[static_cast<size_t>(i)];
-    if (info.dapl_version_major == 2 && !info.is_thread_safe && try_open(info.ia_name, result)) return;
+  for (const std::string& name : listed()) {
+    if (!tools::is_of_active_port(ports, name)) {
+      others.push_back(name);
+    } else if (try_open(name, result)) {
+      return;
+    }
+  }
+  // dat.conf may have dozens of lines for devices of other machines, and each would be complained about.
+  const tools::Silence silence;
+  for (const std::string& name : others) {
+    if (try_open(name, result)) return;
   }
   throw Failure(fmt::format("no IA opens ({}); 'dapple-info --dat' says why", text_of(result)));
 }
 
-Session::Session(const std::string& ia_name) {
+void Session::open_named(const std::string& name) {
   DAT_RETURN result = DAT_SUCCESS;
-  if (ia_name.empty()) {
-    open_first();
-  } else if (!try_open(ia_name, result)) {
-    throw Failure(
-        fmt::format("cannot open the IA {}: {}; 'dapple-info --dat' lists those there are", ia_name, text_of(result)));
+  if (try_open(name, result)) return;
+  if (DAT_GET_TYPE(result) == DAT_PROVIDER_NOT_FOUND) {
+    const std::vector<tools::NamedPort> ports = tools::named_ports();
+    const std::string ia = tools::ia_of(ports, name);
+    if (ia.empty()) {
+      const std::string names = tools::names_of(ports);
+      throw Failure(fmt::format("there is no IA, RDMA device or network device {} to open; {}", name,
+                                names.empty() ? "'dapple-info' shows what this machine has" : "there are: " + names));
+    }
+    if (try_open(ia, result)) return;
   }
+  throw Failure(fmt::format("cannot open the IA {}: {}; 'dapple-info --dat' says why", name, text_of(result)));
+}
+
+Session::Session(const std::string& name) {
+  name.empty() ? open_first() : open_named(name);
   try {
     check(dat_ia_query(ia_, &async_evd_, DAT_IA_FIELD_ALL, &attr_, DAT_PROVIDER_FIELD_ALL, &provider_attr_),
           "dat_ia_query", "the provider does not answer");
@@ -69,6 +110,19 @@ Session::~Session() {
 
 int Session::family() const {
   return attr_.ia_address_ptr ? attr_.ia_address_ptr->sa_family : AF_UNSPEC;
+}
+
+std::string Session::attribute(const char* name) const {
+  for (int i = 0; i < provider_attr_.num_provider_specific_attr; ++i) {
+    const DAT_NAMED_ATTR& attr = provider_attr_.provider_specific_attr[i];
+    if (std::string_view(attr.name) == name) return attr.value;
+  }
+  return {};
+}
+
+LocalPort Session::port() const {
+  return {attribute("DAT_IB_DEVICE_NAME"), attribute("DAT_IB_PORT_NUMBER"), address(),
+          shortened(attribute("DAT_IB_GID")), attribute("DAT_IB_TRANSPORT_MTU")};
 }
 
 std::string Session::address() const {

@@ -8,13 +8,16 @@
 
 #include <string>
 
+#include "tools/perf/local_port.hpp"
+
 namespace dapple::perf {
 
 // One thread uses it, and all that is made in it.
 class Session {
  public:
-  // ia_name: "" for the first registered one that opens. Throws Failure.
-  explicit Session(const std::string& ia_name);
+  // name: of an IA, an RDMA device or a network device, or an address of that; "" for the first IA that opens, those of
+  // active ports first. Throws Failure.
+  explicit Session(const std::string& name);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -25,6 +28,8 @@ class Session {
   const DAT_IA_ATTR& attr() const { return attr_; }
   // "10.9.0.1"
   std::string address() const;
+  // As far as the provider tells.
+  LocalPort port() const;
   // Of that address; AF_UNSPEC if it has none.
   int family() const;
   // A peer's access is followed or preceded by a sync call.
@@ -33,6 +38,9 @@ class Session {
  private:
   bool try_open(const std::string& name, DAT_RETURN& result);
   void open_first();
+  void open_named(const std::string& name);
+  // Of the provider's named attributes; empty if it has none of that name.
+  std::string attribute(const char* name) const;
 
   std::string name_;
   DAT_IA_HANDLE ia_ = DAT_HANDLE_NULL;

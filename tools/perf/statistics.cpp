@@ -45,7 +45,7 @@ BandwidthStatistics bandwidth_of(const std::vector<double>& completed_s, uint64_
     peak = std::max(peak, per_second(static_cast<double>(window), completed_s[i] - completed_s[i - window]));
   }
   const double mib = static_cast<double>(size) / kMib;
-  return {peak * mib, rate * mib, rate / 1e6};
+  return {peak * mib, rate * mib, rate * static_cast<double>(size) * 8 / 1e9, rate / 1e6};
 }
 
 }  // namespace dapple::perf

@@ -25,6 +25,7 @@ LatencyStatistics latency_of(std::vector<double>& samples_us);
 struct BandwidthStatistics {
   double peak_mib_s = 0;
   double average_mib_s = 0;
+  double average_gbit_s = 0;
   double rate_mpps = 0;  // messages, in millions a second
 };
 

@@ -41,9 +41,9 @@ Json& Json::number(std::string_view name, uint64_t value) {
   return *this;
 }
 
-Json& Json::real(std::string_view name, double value) {
+Json& Json::real(std::string_view name, double value, int digits) {
   begin_value(name);
-  out_ += fmt::format("{:.3f}", value);
+  out_ += fmt::format("{:.{}f}", value, digits);
   return *this;
 }
 

@@ -18,8 +18,8 @@ class Json {
   Json& end_array() { return close(']'); }
   Json& text(std::string_view name, std::string_view value);
   Json& number(std::string_view name, uint64_t value);
-  // With three digits behind the point.
-  Json& real(std::string_view name, double value);
+  // With so many digits behind the point.
+  Json& real(std::string_view name, double value, int digits = 3);
   Json& boolean(std::string_view name, bool value);
   Json& null(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "tools/perf/child.hpp"
 #include "tools/perf/failure.hpp"
 #include "tools/perf/host.hpp"
 #include "tools/perf/parameters.hpp"
@@ -18,6 +19,7 @@
 #include "tools/perf/results.hpp"
 #include "tools/perf/statistics.hpp"
 #include "tools/perf/workload.hpp"
+#include "tools/report/command_line.hpp"
 
 using namespace dapple::perf;
 
@@ -47,6 +49,7 @@ void bandwidth__peak_is_of_the_fastest_window() {
   // Four in the first second, then four in a tenth of one.
   const std::vector<double> times{0.25, 0.5, 0.75, 1, 1.025, 1.05, 1.075, 1.1};
   const BandwidthStatistics s = bandwidth_of(times, kMib, 4);
+  CHECK(near(s.average_gbit_s, 8 / 1.1 * 8 * kMib / 1e9));
   CHECK(near(s.average_mib_s, 8 / 1.1) && near(s.peak_mib_s, 40) && near(s.rate_mpps, 8 / 1.1 / 1e6));
   // A run that is shorter than the window has no peak of its own.
   const BandwidthStatistics whole = bandwidth_of(times, kMib, 16);
@@ -181,14 +184,69 @@ void pattern__a_wrong_byte_is_named() {
 }
 
 void results__as_a_table_and_as_json() {
-  Report report{"dapple-lat", "ia0", "10.0.0.1", true, some(), {{64, 10, {}, {}}}};
+  Report report{"dapple-lat", "ia0", "10.0.0.1", true, some(), {{64, 10, {}, {}}}, {}};
   report.parameters.kind = Kind::kLatency;
   report.results[0].latency = LatencyStatistics{1, 2, 1.5, 1.25, 0.5, 2, 2};
   CHECK(for_people(report).find("64      10           1.000        2.000        1.500") != std::string::npos);
   CHECK(for_people(report).starts_with("Send latency: ia0 with 10.0.0.1\n"));
   CHECK(as_json(report).find("\"t_typical_us\": 1.500") != std::string::npos);
+  report.local = {"rxe0", "1", "10.0.0.2", "::ffff:10.0.0.2", "1024"};
+  CHECK(for_people(report).starts_with(
+      "Send latency: ia0 with 10.0.0.1\nrxe0 port 1, 10.0.0.2, GID ::ffff:10.0.0.2, MTU 1024\n#bytes"));
+  CHECK(as_json(report).find("\"gid\": \"::ffff:10.0.0.2\"") != std::string::npos);
+  report.local = {"", "", "", "", "1024"};
+  CHECK(for_people(report).starts_with("Send latency: ia0 with 10.0.0.1\nMTU 1024\n#bytes"));
   report.client = false;
   CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
+}
+
+// 2 bytes a message in 10 microseconds each: what a slow device does must not look like nothing.
+void results__small_rates_are_not_zero() {
+  Report report{"dapple-bw", "ia0", "10.0.0.1", true, some(), {{2, 10, {}, {}}}, {}};
+  report.results[0].bandwidth = bandwidth_of({0.00001, 0.00002, 0.00003}, 2, 1);
+  CHECK(for_people(report).find("BW average[Gb/sec]  MsgRate[Mpps]\n") != std::string::npos);
+  CHECK(for_people(report).find("  0.002               0.100000\n") != std::string::npos);
+  CHECK(as_json(report).find("\"rate_mpps\": 0.100000") != std::string::npos);
+  CHECK(as_json(report).find("\"bw_average_gbit_s\": 0.002") != std::string::npos);
+}
+
+void size__as_it_is_documented() {
+  const auto is = [](const char* text, uint64_t bytes) { return dapple::size_of(text) == bytes; };
+  CHECK(is("1", 1) && is("65536", 65536) && is("64k", 65536) && is("64K", 65536) && is("8M", 8 << 20) &&
+        is("1g", 1 << 30));
+  CHECK(is("64KiB", 65536) && is("64kB", 65536) && is("12B", 12));
+  for (const char* wrong : {"", "k", "-1", "+1", " 1", "1 k", "1.5M", "1x", "1kk", "1i", "1iB", "18446744073709551616",
+                            "18014398509481984k", "0x10"}) {
+    CHECK(!dapple::size_of(wrong));
+  }
+}
+
+void child__tells_a_line_and_ends_well() {
+  Child child([](const auto& tell) {
+    tell("10.0.0.1 5");
+    return true;
+  });
+  CHECK_EQUAL(child.await_line(), std::string("10.0.0.1 5"));
+  child.await_end();
+}
+
+std::string failure_of(Child& child, void (*use)(Child&)) {
+  try {
+    use(child);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+void child__that_fails_is_noticed() {
+  Child mute([](const auto&) { return false; });
+  CHECK(failure_of(mute, [](Child& c) { (void)c.await_line(); }).starts_with("the server's half has ended"));
+  CHECK(failure_of(mute, [](Child& c) { c.await_end(); }).starts_with("the server's half failed"));
+  Child killed([](const auto&) {
+    for (;;) pause();
+    return true;
+  });
 }
 
 void host__address_is_of_the_family() {
@@ -286,6 +344,10 @@ int main() {
       TEST(parameters__sizes),
       TEST(pattern__a_wrong_byte_is_named),
       TEST(results__as_a_table_and_as_json),
+      TEST(results__small_rates_are_not_zero),
+      TEST(size__as_it_is_documented),
+      TEST(child__tells_a_line_and_ends_well),
+      TEST(child__that_fails_is_noticed),
       TEST(refusal__says_why),
       TEST(refusal__of_strangers_gives_no_reason),
       TEST(size__is_limited_by_what_is_done),

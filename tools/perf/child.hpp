@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+
+namespace dapple::perf {
+
+// The other half of a run on one machine: a child process, which ends with its parent. It is to be made before the
+// parent opens a device.
+class Child {
+ public:
+  // body: runs in the child with a function that tells the parent a line; false is a failure.
+  explicit Child(const std::function<bool(const std::function<void(const std::string&)>& tell)>& body);
+  // Kills it where it has not ended.
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // The line; throws Failure if the child ends without one.
+  std::string await_line();
+  // Throws Failure unless it ended well.
+  void await_end();
+
+ private:
+  pid_t pid_ = -1;
+  int read_ = -1;
+};
+
+}  // namespace dapple::perf
