@@ -38,7 +38,9 @@ function(dapple_shared name)
   endif()
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
-    -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed)
+    -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed
+    # Of the C++ runtime only what is used.
+    -Wl,--gc-sections)
   if(DAPPLE_SANITIZE)
     # The sanitizer's runtime is found when the program is loaded.
     target_link_options(${name} PRIVATE -Wl,-z,undefs)

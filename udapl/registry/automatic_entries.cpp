@@ -3,11 +3,22 @@
 #include "udapl/registry/automatic_entries.hpp"
 
 #include <algorithm>
-#include <sstream>
+#include <charconv>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace dapple::dat {
 namespace {
+
+/// The next word of the text, which begins after it then; empty at its end.
+std::string_view take_word(std::string_view& text) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
+  text.remove_prefix(word.size());
+  return word;
+}
 
 bool is_usable(const RdmaPort& port) {
   return port.is_active && !port.addresses.empty();
@@ -16,19 +27,19 @@ bool is_usable(const RdmaPort& port) {
 }  // namespace
 
 bool names_port(const ConfEntry& line, const RdmaPort& port) {
-  std::istringstream words(line.ia_params);
-  std::string where, number;
-  words >> where >> number;
+  std::string_view params = line.ia_params;
+  const std::string_view where = take_word(params), number = take_word(params);
   if (where.empty()) return false;
   if (where == port.device && number == std::to_string(port.number)) return true;
   return where == port.netdev || std::find(port.addresses.begin(), port.addresses.end(), where) != port.addresses.end();
 }
 
 bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports) {
-  std::istringstream words(line.ia_params);
-  std::string where;
-  unsigned number = 0;
-  if (!(words >> where >> number)) return false;
+  std::string_view params = line.ia_params;
+  take_word(params);
+  const std::string_view number = take_word(params);
+  unsigned value = 0;
+  if (std::from_chars(number.data(), number.data() + number.size(), value).ec != std::errc{}) return false;
   return std::none_of(ports.begin(), ports.end(),
                       [&](const RdmaPort& port) { return is_usable(port) && names_port(line, port); });
 }
