@@ -4,7 +4,7 @@
 # SPDX-FileCopyrightText: The dapple authors
 #
 # dapple-rpma in the place of librpma0, and dapple-udapl in that of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when
-# that is removed, and goes when that is purged, as a package's configuration does.
+# that is removed, and when that is purged as long as dapple-udapl is there, which uses it.
 
 conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
 
@@ -27,8 +27,9 @@ conf_is_used() {
   done
 }
 
-conf_is_not_missed() {
-  info_tells inside dapple-info --dat && ! grep '/etc/dat\.conf' "$work/said"
+# purged_removed: what "apt purge '~c'" does: every package that is removed with its configuration left.
+purged_removed() {
+  inside apt-get -y -q purge '~c' && is libdapl2 none
 }
 
 # replace_with unmodified|modified CASE PACKAGE...: PACKAGEs of the original, replaced.
@@ -52,17 +53,16 @@ replace_with() {
   check "$case: dat.conf is used" conf_is_used "$conf"
   check "$case: ours is reinstalled" install --reinstall dapple-udapl
   check "$case: dat.conf is untouched still" conf_is
-  check "$case: the old is purged" inside dpkg --purge libdapl2
+  check "$case: the old is purged, as all that is removed" purged_removed
   check "$case: ours is there" is dapple-udapl ii
-  check "$case: dat.conf has gone with its package" test ! -e "$here/etc/dat.conf"
-  check "$case: and is not missed" conf_is_not_missed
-  # Whoever wants to keep a file puts it back: then it is nobody's but the user's. What needs libdapl2 goes with ours; otherwise a
-  # newer apt brings libdapl2 back for it, and dpkg asks about the file.
-  cp "$work/dat.conf" "$here/etc/dat.conf"
+  check "$case: dat.conf is untouched after that" conf_is
+  check "$case: dat.conf is used after that" conf_is_used "$conf"
+  # What needs libdapl2 goes with ours; otherwise a newer apt brings libdapl2 back for it, and dpkg asks about the file.
   gone=("${new[@]}")
   ! is dapl2-utils ii >/dev/null || gone+=(dapl2-utils)
   check "$case: ours is removed" inside apt-get -y -q purge "${gone[@]}"
-  check "$case: a file of the user's own stays" conf_is
+  check "$case: dat.conf stays, as a file of the user's own" conf_is
+  check "$case: nothing of ours is left in dpkg's diversions" not_diverted
 }
 
 # Ours alone takes the place of libdapl2 and of libdapl-dev, which needs it.
@@ -90,6 +90,9 @@ and_back() {
   check "$case: the original comes back" install libdapl2
   check "$case: ours has gone" is dapple-udapl none
   check "$case: dat.conf is the same" conf_is
+  check "$case: it is libdapl2's again" not_diverted
+  check "$case: the original is purged" inside apt-get -y -q purge libdapl2
+  check "$case: dat.conf goes with it" test ! -e "$here/etc/dat.conf"
 }
 
 # removed_first unmodified|modified: ours is purged while the original is removed and not purged; then the original is installed.
@@ -104,6 +107,7 @@ removed_first() {
   check "$case: ours has gone" is dapple-udapl none
   check "$case: the configuration is libdapl2's still" is libdapl2 rc
   check "$case: dat.conf stays" conf_is
+  check "$case: nothing of ours is left in dpkg's diversions" not_diverted
   check "$case: the original is installed again" install libdapl2
   check "$case: it is there" is libdapl2 ii
   check "$case: dat.conf is the same" conf_is
