@@ -22,25 +22,31 @@ kvm_boots() {
   return "$result"
 }
 
-# Sets accel to kvm or tcg for WANTED auto, kvm or tcg.
-choose_accel() { # KERNEL WANTED
-  local boot='' place answer
+# Sets accel to kvm or tcg for WANTED auto, kvm or tcg. The answer lies beside the kernel, or in the user's own folder where that
+# may not be written to.
+choose_accel() { # PLACE WANTED
+  local boot='' place own answer
   accel=$2
   [ "$accel" = auto ] || return 0
   accel=tcg
   if [ ! -r /dev/kvm ] || [ ! -w /dev/kvm ]; then return 0; fi
-  place=$(cache_dir)/$1
+  own=$(cache_dir)/${1##*/}
   if [ -r /proc/sys/kernel/random/boot_id ]; then boot=$(</proc/sys/kernel/random/boot_id); fi
-  answer=$place/kvm-$image_release-$boot
-  if [ -n "$boot" ] && [ -s "$answer" ]; then
-    accel=$(<"$answer")
-    return
-  fi
+  answer=kvm-$image_release-$boot
+  for place in "$1" "$own"; do
+    if [ -n "$boot" ] && [ -s "$place/$answer" ]; then
+      accel=$(<"$place/$answer")
+      return
+    fi
+  done
   say 'trying whether KVM works here'
   if kvm_boots; then accel=kvm; fi
   [ -n "$boot" ] || return 0
-  {
-    rm -f "$place"/kvm-*
-    echo "$accel" >"$answer.new.$$" && mv "$answer.new.$$" "$answer"
-  } 2>/dev/null || true
+  for place in "$1" "$own"; do
+    {
+      mkdir -p "$place" && rm -f "$place"/kvm-*
+      echo "$accel" >"$place/$answer.new.$$" && mv "$place/$answer.new.$$" "$place/$answer" && return
+    } 2>/dev/null
+  done
+  return 0
 }

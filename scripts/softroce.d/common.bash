@@ -8,7 +8,8 @@
 # Exit codes of softroce's own; any other code is the command's.
 readonly kExitUsage=2 kExitTimedOut=124 kExitGuestDied=125 kExitCannotStart=126
 
-say() { printf 'softroce: %s\n' "$*" >&2; }
+program=${0##*/}
+say() { printf '%s: %s\n' "$program" "$*" >&2; }
 
 die() { # CODE MESSAGE…
   local code=$1
@@ -17,9 +18,29 @@ die() { # CODE MESSAGE…
   exit "$code"
 }
 
+# The folder whose kernels every user of this machine can use. `--prepare --system` fills it.
+readonly system_cache=/var/cache/dapple
+
+use_system_cache() {
+  DAPPLE_CACHE=$system_cache
+  umask 022
+}
+
+# The user's own folder.
 cache_dir() {
   local dir=${DAPPLE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dapple}/softroce
   case $dir in /*) printf '%s\n' "$dir" ;; *) printf '%s\n' "$PWD/$dir" ;; esac
+}
+
+# kernel_place KERNEL DEVICE: the folder of the kernel: the user's own, or else the system's where that holds what the device needs.
+kernel_place() {
+  local own system=$system_cache/softroce/$1 release
+  own=$(cache_dir)/$1
+  if [ ! -e "$own/release" ] && { read -r release <"$system/release"; } 2>/dev/null &&
+    { [ "$2" != siw ] || [ -e "$system/tree/lib/modules/$release/updates/siw.ko" ]; }; then
+    own=$system
+  fi
+  printf '%s\n' "$own"
 }
 
 # Everything softroce runs, as "tool package"; a tool with a slash is a file.
@@ -86,7 +107,8 @@ with_lock() { # NAME FUNCTION [ARG…]
   local name=$1 fd
   shift
   mkdir -p "$(cache_dir)" 2>/dev/null
-  exec {fd}>"$(cache_dir)/$name.lock" || die "$kExitCannotStart" "cannot write to $(cache_dir)"
+  { exec {fd}>"$(cache_dir)/$name.lock"; } 2>/dev/null || die "$kExitCannotStart" \
+    "cannot write to $(cache_dir); DAPPLE_CACHE names another folder, and root can run '$program --prepare --system' for all users"
   flock -n "$fd" || {
     say "waiting for another softroce that prepares $name"
     flock "$fd"

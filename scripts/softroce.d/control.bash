@@ -47,7 +47,7 @@ write_run() { # GUEST COMMAND…
   # The caller's name of the folder may go through a link that the guest does not have.
   printf 'cd %q 2>/dev/null || cd %q || exit 126\n' "$PWD" "$cwd"
   printf 'type -P -- %q >/dev/null || {\n' "$1"
-  printf '    printf "softroce: %%s: no such command in the guest, where /tmp and /run are fresh\\n" %q >&2\n' "$1"
+  printf '    printf "%%s: %%s: no such command in the guest, where /tmp and /run are fresh\\n" %q %q >&2\n' "$program" "$1"
   printf '    exit 127\n}\n'
   printf 'exec --'
   printf ' %q' "$@"

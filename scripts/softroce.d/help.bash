@@ -3,11 +3,11 @@
 # SPDX-FileCopyrightText: The dapple authors
 
 show_help() {
-  cat <<'HELP'
-usage: softroce [OPTION…] [--] COMMAND [ARG…]
-       softroce --guests 2 [OPTION…] -- COMMAND1 [ARG…] --- COMMAND2 [ARG…]
-       softroce --prepare [--kernel VERSION] [--device KIND]
-       softroce --packages
+  cat <<HELP
+usage: $program [OPTION…] [--] COMMAND [ARG…]
+       $program --guests 2 [OPTION…] -- COMMAND1 [ARG…] --- COMMAND2 [ARG…]
+       $program --prepare [--system] [--kernel VERSION] [--device KIND]
+       $program --packages
 
 Runs COMMAND, a program of this machine, in a virtual machine whose kernel has a Soft-RoCE device: rxe0, on the network
 device d0 with the addresses 10.9.0.1/24 and fd09::1/64. It runs as root, in the same working folder, without stdin.
@@ -26,14 +26,15 @@ fresh, but for the folder in them that the working folder lies in. stdout, stder
   --guests 2         two guests on one wire, 10.9.0.1 and 10.9.0.2, one command for each
   --accel HOW        auto (default: KVM if a short boot with it works, else emulation), kvm or tcg
   --native           no virtual machine: run COMMAND here, with this machine's own RDMA device
-  --prepare          only fetch the kernel and build what a start needs
-  --packages         print the Debian packages softroce needs, one per line
+  --prepare          only fetch the kernel and build what a start needs, so that later starts need no network
+  --system           with --prepare: for every user of this machine, into $system_cache; this takes root
+  --packages         print the Debian packages this needs, one per line
   --help             print this
 
 Environment: the command gets the caller's exported variables, except those that mean something on the host only
 (TMPDIR, TERM, DISPLAY, SSH_*, XDG_RUNTIME_DIR, …), and SOFTROCE_GUEST, SOFTROCE_DEVICE, SOFTROCE_ADDRESS and
 SOFTROCE_ADDRESS6; with two guests also SOFTROCE_PEER, SOFTROCE_PEER6 and SOFTROCE_SHARED, a folder both can write to.
-Softroce itself heeds DAPPLE_CACHE (default ${XDG_CACHE_HOME:-~/.cache}/dapple) and DAPPLE_DEBIAN_MIRROR.
+$program itself heeds DAPPLE_CACHE (default \${XDG_CACHE_HOME:-~/.cache}/dapple) and DAPPLE_DEBIAN_MIRROR.
 
 Two guests: each line of output begins with "1| " or "2| ". The exit code is the first that is not 0, guest 1's before
 guest 2's; once a command has failed, the other guest is ended after 10 seconds.

@@ -13,16 +13,18 @@ readonly rdma_modules='?crc32_generic rdma_rxe rdma_ucm ib_umad'
 # siw asks it for "crc32c" in the same way.
 readonly siw_modules='?crc32c_generic siw rdma_ucm ib_umad'
 
-# The one without a device is rxe's, which then loads no module of it.
-initramfs_path() { # KERNEL DEVICE
-  local key kind=initramfs
+# The one without a device is rxe's, which then loads no module of it. Where the kernel is the system's and what the initramfs is made
+# of has changed since, the user's own folder has it.
+initramfs_path() { # PLACE DEVICE
+  local key kind=initramfs place=$1
   [ "$2" != siw ] || kind=initramfs-siw
   key=$({
     sha256sum <"$(static_busybox)"
-    [ "$2" != siw ] || sha256sum <"$(siw_module "$1")"
+    [ "$2" != siw ] || sha256sum <"$(siw_module "$place")"
     cat "$lib/initramfs.bash" "$lib/guest-init" "$lib/guest-stage2"
   } | sha256sum | cut -c 1-16)
-  printf '%s/%s/%s-%s\n' "$(cache_dir)" "$1" "$kind" "$key"
+  [ -e "$place/$kind-$key" ] || place=$(cache_dir)/${place##*/}
+  printf '%s/%s-%s\n' "$place" "$kind" "$key"
 }
 
 # Copies the modules named by LIST and what they need into DIR/modules, unpacked and stripped of nothing, and
@@ -50,17 +52,16 @@ add_modules() { # TREE RELEASE DIR NAME LIST
   done
 }
 
-# Builds PATH for KERNEL and DEVICE unless it is there. Runs under the cache's lock.
-build_initramfs() { # KERNEL PATH DEVICE
-  local place new busybox release modules=$rdma_modules
+# Builds PATH for DEVICE and the kernel at PLACE unless it is there. Runs under the cache's lock.
+build_initramfs() { # PLACE PATH DEVICE
+  local place=$1 own=${2%/*} new busybox release modules=$rdma_modules
   [ "$3" != siw ] || modules=$siw_modules
   [ ! -e "$2" ] || return 0
   require_tools "$build_tools"
   busybox=$(static_busybox) || exit
-  place=$(cache_dir)/$1
   release=$(<"$place/release")
-  rm -rf "$place/new-initramfs".*
-  new=$(mktemp -d "$place/new-initramfs.XXXXXX")
+  rm -rf "$own/new-initramfs".*
+  mkdir -p "$own" && new=$(mktemp -d "$own/new-initramfs.XXXXXX") || die "$kExitCannotStart" "cannot write to $own"
   mkdir -p "$new/root"/{bin,proc,sys,dev,modules,host,upper,root}
   add_modules "$place/tree" "$release" "$new/root" base "$base_modules"
   add_modules "$place/tree" "$release" "$new/root" rdma "$modules"
@@ -73,18 +74,18 @@ build_initramfs() { # KERNEL PATH DEVICE
   mv "$new/image" "$2"
   rm -rf "$new"
   # Those of older versions of softroce; a start touches the one it uses.
-  find "$place" -maxdepth 1 -name 'initramfs-*' -mtime +14 -delete
+  find "$own" -maxdepth 1 -name 'initramfs-*' -mtime +14 -delete
 }
 
-# Everything a start needs, from the cache if it is there. Sets image_vmlinux, image_initramfs and image_release.
+# Everything a start needs, from the cache if it is there. Sets image_place, image_vmlinux, image_initramfs and
+# image_release.
 prepare_image() { # KERNEL DEVICE
-  local place
-  place=$(cache_dir)/$1
-  image_vmlinux=$place/vmlinux
-  [ -e "$place/release" ] || with_lock "$1" fetch_kernel "$1"
-  if [ "$2" = siw ] && [ ! -e "$(siw_module "$1")" ]; then with_lock "$1" build_siw "$1"; fi
-  image_initramfs=$(initramfs_path "$1" "$2") || exit
-  [ -e "$image_initramfs" ] || with_lock "$1" build_initramfs "$1" "$image_initramfs" "$2"
-  image_release=$(<"$place/release")
+  image_place=$(kernel_place "$1" "$2")
+  image_vmlinux=$image_place/vmlinux
+  [ -e "$image_place/release" ] || with_lock "$1" fetch_kernel "$1"
+  if [ "$2" = siw ] && [ ! -e "$(siw_module "$image_place")" ]; then with_lock "$1" build_siw "$1"; fi
+  image_initramfs=$(initramfs_path "$image_place" "$2") || exit
+  [ -e "$image_initramfs" ] || with_lock "$1" build_initramfs "$image_place" "$image_initramfs" "$2"
+  image_release=$(<"$image_place/release")
   touch -c "$image_initramfs" 2>/dev/null || true
 }

@@ -80,7 +80,7 @@ split_commands() { # ARG…
 }
 
 parse_options() {
-  kernels=('' 6.1 6.1) device=rxe cpus='' memory=1024 timeout=0 guests=1 native=no prepare=no accel_wanted=auto
+  kernels=('' 6.1 6.1) device=rxe cpus='' memory=1024 timeout=0 guests=1 native=no prepare=no for_all=no accel_wanted=auto
   shares=() settings=() passed=''
   local option
   cwd=$(realpath -e . 2>/dev/null) || die "$kExitCannotStart" 'the working folder does not exist any more'
@@ -115,15 +115,17 @@ parse_options() {
     --env) add_setting "$2" ;;
     --native) native=yes ;;
     --prepare) prepare=yes ;;
+    --system) for_all=yes ;;
     --packages) needed_packages && exit 0 ;;
     --help | -h) show_help && exit 0 ;;
     --) shift && break ;;
     -*) bad "there is no option $1; see --help" ;;
     *) break ;;
     esac
-    case $option in --native | --prepare) shift ;; *) shift 2 ;; esac
+    case $option in --native | --prepare | --system) shift ;; *) shift 2 ;; esac
   done
   [ "$guests" = 2 ] || [ "${kernels[1]}" = "${kernels[2]}" ] || bad 'one guest has one kernel; two take --guests 2'
+  [ "$for_all" = no ] || [ "$prepare" = yes ] || bad '--system goes with --prepare'
   if [ "$prepare" = yes ]; then
     [ $# = 0 ] || bad '--prepare takes no command'
     return

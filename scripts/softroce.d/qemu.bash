@@ -31,7 +31,7 @@ prepare_guests() {
   vmlinuxes=() initramfses=() accels=()
   for ((guest = 1; guest <= guests; guest++)); do
     prepare_image "${kernels[guest]}" "$device"
-    choose_accel "${kernels[guest]}" "$accel_wanted"
+    choose_accel "$image_place" "$accel_wanted"
     vmlinuxes[guest]=$image_vmlinux initramfses[guest]=$image_initramfs accels[guest]=$accel
   done
 }

@@ -11,9 +11,8 @@
 # What make and the kernel's scripts run, besides the compiler.
 readonly siw_tools='make dash bash coreutils sed grep gawk findutils'
 
-siw_module() { # KERNEL
-  local place
-  place=$(cache_dir)/$1
+siw_module() { # PLACE
+  local place=$1
   printf '%s/tree/lib/modules/%s/updates/siw.ko\n' "$place" "$(<"$place/release")"
 }
 
@@ -72,7 +71,7 @@ build_siw() { # KERNEL
   local kernel=$1 place release module new packages toolchain
   place=$(cache_dir)/$kernel
   release=$(<"$place/release")
-  module=$(siw_module "$kernel")
+  module=$(siw_module "$place")
   [ ! -e "$module" ] || return 0
   require_tools "$build_tools"
   rm -rf "$place"/new-siw.*

@@ -5,15 +5,20 @@
 #
 # What the packages hold and say.
 
-# Every file of a package is one of these; T is the folder of the architecture, D that of the package's documentation.
+# Every file of a package is one of these; T is the folder of the architecture, D that of the package's documentation, C that of
+# bash's completions.
 doc='D/(copyright|changelog.*)'
 declare -A contents=(
+  [dapple]=''
+  [dapple-doc]='usr/share/doc/dapple/(README|CHANGELOG)\.md|usr/share/doc/dapple/(docs|bench)/([a-z0-9]+/)?[A-Za-z0-9-]+\.(md|svg)'
+  [dapple-softroce]='usr/bin/dapple-softroce|usr/share/dapple/softroce/[a-z0-9-]+(\.bash)?|C/dapple-softroce
+    usr/share/man/man1/dapple-softroce\.1\.gz'
   [libdapple1]='usr/lib/T/libdapple\.so\.1(\.0\.0)?'
   [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
     usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
     usr/share/man/man3/dappledv_[a-z_]+\.3\.gz|D/examples/.*'
-  [dapple-provider]='usr/bin/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/share/man/man1/dapple-run\.1\.gz'
-  [dapple-utils]='usr/bin/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz
+  [dapple-provider]='usr/bin/dapple-run|C/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/share/man/man1/dapple-run\.1\.gz'
+  [dapple-utils]='usr/bin/dapple-[a-z]+|C/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz
     usr/share/lintian/overrides/dapple-utils'
   [dapple-udapl]='usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so\.[12](\.0\.0)?
     usr/share/man/man5/dat\.conf\.5\.gz|usr/share/man/man7/dapple-udapl\.7\.gz
@@ -30,6 +35,11 @@ declare -A contents=(
 # Package, field and the field's exact value.
 control_fields='libdapple1 Multi-Arch same
 libdapple-dev Multi-Arch same
+dapple Recommends dapple-doc
+dapple-doc Architecture all
+dapple-doc Multi-Arch foreign
+dapple-softroce Architecture amd64
+dapple-softroce Multi-Arch foreign
 dapple-utils Multi-Arch foreign
 dapple-utils Suggests dapple-udapl
 dapple-udapl Multi-Arch same
@@ -60,6 +70,7 @@ no_others() { # PACKAGE
   triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
   pattern=$(printf '%s\n' "$pattern" "$doc" | sed 's/^ *//' | paste -sd'|')
   pattern=${pattern//\/T\//\/$triplet\/}
+  pattern=${pattern//C\//usr\/share\/bash-completion\/completions\/}
   pattern=${pattern//D\//usr\/share\/doc\/$1\/}
   ! files_of "$1" | grep -vE "^($pattern)\$"
 }
@@ -99,6 +110,24 @@ has_symbols() {
   done
 }
 
+# depends_on_what_it_says: the package of softroce, on what the script itself names, and apt.
+depends_on_what_it_says() {
+  diff <({ scripts/softroce --packages && echo apt; } | sort) <(dpkg-deb -f "$(deb_of dapple-softroce)" Depends | tr -s ', ' '\n' | sort)
+}
+
+# docs_are_whole: every page and picture of the tree, with the names by which they refer to each other.
+docs_are_whole() {
+  diff <({ git ls-files docs && git ls-files bench | grep -E '^bench/[^/]*\.(md|svg)$' && printf '%s\n' CHANGELOG.md README.md; } | sort) \
+    <(files_of dapple-doc | sed -n 's,^usr/share/doc/dapple/,,p' | sort)
+}
+
+# is_small PACKAGE BYTES: its libraries take no more. The code of the provider is there once for each version of the API.
+is_small() {
+  local size
+  size=$(dpkg-deb --fsys-tarfile "$(deb_of "$1")" | tar -tv | awk '/\.so\./ { size += $3 } END { print size }')
+  echo "$size bytes" && [ "$size" -lt "$2" ]
+}
+
 # lintian_is_silent FOLDER: about what is in it.
 lintian_is_silent() { ! grep -v '^N:' "$1/lintian"; }
 
@@ -128,6 +157,9 @@ test_contents() {
     ' dat_ia_openv@SUNW_1\.1 [0-9.]+'
   check "librpma0 is as good for the original's symbols" has_symbols dapple-rpma \
     'librpma\.so\.0 dapple-rpma \| librpma0 \(>= 1\.2\.0\)' ' rpma_flush@LIBRPMA_1\.0 [0-9.]+'
+  check "dapple-softroce depends on what it says" depends_on_what_it_says
+  check "dapple-doc holds every page and picture" docs_are_whole
+  check "the libraries of dapple-udapl take less than 1.9 MB" is_small dapple-udapl 1900000
   local folder
   for folder in "$packages" "$packages/source"; do
     [ ! -e "$folder/lintian" ] || check "lintian has nothing to say about $(basename "$folder"/*.changes)" lintian_is_silent "$folder"

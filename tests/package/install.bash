@@ -5,7 +5,7 @@
 #
 # The packages on a system that had nothing before.
 
-ours=(libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
+ours=(dapple dapple-doc dapple-softroce libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
 
 # Every file there is, but for what the package manager keeps and the dynamic loader's cache.
 files_in_root() {
@@ -43,13 +43,41 @@ original_tools() {
   inside sh -c 'dtest -h 2>&1 | head -n 40' | grep -qi usage
 }
 
+# names_are_found: the loader has each library of uDAPL under its SONAME, with all that it needs.
+names_are_found() {
+  # shellcheck disable=SC2016  # for the inner shell
+  inside sh -c 'for name in libdat2.so.2 libdaplofa.so.2 libdaploscm.so.2 libdaploucm.so.2 libdat.so.1 libdaplcma.so.1 libdaplscm.so.1; do
+    ldconfig -p | grep "^.$name " && [ -z "$(LD_PRELOAD=$name true 2>&1)" ] || { echo "$name" && exit 1; }
+  done'
+}
+
+# completion_loads: bash-completion finds ours by the program's name. Its newer releases have another name for that.
+completion_loads() {
+  # shellcheck disable=SC2016  # for the inner shell
+  install bash-completion && inside bash -c '. /usr/share/bash-completion/bash_completion
+    for tool in info test lat bw run softroce; do
+      { _comp_load "dapple-$tool" || _completion_loader "dapple-$tool"; } 2>/dev/null
+      complete -p "dapple-$tool" | grep " _dapple_" || exit 1
+    done'
+}
+
+conf_is_not_missed() {
+  info_tells inside dapple-info --dat && ! grep '/etc/dat\.conf' "$work/said"
+}
+
+not_diverted() { ! inside dpkg-divert --list | grep -F dat.conf; }
+
 test_install() {
   fresh
   # What ours depends on has files in /etc of its own.
-  install ibverbs-utils rdmacm-utils libibverbs-dev >"$work/out" 2>&1 || verdict 1 "rdma-core can be installed"
+  # shellcheck disable=SC2046  # words
+  install ibverbs-utils rdmacm-utils libibverbs-dev $(scripts/softroce --packages) >"$work/out" 2>&1 || verdict 1 "rdma-core can be installed"
   files_in_root >"$work/files"
   check "all can be installed together" install "${ours[@]}"
+  check "each library of uDAPL is found under its name" names_are_found
   check "no dat.conf is made" test ! -e "$here/etc/dat.conf"
+  check "none is missed" conf_is_not_missed
+  check "and none is diverted" not_diverted
   check "/etc is as it was" diff <(grep ^./etc/ "$work/files") <(files_in_root | grep ^./etc/)
   check "dapple-info says how much memory may be locked, and how to raise it" unprivileged_info
   check "dapl2-utils can be installed beside, with its dat.conf(5)" install dapl2-utils
@@ -64,6 +92,7 @@ test_install() {
   check "dapl2-utils can be there before" install libdapl2 dapl2-utils
   check "ours comes under it" install "${ours[@]}"
   check "it stays" is dapl2-utils ii
+  check "bash completes the options of all programs" completion_loads
   beside_libdapl2
 }
 
@@ -82,7 +111,7 @@ beside_libdapl2() {
 
 test_autopkgtests() {
   local test
-  for test in tools examples dependencies; do
+  for test in tools examples dependencies softroce; do
     fresh
     check "an archive of the packages" with_archive
     # shellcheck disable=SC2046  # words
@@ -98,7 +127,7 @@ device_root() {
   install "${ours[@]}" dapl2-utils rdmacm-utils ibverbs-utils ibverbs-providers build-essential pkgconf &&
     inside sh -c 'cp -r /usr/share/doc/dapple-udapl-dev/examples/dapple-demo /usr/share/doc/dapple-rpma-dev/examples/rpma /opt &&
       make -C /opt/dapple-demo && make -C /opt/rpma' &&
-    cp "$root"/tests/package/{device-guest,hostile-conf} "$here/opt/" && mkdir -p "$here/sys"
+    cp "$root"/tests/package/{device-guest,hostile-conf} "$root/debian/tests/device" "$here/opt/" && mkdir -p "$here/sys"
 }
 
 test_device() {
