@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # common.bash sets logs and root
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# Builds of packages: what they are at, and what went wrong first. Sourced after common.bash.
+
+# step_of LOG: what a package build is at, in a few words; nothing where that cannot be told.
+step_of() {
+  tail -c 4000 -- "$1" 2>/dev/null | awk '
+    match($0, /^\[[0-9]+\/[0-9]+\]/) { step = "compiling, " substr($0, 2, RLENGTH - 2) }
+    /^ *[0-9]+\/[0-9]+ Test +#/ { step = "testing, " $1 }
+    /^   (debian\/rules |dh_)[a-z_]+/ { step = $1 == "debian/rules" ? $2 : $1 }
+    END { sub(/\//, " of ", step); print step }'
+}
+
+# tell_steps LOG PID: until that process ends: one line on a terminal; in a log a line twice a minute.
+tell_steps() {
+  local step last='' waits=0
+  while kill -0 "$2" 2>/dev/null; do
+    sleep 1
+    waits=$((waits + 1))
+    step=$(step_of "$1")
+    [ -n "$step" ] && [ "$step" != "$last" ] || continue
+    if [ -t 2 ]; then
+      printf '\r\033[K   %s' "$step" >&2
+    elif [ "$waits" -ge 30 ]; then
+      say "$step" >&2
+      waits=0
+    else
+      continue
+    fi
+    last=$step
+  done
+}
+
+# first_error LOG: the first line of it that says what is wrong, with what follows at once; the last ones if none does.
+first_error() {
+  grep -aE -m 1 -A 3 -e '(^|[ :])([Ff]atal )?[Ee]rror: |^E: |CMake Error|: undefined reference|\*\*\*(Failed|Exception|Timeout|Not Run)|: \*\*\* ' -- "$1" ||
+    tail -n 5 -- "$1"
+}
+
+# followed NAME COMMAND...: runs it with its output in build/log/NAME.log, and says on standard error what it is at and, if it fails,
+# the first error.
+followed() {
+  local log=$logs/$1.log watcher code=0
+  shift
+  : >"$log"
+  tell_steps "$log" "$BASHPID" &
+  watcher=$!
+  "$@" >"$log" 2>&1 </dev/null || code=$?
+  { kill "$watcher" && wait "$watcher"; } 2>/dev/null
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+  [ "$code" != 0 ] || return 0
+  printf 'This failed: %s\n' "$*" >&2
+  first_error "$log" >&2
+  printf '(all of its output: %s)\n' "${log#"$root"/}" >&2
+  return 1
+}
