@@ -66,7 +66,7 @@ build_initramfs() { # PLACE PATH DEVICE
   add_modules "$place/tree" "$release" "$new/root" base "$base_modules"
   add_modules "$place/tree" "$release" "$new/root" rdma "$modules"
   cp "$busybox" "$new/root/bin/busybox"
-  cp "$lib/guest-init" "$new/root/init"
+  { echo '#!/bin/busybox sh' && cat "$lib/guest-init"; } >"$new/root/init"
   cp "$lib/guest-stage2" "$new/root/stage2"
   chmod 755 "$new/root/init" "$new/root/bin/busybox"
   (cd "$new/root" && find . | "$busybox" cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$new/image" ||
