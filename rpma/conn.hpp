@@ -9,6 +9,7 @@
 
 // Threads: confined to whoever uses the connection, but for its CQs.
 struct rpma_conn {
+  const rpma_peer& peer;
   dapple::rpma::FlushSink flush_sink;  // outlives the queue pair
   dapple::rpma::Link link;
   ibv_qp* qp = nullptr;  // the link's

@@ -35,7 +35,7 @@ namespace {
 
 // The connection, of which everything is there but the peer. An RPMA_E_* or 0.
 int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
-  std::unique_ptr<rpma_conn> made(new (std::nothrow) rpma_conn);
+  std::unique_ptr<rpma_conn> made(new (std::nothrow) rpma_conn{request.peer, {}, {}});
   if (!made) return RPMA_E_NOMEM;
   made->link = std::move(request.link);
   made->qp = made->link.id->qp;

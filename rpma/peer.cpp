@@ -10,6 +10,7 @@
 #include "ibverbs-glue/capabilities.hpp"
 #include "ibverbs-glue/memlock.hpp"
 #include "rpma/export.hpp"
+#include "rpma/feature.hpp"
 #include "rpma/log.hpp"
 #include "rpma/native.hpp"
 
@@ -145,10 +146,11 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
     return RPMA_E_PROVIDER;
   }
   peer->iwarp = dapple::verbs::is_iwarp(*ibv_ctx);
+  peer->native_forbidden = !native_allowed();
   if (const ibv_device_attr_ex* capabilities = peer->device.capabilities()) {
     peer->on_demand_paging =
         is_odp_capable(capabilities->odp_caps.general_caps, capabilities->odp_caps.per_transport_caps.rc_odp_caps);
-    peer->native = native_of(*capabilities);
+    if (!peer->native_forbidden) peer->native = native_of(*capabilities);
   }
   errno = 0;
   peer->pd.reset(ibv_alloc_pd(ibv_ctx));

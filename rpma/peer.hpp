@@ -14,7 +14,8 @@ struct rpma_peer {
   dapple::verbs::Pd pd;  // destroyed before its device is forgotten
   bool iwarp = false;
   bool on_demand_paging = false;  // of Reads and Writes on connections
-  uint8_t native = 0;             // dapple::rpma::native::k* of the device
+  uint8_t native = 0;             // dapple::rpma::native::k* of the device; none if they are forbidden
+  bool native_forbidden = false;
 
   // Of buffers; null where the device needs none.
   const dappledv_region_attr* maintenance() const {

@@ -611,6 +611,43 @@ typedef void rpma_log_function(enum rpma_log_level level, const char* file_name,
 /* Cannot fail. Threads: safe. */
 int rpma_log_set_function(rpma_log_function* log_function);
 
+/* ---- what the original lacks ---- */
+
+/* Defined where the functions below are. */
+#define RPMA_HAS_FEATURES 1
+
+/* What can be asked about a device and a connection. Values may be added at the end. */
+enum rpma_feature {
+  RPMA_FEATURE_NATIVE_ATOMIC_WRITE,     /* rpma_atomic_write() is an RDMA Atomic Write */
+  RPMA_FEATURE_NATIVE_FLUSH_VISIBILITY, /* rpma_flush() is an RDMA Flush, of either type */
+  RPMA_FEATURE_NATIVE_FLUSH_PERSISTENT,
+  RPMA_FEATURE_DIRECT_WRITE_TO_PMEM /* what a device writes to persistent memory survives a loss of power */
+};
+
+/*
+ * Whether the peer's own machine has a feature. A native operation then takes a peer that has it as well. To find out
+ * what libibverbs can do it may make a queue pair and destroy it. reason: NULL, or set to why, in a line for people;
+ * static. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is none of the enum; RPMA_E_PROVIDER: the queues for
+ * that cannot be made. Threads: safe.
+ */
+int rpma_peer_has_feature(const struct rpma_peer* peer, enum rpma_feature feature, bool* has, const char** reason);
+
+/*
+ * Whether a connection has a feature: for a native operation, whether requests for the region mr will be native, and
+ * with mr NULL whether this side can do them; for RPMA_FEATURE_DIRECT_WRITE_TO_PMEM, what
+ * rpma_conn_apply_remote_peer_cfg() took over. It moves nothing. reason: as above. Errors: RPMA_E_INVAL: conn or has is
+ * NULL, or feature is none of the enum. Threads: per object.
+ */
+int rpma_conn_has_feature(const struct rpma_conn* conn, const struct rpma_mr_remote* mr, enum rpma_feature feature,
+                          bool* has, const char** reason);
+
+/*
+ * Sets direct_write_to_pmem as rpma_peer_has_feature() answers: true only where the machine says so, which is with
+ * caches that survive a loss of power. Whoever knows better calls rpma_peer_cfg_set_direct_write_to_pmem() instead.
+ * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ */
+int rpma_peer_cfg_set_from_platform(struct rpma_peer_cfg* pcfg, const struct rpma_peer* peer);
+
 #ifdef __cplusplus
 }
 #endif

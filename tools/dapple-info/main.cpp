@@ -12,6 +12,7 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
+#include "tools/dapple-info/rpma.hpp"
 #include "tools/report/command_line.hpp"
 
 namespace {
@@ -28,6 +29,8 @@ struct Options {
   bool all = false;
   std::string registry = "libdat2.so.2";
   std::string registry12 = "libdat.so.1";
+  std::string rpma_address;
+  std::string librpma = "librpma.so.0";
 };
 
 int report(const Options& options) {
@@ -36,6 +39,8 @@ int report(const Options& options) {
   const Libibverbs libibverbs = read_libibverbs();
   DatReport dat;
   if (options.dat || options.all) dat = read_dat(options.registry, options.registry12, options.all);
+  RpmaReport rpma;
+  if (!options.rpma_address.empty()) rpma = read_rpma(options.librpma, options.rpma_address);
   if (options.json) {
     Json json;
     json.begin_object();
@@ -43,6 +48,7 @@ int report(const Options& options) {
     libibverbs_as_json(libibverbs, json);
     memlock_as_json(memlock, json);
     if (options.dat || options.all) dat_as_json(dat, json);
+    if (!options.rpma_address.empty()) rpma_as_json(rpma, json);
     json.end_object();
     fmt::print("{}", json.document());
   } else {
@@ -51,6 +57,7 @@ int report(const Options& options) {
     const std::string hint = what_to_run(devices);
     if (!hint.empty()) fmt::print("\n{}", hint);
     if (options.dat || options.all) fmt::print("\n{}", dat_for_people(dat));
+    if (!options.rpma_address.empty()) fmt::print("\n{}", rpma_for_people(rpma));
   }
   if (std::fflush(stdout) != 0) {
     std::perror("dapple-info: cannot write");
@@ -72,6 +79,11 @@ int run(int argc, char** argv) {
       ->option_text("LIBRARY");
   app.add_option("--registry-1.2", options.registry12,
                  "The registry of DAT 1.2 that --dat asks;\nlibdat.so.1 by default")
+      ->option_text("LIBRARY");
+  app.add_option("--rpma", options.rpma_address,
+                 "Show what librpma can do on the device\nof this address of the machine, and why")
+      ->option_text("ADDRESS");
+  app.add_option("--librpma", options.librpma, "The library that --rpma asks;\nlibrpma.so.0 by default")
       ->option_text("LIBRARY");
   app.footer("Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.");
   if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;

@@ -12,6 +12,7 @@
 
 #include "examples/rpma/common.h"
 
+#define OF_ATOMIC_WRITE 9 /* the opcode of a native one's completion, which old headers lack */
 #define PORT "7400"
 #define QUEUE 64
 #define BATCH 8    /* numbers between two completions; each takes three requests */
@@ -64,8 +65,18 @@ static void* serve(void* unused) {
   return NULL;
 }
 
+/* Known before anything is posted: whether the completions will be those of native ones. */
+static bool will_be_native(const struct rpma_conn* conn, const struct rpma_mr_remote* theirs) {
+  const char* reason = NULL;
+  bool native = false;
+  must(rpma_conn_has_feature(conn, theirs, RPMA_FEATURE_NATIVE_ATOMIC_WRITE, &native, &reason),
+       "rpma_conn_has_feature");
+  printf("native: %s: %s\n", native ? "yes" : "no", reason);
+  return native;
+}
+
 static void write_record(struct rpma_conn* conn, struct rpma_mr_remote* theirs, struct rpma_mr_local* mr,
-                         unsigned char* memory, uint64_t number) {
+                         unsigned char* memory, uint64_t number, bool native) {
   const size_t at = number % RECORDS * RECORD;
   const uint64_t word = word_of(number);
   const bool last = number % BATCH == 0 || number == count;
@@ -79,6 +90,7 @@ static void write_record(struct rpma_conn* conn, struct rpma_mr_remote* theirs, 
        "rpma_atomic_write");
   if (!last) return;
   const struct ibv_wc wc = complete(cq_of(conn), mr);
+  check(((int)wc.opcode == OF_ATOMIC_WRITE) == native, "not done as rpma_conn_has_feature() said");
   if (number == count) printf("the opcode of its completions: %d\n", (int)wc.opcode);
 }
 
@@ -95,7 +107,8 @@ static void write_records(void) {
   must(rpma_conn_cfg_set_cq_size(cfg, QUEUE), "rpma_conn_cfg_set_cq_size");
   conn = connect_to(peer, address, PORT, cfg, none, NULL);
   theirs = take_offer(conn);
-  for (uint64_t number = 1; number <= count; ++number) write_record(conn, theirs, mr, memory, number);
+  const bool native = will_be_native(conn, theirs);
+  for (uint64_t number = 1; number <= count; ++number) write_record(conn, theirs, mr, memory, number, native);
   must(rpma_mr_remote_delete(&theirs), "rpma_mr_remote_delete");
   hang_up(&conn);
   must(rpma_conn_cfg_delete(&cfg), "rpma_conn_cfg_delete");

@@ -53,6 +53,7 @@ rpma_conn_req* no_req;
 rpma_conn* new_conn;
 rpma_cq* new_cq;
 ibv_context* new_context;
+constexpr rpma_feature kFeature = RPMA_FEATURE_NATIVE_ATOMIC_WRITE;
 constexpr size_t kHuge = size_t{UINT32_MAX} + 1;
 
 // A request is gone after a failed connect, so each gets a new one.
@@ -82,6 +83,15 @@ const Row kRows[] = {
     WRONG(rpma_peer_cfg_from_descriptor, INVAL, nullptr, 1, &new_peer_cfg),
     WRONG(rpma_peer_cfg_from_descriptor, INVAL, bytes, 0, &new_peer_cfg),
     WRONG(rpma_peer_cfg_from_descriptor, INVAL, bytes, 1, nullptr),
+    GET(rpma_peer_cfg_set_from_platform, o.peer_cfg, o.peer),
+    WRONG(rpma_peer_has_feature, INVAL, nullptr, kFeature, &flag, nullptr),
+    WRONG(rpma_peer_has_feature, INVAL, o.peer, kFeature, nullptr, nullptr),
+    WRONG(rpma_peer_has_feature, INVAL, o.peer, static_cast<rpma_feature>(4), &flag, nullptr),
+    WRONG(rpma_peer_has_feature, INVAL, o.peer, static_cast<rpma_feature>(-1), &flag, nullptr),
+    WRONG(rpma_conn_has_feature, INVAL, nullptr, o.remote, kFeature, &flag, nullptr),
+    WRONG(rpma_conn_has_feature, INVAL, o.conn, o.remote, kFeature, nullptr, nullptr),
+    WRONG(rpma_conn_has_feature, INVAL, o.conn, o.remote, static_cast<rpma_feature>(4), &flag, nullptr),
+    WRONG(rpma_conn_has_feature, INVAL, o.conn, nullptr, static_cast<rpma_feature>(-1), &flag, nullptr),
     WRONG(rpma_peer_new, INVAL, nullptr, &new_peer),
     WRONG(rpma_peer_new, INVAL, fake::context(), nullptr),
     WRONG(rpma_peer_delete, INVAL, nullptr),
@@ -288,7 +298,7 @@ void every_exported_function_has_a_row(void**) {
     if (!covered.contains(name)) print_error("%s has no row\n", name.c_str());
     assert_true(covered.contains(name));
   }
-  assert_int_equal(count, 84);
+  assert_int_equal(count, 87);
 }
 
 // What belongs to a pointer that is NULL already is gone.

@@ -32,6 +32,7 @@ rpma_conn_event event;
 ibv_wc wc;
 ibv_context* device;
 int odp;
+bool has;
 const char kBytes[8] = {};
 
 void give_event(rdma_cm_event_type type) {
@@ -102,6 +103,7 @@ const Step kDevice[] = {
 
 const Step kActive[] = {
     [] { return rpma_peer_new(fake::context(), &o.peer); },
+    [] { return rpma_peer_has_feature(o.peer, RPMA_FEATURE_NATIVE_FLUSH_VISIBILITY, &has, nullptr); },
     [] { return rpma_mr_reg(o.peer, o.memory, 64, 0xff, &o.mr); },
     remote_region,
     shared_cfg,

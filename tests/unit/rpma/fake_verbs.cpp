@@ -171,6 +171,19 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, unsigned access) {
   return mr;
 }
 
+// Of queue pairs that never carry anything.
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  if (hit("ibv_create_qp_ex")) return nullptr;
+  if (!state.has_create_qp_ex || attr->send_ops_flags & ~state.known_send_ops) {
+    errno = EOPNOTSUPP;
+    return nullptr;
+  }
+  auto* made = new FakeQp;
+  made->ex.qp_base.context = context;
+  ++state.live[kQp];
+  return &made->ex.qp_base;
+}
+
 }  // namespace
 
 void reset() {
@@ -184,6 +197,7 @@ void reset() {
   extended.sz = sizeof extended;
   extended.advise_mr = advise_mr;
   extended.query_device_ex = query_device_ex;
+  extended.create_qp_ex = create_qp_ex;
   ibv_context_ops& ops = extended.context.ops;
   ops.poll_cq = poll_cq;
   ops.req_notify_cq = req_notify_cq;
@@ -346,6 +360,17 @@ int ibv_destroy_srq(ibv_srq* srq) {
   --state.live[kSrq];
   delete srq;
   return 0;
+}
+int ibv_destroy_qp(ibv_qp* qp) {
+  if (hit("ibv_destroy_qp")) return errno;
+  --state.live[kQp];
+  delete reinterpret_cast<FakeQp*>(qp);
+  return 0;
+}
+// Of contexts without create_qp_ex.
+ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr*) {
+  errno = ENOSYS;
+  return nullptr;
 }
 ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   auto* made = reinterpret_cast<FakeQp*>(qp);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What can be asked about a peer and a connection, with the reason for each answer.
+#pragma once
+
+#include <librpma.h>
+
+#include <cstdint>
+
+namespace dapple::rpma {
+
+struct Answer {
+  bool has;
+  const char* reason;  // for people; static
+};
+
+// DAPPLE_RPMA_NATIVE in the environment: false if it forbids native operations. A word that is none is said in the log
+// and ignored. Reads the environment.
+bool native_allowed() noexcept;
+
+}  // namespace dapple::rpma

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What librpma can do on the device of an address.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/json.hpp"
+
+namespace dapple::info {
+
+struct RpmaFeature {
+  const char* title;
+  const char* key;
+  bool has;
+  std::string reason;
+};
+
+struct RpmaReport {
+  std::string address;
+  std::string device;
+  std::string problem;  // why there are no features; else empty
+  std::vector<RpmaFeature> features;
+};
+
+// Asks the librpma of this name, which is loaded for it.
+RpmaReport read_rpma(const std::string& library, const std::string& address);
+
+std::string rpma_for_people(const RpmaReport& report);
+void rpma_as_json(const RpmaReport& report, Json& json);
+
+}  // namespace dapple::info
