@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "coherence/cache.hpp"
+#include "provider/emulation.hpp"
 #include "provider/keep_errno.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -77,12 +78,14 @@ int dappledv_dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
 
 int dappledv_sync_for_device(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
   if (region == nullptr) return EINVAL;
-  return dapple::provider::sync_region(cpu_back_end(), SyncDirection::kForDevice, *region, ranges, num_ranges);
+  return dapple::provider::sync_region(dapple::provider::sync_back_end(), SyncDirection::kForDevice, *region, ranges,
+                                       num_ranges);
 }
 
 int dappledv_sync_for_cpu(const dappledv_region_attr* region, const iovec* ranges, size_t num_ranges) noexcept {
   if (region == nullptr) return EINVAL;
-  return dapple::provider::sync_region(cpu_back_end(), SyncDirection::kForCpu, *region, ranges, num_ranges);
+  return dapple::provider::sync_region(dapple::provider::sync_back_end(), SyncDirection::kForCpu, *region, ranges,
+                                       num_ranges);
 }
 
 int dappledv_query_range(const void* address, size_t length, dappledv_range_attr* attr) noexcept {
@@ -99,14 +102,14 @@ const char* dappledv_attach_obstacle(ibv_context* context) noexcept {
 
 int dappledv_sync_mr_for_device(ibv_context* context, const ibv_sge* segments, size_t num_segments,
                                 size_t* bad_segment) noexcept {
-  return dapple::provider::sync_regions(cpu_back_end(), SyncDirection::kForDevice, context, segments, num_segments,
-                                        bad_segment);
+  return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForDevice, context, segments,
+                                        num_segments, bad_segment);
 }
 
 int dappledv_sync_mr_for_cpu(ibv_context* context, const ibv_sge* segments, size_t num_segments,
                              size_t* bad_segment) noexcept {
-  return dapple::provider::sync_regions(cpu_back_end(), SyncDirection::kForCpu, context, segments, num_segments,
-                                        bad_segment);
+  return dapple::provider::sync_regions(dapple::provider::sync_back_end(), SyncDirection::kForCpu, context, segments,
+                                        num_segments, bad_segment);
 }
 
 const char* dappledv_coherence_str(dappledv_coherence coherence) noexcept {

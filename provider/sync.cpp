@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "provider/dmabuf.hpp"
-#include "provider/emulator/emulator.hpp"
 #include "provider/persistence.hpp"
 
 namespace dapple::provider {
@@ -26,7 +25,6 @@ void sync_for_device(const coherence::BackEnd& back_end, dappledv_coherence cohe
     back_end.order_before_device_reads();
     return;
   }
-  if (Emulator* emulator = Emulator::running()) emulator->sync_for_device(ranges, num_ranges);
   if (!back_end.cpu.can_clean || coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     back_end.full_barrier();
     return;
@@ -41,7 +39,6 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
     back_end.order_after_device_writes();
     return;
   }
-  if (Emulator* emulator = Emulator::running()) emulator->sync_for_cpu(ranges, num_ranges);
   if (!back_end.cpu.can_clean_invalidate || coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     back_end.full_barrier();
     return;

@@ -6,8 +6,6 @@
 #ifndef DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
 #define DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
 
-#include <infiniband/dappledv.h>
-
 #include <atomic>
 
 #include "provider/emulator/shadow.hpp"
@@ -15,22 +13,18 @@
 
 namespace dapple::provider {
 
-// The one of this process. What syncs must know of is in memory that the process's end still finds; the end of the
-// process reports.
+// The one of this process; the end of the process reports.
 class Emulator final : public RegionPolicy {
  public:
-  // Makes it on the first call. Null where there is no address space for it.
-  static Emulator* start();
+  // As EmulatorLibrary says.
+  static Emulator* start(const char** why);
   // Null where none was started. Cheap.
   static Emulator* running() { return running_.load(std::memory_order_acquire); }
 
-  // What the device looks like with the emulator over it.
-  static void fill_attr(dappledv_device_attr& attr);
+  Shadow& shadow() { return shadow_; }
 
-  void sync_for_device(const iovec* ranges, size_t num_ranges);
-  void sync_for_cpu(const iovec* ranges, size_t num_ranges);
-
-  // On standard error: what the regions that are left have unsynced, and the totals.
+  // Once, on standard error: what is wrong in the regions that are left, and the totals. From any thread, and from
+  // handlers of signals.
   void report_all();
 
   int before_registration(RegionRequest& request, void** state) override;
@@ -39,13 +33,15 @@ class Emulator final : public RegionPolicy {
   void deregistered(void* state) override;
 
  private:
-  void report(const ShadowRegion& region);
+  static void report(const ShadowFindings& findings);
   bool may_say_more();
+  void watch(ShadowRegion* region);
 
   static std::atomic<Emulator*> running_;
 
   Shadow shadow_;
-  std::atomic<unsigned> lines_said_ = 0;
+  std::atomic<unsigned> findings_ = 0;
+  std::atomic<bool> reported_ = false;
   int owner_ = 0;
   bool verbose_ = false;
 };

@@ -1,309 +1,213 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// Regions come and go.
 #include "provider/emulator/shadow.hpp"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <bit>
-
-#include "provider/emulator/shadow_page.hpp"
+#include <algorithm>
+#include <new>
 
 namespace dapple::provider {
 namespace {
 
-// Between two pages that nobody may touch: a region that runs past the program's memory does not run into ours.
-void* reserve(size_t length, int flags, int file) {
-  const size_t whole = length + 2 * Shadow::kPage;
-  void* guards = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (guards == MAP_FAILED) return nullptr;
-  void* memory = mmap(static_cast<unsigned char*>(guards) + Shadow::kPage, length, PROT_READ | PROT_WRITE,
-                      flags | MAP_NORESERVE | MAP_FIXED, file, 0);
-  if (memory != MAP_FAILED) return memory;
-  munmap(guards, whole);
-  return nullptr;
+using Chunk = ShadowPages::Chunk;
+using Page = ShadowPages::Page;
+
+constexpr size_t kPage = Shadow::kPage;
+
+void forget(std::vector<ShadowRegion*>& list, const ShadowRegion* region) {
+  list.erase(std::find(list.begin(), list.end(), region));
 }
 
-void give_back(void* memory, size_t length) {
-  if (memory != nullptr) munmap(static_cast<unsigned char*>(memory) - Shadow::kPage, length + 2 * Shadow::kPage);
-}
-
-uintptr_t page_of(uintptr_t address) {
-  return address & ~(Shadow::kPage - 1);
-}
-
-// One past the last page; a region never passes the end of the address space.
-uintptr_t end_of_pages(uintptr_t address, size_t length) {
-  return page_of(address + length - 1) + Shadow::kPage;
-}
-
-// The part of a line that belongs to a region, as offsets into the line.
-struct LinePart {
-  size_t begin;
-  size_t end;
-};
-LinePart part_of(const ShadowRegion& region, uintptr_t line) {
-  const uintptr_t end = region.address + region.length;
-  if (line + Shadow::kLine <= region.address || line >= end) return {0, 0};
-  return {region.address > line ? region.address - line : 0, end - line < Shadow::kLine ? end - line : Shadow::kLine};
-}
-
-size_t count_differences(const unsigned char* a, const unsigned char* b, LinePart part, size_t* first) {
-  size_t count = 0;
-  for (size_t i = part.begin; i < part.end; ++i) {
-    if (a[i] == b[i]) continue;
-    if (count == 0) *first = i;
-    ++count;
+// Asks the kernel, which answers where a load would fault.
+bool is_readable(int process, uintptr_t begin, uintptr_t end) {
+  constexpr size_t kAtOnce = 512;
+  char bytes[kAtOnce];
+  iovec from[kAtOnce];
+  while (begin < end) {
+    size_t count = 0;
+    for (; count < kAtOnce && begin < end; ++count, begin += kPage) from[count] = {reinterpret_cast<void*>(begin), 1};
+    const iovec to = {bytes, count};
+    if (process_vm_readv(process, &to, 1, from, count, 0) != static_cast<ssize_t>(count)) return false;
   }
-  return count;
+  return true;
 }
 
 }  // namespace
 
-bool Shadow::open() {
-  file_ = memfd_create("dapple-shadow", MFD_CLOEXEC);
-  if (file_ < 0) return false;
-  memory_ = static_cast<unsigned char*>(reserve(kMaxPages * kPage, MAP_SHARED, file_));
-  baseline_ = static_cast<unsigned char*>(reserve(kMaxPages * kPage, MAP_PRIVATE | MAP_ANONYMOUS, -1));
-  pages_ = static_cast<Page*>(reserve(kMaxPages * sizeof(Page), MAP_PRIVATE | MAP_ANONYMOUS, -1));
-  buckets_ = static_cast<uint32_t*>(reserve(kBuckets * sizeof(uint32_t), MAP_PRIVATE | MAP_ANONYMOUS, -1));
+const char* Shadow::open(Tell teller, size_t page_size) {
+  tell_ = teller;
+  page_size_ = page_size;
   owner_ = getpid();
-  return memory_ != nullptr && baseline_ != nullptr && pages_ != nullptr && buckets_ != nullptr;
+  return pages_.open();
 }
 
 Shadow::~Shadow() {
   stop_watch();
-  give_back(memory_, kMaxPages * kPage);
-  give_back(baseline_, kMaxPages * kPage);
-  give_back(pages_, kMaxPages * sizeof(Page));
-  give_back(buckets_, kBuckets * sizeof(uint32_t));
-  if (file_ >= 0) close(file_);
+  for (const ShadowRegion* region : regions_) delete region;
+  for (const ShadowRegion* region : removed_) delete region;
 }
 
 bool Shadow::in_child() const {
   return getpid() != owner_;
 }
 
-Shadow::Page* Shadow::find(uintptr_t page_address) {
-  uint32_t index = buckets_[(page_address / kPage) % kBuckets];
-  while (index != 0 && pages_[index].address != page_address) index = pages_[index].next;
-  return index == 0 ? nullptr : &pages_[index];
+Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
+  return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
 
-int Shadow::take(uintptr_t page_address) {
-  if (Page* page = find(page_address)) {
-    ++page->regions;
-    return 0;
-  }
-  uint32_t index = free_;
-  if (index == 0) {
-    if (used_ == kMaxPages) return ENOMEM;
-    if (used_ >= file_pages_) {
-      const size_t more = file_pages_ + 1024;
-      if (ftruncate(file_, static_cast<off_t>(more * kPage)) != 0) return ENOMEM;
-      file_pages_ = more;
+// Pages that no region lies over get the program's contents.
+int Shadow::take(Span pages) {
+  uintptr_t at = pages.begin;
+  while (at < pages.end) {
+    Chunk* chunk = pages_.prepare(at);
+    if (chunk == nullptr) break;
+    const uintptr_t end = std::min(pages.end, chunk->address + ShadowPages::kChunk);
+    while (at < end) {
+      size_t index = ShadowPages::index_in(*chunk, at);
+      if (chunk->pages[index].regions != 0) {
+        ++chunk->pages[index].regions;
+        at += kPage;
+        continue;
+      }
+      uintptr_t fresh_end = at;
+      while (fresh_end < end && chunk->pages[ShadowPages::index_in(*chunk, fresh_end)].regions == 0) fresh_end += kPage;
+      const size_t length = fresh_end - at;
+      unsigned char* memory = chunk->memory + (at - chunk->address);
+      const iovec to = {memory, length};
+      const iovec from = {reinterpret_cast<void*>(at), length};
+      if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(length)) break;
+      memcpy(chunk->baseline + (at - chunk->address), memory, length);
+      for (; at < fresh_end; at += kPage, ++index) {
+        Page& page = chunk->pages[index];
+        page.regions = 1;
+        page.moved = 0;
+        page.needless = 0;
+        pages_.use(*chunk, 1);
+      }
     }
-    index = used_;
+    if (at < end) break;
   }
-  // Through the kernel, which answers where a load would fault.
-  const iovec to = {memory(index), kPage};
-  const iovec from = {reinterpret_cast<void*>(page_address), kPage};
-  const ssize_t copied = process_vm_readv(owner_, &to, 1, &from, 1, 0);
-  if (copied != static_cast<ssize_t>(kPage)) return copied < 0 ? errno : EFAULT;
-  memcpy(baseline(index), memory(index), kPage);
-
-  if (index == free_) {
-    free_ = pages_[index].next;
-  } else {
-    ++used_;
-  }
-  uint32_t& bucket = buckets_[(page_address / kPage) % kBuckets];
-  pages_[index] = {page_address, 1, bucket, 0, false};
-  bucket = index;
-  return 0;
+  if (at == pages.end) return 0;
+  let_go({pages.begin, at});
+  give_back_unused({pages.begin, pages.end});
+  return ENOMEM;
 }
 
-void Shadow::release(uintptr_t page_address) {
-  Page* page = find(page_address);
-  if (--page->regions > 0) return;
-  const auto index = static_cast<uint32_t>(page - pages_);
-  uint32_t* link = &buckets_[(page_address / kPage) % kBuckets];
-  while (*link != index) link = &pages_[*link].next;
-  *link = page->next;
-  page->address = 0;
-  page->next = free_;
-  free_ = index;
+void Shadow::let_go(Span pages) {
+  for (uintptr_t at = pages.begin; at < pages.end; at += kPage) {
+    Chunk* chunk = pages_.find(at);
+    --chunk->pages[ShadowPages::index_in(*chunk, at)].regions;
+  }
 }
 
-int Shadow::add(ShadowRegion* region) {
+// In pieces as large as they are.
+void Shadow::give_back_unused(Span pages) {
+  uintptr_t at = pages.begin;
+  while (at < pages.end) {
+    Chunk* chunk = pages_.find(at);
+    const uintptr_t end = std::min(pages.end, ShadowPages::chunk_of(at) + ShadowPages::kChunk);
+    if (chunk == nullptr || chunk->memory == nullptr) {
+      at = end;
+      continue;
+    }
+    const auto is_used = [chunk](uintptr_t page) {
+      return chunk->pages[ShadowPages::index_in(*chunk, page)].is_used();
+    };
+    while (at < end && is_used(at)) at += kPage;
+    uintptr_t unused_end = at;
+    while (unused_end < end && !is_used(unused_end)) unused_end += kPage;
+    if (unused_end > at) pages_.give_back(*chunk, at, unused_end);
+    at = unused_end;
+  }
+}
+
+int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** added) {
   if (in_child()) return EOPNOTSUPP;
-  const Guard guard(*this);
-  const uintptr_t begin = page_of(region->address);
-  const uintptr_t end = end_of_pages(region->address, region->length);
-  void* view = mmap(nullptr, end - begin, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (view == MAP_FAILED) return ENOMEM;
-  region->view = static_cast<unsigned char*>(view);
-
-  int error = 0;
-  uintptr_t taken = begin;
-  while (taken < end) {
-    error = take(taken);
-    if (error != 0) break;
-    taken += kPage;
-  }
-  // Neighbours in the file are mapped at once.
-  for (uintptr_t at = begin; at < end && error == 0;) {
-    const auto index = static_cast<size_t>(find(at) - pages_);
-    size_t count = 1;
-    while (at + count * kPage < end && static_cast<size_t>(find(at + count * kPage) - pages_) == index + count) ++count;
-    if (mmap(region->view + (at - begin), count * kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_,
-             static_cast<off_t>(index * kPage)) == MAP_FAILED) {
-      error = ENOMEM;
-    }
-    at += count * kPage;
-  }
-  if (error != 0) {
-    for (uintptr_t at = begin; at < taken; at += kPage) release(at);
-    munmap(view, end - begin);
-    region->view = nullptr;
+  const QuietLock::Guard guard(lock_);
+  const Span pages = pages_of(address, length);
+  open_pages(pages);
+  if (!is_readable(owner_, pages.begin, pages.end)) return EFAULT;
+  auto* region = new (std::nothrow) ShadowRegion;
+  if (region == nullptr) return ENOMEM;
+  region->address = address;
+  region->length = length;
+  region->peers_read = peers_read;
+  give_up_waiting(pages);
+  if (const int error = take(pages)) {
+    delete region;
     return error;
   }
-  region->next = regions_;
-  regions_ = region;
+  region->view = pages_.map(pages.begin, pages.end);
+  if (region->view == nullptr) {
+    let_go(pages);
+    give_back_unused(pages);
+    delete region;
+    return ENOMEM;
+  }
+  region->view += address - pages.begin;
+  regions_.push_back(region);
+  for (uintptr_t at = pages.begin; at < pages.end; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+    pages_.find(at)->regions.push_back(region);
+  }
+  *added = region;
   return 0;
 }
 
 void Shadow::remove(ShadowRegion* region) {
   if (in_child()) return;
-  const Guard guard(*this);
-  const uintptr_t begin = page_of(region->address);
-  const uintptr_t end = end_of_pages(region->address, region->length);
+  const QuietLock::Guard guard(lock_);
+  const Span pages = pages_of(region->address, region->length);
   unwatch(*region);
-  for (uintptr_t at = begin; at < end; at += kPage) release(at);
-  munmap(region->view, end - begin);
-  ShadowRegion** link = &regions_;
-  while (*link != region) link = &(*link)->next;
-  *link = region->next;
-}
+  munmap(region->view - (region->address - pages.begin), pages.end - pages.begin);
+  region->view = nullptr;
 
-uint64_t Shadow::unsynced_lines(const ShadowRegion& region, uintptr_t* first) {
-  if (in_child()) return 0;
-  const Guard guard(*this);
-  uint64_t count = 0;
-  const uintptr_t end = region.address + region.length;
-  for (uintptr_t line = region.address & ~(kLine - 1); line < end; line += kLine) {
-    const auto index = static_cast<size_t>(find(page_of(line)) - pages_);
-    const size_t offset = line % kPage;
-    const LinePart part = part_of(region, line);
-    if (memcmp(memory(index) + offset + part.begin, baseline(index) + offset + part.begin, part.end - part.begin) == 0)
-      continue;
-    if (count == 0) *first = line < region.address ? region.address : line;
-    ++count;
+  ShadowFindings findings = look_at(*region);
+  wait_for_syncs(region);
+  findings.unsynced = {};
+  tell(findings);
+  region->lost_bytes = {};
+
+  forget(regions_, region);
+  let_go(pages);
+  for (uintptr_t at = pages.begin; at < pages.end; at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+    Chunk* chunk = pages_.find(at);
+    forget(chunk->regions, region);
+    if (region->num_waiting > 0) chunk->removed.push_back(region);
   }
-  return count;
-}
-
-ShadowRegion Shadow::look_at(const ShadowRegion& region) {
-  const Guard guard(*this);
-  return region;
-}
-
-void Shadow::note_lost(size_t index, uintptr_t line) {
-  const unsigned char* device = memory(index) + line % kPage;
-  const unsigned char* agreed = baseline(index) + line % kPage;
-  size_t first = 0;
-  const size_t lost = count_differences(device, agreed, {0, kLine}, &first);
-  if (report_.lost_bytes == 0) report_.first_lost = line + first;
-  report_.lost_bytes += lost;
-  for (ShadowRegion* region = regions_; region != nullptr; region = region->next) {
-    const size_t of_it = count_differences(device, agreed, part_of(*region, line), &first);
-    if (of_it > 0 && region->lost_bytes == 0) region->first_lost = line + first;
-    region->lost_bytes += of_it;
+  give_back_unused(pages);
+  if (region->num_waiting == 0) {
+    delete region;
+    return;
   }
+  removed_.push_back(region);
+  while (removed_.size() > kMaxWaitingRegions || num_waiting_pages_ > kMaxWaitingPages) forget_oldest();
 }
 
-// lines: a bit for each of the page.
-void Shadow::note_needless(uintptr_t page_address, uint64_t lines) {
-  static_assert(kPage / kLine == 64);
-  if (lines == 0) return;
-  report_.needless_syncs += static_cast<unsigned>(std::popcount(lines));
-  for (ShadowRegion* region = regions_; region != nullptr; region = region->next) {
-    if (region->address >= page_address + kPage || region->address + region->length <= page_address) continue;
-    uint64_t of_it = 0;
-    for (uintptr_t i = 0; i < kPage / kLine; ++i) {
-      const LinePart part = part_of(*region, page_address + i * kLine);
-      if (part.begin < part.end) of_it |= lines & uint64_t{1} << i;
-    }
-    if (of_it == 0) continue;
-    if (region->needless_lines == 0) {
-      const uintptr_t line = page_address + static_cast<unsigned>(std::countr_zero(of_it)) * kLine;
-      region->first_needless = line < region->address ? region->address : line;
-    }
-    region->needless_lines += static_cast<unsigned>(std::popcount(of_it));
-  }
+void Shadow::set_peers_read(ShadowRegion* region, bool peers_read) {
+  const QuietLock::Guard guard(lock_);
+  region->peers_read = peers_read;
 }
 
-// False: there was nothing to move.
-bool Shadow::sync_line(size_t index, uintptr_t line, bool invalidate) {
-  auto* program = reinterpret_cast<unsigned char*>(line);
-  unsigned char* device = memory(index) + line % kPage;
-  unsigned char* agreed = baseline(index) + line % kPage;
-  const bool dirty = memcmp(program, agreed, kLine) != 0;
-  const bool changed = memcmp(device, agreed, kLine) != 0;
-  if (dirty) {
-    // The whole line goes to memory, over whatever the device has put into it.
-    if (changed) note_lost(index, line);
-    memcpy(agreed, program, kLine);
-    memcpy(device, program, kLine);
-  } else if (changed && invalidate) {
-    memcpy(agreed, device, kLine);
-    memcpy(program, agreed, kLine);
-  } else {
-    return false;
-  }
-  ++report_.moved_lines;
-  return true;
+ShadowTotals Shadow::totals() {
+  const QuietLock::Guard guard(lock_);
+  return totals_;
 }
 
-void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
-  if (length == 0 || in_child()) return;
-  const Guard guard(*this);
-  const uintptr_t end = address + length < address ? UINTPTR_MAX : address + length;
-  uintptr_t line = address & ~(kLine - 1);
-  while (line < end) {
-    const uintptr_t next_page = page_of(line) + kPage;
-    Page* page = find(page_of(line));
-    if (page != nullptr) {
-      begin_sync(page);
-      uint64_t needless = 0;
-      for (; line < end && line - page->address < kPage; line += kLine) {
-        if (!sync_line(static_cast<size_t>(page - pages_), line, invalidate)) {
-          needless |= uint64_t{1} << (line % kPage / kLine);
-        }
-      }
-      end_sync(page);
-      note_needless(page->address, needless);
-    }
-    if (next_page == 0) return;
-    line = next_page;
-  }
+size_t Shadow::num_regions() {
+  const QuietLock::Guard guard(lock_);
+  return regions_.size();
 }
 
-void Shadow::clean(uintptr_t address, size_t length) {
-  sync(address, length, false);
-}
-
-void Shadow::clean_invalidate(uintptr_t address, size_t length) {
-  sync(address, length, true);
-}
-
-ShadowReport Shadow::report() {
-  const Guard guard(*this);
-  return report_;
+size_t Shadow::num_pages() {
+  const QuietLock::Guard guard(lock_);
+  return pages_.num_used();
 }
 
 }  // namespace dapple::provider

@@ -7,124 +7,174 @@
 #ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <vector>
+
+#include "provider/emulator/quiet_lock.hpp"
+#include "provider/emulator/shadow_pages.hpp"
+
 namespace dapple::provider {
 
-// What syncs have met so far.
-struct ShadowReport {
-  uint64_t lost_bytes;      // of the device's, overwritten by the write-back of a line that the CPU had changed, too
-  uintptr_t first_lost;     // the address of the first
-  uint64_t needless_syncs;  // lines synced that neither side had changed
-  uint64_t moved_lines;     // lines synced that one had
+// Some lines, or some bytes: how many, and the address of the first.
+struct Tally {
+  uint64_t count = 0;
+  uintptr_t first = 0;
+
+  void add(uint64_t more, uintptr_t at) {
+    if (more == 0) return;
+    if (count == 0 || at < first) first = at;
+    count += more;
+  }
+};
+
+// What syncs have met so far, of all regions.
+struct ShadowTotals {
+  Tally lost_bytes;         // of the device's, overwritten by the write-back of a line that the CPU had changed, too
+  uint64_t needless_lines;  // synced while neither side had changed them
+  uint64_t moved_lines;     // synced while one had
 };
 
 // A piece of the program's memory and the device's view of it. The view is as long as the pages that the piece lies in.
-// What lies in a line with bytes of the region and is none of them counts nowhere here.
+// What lies in a line with bytes of the region and is none of them counts nowhere here. The shadow's own.
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
+  bool peers_read = false;  // by RDMA Read, or an atomic operation
   unsigned char* view = nullptr;
-  ShadowRegion* next = nullptr;
   bool watched = false;
-  // What syncs have met in it since it was added.
-  uint64_t lost_bytes = 0;
-  uintptr_t first_lost = 0;
-  uint64_t needless_lines = 0;
-  uintptr_t first_needless = 0;  // the address of the line
+  Tally lost_bytes;
+  // Of one that has been removed: a bit for each page in which lines wait for a sync, and how many pages these are.
+  std::vector<bool> waits;
+  size_t num_waiting = 0;
+  Tally unsynced;  // in pages that wait no more
+
+  uintptr_t end() const { return address + length; }
 };
 
-// A page of the program has one shadow, however many regions lie over it. All is safe from any
-// thread; in a child of fork() nothing is done any more, as the device goes on with the parent's.
+// What is wrong in a region.
+struct ShadowFindings {
+  uintptr_t address;
+  size_t length;
+  // Lines with a byte that the device has changed and that was never synced.
+  Tally unsynced;
+  // Lines of a region that peers may read with a byte that the CPU has changed, while no sync has ever moved the line.
+  Tally unclean;
+  Tally lost_bytes;
+  // Lines that a sync found with nothing to move. That is not wrong.
+  Tally needless;
+};
+
+// A page of the program has one shadow, however many regions lie over it. All is safe from any thread; in a child of
+// fork() nothing is done any more, as the device goes on with the parent's.
 class Shadow {
  public:
-  static constexpr size_t kPage = 4096;
-  static constexpr size_t kLine = 64;
-  static constexpr size_t kMaxPages = size_t{1} << 22;  // 16 GiB
+  static constexpr size_t kPage = ShadowPages::kPage;
+  static constexpr size_t kLine = ShadowPages::kLine;
+  // Of regions that have been removed as much is kept for a sync that comes late; then the oldest is given up.
+  static constexpr size_t kMaxWaitingPages = size_t{1} << 14;  // 64 MiB
+  static constexpr size_t kMaxWaitingRegions = 1024;
+
+  // Told of what is wrong, with the lock held.
+  using Tell = void (*)(const ShadowFindings& findings);
 
   Shadow() = default;
   ~Shadow();
   Shadow(const Shadow&) = delete;
   Shadow& operator=(const Shadow&) = delete;
 
-  // Reserves address space; memory is taken as regions come. False where that is refused.
-  bool open();
+  // page_size: the kernel's, a multiple of kPage. Returns null, or why there can be none: static, for people.
+  const char* open(Tell teller, size_t page_size);
 
-  // Gives the region's pages shadows with the program's contents, unless they have one, and maps them for the device.
-  // The view keeps the address's place in its page. Returns 0 or an errno: EFAULT where the program's memory is not
-  // readable.
-  int add(ShadowRegion* region);
-  // The last region over a page takes its shadow along. The program's memory is left as it is.
+  // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
+  // them for the device. The view keeps the address's place in its page. Returns 0 or an errno: EFAULT where the
+  // program's memory is not readable.
+  int add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** region);
+  // Tells what is wrong in the region. Lines that the device has changed can still be synced: they are told of when
+  // their memory is registered anew, when there are too many, or by tell_all(). All else goes with the last region over
+  // a page. The program's memory is left as it is.
   void remove(ShadowRegion* region);
+  // Peers may read the region from now on, or not.
+  void set_peers_read(ShadowRegion* region, bool peers_read);
 
-  // Of the region: how many lines hold a byte of it that the device has changed and that was never synced, and the
-  // address of the first.
-  uint64_t unsynced_lines(const ShadowRegion& region, uintptr_t* first);
-
-  // A copy of the region with what syncs have met in it up to now.
-  ShadowRegion look_at(const ShadowRegion& region);
+  // Tells of every region, those that have been removed included.
+  void tell_all();
 
   // What the instructions do to lines that hold a byte of the range: write back those that the CPU has changed, and
   // (the second) let the CPU see what the device has changed. Memory without a shadow is left alone.
   void clean(uintptr_t address, size_t length);
   void clean_invalidate(uintptr_t address, size_t length);
 
+  // The bytes of the range that the CPU has changed since they were synced.
+  Tally dirty_bytes(uintptr_t address, size_t length);
+
   // From here on the process reports the first read, by any thread, of a line in a watched region's whole pages that
   // the device has changed since it was synced, with the instruction's place; then it goes on without. Takes SIGSEGV
   // and SIGTRAP, and hands on those that are not its own. System calls that are given such memory fail with EFAULT.
   // False where the CPU is another than x86-64. One shadow of the process at a time.
   bool start_watch();
-  // Once the region has been added; remove() ends it.
-  void watch(ShadowRegion* region);
+  // Once the region has been added; remove() ends it. False where its pages cannot be closed one by one.
+  bool watch(ShadowRegion* region);
   // So that the range can be looked at by the kernel. Until the next sync.
   void open_pages_of(uintptr_t address, size_t length);
-  // For the signal handlers. False: not about a watched page. step: one instruction may pass, then close_page().
-  bool on_access(uintptr_t address, bool is_read, uintptr_t instruction, bool* step);
+
+  // For the signal handlers.
+  enum class Access { kNotOurs, kAgain, kOpened, kStep };
+  // What has become of an access that failed: it was not about a watched page; the page has been opened meanwhile, by
+  // somebody else or for good; or for one instruction, after which close_page() is to be called.
+  Access on_access(uintptr_t address, bool is_read, uintptr_t instruction);
   void close_page(uintptr_t page_address);
   Shadow* watched_before() const { return before_; }
+  // Grows when a page ceases to be watched.
+  static uint64_t openings();
 
-  ShadowReport report();
-  // All regions, for a last look. Not while another thread is at work.
-  ShadowRegion* regions() { return regions_; }
+  ShadowTotals totals();
+  size_t num_regions();
+  // Pages of the program that have a shadow.
+  size_t num_pages();
 
  private:
-  struct Page;
-  class Guard;
-
-  static constexpr size_t kBuckets = size_t{1} << 16;
+  struct Span {
+    uintptr_t begin;
+    uintptr_t end;
+  };
 
   bool in_child() const;
-  Page* find(uintptr_t page_address);
-  int take(uintptr_t page_address);
-  void release(uintptr_t page_address);
+  Span pages_of(uintptr_t address, size_t length) const;
+  int take(Span pages);
+  void let_go(Span pages);
+  void give_back_unused(Span pages);
+  void wait_for_syncs(ShadowRegion* region);
+  void settle(ShadowPages::Chunk& chunk, size_t index, bool give_up);
+  void give_up_waiting(Span pages);
+  void forget_oldest();
+  void finish(ShadowRegion* region);
   void sync(uintptr_t address, size_t length, bool invalidate);
+  bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, bool invalidate);
+  void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, const void* device, const void* agreed);
+  ShadowFindings look_at(const ShadowRegion& region);
+  void look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally);
+  void look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings);
+  void tell(const ShadowFindings& findings);
   void stop_watch();
   void unwatch(const ShadowRegion& region);
-  void begin_sync(Page* page);
-  void end_sync(Page* page);
+  void open_pages(Span pages);
+  void begin_sync(ShadowPages::Page& page, uintptr_t address);
+  void end_sync(ShadowPages::Page& page, uintptr_t address);
+  void close(uintptr_t page_address);
   void tell_stale_read(uintptr_t address, uintptr_t instruction);
-  bool sync_line(size_t index, uintptr_t line, bool invalidate);
-  void note_lost(size_t index, uintptr_t line);
-  void note_needless(uintptr_t page_address, uint64_t lines);
-  unsigned char* memory(size_t index) { return memory_ + index * kPage; }
-  unsigned char* baseline(size_t index) { return baseline_ + index * kPage; }
 
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  QuietLock lock_;
   int owner_ = 0;
-  int file_ = -1;
-  // Parallel arrays by a page's index; address space only, until it is touched.
-  unsigned char* memory_ = nullptr;    // the file: what the device sees
-  unsigned char* baseline_ = nullptr;  // what both agreed on at the last sync
-  Page* pages_ = nullptr;
-  uint32_t* buckets_ = nullptr;
-  uint32_t used_ = 1;  // index 0 means none
-  uint32_t free_ = 0;
-  size_t file_pages_ = 0;
-  ShadowRegion* regions_ = nullptr;
+  size_t page_size_ = kPage;
+  Tell tell_ = nullptr;
+  ShadowPages pages_;
+  std::vector<ShadowRegion*> regions_;
+  std::vector<ShadowRegion*> removed_;  // the oldest first
+  size_t num_waiting_pages_ = 0;
   Shadow* before_ = nullptr;
-  ShadowReport report_ = {};
+  ShadowTotals totals_ = {};
 };
 
 }  // namespace dapple::provider

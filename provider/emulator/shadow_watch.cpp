@@ -15,18 +15,30 @@
 
 #include <atomic>
 
-#include "provider/emulator/shadow_page.hpp"
+#include "provider/emulator/shadow.hpp"
 
 namespace dapple::provider {
 namespace {
 
+using Chunk = ShadowPages::Chunk;
+using Page = ShadowPages::Page;
+
 std::atomic<Shadow*> watching = nullptr;
 std::atomic<bool> told = false;
+std::atomic<uint64_t> num_openings = 0;
 struct sigaction before_segv;
 struct sigaction before_trap;
 
 bool allow(uintptr_t page, int protection) {
   return mprotect(reinterpret_cast<void*>(page), Shadow::kPage, protection) == 0;
+}
+
+// The pages that lie in a region with all of their bytes; the others hold what is not the device's.
+uintptr_t whole_pages_begin(const ShadowRegion& region) {
+  return ShadowPages::page_of(region.address + Shadow::kPage - 1);
+}
+uintptr_t whole_pages_end(const ShadowRegion& region) {
+  return ShadowPages::page_of(region.end());
 }
 
 #if defined(__x86_64__)
@@ -35,16 +47,25 @@ constexpr long long kFaultOfWrite = 2;
 
 // The pages that the instruction under way has been given: one that moves data has two operands, on two pages at most.
 constexpr int kMaxOpen = 8;
-[[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages[kMaxOpen];
+[[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages_here[kMaxOpen];
 [[gnu::tls_model("initial-exec")]] thread_local int open_count;
+
+// The last fault on a page that is not watched any more, and how often pages had been opened by then.
+struct Fault {
+  uintptr_t address;
+  uintptr_t instruction;
+  uint64_t openings;
+  bool operator==(const Fault&) const = default;
+};
+[[gnu::tls_model("initial-exec")]] thread_local Fault last_fault;
 
 // Not ours: what the program had there, or the end of it.
 void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
   if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(number, info, context);
   if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return action.sa_handler(number);
-  // Comes again, and ends the process.
+  // Comes again, and ends the process; by itself if it is a fault.
   signal(number, SIG_DFL);
-  if (number == SIGTRAP) raise(number);
+  if (number == SIGTRAP || info->si_code <= 0) raise(number);
 }
 
 void on_fault(int number, siginfo_t* info, void* context) {
@@ -52,14 +73,24 @@ void on_fault(int number, siginfo_t* info, void* context) {
   Shadow* shadow = watching.load(std::memory_order_acquire);
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   const bool is_read = (registers[REG_ERR] & kFaultOfWrite) == 0;
-  bool step = false;
   const auto instruction = static_cast<uintptr_t>(registers[REG_RIP]);
-  if (info->si_code != SEGV_ACCERR) return pass_on(before_segv, number, info, context);
-  while (shadow != nullptr && !shadow->on_access(address, is_read, instruction, &step))
+  if (info->si_code != SEGV_ACCERR || QuietLock::is_held_here()) return pass_on(before_segv, number, info, context);
+  Shadow::Access access = Shadow::Access::kNotOurs;
+  const uint64_t openings = Shadow::openings();
+  while (shadow != nullptr && access == Shadow::Access::kNotOurs) {
+    access = shadow->on_access(address, is_read, instruction);
     shadow = shadow->watched_before();
-  if (shadow == nullptr) return pass_on(before_segv, number, info, context);
-  if (!step || open_count == kMaxOpen) return;
-  open_pages[open_count++] = address & ~(Shadow::kPage - 1);
+  }
+  if (access == Shadow::Access::kAgain) {
+    // Somebody opened the page after the fault, perhaps. If it faults once more, with no page opened since, it is
+    // the program's own.
+    const Fault fault = {address, instruction, openings};
+    if (fault == last_fault) access = Shadow::Access::kNotOurs;
+    last_fault = fault;
+  }
+  if (access == Shadow::Access::kNotOurs) return pass_on(before_segv, number, info, context);
+  if (access != Shadow::Access::kStep || open_count == kMaxOpen) return;
+  open_pages_here[open_count++] = ShadowPages::page_of(address);
   registers[REG_EFL] |= kTrapFlag;
 }
 
@@ -68,7 +99,7 @@ void on_step(int number, siginfo_t* info, void* context) {
   static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
   Shadow* shadow = watching.load(std::memory_order_acquire);
   while (open_count > 0) {
-    const uintptr_t page = open_pages[--open_count];
+    const uintptr_t page = open_pages_here[--open_count];
     if (shadow != nullptr) shadow->close_page(page);
   }
 }
@@ -114,66 +145,101 @@ void Shadow::stop_watch() {
   sigaction(SIGTRAP, &before_trap, nullptr);
 }
 
-void Shadow::watch(ShadowRegion* region) {
-  if (in_child() || watching.load(std::memory_order_acquire) != this) return;
-  const Guard guard(*this);
-  if (region->watched) return;
-  region->watched = true;
+bool Shadow::watch(ShadowRegion* region) {
+  if (in_child() || watching.load(std::memory_order_acquire) != this) return true;
+  const QuietLock::Guard guard(lock_);
+  if (region->watched) return true;
+  const uintptr_t begin = whole_pages_begin(*region);
   const uintptr_t end = whole_pages_end(*region);
-  for (uintptr_t page = whole_pages_begin(*region); page < end; page += kPage) {
-    ++find(page)->watched;
-    close_page(page);
+  // Of a page that is larger than ours a part cannot be closed.
+  if (begin < end && !allow(begin, PROT_NONE)) return false;
+  region->watched = true;
+  for (uintptr_t at = begin; at < end; at += kPage) {
+    Chunk* chunk = pages_.find(at);
+    Page& page = chunk->pages[ShadowPages::index_in(*chunk, at)];
+    ++page.watched;
+    page.was_watched = true;
+    close(at);
   }
+  return true;
 }
 
 void Shadow::unwatch(const ShadowRegion& region) {
   if (!region.watched) return;
   const uintptr_t end = whole_pages_end(region);
-  for (uintptr_t page = whole_pages_begin(region); page < end; page += kPage) {
-    if (--find(page)->watched == 0) allow(page, PROT_READ | PROT_WRITE);
+  for (uintptr_t at = whole_pages_begin(region); at < end; at += kPage) {
+    Chunk* chunk = pages_.find(at);
+    if (--chunk->pages[ShadowPages::index_in(*chunk, at)].watched > 0) continue;
+    allow(at, PROT_READ | PROT_WRITE);
+    num_openings.fetch_add(1, std::memory_order_release);
+  }
+}
+
+uint64_t Shadow::openings() {
+  return num_openings.load(std::memory_order_acquire);
+}
+
+void Shadow::open_pages(Span pages) {
+  if (watching.load(std::memory_order_acquire) != this) return;
+  for (uintptr_t at = pages.begin; at < pages.end; at += kPage) {
+    const Chunk* chunk = pages_.find(at);
+    if (chunk != nullptr && chunk->pages[ShadowPages::index_in(*chunk, at)].watched > 0) {
+      allow(at, PROT_READ | PROT_WRITE);
+    }
   }
 }
 
 void Shadow::open_pages_of(uintptr_t address, size_t length) {
-  if (in_child() || watching.load(std::memory_order_acquire) != this) return;
-  const Guard guard(*this);
-  for (uintptr_t at = address & ~(kPage - 1); at < address + length; at += kPage) {
-    const Page* page = find(at);
-    if (page != nullptr && page->watched > 0) allow(at, PROT_READ | PROT_WRITE);
-  }
+  if (in_child()) return;
+  const QuietLock::Guard guard(lock_);
+  open_pages(pages_of(address, length));
 }
 
-void Shadow::begin_sync(Page* page) {
-  if (page->watched == 0) return;
-  page->in_sync = true;
-  allow(page->address, PROT_READ | PROT_WRITE);
+void Shadow::begin_sync(Page& page, uintptr_t address) {
+  if (page.watched == 0) return;
+  page.in_sync = true;
+  allow(address, PROT_READ | PROT_WRITE);
 }
 
-void Shadow::end_sync(Page* page) {
-  if (page->watched == 0) return;
-  page->in_sync = false;
-  close_page(page->address);
+void Shadow::end_sync(Page& page, uintptr_t address) {
+  if (page.watched == 0) return;
+  page.in_sync = false;
+  close(address);
 }
 
-void Shadow::close_page(uintptr_t page_address) {
-  const Page* page = find(page_address);
-  if (page == nullptr || page->watched == 0 || page->in_sync || told.load(std::memory_order_relaxed)) return;
+void Shadow::close(uintptr_t page_address) {
+  const Chunk* chunk = pages_.find(page_address);
+  if (chunk == nullptr || told.load(std::memory_order_relaxed)) return;
+  const Page& page = chunk->pages[ShadowPages::index_in(*chunk, page_address)];
+  if (page.watched == 0 || page.in_sync) return;
   allow(page_address, PROT_NONE);
 }
 
-// In a signal handler: no lock, as the access may be anybody's. The page is watched, so it stays in the table.
-bool Shadow::on_access(uintptr_t address, bool is_read, uintptr_t instruction, bool* step) {
-  const uintptr_t page_address = address & ~(kPage - 1);
-  const Page* page = find(page_address);
-  if (page == nullptr || page->watched == 0) return false;
-  const auto index = static_cast<size_t>(page - pages_);
-  const size_t line = address % kPage & ~(kLine - 1);
-  if (is_read && !page->in_sync && !in_child() && memcmp(memory(index) + line, baseline(index) + line, kLine) != 0 &&
-      !told.exchange(true)) {
+void Shadow::close_page(uintptr_t page_address) {
+  if (in_child()) return;
+  const QuietLock::Guard guard(lock_);
+  close(page_address);
+}
+
+Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t instruction) {
+  if (in_child()) {
+    // Alone, and nobody gives back the lock that another thread of the parent may have held.
+    const Chunk* chunk = pages_.find(address);
+    if (chunk == nullptr || chunk->pages[ShadowPages::index_in(*chunk, address)].watched == 0) return Access::kNotOurs;
+    return allow(ShadowPages::page_of(address), PROT_READ | PROT_WRITE) ? Access::kOpened : Access::kNotOurs;
+  }
+  const QuietLock::Guard guard(lock_);
+  const uintptr_t page_address = ShadowPages::page_of(address);
+  const Chunk* chunk = pages_.find(address);
+  if (chunk == nullptr) return Access::kNotOurs;
+  const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
+  if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
+  const size_t line = (address & ~(kLine - 1)) - chunk->address;
+  if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 && !told.exchange(true)) {
     tell_stale_read(address, instruction);
   }
-  *step = !page->in_sync && !in_child() && !told.load(std::memory_order_relaxed);
-  return allow(page_address, PROT_READ | PROT_WRITE);
+  if (!allow(page_address, PROT_READ | PROT_WRITE)) return Access::kNotOurs;
+  return told.load(std::memory_order_relaxed) ? Access::kOpened : Access::kStep;
 }
 
 void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
@@ -181,10 +247,8 @@ void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
   char text[768];
   name_place(instruction, place, sizeof place);
   const ShadowRegion* region = nullptr;
-  if (pthread_mutex_trylock(&mutex_) == 0) {
-    region = regions_;
-    while (region != nullptr && address - region->address >= region->length) region = region->next;
-    pthread_mutex_unlock(&mutex_);
+  for (const ShadowRegion* candidate : pages_.find(address)->regions) {
+    if (address - candidate->address < candidate->length) region = candidate;
   }
   int length =
       snprintf(text, sizeof text,

@@ -7,8 +7,7 @@
 
 #include <atomic>
 
-#include "provider/emulator/emulator.hpp"
-#include "provider/emulator/self_test.hpp"
+#include "provider/emulation.hpp"
 #include "provider/keep_errno.hpp"
 #include "provider/overlay/overlay.hpp"
 #include "provider/query.hpp"
@@ -29,13 +28,11 @@ int refuse(const ibv_context& context, const char* why) {
 // Null, or why there is no emulator for the device.
 const char* prepare_emulator(AttachRequest& request) {
   dappledv_device_attr attr = {};
-  // One that has the emulator has passed, and is not what it was.
-  if (!fill_if_emulated(request.context, &attr)) {
-    if (const char* why = fails_iova_test(request.context)) return why;
-  }
-  request.policy = Emulator::start();
-  if (request.policy == nullptr) return "there is no address space for the emulator";
-  Emulator::fill_attr(request.attr);
+  const char* why = nullptr;
+  // One that has the emulator has passed the test, and is not what it was.
+  request.policy = start_emulation(request.context, !fill_if_emulated(request.context, &attr), &why);
+  if (request.policy == nullptr) return why;
+  fill_emulated_attr(request.attr);
   return nullptr;
 }
 

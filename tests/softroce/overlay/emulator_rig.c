@@ -54,21 +54,30 @@ int times(const char* text) {
   return count;
 }
 
-const char* finding(const void* address, size_t length, int count, size_t offset, bool bytes) {
+const char* finding(const void* address, size_t length, int count, size_t offset, enum finding_kind kind) {
+  static const char* const words[] = {
+      [kUnsynced] = "lines that the device changed were never synced",
+      [kUnclean] = "lines that the CPU changed were never synced for the peers that may read them",
+      [kLost] = "bytes from the device were lost to the write-back of lines that the CPU had changed",
+  };
   static char text[256];
 
   snprintf(text, sizeof(text), "region %p of %zu bytes: %d %s, the first at offset %zu\n", address, length, count,
-           bytes ? "bytes from the device were lost to the write-back of lines that the CPU had changed"
-                 : "lines that the device changed were never synced",
-           offset);
+           words[kind], offset);
   return text;
 }
 
 int deregister(struct ibv_mr* mr) {
+  void* const address = mr->addr;
+  const size_t length = mr->length;
   int error;
 
   begin_listening();
   error = ibv_dereg_mr(mr);
+  if (error == 0) {
+    mr = ibv_reg_mr(pd, address, length, kAccess);
+    if (mr) ibv_dereg_mr(mr);
+  }
   end_listening();
   return error;
 }

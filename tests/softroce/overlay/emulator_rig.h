@@ -40,12 +40,14 @@ int tear_down(void** state);
 void begin_listening(void);
 void end_listening(void);
 extern char said[4096];
-/* Its result; the listening is about it. */
+/* Its result; the listening is about it. Once the region has gone its memory is registered anew, as if for another use.
+ */
 int deregister(struct ibv_mr* mr);
 bool says(const char* text);
 int times(const char* text);
-/* The line about lines that were never synced, or, with bytes, about bytes that were lost. */
-const char* finding(const void* address, size_t length, int count, size_t offset, bool bytes);
+enum finding_kind { kUnsynced, kUnclean, kLost };
+/* The line about it. */
+const char* finding(const void* address, size_t length, int count, size_t offset, enum finding_kind kind);
 
 void for_device(const void* at, size_t length);
 void for_cpu(const void* at, size_t length);

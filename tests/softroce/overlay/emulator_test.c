@@ -24,7 +24,7 @@ static void write__without_a_sync_is_named(void** state) {
   assert_true(is_all(theirs, kSize, 0));
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  assert_true(says(finding(theirs, kSize, 2, 192, kUnsynced)));
   assert_int_equal(times("\n"), 1);
 }
 
@@ -35,6 +35,19 @@ static void write__with_a_sync_is_not(void** state) {
   assert_true(is_all(theirs + 200, 100, 7));
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
+  assert_string_equal(said, "");
+}
+
+static void write__synced_after_the_region_has_gone(void** state) {
+  (void)state;
+  device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
+  begin_listening();
+  assert_int_equal(ibv_dereg_mr(their_mr), 0);
+  their_mr = NULL;
+  assert_true(is_all(theirs, kSize, 0));
+  for_cpu(theirs + 200, 100);
+  assert_true(is_all(theirs + 200, 100, 7));
+  end_listening();
   assert_string_equal(said, "");
 }
 
@@ -54,12 +67,13 @@ static void regions__overlapping_ones_share_their_bytes(void** state) {
   assert_int_equal(deregister(neighbour), 0); /* it has the rest of the last line */
   assert_string_equal(said, "");
   assert_int_equal(deregister(part), 0);
-  assert_true(says(finding(theirs + 100, 200, 2, 92, false)));
   assert_int_equal(deregister(zero_based), 0);
-  assert_true(says(finding(theirs, kSize, 2, 192, false)));
-  /* They have gone, and what is left goes on. */
-  for_cpu(theirs + 200, 100);
-  assert_true(is_all(theirs + 200, 100, 8));
+  /* They have gone, and what is left can still be synced, and is not. */
+  assert_string_equal(said, "");
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs + 100, 200, 2, 92, kUnsynced)));
+  assert_true(says(finding(theirs, kSize, 2, 192, kUnsynced)));
 }
 
 static void write_back__bytes_of_the_device_are_lost(void** state) {
@@ -70,7 +84,7 @@ static void write_back__bytes_of_the_device_are_lost(void** state) {
   assert_true(is_all(theirs + 1004, 3, 0));
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 3, 1004, true)));
+  assert_true(says(finding(theirs, kSize, 3, 1004, kLost)));
   assert_int_equal(times("\n"), 1);
 }
 
@@ -116,7 +130,7 @@ static void window_works_on_the_regions_shadow(enum ibv_mw_type type) {
   assert_int_equal(ibv_dealloc_mw(mw), 0);
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 1, kPage + 192, false)));
+  assert_true(says(finding(theirs, kSize, 1, kPage + 192, kUnsynced)));
 }
 
 static void window__type_1(void** state) {
@@ -157,7 +171,7 @@ static void srq__receives_are_synced_as_others(void** state) {
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
   /* The second. */
-  assert_true(says(finding(theirs, kSize, 2, 1280, false)));
+  assert_true(says(finding(theirs, kSize, 2, 1280, kUnsynced)));
 }
 
 /* ---- Atomics ---- */
@@ -222,8 +236,8 @@ static void atomics__a_neighbour_that_the_cpu_changed_undoes_them(void** state) 
   assert_int_equal(*(volatile uint64_t*)(mine + 64), 0);
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 1, 512, true)));
-  assert_true(says(finding(theirs, kSize, 1, 512, false)));
+  assert_true(says(finding(theirs, kSize, 1, 512, kLost)));
+  assert_true(says(finding(theirs, kSize, 1, 512, kUnsynced)));
   assert_int_equal(times("\n"), 2);
 }
 
@@ -244,8 +258,45 @@ static void inline_data__is_what_the_cpu_sees(void** state) {
   write_as_it_is(unregistered, kInline, (uintptr_t)theirs, their_mr->rkey, IBV_SEND_INLINE);
   for_cpu(theirs, kInline);
   assert_true(is_all(theirs, kInline, 8));
+  for_device(mine, kInline);
   assert_int_equal(deregister(my_mr), 0);
   my_mr = NULL;
+  assert_string_equal(said, "");
+}
+
+/* ---- What the CPU changed ---- */
+
+static void read_theirs(size_t offset, uint32_t length) {
+  struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_READ};
+  struct ibv_sge sge = segment(mine, length);
+
+  request.wr.rdma.remote_addr = (uintptr_t)theirs + offset;
+  request.wr.rdma.rkey = their_mr->rkey;
+  post(&request, &sge);
+  assert_int_equal(completion(IBV_WC_RDMA_READ), IBV_WC_SUCCESS);
+  for_cpu(mine, length);
+}
+
+static void read__of_what_was_not_synced_is_named(void** state) {
+  (void)state;
+  memset(theirs + 200, 7, 100);
+  read_theirs(200, 100);
+  assert_true(is_all(mine, 100, 0));
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
+  assert_true(says(finding(theirs, kSize, 2, 192, kUnclean)));
+  assert_int_equal(times("\n"), 1);
+}
+
+static void read__of_what_was_synced_is_not(void** state) {
+  (void)state;
+  memset(theirs + 200, 7, 100);
+  for_device(theirs + 200, 100);
+  read_theirs(200, 100);
+  assert_true(is_all(mine, 100, 7));
+  memset(theirs + 200, 8, 100); /* the peer has done with it */
+  assert_int_equal(deregister(their_mr), 0);
+  their_mr = NULL;
   assert_string_equal(said, "");
 }
 
@@ -354,7 +405,7 @@ static void fork__a_child_neither_moves_nor_reports_its_parents(void** state) {
   device_writes(8, 100, (uintptr_t)theirs + 200, their_mr->rkey);
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  assert_true(says(finding(theirs, kSize, 2, 192, kUnsynced)));
 }
 
 static void fork__a_child_reports_its_own(void** state) {
@@ -367,12 +418,12 @@ static void fork__a_child_reports_its_own(void** state) {
   at = strstr(said, "child: ");
   assert_non_null(at);
   assert_int_equal(sscanf(at, "child: %p", &childs), 1);
-  assert_true(says(finding(childs, kSize, 2, 640, false)));
+  assert_true(says(finding(childs, kSize, 2, 640, kUnsynced)));
   assert_int_equal(times("never synced"), 1);
   assert_int_equal(times("syncs moved"), 1);
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  assert_true(says(finding(theirs, kSize, 2, 192, false)));
+  assert_true(says(finding(theirs, kSize, 2, 192, kUnsynced)));
   assert_int_equal(times("never synced"), 1);
 }
 
@@ -382,6 +433,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       EMULATED_TEST(write__without_a_sync_is_named),
       EMULATED_TEST(write__with_a_sync_is_not),
+      EMULATED_TEST(write__synced_after_the_region_has_gone),
       EMULATED_TEST(regions__overlapping_ones_share_their_bytes),
       EMULATED_TEST(write_back__bytes_of_the_device_are_lost),
       EMULATED_TEST(window__type_1),
@@ -390,6 +442,8 @@ int main(void) {
       EMULATED_TEST(atomics__device_and_cpu_have_a_word_each_until_a_sync),
       EMULATED_TEST(atomics__a_neighbour_that_the_cpu_changed_undoes_them),
       EMULATED_TEST(inline_data__is_what_the_cpu_sees),
+      EMULATED_TEST(read__of_what_was_not_synced_is_named),
+      EMULATED_TEST(read__of_what_was_synced_is_not),
       EMULATED_TEST(rereg__address_is_refused_and_the_region_stays),
       EMULATED_TEST(rereg__access_is_held_to_the_memory),
       EMULATED_TEST(on_demand_paging__is_refused),

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A copy of a line of memory that others may write to at the same time.
+#ifndef DAPPLE_PROVIDER_EMULATOR_LINE_HPP
+#define DAPPLE_PROVIDER_EMULATOR_LINE_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "provider/emulator/shadow_pages.hpp"
+
+namespace dapple::provider {
+
+struct Line {
+  static constexpr size_t kWords = ShadowPages::kLine / sizeof(uint64_t);
+  uint64_t words[kWords];
+
+  bool operator==(const Line&) const = default;
+
+  // memory is that of a whole line.
+  static Line of(const void* memory) {
+    Line line;
+    for (size_t i = 0; i < kWords; ++i) {
+      line.words[i] = __atomic_load_n(static_cast<const uint64_t*>(memory) + i, __ATOMIC_RELAXED);
+    }
+    return line;
+  }
+  void put(void* memory) const {
+    for (size_t i = 0; i < kWords; ++i) {
+      __atomic_store_n(static_cast<uint64_t*>(memory) + i, words[i], __ATOMIC_RELAXED);
+    }
+  }
+  // Leaves words alone that are as before.
+  void put_changes(const Line& before, void* memory) const {
+    for (size_t i = 0; i < kWords; ++i) {
+      if (words[i] == before.words[i]) continue;
+      __atomic_store_n(static_cast<uint64_t*>(memory) + i, words[i], __ATOMIC_RELAXED);
+    }
+  }
+  unsigned char byte(size_t i) const { return reinterpret_cast<const unsigned char*>(words)[i]; }
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_EMULATOR_LINE_HPP

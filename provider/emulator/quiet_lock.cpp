@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/emulator/quiet_lock.hpp"
+
+#include <initializer_list>
+
+namespace dapple::provider {
+namespace {
+
+// Its storage must be there without an allocation, as handlers of signals look at it.
+[[gnu::tls_model("initial-exec")]] thread_local bool held;
+
+sigset_t all_but_faults() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int number : {SIGSEGV, SIGBUS, SIGTRAP, SIGILL, SIGFPE, SIGABRT}) sigdelset(&set, number);
+  return set;
+}
+
+}  // namespace
+
+QuietLock::Guard::Guard(QuietLock& lock) : lock_(held ? nullptr : &lock) {
+  if (lock_ == nullptr) return;
+  const sigset_t set = all_but_faults();
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+  pthread_mutex_lock(&lock_->mutex_);
+  held = true;
+}
+
+QuietLock::Guard::~Guard() {
+  if (lock_ == nullptr) return;
+  held = false;
+  pthread_mutex_unlock(&lock_->mutex_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool QuietLock::is_held_here() {
+  return held;
+}
+
+}  // namespace dapple::provider

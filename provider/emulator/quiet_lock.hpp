@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A lock that handlers of signals may take as well: while a thread holds it, no signal comes to the thread but those of
+// its own faults.
+#ifndef DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
+#define DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace dapple::provider {
+
+class QuietLock {
+ public:
+  // In a handler for a fault of the thread's own while it holds the lock this does nothing: the handler may look, and
+  // must not expect things to be in order.
+  class Guard {
+   public:
+    explicit Guard(QuietLock& lock);
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    QuietLock* lock_;
+    sigset_t before_;
+  };
+
+  // Whether this thread holds a lock of this kind.
+  static bool is_held_here();
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How the emulator speaks. From any thread, and from handlers of signals.
+#ifndef DAPPLE_PROVIDER_EMULATOR_SAY_HPP
+#define DAPPLE_PROVIDER_EMULATOR_SAY_HPP
+
+namespace dapple::provider {
+
+// A line on standard error, whole, after "dapple: emulator: ".
+[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
+
+// For dapple-run, where it is there: a line with the process's number in the file that DAPPLE_CHECK_LOG names.
+void note_for_launcher(const char* what, unsigned findings);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_EMULATOR_SAY_HPP

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What is wrong in a region.
+#include <string.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+
+#include "provider/emulator/shadow.hpp"
+
+namespace dapple::provider {
+namespace {
+
+using Chunk = ShadowPages::Chunk;
+using Page = ShadowPages::Page;
+
+constexpr size_t kPage = ShadowPages::kPage;
+constexpr size_t kLine = ShadowPages::kLine;
+
+// The part of a line that belongs to a region: where it begins, and its length.
+struct LinePart {
+  uintptr_t begin;
+  size_t length;
+};
+LinePart part_of(const ShadowRegion& region, uintptr_t line) {
+  const uintptr_t begin = std::max(line, region.address);
+  const uintptr_t end = std::min(line + kLine, region.end());
+  return {begin, end > begin ? end - begin : 0};
+}
+
+}  // namespace
+
+// part: within one chunk.
+void Shadow::look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally) {
+  const Chunk* chunk = pages_.find(part.begin);
+  const uintptr_t begin = std::max(part.begin, region.address & ~(kLine - 1));
+  for (uintptr_t line = begin; line < std::min(part.end, region.end()); line += kLine) {
+    const LinePart of_it = part_of(region, line);
+    const size_t offset = of_it.begin - chunk->address;
+    if (memcmp(chunk->memory + offset, chunk->baseline + offset, of_it.length) != 0) tally->add(1, of_it.begin);
+  }
+}
+
+// Through the kernel, as the program may have unmapped it.
+void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings) {
+  alignas(kLine) unsigned char program[kPage];
+  for (uintptr_t at = ShadowPages::page_of(region.address); at < region.end(); at += kPage) {
+    const Chunk* chunk = pages_.find(at);
+    const Page& page = chunk->pages[ShadowPages::index_in(*chunk, at)];
+    const iovec to = {program, kPage};
+    const iovec from = {reinterpret_cast<void*>(at), kPage};
+    const bool look = region.peers_read && page.moved != UINT64_MAX &&
+                      process_vm_readv(owner_, &to, 1, &from, 1, 0) == static_cast<ssize_t>(kPage);
+    if (!look && page.needless == 0) continue;
+    for (size_t i = 0; i < kPage / kLine; ++i) {
+      const uint64_t bit = uint64_t{1} << i;
+      const LinePart part = part_of(region, at + i * kLine);
+      if (part.length == 0) continue;
+      if ((page.needless & bit) != 0) findings->needless.add(1, part.begin);
+      if (!look || (page.moved & bit) != 0) continue;
+      const unsigned char* agreed = chunk->baseline + (part.begin - chunk->address);
+      const unsigned char* device = chunk->memory + (part.begin - chunk->address);
+      if (memcmp(program + part.begin % kPage, agreed, part.length) != 0 && memcmp(device, agreed, part.length) == 0) {
+        findings->unclean.add(1, part.begin);
+      }
+    }
+  }
+}
+
+ShadowFindings Shadow::look_at(const ShadowRegion& region) {
+  ShadowFindings findings = {region.address, region.length, {}, {}, region.lost_bytes, {}};
+  for (uintptr_t at = region.address; at < region.end(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
+    look_at_unsynced(region, {ShadowPages::page_of(at), ShadowPages::chunk_of(at) + ShadowPages::kChunk},
+                     &findings.unsynced);
+  }
+  look_at_cpu_side(region, &findings);
+  return findings;
+}
+
+void Shadow::tell(const ShadowFindings& findings) {
+  if (findings.unsynced.count + findings.unclean.count + findings.lost_bytes.count + findings.needless.count == 0)
+    return;
+  tell_(findings);
+}
+
+void Shadow::tell_all() {
+  if (in_child()) return;
+  const QuietLock::Guard guard(lock_);
+  for (const ShadowRegion* region : regions_) {
+    open_pages(pages_of(region->address, region->length));
+    tell(look_at(*region));
+  }
+  for (const ShadowRegion* region : removed_) {
+    ShadowFindings findings = {region->address, region->length, region->unsynced, {}, region->lost_bytes, {}};
+    for (uintptr_t at = ShadowPages::page_of(region->address); at < region->end(); at += kPage) {
+      if (region->waits[(at - ShadowPages::page_of(region->address)) / kPage]) {
+        look_at_unsynced(*region, {at, at + kPage}, &findings.unsynced);
+      }
+    }
+    tell(findings);
+  }
+}
+
+}  // namespace dapple::provider

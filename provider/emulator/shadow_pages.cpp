@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/emulator/shadow_pages.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace dapple::provider {
+
+ShadowPages::~ShadowPages() {
+  for (size_t i = 0; buckets_ != nullptr && i < kBuckets; ++i) {
+    while (Chunk* chunk = buckets_[i]) {
+      buckets_[i] = chunk->next;
+      unmap_chunk(*chunk);
+      delete chunk;
+    }
+  }
+  free(buckets_);
+  if (file_ >= 0) close(file_);
+}
+
+const char* ShadowPages::open() {
+  // To pass it is not an error that a call returns, but a signal that ends the program.
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
+    return "the emulator's memory is a large sparse file, and the size of files is limited (ulimit -f)";
+  }
+  file_ = memfd_create("dapple-shadow", MFD_CLOEXEC);
+  buckets_ = static_cast<Chunk**>(calloc(kBuckets, sizeof(Chunk*)));
+  return file_ >= 0 && buckets_ != nullptr ? nullptr : "there is no memory for the emulator";
+}
+
+ShadowPages::Chunk** ShadowPages::bucket_of(uintptr_t chunk_address) const {
+  return &buckets_[chunk_address / kChunk % kBuckets];
+}
+
+ShadowPages::Chunk* ShadowPages::find(uintptr_t address) const {
+  Chunk* chunk = *bucket_of(chunk_of(address));
+  while (chunk != nullptr && chunk->address != chunk_of(address)) chunk = chunk->next;
+  return chunk;
+}
+
+bool ShadowPages::map_chunk(Chunk& chunk) {
+  if (chunk.address + kChunk > file_size_) {
+    if (ftruncate(file_, static_cast<off_t>(chunk.address + kChunk)) != 0) return false;
+    file_size_ = chunk.address + kChunk;
+  }
+  void* memory = mmap(nullptr, kChunk, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_,
+                      static_cast<off_t>(chunk.address));
+  if (memory == MAP_FAILED) return false;
+  void* baseline = mmap(nullptr, kChunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (baseline == MAP_FAILED) {
+    munmap(memory, kChunk);
+    return false;
+  }
+  madvise(baseline, kChunk, MADV_NOHUGEPAGE);
+  chunk.memory = static_cast<unsigned char*>(memory);
+  chunk.baseline = static_cast<unsigned char*>(baseline);
+  return true;
+}
+
+void ShadowPages::unmap_chunk(Chunk& chunk) {
+  if (chunk.memory == nullptr) return;
+  munmap(chunk.memory, kChunk);
+  munmap(chunk.baseline, kChunk);
+  chunk.memory = nullptr;
+  chunk.baseline = nullptr;
+}
+
+ShadowPages::Chunk* ShadowPages::prepare(uintptr_t address) {
+  Chunk* chunk = find(address);
+  if (chunk == nullptr) {
+    chunk = new (std::nothrow) Chunk();
+    if (chunk == nullptr) return nullptr;
+    chunk->address = chunk_of(address);
+    Chunk** bucket = bucket_of(chunk->address);
+    chunk->next = *bucket;
+    *bucket = chunk;
+  }
+  return chunk->memory != nullptr || map_chunk(*chunk) ? chunk : nullptr;
+}
+
+void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
+  const size_t num_pages = (end - begin) / kPage;
+  num_used_ -= num_pages;
+  chunk.num_used -= num_pages;
+  // Where that is refused only memory is kept.
+  if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                static_cast<off_t>(end - begin)) != 0) {
+    madvise(chunk.memory + (begin - chunk.address), end - begin, MADV_DONTNEED);
+  }
+  if (chunk.num_used == 0) {
+    unmap_chunk(chunk);
+  } else {
+    madvise(chunk.baseline + (begin - chunk.address), end - begin, MADV_DONTNEED);
+  }
+}
+
+unsigned char* ShadowPages::map(uintptr_t begin, uintptr_t end) {
+  void* view =
+      mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, static_cast<off_t>(begin));
+  return view == MAP_FAILED ? nullptr : static_cast<unsigned char*>(view);
+}
+
+}  // namespace dapple::provider

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Where shadows lie. A byte's place in the file is its address in the program, so whatever lies together there lies
+// together here, and one mapping shows any region. The file is sparse: memory is taken for pages in use only.
+#ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
+#define DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vector>
+
+namespace dapple::provider {
+
+struct ShadowRegion;
+
+// Confined: its user locks.
+class ShadowPages {
+ public:
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kLine = 64;
+  static constexpr size_t kChunk = size_t{1} << 21;
+  static constexpr size_t kPagesOfChunk = kChunk / kPage;
+
+  // Bits stand for the lines of the page.
+  struct Page {
+    uint32_t regions;  // that lie over it
+    uint32_t waiting;  // removed regions with lines in it that were never synced
+    uint32_t watched;  // regions that have all of it and are watched
+    bool was_watched;
+    bool in_sync;       // open to a sync
+    uint64_t moved;     // lines that a sync has moved, either way
+    uint64_t needless;  // lines that a sync found with nothing to move
+    bool is_used() const { return regions != 0 || waiting != 0; }
+  };
+
+  // Lives as long as the table.
+  struct Chunk {
+    uintptr_t address;
+    Chunk* next;
+    // Null while no page is in use.
+    unsigned char* memory;    // what the device sees
+    unsigned char* baseline;  // what both agreed on at the last sync
+    size_t num_used;          // pages
+    // Those with a byte in it.
+    std::vector<ShadowRegion*> regions;
+    std::vector<ShadowRegion*> removed;
+    Page pages[kPagesOfChunk];
+  };
+
+  ShadowPages() = default;
+  ~ShadowPages();
+  ShadowPages(const ShadowPages&) = delete;
+  ShadowPages& operator=(const ShadowPages&) = delete;
+
+  // Null, or why there can be none: static, for people.
+  const char* open();
+
+  static uintptr_t chunk_of(uintptr_t address) { return address & ~(kChunk - 1); }
+  static uintptr_t page_of(uintptr_t address) { return address & ~(kPage - 1); }
+  static size_t index_in(const Chunk& chunk, uintptr_t address) { return (address - chunk.address) / kPage; }
+
+  // The chunk that holds the address. Null where nothing of it was ever in use.
+  Chunk* find(uintptr_t address) const;
+  // The same, ready for pages to be put into use. Null without memory or address space.
+  Chunk* prepare(uintptr_t address);
+  // The pages have come into use, or are in use no more: their memory is given back. They lie in the chunk.
+  void use(Chunk& chunk, size_t num_pages) { num_used_ += num_pages, chunk.num_used += num_pages; }
+  void give_back(Chunk& chunk, uintptr_t begin, uintptr_t end);
+  size_t num_used() const { return num_used_; }
+
+  // Maps whole pages of the kernel's for the device. Null where that is refused.
+  unsigned char* map(uintptr_t begin, uintptr_t end);
+
+ private:
+  static constexpr size_t kBuckets = size_t{1} << 14;
+
+  Chunk** bucket_of(uintptr_t chunk_address) const;
+  bool map_chunk(Chunk& chunk);
+  void unmap_chunk(Chunk& chunk);
+
+  int file_ = -1;
+  uintptr_t file_size_ = 0;
+  Chunk** buckets_ = nullptr;
+  size_t num_used_ = 0;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP

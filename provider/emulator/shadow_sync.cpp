@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Lines move. What a sync of a page costs does not depend on how many regions there are.
+#include <bit>
+
+#include "provider/emulator/line.hpp"
+#include "provider/emulator/shadow.hpp"
+
+namespace dapple::provider {
+namespace {
+
+using Chunk = ShadowPages::Chunk;
+using Page = ShadowPages::Page;
+
+constexpr size_t kLinesOfPage = ShadowPages::kPage / ShadowPages::kLine;
+static_assert(kLinesOfPage == 64);
+
+}  // namespace
+
+void Shadow::note_lost(Chunk& chunk, uintptr_t line, const void* device, const void* agreed) {
+  const auto note = [&](uintptr_t begin, uintptr_t end, Tally* tally) {
+    begin = begin > line ? begin : line;
+    end = end < line + kLine ? end : line + kLine;
+    for (uintptr_t at = begin; at < end; ++at) {
+      const size_t i = at - line;
+      if (static_cast<const unsigned char*>(device)[i] != static_cast<const unsigned char*>(agreed)[i])
+        tally->add(1, at);
+    }
+  };
+  note(line, line + kLine, &totals_.lost_bytes);
+  for (ShadowRegion* region : chunk.regions) note(region->address, region->end(), &region->lost_bytes);
+  for (ShadowRegion* region : chunk.removed) note(region->address, region->end(), &region->lost_bytes);
+}
+
+// False: there was nothing to move. Each side is read once, as either may be written meanwhile.
+bool Shadow::sync_line(Chunk& chunk, uintptr_t line, bool invalidate) {
+  const size_t offset = line - chunk.address;
+  const Line program = Line::of(reinterpret_cast<const void*>(line));
+  const Line device = Line::of(chunk.memory + offset);
+  const Line agreed = Line::of(chunk.baseline + offset);
+  if (program != agreed) {
+    // The whole line goes to memory, over whatever the device has put into it.
+    if (device != agreed) note_lost(chunk, line, device.words, agreed.words);
+    program.put(chunk.baseline + offset);
+    program.put(chunk.memory + offset);
+  } else if (device != agreed && invalidate) {
+    device.put(chunk.baseline + offset);
+    device.put_changes(agreed, reinterpret_cast<void*>(line));
+  } else {
+    return false;
+  }
+  ++totals_.moved_lines;
+  return true;
+}
+
+void Shadow::sync(uintptr_t address, size_t length, bool invalidate) {
+  if (length == 0 || in_child()) return;
+  const QuietLock::Guard guard(lock_);
+  const uintptr_t end = address + length < address ? UINTPTR_MAX : address + length;
+  uintptr_t line = address & ~(kLine - 1);
+  while (line < end) {
+    Chunk* chunk = pages_.find(line);
+    if (chunk == nullptr || chunk->memory == nullptr) {
+      line = ShadowPages::chunk_of(line) + ShadowPages::kChunk;
+      if (line == 0) return;
+      continue;
+    }
+    const size_t index = ShadowPages::index_in(*chunk, line);
+    const uintptr_t page_address = ShadowPages::page_of(line);
+    Page& page = chunk->pages[index];
+    if (!page.is_used()) {
+      line = page_address + kPage;
+      continue;
+    }
+    begin_sync(page, page_address);
+    uint64_t moved = 0;
+    uint64_t needless = 0;
+    for (; line < end && line - page_address < kPage; line += kLine) {
+      const uint64_t bit = uint64_t{1} << (line % kPage / kLine);
+      (sync_line(*chunk, line, invalidate) ? moved : needless) |= bit;
+    }
+    end_sync(page, page_address);
+    page.moved |= moved;
+    page.needless |= needless;
+    totals_.needless_lines += static_cast<unsigned>(std::popcount(needless));
+    if (page.waiting > 0) {
+      settle(*chunk, index, false);
+      if (!page.is_used()) pages_.give_back(*chunk, page_address, page_address + kPage);
+    }
+  }
+}
+
+void Shadow::clean(uintptr_t address, size_t length) {
+  sync(address, length, false);
+}
+
+void Shadow::clean_invalidate(uintptr_t address, size_t length) {
+  sync(address, length, true);
+}
+
+Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
+  Tally dirty;
+  if (length == 0 || in_child()) return dirty;
+  const QuietLock::Guard guard(lock_);
+  const uintptr_t end = address + length;
+  while (address < end) {
+    const uintptr_t page_address = ShadowPages::page_of(address);
+    const uintptr_t part_end = end < page_address + kPage ? end : page_address + kPage;
+    Chunk* chunk = pages_.find(address);
+    if (chunk != nullptr && chunk->memory != nullptr) {
+      Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
+      if (page.is_used()) {
+        begin_sync(page, page_address);
+        for (uintptr_t line = address & ~(kLine - 1); line < part_end; line += kLine) {
+          const Line program = Line::of(reinterpret_cast<const void*>(line));
+          const Line agreed = Line::of(chunk->baseline + (line - chunk->address));
+          if (program == agreed) continue;
+          for (uintptr_t at = line < address ? address : line; at < part_end && at < line + kLine; ++at) {
+            if (program.byte(at - line) != agreed.byte(at - line)) dirty.add(1, at);
+          }
+        }
+        end_sync(page, page_address);
+      }
+    }
+    address = part_end;
+  }
+  return dirty;
+}
+
+}  // namespace dapple::provider

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Processes with the emulator that end: whatever they are at, they end as they would have ended, and report.
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "provider/emulator/emulator.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::provider;
+
+namespace {
+
+constexpr size_t kLength = size_t{1} << 20;
+unsigned char* memory;
+char said[8192];
+
+void* register_memory(size_t offset, size_t length) {
+  RegionRequest request = {memory + offset, length, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
+  void* state = nullptr;
+  if (Emulator::running()->before_registration(request, &state) != 0) _exit(100);
+  return state;
+}
+
+void start() {
+  const char* why = nullptr;
+  if (Emulator::start(&why) == nullptr) _exit(101);
+  memory =
+      static_cast<unsigned char*>(mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+// The status of a process that does this and has half a minute for it. What it says is in said.
+int status_of(void (*work)()) {
+  const int file = memfd_create("said", 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    dup2(file, STDERR_FILENO);
+    start();
+    work();
+    _exit(102);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  const ssize_t length = pread(file, said, sizeof said - 1, 0);
+  said[length < 0 ? 0 : length] = '\0';
+  close(file);
+  return status;
+}
+
+int num_reports() {
+  int count = 0;
+  for (const char* at = said; (at = strstr(at, "syncs moved")) != nullptr; ++at) ++count;
+  return count;
+}
+
+void exit_in_handler(int) {
+  exit(0);
+}
+
+void* register_for_ever(void* offset) {
+  for (;;) Emulator::running()->deregistered(register_memory(reinterpret_cast<uintptr_t>(offset), 3 * 4096));
+}
+
+void exit_beside_threads_that_register() {
+  pthread_t thread;
+  for (size_t i = 0; i < 4; ++i) {
+    if (pthread_create(&thread, nullptr, register_for_ever, reinterpret_cast<void*>(i * 65536)) != 0) _exit(103);
+  }
+  for (int i = 0; i < 20; ++i) register_memory(524288, 16384);
+  usleep(5000);
+  exit(0);
+}
+
+void exit__beside_threads_that_register(void**) {
+  for (int i = 0; i < 20; ++i) {
+    assert_int_equal(status_of(exit_beside_threads_that_register), 0);
+    assert_int_equal(num_reports(), 1);
+  }
+}
+
+void sync_until_a_handler_exits() {
+  register_memory(0, kLength);
+  signal(SIGVTALRM, exit_in_handler);
+  const itimerval soon = {{0, 0}, {0, 20'000}};
+  setitimer(ITIMER_VIRTUAL, &soon, nullptr);
+  for (;;) Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
+}
+
+void exit__in_a_handler_during_a_sync(void**) {
+  for (int i = 0; i < 5; ++i) {
+    assert_int_equal(status_of(sync_until_a_handler_exits), 0);
+    assert_int_equal(num_reports(), 1);
+  }
+}
+
+// The sync itself faults, as the instruction would.
+void exit_in_handler_of_the_syncs_own_fault() {
+  register_memory(0, kLength);
+  signal(SIGSEGV, exit_in_handler);
+  munmap(memory + 8192, 4096);
+  Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
+}
+
+void exit__in_a_handler_of_the_syncs_own_fault(void**) {
+  assert_int_equal(status_of(exit_in_handler_of_the_syncs_own_fault), 0);
+  assert_int_equal(num_reports(), 1);
+}
+
+template <int kNumber>
+void be_ended() {
+  auto* region = static_cast<ShadowRegion*>(register_memory(0, kLength));
+  region->view[100] = 1;
+  raise(kNumber);
+}
+
+void signal__reports_and_ends(void**) {
+  int status = status_of(be_ended<SIGTERM>);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  assert_int_equal(num_reports(), 1);
+  assert_non_null(strstr(said, "1 lines that the device changed were never synced, the first at offset 64\n"));
+  status = status_of(be_ended<SIGINT>);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  assert_int_equal(num_reports(), 1);
+}
+
+void end_by_quick_exit() {
+  quick_exit(7);
+}
+
+void quick_exit__reports(void**) {
+  const int status = status_of(end_by_quick_exit);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  assert_int_equal(num_reports(), 1);
+}
+
+void ignore_sigterm() {
+  signal(SIGTERM, SIG_IGN);
+  const char* why = nullptr;
+  if (Emulator::start(&why) == nullptr) _exit(101);
+  raise(SIGTERM);
+  exit(0);
+}
+
+void signal__the_programs_own_way_stays(void**) {
+  const int file = memfd_create("said", 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(file, STDERR_FILENO);
+    ignore_sigterm();
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  close(file);
+  assert_int_equal(status, 0);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(exit__beside_threads_that_register),
+      cmocka_unit_test(exit__in_a_handler_during_a_sync),
+      cmocka_unit_test(exit__in_a_handler_of_the_syncs_own_fault),
+      cmocka_unit_test(signal__reports_and_ends),
+      cmocka_unit_test(quick_exit__reports),
+      cmocka_unit_test(signal__the_programs_own_way_stays),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

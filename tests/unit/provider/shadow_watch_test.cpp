@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The emulator's watch over reads, with the test in the device's place. Each test is a process of its own.
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "provider/emulator/shadow.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::provider;
+
+namespace {
+
+constexpr size_t kPage = Shadow::kPage;
+constexpr size_t kPages = 8;
+unsigned char* program;
+Shadow* watched;
+char said[2048];
+volatile unsigned char sink;
+
+uintptr_t at(size_t offset) {
+  return reinterpret_cast<uintptr_t>(program) + offset;
+}
+
+unsigned char* seen(const ShadowRegion* by, size_t offset) {
+  return by->view + (at(offset) - by->address);
+}
+
+void ignore(const ShadowFindings&) {}
+
+void must(bool condition, int code) {
+  if (!condition) _exit(code);
+}
+
+ShadowRegion* add(size_t offset, size_t length) {
+  ShadowRegion* region = nullptr;
+  must(watched->add(at(offset), length, false, &region) == 0, 101);
+  must(watched->watch(region), 102);
+  return region;
+}
+
+// The status of a process with a watch that does this. What it says is in said.
+int status_of(void (*work)()) {
+#if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
+  skip();
+#endif
+  const int file = memfd_create("said", 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    signal(SIGSEGV, SIG_DFL);  // cmocka has one
+    dup2(file, STDERR_FILENO);
+    program = static_cast<unsigned char*>(
+        mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (size_t i = 0; i < kPages * kPage; ++i) program[i] = static_cast<unsigned char>(i / 64);
+    watched = new Shadow;
+    must(watched->open(ignore, kPage) == nullptr, 103);
+    must(watched->start_watch(), 104);
+    work();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  const ssize_t length = pread(file, said, sizeof said - 1, 0);
+  said[length < 0 ? 0 : length] = '\0';
+  close(file);
+  return status;
+}
+
+// The region is pages 1 and 2 and a part of page 3.
+void innocent() {
+  ShadowRegion* region = add(kPage, 2 * kPage + 100);
+  sink = program[kPage];
+  program[kPage + 1] = 77;                       // a write to a line that the device leaves alone
+  memcpy(program + 2 * kPage - 8, program, 16);  // an instruction or two that cross a page
+  watched->clean(at(kPage), 2 * kPage);          // the device sees both
+  *seen(region, 2 * kPage) = 99;                 // the device writes,
+  watched->clean_invalidate(at(2 * kPage), 64);  // which is synced
+  sink = program[2 * kPage];
+  *seen(region, 2 * kPage + 640) = 98;  // not synced, and not read
+  program[2 * kPage + 640] = 1;         // a write is no read
+  sink = program[2 * kPage + 64];       // nor is its neighbour
+  *seen(region, 3 * kPage) = 97;        // in a page that holds other things as well
+  sink = program[3 * kPage];
+  must(program[kPage + 1] == 77 && *seen(region, kPage + 1) == 77 && program[2 * kPage] == 99, 1);
+  must(memcmp(program + 2 * kPage + 1, program + 9, 7) == 0, 2);
+  watched->remove(region);
+  program[kPage] = 1;
+}
+
+void watch__is_silent_about_the_innocent(void**) {
+  assert_int_equal(status_of(innocent), 0);
+  assert_string_equal(said, "");
+}
+
+void stale() {
+  ShadowRegion* region = add(kPage, 2 * kPage + 100);
+  *seen(region, kPage + 130) = 96;
+  fprintf(stderr, "offset 128 of the region 0x%zx of %zu bytes\n", at(kPage), 2 * kPage + 100);
+  sink = program[kPage + 128];  // the same line
+  sink = program[kPage + 129];
+}
+
+void watch__tells_the_first_stale_read(void**) {
+  assert_int_equal(status_of(stale), 0);
+  char* line = strchr(said, '\n');
+  assert_non_null(line);
+  *line++ = '\0';
+  assert_non_null(strstr(line, said));
+  // Once, with the place of the instruction.
+  assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+  assert_non_null(strstr(line, "test-provider-shadow_watch+0x"));
+}
+
+std::atomic<bool> over;
+
+void* read_on(void*) {
+  while (!over) {
+    for (size_t i = 0; i < kPages * kPage; i += 512) sink = program[i];
+  }
+  return nullptr;
+}
+
+void read_beside_registrations() {
+  pthread_t readers[2];
+  for (pthread_t& reader : readers) must(pthread_create(&reader, nullptr, read_on, nullptr) == 0, 1);
+  for (int i = 0; i < 3000; ++i) watched->remove(add(static_cast<size_t>(i % 4) * kPage, 4 * kPage));
+  over = true;
+  for (const pthread_t reader : readers) pthread_join(reader, nullptr);
+}
+
+void watch__lets_readers_live_beside_registrations(void**) {
+  for (int i = 0; i < 3; ++i) {
+    assert_int_equal(status_of(read_beside_registrations), 0);
+    assert_string_equal(said, "");
+  }
+}
+
+// A page that was watched once, and that the program has closed for itself.
+void genuine_fault() {
+  watched->remove(add(0, kPage));
+  mprotect(program, kPage, PROT_NONE);
+  sink = program[0];
+}
+
+void watch__genuine_faults_stay_faults(void**) {
+  const int status = status_of(genuine_fault);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+void send_segv() {
+  kill(getpid(), SIGSEGV);
+  _exit(9);
+}
+
+void watch__signals_that_were_sent_stay_signals(void**) {
+  const int status = status_of(send_segv);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(watch__is_silent_about_the_innocent),
+      cmocka_unit_test(watch__tells_the_first_stale_read),
+      cmocka_unit_test(watch__lets_readers_live_beside_registrations),
+      cmocka_unit_test(watch__genuine_faults_stay_faults),
+      cmocka_unit_test(watch__signals_that_were_sent_stay_signals),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
