@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 
+# shellcheck disable=SC2154  # scripts/softroce sets $program and $system_cache
 show_help() {
   cat <<HELP
 usage: $program [OPTION…] [--] COMMAND [ARG…]
