@@ -76,15 +76,15 @@ void on_fault(int number, siginfo_t* info, void* context) {
   const auto instruction = static_cast<uintptr_t>(registers[REG_RIP]);
   if (info->si_code != SEGV_ACCERR || QuietLock::is_held_here()) return pass_on(before_segv, number, info, context);
   Shadow::Access access = Shadow::Access::kNotOurs;
-  const uint64_t openings = Shadow::openings();
   while (shadow != nullptr && access == Shadow::Access::kNotOurs) {
     access = shadow->on_access(address, is_read, instruction);
     shadow = shadow->watched_before();
   }
   if (access == Shadow::Access::kAgain) {
     // Somebody opened the page after the fault, perhaps. If it faults once more, with no page opened since, it is
-    // the program's own.
-    const Fault fault = {address, instruction, openings};
+    // the program's own. The openings are counted after the look at the page, so that one that came between the fault
+    // and the look is among them.
+    const Fault fault = {address, instruction, Shadow::openings()};
     if (fault == last_fault) access = Shadow::Access::kNotOurs;
     last_fault = fault;
   }
