@@ -120,10 +120,12 @@ bool Registry::has(const DAT_PROVIDER* provider) {
 DAT_RETURN Registry::list(std::vector<DAT_PROVIDER_INFO>& infos) {
   if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard loading(loading_mutex_);
-  std::vector<Offer> listed = offers();
-  std::erase_if(listed, [](const Offer& offer) { return !offer.is_listed; });
-  std::stable_sort(listed.begin(), listed.end(), [](const Offer& a, const Offer& b) { return a.place < b.place; });
-  for (const Offer& offer : listed) infos.push_back(offer.info);
+  const std::vector<Offer> offered = offers();
+  for (const Place place : {Place::kLine, Place::kAutomatic, Place::kUnusableLine, Place::kRegistered}) {
+    for (const Offer& offer : offered) {
+      if (offer.is_listed && offer.place == place) infos.push_back(offer.info);
+    }
+  }
   return DAT_SUCCESS;
 }
 
