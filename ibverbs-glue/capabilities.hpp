@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a device says it can do. The bits of device_cap_flags_ex stand here, as headers older than the device's driver
-// library lack their names.
+// The capabilities that a device reports. The bits of device_cap_flags_ex stand here, as headers older than the
+// device's driver library lack their names.
 #pragma once
 
 #include <infiniband/verbs.h>

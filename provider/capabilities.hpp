@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the device itself says of its DMA.
+// The device's own statement about its DMA.
 #ifndef DAPPLE_PROVIDER_CAPABILITIES_HPP
 #define DAPPLE_PROVIDER_CAPABILITIES_HPP
 

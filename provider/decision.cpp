@@ -90,7 +90,7 @@ Decision decide_by_architecture(const Facts& facts) {
   return unknown("unknown: nothing says that DMA is coherent, so it is taken not to be");
 }
 
-// What neither a person nor the kernel says.
+// The case that neither a person nor the kernel decides.
 Decision decide_by_description(const Facts& facts) {
   if (facts.firmware == Firmware::kCoherent) {
     return coherent(DAPPLEDV_REASON_FIRMWARE, "firmware: the devicetree says dma-coherent, and the kernel believes it");

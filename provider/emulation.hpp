@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Where the emulator, a library of its own that is loaded when it is asked for, takes its place in this one.
+// The hook by which the emulator, a library of its own that is loaded when it is asked for, joins this one.
 #ifndef DAPPLE_PROVIDER_EMULATION_HPP
 #define DAPPLE_PROVIDER_EMULATION_HPP
 
@@ -12,7 +12,7 @@
 
 namespace dapple::provider {
 
-// What libdapple-emulator.so gives. Both libraries are of one build.
+// The functions of libdapple-emulator.so. Both libraries are of one build.
 struct EmulatorLibrary {
   static constexpr uint64_t kVersion = 1;
   static constexpr uint32_t kLine = 64;  // bytes
@@ -23,7 +23,7 @@ struct EmulatorLibrary {
   // The emulator of this process, made on the first call, and again on the first in a child of fork(). Null and *why
   // where there can be none. Not by two threads at the same time.
   RegionPolicy* (*start)(const char** why);
-  // What the instructions do, for memory with a shadow.
+  // Do what the instructions do, for memory with a shadow.
   void (*clean)(const void* address, size_t length);
   void (*clean_invalidate)(const void* address, size_t length);
 };
@@ -35,7 +35,7 @@ using FindEmulatorLibrary = const EmulatorLibrary* (*)();
 // reach the emulator. Null and *why where there can be none.
 RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** why) noexcept;
 
-// What a device looks like with the emulator over it.
+// A device as programs see it with the emulator over it.
 void fill_emulated_attr(dappledv_device_attr& attr) noexcept;
 
 // The operations that syncs use: the CPU's, and with them the emulator's once it has been started.

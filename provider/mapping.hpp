@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What /proc/self/smaps shows of one mapping of this process.
+// One mapping of this process as /proc/self/smaps shows it.
 #ifndef DAPPLE_PROVIDER_MAPPING_HPP
 #define DAPPLE_PROVIDER_MAPPING_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a person has said about a device's coherence, and about persistent memory: the words of dat.conf, and the
+// A person's statements about a device's coherence and about persistent memory: the words of dat.conf, and the
 // environment variables' values. Pure functions, but for the complaint.
 #ifndef DAPPLE_PROVIDER_OVERRIDE_HPP
 #define DAPPLE_PROVIDER_OVERRIDE_HPP

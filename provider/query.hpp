@@ -29,7 +29,7 @@ struct DeviceAnswers {
   Registration registration = Registration::kNotAsked;
 };
 
-// What somebody said.
+// Somebody's statement.
 struct Overrides {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;

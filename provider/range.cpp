@@ -31,7 +31,7 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-// What shared anonymous memory, memfd and System V's shared memory are of: a file system that nobody mounted.
+// The file system of shared anonymous memory, memfd and System V's shared memory, which nobody mounted.
 bool is_kernels_own_tmpfs(dev_t device) {
   static constexpr char kName[] = "dapple";
   const int file = memfd_create(kName, MFD_CLOEXEC);
@@ -161,7 +161,7 @@ MappedFile look_at_file(const Path& root, const Mapping& mapping) {
   } else if (is_kernels_own_tmpfs(device) || is_in_ram(path, device)) {
     return {MappedFile::Kind::kRam, Path()};
   }
-  // What a device cannot do none of its files is.
+  // A device that cannot do DAX has no file that does.
   Path block = find_numbered_device(root, "block", mapping.major, mapping.minor);
   char buffer[8];
   std::string_view dax = read_line(block + "/queue/dax", buffer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What memory lies at an address.
+// The kind of memory at an address.
 #ifndef DAPPLE_PROVIDER_RANGE_HPP
 #define DAPPLE_PROVIDER_RANGE_HPP
 
@@ -11,7 +11,7 @@
 
 namespace dapple::provider {
 
-// What is known of a mapping's file.
+// The facts about a mapping's file.
 struct MappedFile {
   enum class Kind {
     kUnknown,
@@ -29,7 +29,7 @@ struct MappedFile {
 // root: "" for this machine, else the folder that holds another one's sys and proc, and the files that are mapped.
 MappedFile look_at_file(const Path& root, const Mapping& mapping);
 
-// What the mapping is, without length and cxl. Pure, but for the persistence domain of file.device.
+// Describes the mapping, without length and cxl. Pure, but for the persistence domain of file.device.
 dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file);
 
 // As dappledv_query_range().

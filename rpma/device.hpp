@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a device tells about itself. The question costs ten times what else a peer is made of, so the answer is kept
+// A device's answers about itself. The question costs ten times what else a peer is made of, so the answer is kept
 // while its context has a peer, and after the last one until another device's peer ends or the question would be
 // another.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace dapple::rpma {
 
-// Whom was asked, and what decides over the answer beside the device. A context that was closed may have left its
+// The device that was asked, and what else decides over the answer. A context that was closed may have left its
 // address to another one.
 struct Question {
   const ibv_context* context;

@@ -53,7 +53,7 @@ bool native_of(rpma_feature feature, Native& out) {
   }
 }
 
-// Why the device of a peer takes no part in an operation; null if it does.
+// The reason why the device of a peer takes no part in an operation; null if it does.
 const char* obstacle_in(const rpma_peer& peer, const Native& native) {
   if (peer.native & native.bit) return nullptr;
   return peer.native_forbidden ? kForbidden : kNotInDevice;
@@ -80,7 +80,7 @@ int try_queue_pair(const rpma_peer& peer, uint64_t operations, bool& possible) {
   return 0;
 }
 
-// What reaches memory by the device must outlive a power cut without anybody's help.
+// Bytes that reach memory by the device must outlive a power cut without anybody's help.
 Answer direct_write_of(const rpma_peer& peer) {
   switch (static_cast<int>(peer.device.attr().caches_persistent)) {
     case DAPPLEDV_ANSWER_YES:

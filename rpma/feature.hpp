@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What can be asked about a peer and a connection, with the reason for each answer.
+// The features of a peer and a connection, with the reason for each answer.
 #pragma once
 
 #include <librpma.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What libdapple-emulator.so exports.
+// The exports of libdapple-emulator.so.
 #include "provider/emulation.hpp"
 #include "provider/emulator/emulator.hpp"
 #include "provider/emulator/self_test.hpp"

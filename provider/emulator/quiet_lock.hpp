@@ -27,7 +27,7 @@ class QuietLock {
     sigset_t before_;
   };
 
-  // Whether this thread holds a lock of this kind.
+  // True if this thread holds a lock of this kind.
   static bool is_held_here();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How the emulator speaks. From any thread, and from handlers of signals.
+// The emulator's messages. From any thread, and from handlers of signals.
 #ifndef DAPPLE_PROVIDER_EMULATOR_SAY_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SAY_HPP
 

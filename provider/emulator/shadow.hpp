@@ -29,7 +29,7 @@ struct Tally {
   }
 };
 
-// What syncs have met so far, of all regions.
+// The findings of the syncs so far, of all regions.
 struct ShadowTotals {
   Tally lost_bytes;         // of the device's, overwritten by the write-back of a line that the CPU had changed, too
   uint64_t needless_lines;  // synced while neither side had changed them
@@ -37,7 +37,7 @@ struct ShadowTotals {
 };
 
 // A piece of the program's memory and the device's view of it. The view is as long as the pages that the piece lies in.
-// What lies in a line with bytes of the region and is none of them counts nowhere here. The shadow's own.
+// Bytes that share a line with the region and are not part of it count nowhere here. The shadow's own.
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
@@ -53,7 +53,7 @@ struct ShadowRegion {
   uintptr_t end() const { return address + length; }
 };
 
-// What is wrong in a region.
+// The findings in a region.
 struct ShadowFindings {
   uintptr_t address;
   size_t length;
@@ -121,7 +121,7 @@ class Shadow {
 
   // For the signal handlers.
   enum class Access { kNotOurs, kAgain, kOpened, kStep };
-  // What has become of an access that failed: it was not about a watched page; the page has been opened meanwhile, by
+  // The outcome of an access that failed: it was not about a watched page; the page has been opened meanwhile, by
   // somebody else or for good; or for one instruction, after which close_page() is to be called.
   Access on_access(uintptr_t address, bool is_read, uintptr_t instruction);
   void close_page(uintptr_t page_address);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is wrong in a region.
+// The findings in a region.
 #include <string.h>
 #include <sys/uio.h>
 

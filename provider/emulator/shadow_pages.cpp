@@ -89,7 +89,7 @@ void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
   const size_t num_pages = (end - begin) / kPage;
   num_used_ -= num_pages;
   chunk.num_used -= num_pages;
-  // Where that is refused only memory is kept.
+  // A refusal only keeps memory.
   if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
                 static_cast<off_t>(end - begin)) != 0) {
     madvise(chunk.memory + (begin - chunk.address), end - begin, MADV_DONTNEED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Where shadows lie. A byte's place in the file is its address in the program, so whatever lies together there lies
+// The place of shadows. A byte's place in the file is its address in the program, so whatever lies together there lies
 // together here, and one mapping shows any region. The file is sparse: memory is taken for pages in use only.
 #ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP

@@ -29,7 +29,7 @@ class Finder {
   const Region* last_ = nullptr;
 };
 
-// Where the segments lie, and the coherence of their device. The lock is held meanwhile, and not during maintenance:
+// Finds the segments' places and the coherence of their device. The lock is held meanwhile, and not during maintenance:
 // that may take long, and whoever registers memory or forks waits for the lock.
 int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, iovec* ranges,
              dappledv_coherence* coherence, size_t* bad_segment) {

@@ -13,8 +13,8 @@ namespace {
 // From the start of a context's private part to its table; the same in every known release.
 constexpr size_t kTableOffset = 24;
 
-// What verbs_set_ops() is given. It reads as many entries as its own release has operations, which for a release that
-// only adds some is more than are known here: those are null, so they are left alone.
+// The context that verbs_set_ops() is given. It reads as many entries as its own release has operations, which for a
+// release that only adds some is more than are known here: those are null, so they are left alone.
 constexpr size_t kOperationsGiven = 256;
 static_assert(kOperationsGiven > 2 * kMaxOperations);
 

@@ -616,7 +616,7 @@ int rpma_log_set_function(rpma_log_function* log_function);
 /* Defined where the functions below are. */
 #define RPMA_HAS_FEATURES 1
 
-/* What can be asked about a device and a connection. Values may be added at the end. */
+/* The features that a program can ask about. Values may be added at the end. */
 enum rpma_feature {
   RPMA_FEATURE_NATIVE_ATOMIC_WRITE,     /* rpma_atomic_write() is an RDMA Atomic Write */
   RPMA_FEATURE_NATIVE_FLUSH_VISIBILITY, /* rpma_flush() is an RDMA Flush, of either type */

@@ -15,7 +15,7 @@ namespace dapple::info {
 // All that a line may name here: RDMA devices, network devices, their addresses, and what /etc/hosts has.
 std::vector<std::string> names_here();
 
-// Whether the line is of a provider whose ia_params begin with a name or an address, and there is nothing of that name
+// True if the line is of a provider whose ia_params begin with a name or an address, and there is nothing of that name
 // here. A name with a dot is taken for a host's, which would take DNS to look up, and counts as here.
 bool is_dead(const dat::ConfEntry& line, const std::vector<std::string>& here);
 

@@ -16,7 +16,7 @@
 
 namespace dapple::info {
 
-// What an open device tells, by libdapple and by itself.
+// The answers of an open device, by libdapple and by itself.
 struct Attributes : dappledv_device_attr {
   std::optional<ibv_device_attr_ex> capabilities;  // empty: it did not answer
 };

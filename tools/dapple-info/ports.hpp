@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a port is to the programs that use it: names, addresses, and what it transfers at a time.
+// A port as programs see it: names, addresses, and what it transfers at a time.
 #pragma once
 
 #include <infiniband/verbs.h>

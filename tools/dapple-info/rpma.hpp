@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What librpma can do on the device of an address.
+// The features of librpma on the device of an address.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ std::vector<NamedPort> named_ports();
 // comes first. Empty if there is none.
 std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device);
 
-// Whether a port that is active and has an address opens by this name.
+// True if a port that is active and has an address opens by this name.
 bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& ia);
 
 // "ofa-v2-d0 (rxe0, d0)": each name with what it opens, separated by commas; active ports only.

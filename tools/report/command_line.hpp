@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the command lines of the tools have alike.
+// The common parts of the tools' command lines.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -29,7 +29,7 @@ inline constexpr AutomaticStyle kAutomatic20{{2, 0}, "libdaplofa.so.2", "dapl.2.
 /// OpenIB-cma is what OFED's dat.conf called the one entry it had.
 inline constexpr AutomaticStyle kAutomatic12{{1, 2}, "libdaplcma.so.1", "dapl.1.2", {1, 2}, "OpenIB-cma"};
 
-/// Whether the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
+/// True if the ia_params of a line are those of the port, in any of their forms but a host name, which would take DNS.
 bool names_port(const ConfEntry& line, const RdmaPort& port);
 
 /// The entries of `ports`, in their order, for consumers of either thread safety. A port is ofa-v2-<netdev>,
@@ -39,7 +39,7 @@ bool names_port(const ConfEntry& line, const RdmaPort& port);
 std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports, const std::vector<ConfEntry>& lines,
                                               const AutomaticStyle& style = kAutomatic20);
 
-/// Whether a line says in the customary form, a word and a number, what it is for, and that is none of `ports` that is
+/// True if a line says in the customary form, a word and a number, what it is for, and that is none of `ports` that is
 /// active and has an address. A line in another form, for another vendor's provider, cannot be judged: false. A host
 /// name is not looked up: true.
 bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports);

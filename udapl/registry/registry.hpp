@@ -58,7 +58,7 @@ class Registry {
   /// Whether the table is that of a registered provider.
   bool has(const DAT_PROVIDER* provider);
 
-  /// What is listed of all on offer, each name + version + thread safety once: the lines of dat.conf in its order, but
+  /// The listed part of all on offer, each name + version + thread safety once: the lines of dat.conf in its order, but
   /// those for ports that cannot be used now; the ports that can and that no line names; those lines; the others.
   /// DAT_INVALID_STATE where a fork has given up. Blocks on sysfs.
   DAT_RETURN list(std::vector<DAT_PROVIDER_INFO>& infos);

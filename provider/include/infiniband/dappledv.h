@@ -41,7 +41,7 @@ extern "C" {
 #define DAPPLEDV_NOEXCEPT
 #endif
 
-/* Where CPU and device can disagree about the contents of memory. Values may be added at the end. */
+/* The places where CPU and device can disagree about the contents of memory. Values may be added at the end. */
 enum dappledv_coherence {
   /* Nothing says. Treated like DAPPLEDV_COHERENCE_NONCOHERENT_CPU. */
   DAPPLEDV_COHERENCE_UNKNOWN = 0,
@@ -102,7 +102,7 @@ enum dappledv_answer {
   DAPPLEDV_ANSWER_YES,
 };
 
-/* How far a store has to come to outlive a power cut. Values may be added at the end. */
+/* The distance a store has to travel to outlive a power cut. Values may be added at the end. */
 enum dappledv_persistence {
   /* Nothing is said. */
   DAPPLEDV_PERSISTENCE_UNSPECIFIED = 0,
@@ -112,7 +112,7 @@ enum dappledv_persistence {
   DAPPLEDV_PERSISTENCE_CPU_CACHES,
 };
 
-/* What is behind a mapping. Values may be added at the end. */
+/* The kind of memory behind a mapping. Values may be added at the end. */
 enum dappledv_memory {
   /* Nothing says. */
   DAPPLEDV_MEMORY_UNKNOWN = 0,
@@ -129,7 +129,7 @@ enum dappledv_memory {
   DAPPLEDV_MEMORY_DEVICE,
 };
 
-/* How the CPU caches a mapping. Values may be added at the end. */
+/* The CPU's caching of a mapping. Values may be added at the end. */
 enum dappledv_caching {
   /* Nothing says. */
   DAPPLEDV_CACHING_UNKNOWN = 0,
@@ -139,12 +139,12 @@ enum dappledv_caching {
   DAPPLEDV_CACHING_UNCACHED,
 };
 
-/* What dappledv_query_device() tells. */
+/* The answer of dappledv_query_device(). */
 struct dappledv_device_attr {
   uint64_t comp_mask;
   enum dappledv_coherence coherence;
   enum dappledv_reason reason;
-  /* How sure the coherence is. */
+  /* The certainty of the coherence. */
   enum dappledv_certainty certainty;
   /* Bytes: the CPU's cache line, the stride of maintenance. Never 0. */
   uint32_t line_size;
@@ -201,7 +201,7 @@ struct dappledv_region_attr {
   enum dappledv_coherence coherence;
   enum dappledv_reason reason;
   enum dappledv_certainty certainty;
-  /* Where the sync calls bring data; DAPPLEDV_PERSISTENCE_UNSPECIFIED: they do not persist. */
+  /* The domain that the sync calls bring data to; DAPPLEDV_PERSISTENCE_UNSPECIFIED: they do not persist. */
   enum dappledv_persistence persistence;
   /* As in struct dappledv_device_attr. */
   uint8_t sync_for_device_required;
@@ -344,7 +344,7 @@ int dappledv_sync_for_device(const struct dappledv_region_attr* region, const st
 int dappledv_sync_for_cpu(const struct dappledv_region_attr* region, const struct iovec* ranges,
                           size_t num_ranges) DAPPLEDV_NOEXCEPT;
 
-/* What dappledv_query_range() tells. */
+/* The answer of dappledv_query_range(). */
 struct dappledv_range_attr {
   uint64_t comp_mask;
   /* Bytes from the address on for which all of this holds: at least 1, at most as many as were asked about. */
@@ -353,11 +353,11 @@ struct dappledv_range_attr {
   enum dappledv_caching caching;
   /* As the kernel says of the persistent memory behind a DAX mapping; of other memory it says nothing. */
   enum dappledv_persistence persistence;
-  /* Whether memory attached by CXL is behind it, or part of it: an enum dappledv_answer. */
+  /* Yes if memory attached by CXL is behind it, or part of it: an enum dappledv_answer. */
   uint8_t cxl;
   /* 0. */
   uint8_t reserved[3];
-  /* Where that comes from, in one line for people, without a full stop. Static, never NULL. */
+  /* The source of that, in one line for people, without a full stop. Static, never NULL. */
   const char* explanation;
 };
 

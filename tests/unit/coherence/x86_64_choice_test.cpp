@@ -44,7 +44,8 @@ void decode__line_size() {
   const auto size = [](uint32_t units) { return decode_cpuid(CpuidWords{1, units << 8, kLeaf1EdxClflush, 0}); };
   CHECK(size(8).line_size_bytes == 64);
   CHECK(size(8).granule_bytes == 64);
-  // What no CPU says, and a hypervisor may: the stride leaves no line out, the alignment keeps two owners apart.
+  // Values that no CPU reports, and a hypervisor may: the stride leaves no line out, the alignment keeps two owners
+  // apart.
   CHECK(size(4).line_size_bytes == 32);
   CHECK(size(4).granule_bytes == 64);
   for (const uint32_t units : {16u, 32u, 64u, 128u}) {

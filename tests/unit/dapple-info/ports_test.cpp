@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which names open the ports of a machine, and which lines of dat.conf are for other machines.
+// The names that open the ports of a machine, and the lines of dat.conf that are for other machines.
 #include <unistd.h>
 
 #include <cstdio>
@@ -74,7 +74,7 @@ void dead_lines__name_what_is_not_here() {
   for (const char* params : {"d0 0", "rxe0 1", "rxe0 2", "10.9.0.1 0", "node1 0", "storage.example.org 0", ""})
     CHECK(!dead(params));
   CHECK(dead("mlx4_0 1", "/usr/lib/libdaploucm.so.2") && dead("ib0 0", "libdaplcma.so.1"));
-  // What another vendor's provider makes of it is not known.
+  // Nobody knows what another vendor's provider makes of it.
   CHECK(!dead("ib0 0", "/opt/vendor/lib/libother.so"));
 }
 
@@ -118,7 +118,7 @@ void ports__as_rows_and_as_json() {
   CHECK(down.netdev == "eth2" && down.ia.empty());
 }
 
-// What is written to standard error gets there before and after, and not in between.
+// Text written to standard error gets there before and after, and not in between.
 void silence__ends() {
   int ends[2];
   CHECK(pipe(ends) == 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What memory lies at an address: the decision for every kind of mapping, machines made of files, and this process.
+// The kind of memory at an address: the decision for every kind of mapping, machines made of files, and this process.
 #include "provider/range.hpp"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ void judge_mapping__persistent_memory(void**) {
   dappledv_range_attr attr = judge_mapping(mapping, file);
   assert_int_equal(attr.memory, DAPPLEDV_MEMORY_DAX_FILE);
   assert_int_equal(attr.persistence, DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER);
-  // What a private mapping writes is not in the file.
+  // A write to a private mapping does not reach the file.
   mapping.shared = false;
   attr = judge_mapping(mapping, file);
   assert_int_equal(attr.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);

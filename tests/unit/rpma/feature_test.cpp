@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a peer and a connection have, and why: asked, and compared with what is then posted.
+// The features of a peer and a connection, and their reasons, compared with what is then posted.
 #include <cstdlib>
 #include <cstring>
 #include <string>
