@@ -73,7 +73,7 @@ Report run_client(const Options& options) {
   Session session(options.ia);
   Parameters parameters = options.parameters;
   check_size(session, parameters);
-  Areas areas(session, parameters.size);
+  Areas areas(session, parameters);
   parameters.memory = areas.region().for_peer();
   Connection connection(session, connection_options(options, parameters, true));
   Half half{session, areas, connection, parameters, {}};
@@ -92,7 +92,7 @@ std::optional<Report> serve(const Options& options, Session& session, Listener& 
   std::optional<Connection> connection;
   try {
     check_size(session, parameters);
-    areas.emplace(session, parameters.size);
+    areas.emplace(session, parameters);
     connection.emplace(session, connection_options(options, parameters, false));
   } catch (const Failure& failure) {
     listener.refuse(client, failure.what());

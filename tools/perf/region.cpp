@@ -20,7 +20,7 @@ void Region::Free::operator()(unsigned char* memory) const {
   std::free(memory);
 }
 
-Region::Region(Session& session, size_t length) : session_(session) {
+Region::Region(Session& session, size_t length, DAT_MEM_PRIV_FLAGS privileges) : session_(session) {
   const size_t whole = (length + kPage - 1) / kPage * kPage;
   memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(kPage, whole)));
   if (!memory_) throw Failure(fmt::format("no memory for a buffer of {} bytes; choose a smaller size", whole));
@@ -29,8 +29,8 @@ Region::Region(Session& session, size_t length) : session_(session) {
   where.for_va = memory_.get();
   DAT_VLEN registered_length = 0;
   DAT_VADDR registered_address = 0;
-  check(dat_lmr_create(session.ia(), DAT_MEM_TYPE_VIRTUAL, where, whole, session.pz(), DAT_MEM_PRIV_ALL_FLAG,
-                       DAT_VA_TYPE_VA, &lmr_, &lmr_context_, &rmr_context_, &registered_length, &registered_address),
+  check(dat_lmr_create(session.ia(), DAT_MEM_TYPE_VIRTUAL, where, whole, session.pz(), privileges, DAT_VA_TYPE_VA,
+                       &lmr_, &lmr_context_, &rmr_context_, &registered_length, &registered_address),
         "dat_lmr_create", "allow more locked memory (ulimit -l) or choose a smaller size");
 }
 

@@ -15,7 +15,7 @@ namespace dapple::perf {
 // after the endpoints that use it.
 class Region {
  public:
-  Region(Session& session, size_t length);
+  Region(Session& session, size_t length, DAT_MEM_PRIV_FLAGS privileges);
   ~Region();
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;

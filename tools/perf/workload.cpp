@@ -13,10 +13,25 @@ namespace {
 
 constexpr uint64_t kPage = 65536;
 
+DAT_MEM_PRIV_FLAGS privileges_for(const Parameters& parameters) {
+  if (parameters.kind == Kind::kTest) return DAT_MEM_PRIV_ALL_FLAG;
+  constexpr int kLocal = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+  switch (parameters.operation) {
+    case Operation::kWrite:
+      return static_cast<DAT_MEM_PRIV_FLAGS>(kLocal | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+    case Operation::kRead:
+      return static_cast<DAT_MEM_PRIV_FLAGS>(kLocal | DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    case Operation::kSend:
+      break;
+  }
+  return static_cast<DAT_MEM_PRIV_FLAGS>(kLocal);
+}
+
 }  // namespace
 
-Areas::Areas(Session& session, uint64_t largest_size)
-    : stride_((largest_size + kPage - 1) / kPage * kPage), region_(session, 3 * stride_) {}
+Areas::Areas(Session& session, const Parameters& parameters)
+    : stride_((parameters.size + kPage - 1) / kPage * kPage),
+      region_(session, 3 * stride_, privileges_for(parameters)) {}
 
 ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   ConnectionOptions options;

@@ -17,7 +17,8 @@ namespace dapple::perf {
 // A half's memory: three areas of the largest size, each from a page on, in the same places on both sides.
 class Areas {
  public:
-  Areas(Session& session, uint64_t largest_size);
+  // The peer may do what the operation takes and nothing else.
+  Areas(Session& session, const Parameters& parameters);
 
   Region& region() { return region_; }
   size_t outbox() const { return 0; }            // what is sent, or written to the peer
