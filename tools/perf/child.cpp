@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tools/perf/failure.hpp"
@@ -31,8 +32,8 @@ Child::Child(const std::function<bool(const std::function<void(const std::string
       const std::string whole = line + "\n";
       if (write(ends[1], whole.data(), whole.size()) < 0) _exit(1);
     });
-    std::fflush(nullptr);
-    _exit(good ? 0 : 1);
+    // As a program of its own ends: libraries that watch it say what they have seen.
+    std::exit(good ? 0 : 1);
   }
   close(ends[1]);
   read_ = ends[0];
