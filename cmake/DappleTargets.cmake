@@ -7,9 +7,11 @@ function(dapple_static name)
   target_link_libraries(${name} PRIVATE dapple_flags)
 endfunction()
 
-# dapple_no_exceptions(TARGET): compile without exceptions and RTTI.
+# dapple_no_exceptions(TARGET): compile without exceptions and RTTI. Cancelled threads are unwound through it all the same; some
+# architectures' compilers then leave the tables for that out.
 function(dapple_no_exceptions target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fasynchronous-unwind-tables>)
 endfunction()
 
 # dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] [PACKAGE] MAP file SOURCES ... LIBS ...)

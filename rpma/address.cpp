@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
@@ -36,6 +37,7 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
                                            ibv_context** ibv_ctx_ptr) {
   const bool local = static_cast<int>(type) == RPMA_UTIL_IBV_CONTEXT_LOCAL;
   if (!addr || !ibv_ctx_ptr || (!local && static_cast<int>(type) != RPMA_UTIL_IBV_CONTEXT_REMOTE)) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   const Address address = find_address(addr, nullptr, local ? Side::kPassive : Side::kActive);
   if (!address) return RPMA_E_PROVIDER;
   const dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
@@ -55,6 +57,7 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
 
 RPMA_EXPORT int rpma_utils_ibv_context_is_odp_capable(ibv_context* ibv_ctx, int* is_odp_capable) {
   if (!ibv_ctx || !is_odp_capable) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   ibv_device_attr_ex attr{};
   if (const int error = ibv_query_device_ex(ibv_ctx, nullptr, &attr)) return FAILED("ibv_query_device_ex", error);
   const bool capable =

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 
@@ -49,6 +50,7 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
   if (!verbs::CmEvent::take(conn->link.events.get(), found)) {
     return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
   }
+  const NoCancel whole;
   *event = event_of(found.type);
   if (*event == RPMA_CONN_UNDEFINED) {
     LOG(WARNING, "%s: %s", rpma_utils_conn_event_2str(*event), rdma_event_str(found.type));
@@ -102,6 +104,7 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
   ibv_cq* source = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(conn->link.channel.get(), &source, &context)) return RPMA_E_NO_COMPLETION;
+  const NoCancel whole;
   auto* const found = static_cast<rpma_cq*>(context);
   const bool of_recvs = found == conn->link.rcq.get();
   if (!of_recvs && found != conn->link.cq.get()) {
@@ -116,6 +119,7 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
 
 RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
   if (!conn) return RPMA_E_INVAL;
+  const NoCancel whole;
   if (rdma_disconnect(conn->link.id.get())) return FAILED("rdma_disconnect", errno);
   LOG(NOTICE, "Requesting for disconnection");
   return 0;
@@ -123,6 +127,7 @@ RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {
 
 RPMA_EXPORT int rpma_conn_delete(rpma_conn** conn_ptr) {
   if (!conn_ptr) return RPMA_E_INVAL;
+  const NoCancel whole;
   const std::unique_ptr<rpma_conn> conn(std::exchange(*conn_ptr, nullptr));
   return conn ? conn->close() : 0;
 }

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/address.hpp"
 #include "rpma/cfg.hpp"
 #include "rpma/conn.hpp"
@@ -57,6 +58,7 @@ int give_up(std::unique_ptr<rpma_conn_req> request) {
 RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char* port, const rpma_conn_cfg* cfg,
                                   rpma_conn_req** req_ptr) {
   if (!peer || !addr || !port || !req_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   if (!cfg) cfg = &kDefaultConnCfg;
   const int timeout_ms = cfg->timeout_ms;
   const Address address = find_address(addr, port, Side::kActive);
@@ -77,6 +79,7 @@ RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char*
 
 RPMA_EXPORT int rpma_conn_req_delete(rpma_conn_req** req_ptr) {
   if (!req_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   std::unique_ptr<rpma_conn_req> request(std::exchange(*req_ptr, nullptr));
   return request ? give_up(std::move(request)) : 0;
 }
@@ -84,6 +87,7 @@ RPMA_EXPORT int rpma_conn_req_delete(rpma_conn_req** req_ptr) {
 RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_private_data* pdata,
                                       rpma_conn** conn_ptr) {
   if (!req_ptr || !*req_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   std::unique_ptr<rpma_conn_req> request(std::exchange(*req_ptr, nullptr));
   if (!conn_ptr || (pdata && (!pdata->ptr || pdata->len == 0))) {
     (void)give_up(std::move(request));

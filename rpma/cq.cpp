@@ -5,6 +5,7 @@
 #include <new>
 
 #include "ibverbs-glue/memlock.hpp"
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/slots.hpp"
@@ -121,6 +122,7 @@ RPMA_EXPORT int rpma_cq_wait(rpma_cq* cq) {
   ibv_cq* source = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(cq->channel, &source, &context)) return RPMA_E_NO_COMPLETION;
+  const dapple::NoCancel whole;
   return cq->took_event();
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/address.hpp"
 #include "rpma/cfg.hpp"
 #include "rpma/conn_req.hpp"
@@ -23,6 +24,7 @@ using namespace dapple;
 
 RPMA_EXPORT int rpma_ep_listen(rpma_peer* peer, const char* addr, const char* port, rpma_ep** ep_ptr) {
   if (!peer || !addr || !port || !ep_ptr) return RPMA_E_INVAL;
+  const NoCancel whole;
   std::unique_ptr<rpma_ep> made(new (std::nothrow) rpma_ep{*peer, nullptr, nullptr});
   if (!made) return RPMA_E_NOMEM;
   made->events.reset(rdma_create_event_channel());
@@ -40,6 +42,7 @@ RPMA_EXPORT int rpma_ep_listen(rpma_peer* peer, const char* addr, const char* po
 
 RPMA_EXPORT int rpma_ep_shutdown(rpma_ep** ep_ptr) {
   if (!ep_ptr) return RPMA_E_INVAL;
+  const NoCancel whole;
   const std::unique_ptr<rpma_ep> ep(std::exchange(*ep_ptr, nullptr));
   if (!ep) return 0;
   if (rdma_destroy_id(ep->id.get())) return FAILED("rdma_destroy_id", errno);
@@ -59,6 +62,7 @@ RPMA_EXPORT int rpma_ep_next_conn_req(rpma_ep* ep, const rpma_conn_cfg* cfg, rpm
   if (!verbs::CmEvent::take(ep->events.get(), event)) {
     return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
   }
+  const NoCancel whole;
   // Destroyed unanswered, it rejects the request.
   verbs::CmId id(event.request);
   if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) {

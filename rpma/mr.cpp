@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 #include "rpma/peer.hpp"
@@ -40,6 +41,7 @@ using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_mr_reg(rpma_peer* peer, void* ptr, size_t size, int usage, rpma_mr_local** mr_ptr) {
   if (!peer || !ptr || size == 0 || !mr_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   if (usage == 0 || usage & ~kAllUsage) return RPMA_E_INVAL;
   std::unique_ptr<rpma_mr_local> made(new (std::nothrow) rpma_mr_local);
   if (!made) return RPMA_E_NOMEM;
@@ -56,6 +58,7 @@ RPMA_EXPORT int rpma_mr_reg(rpma_peer* peer, void* ptr, size_t size, int usage, 
 
 RPMA_EXPORT int rpma_mr_dereg(rpma_mr_local** mr_ptr) {
   if (!mr_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   const std::unique_ptr<rpma_mr_local> mr(std::exchange(*mr_ptr, nullptr));
   if (!mr) return 0;
   const int error = dapple::verbs::destroy(mr->mr);

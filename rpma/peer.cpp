@@ -9,6 +9,7 @@
 
 #include "ibverbs-glue/capabilities.hpp"
 #include "ibverbs-glue/memlock.hpp"
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/feature.hpp"
 #include "rpma/log.hpp"
@@ -135,6 +136,7 @@ using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
   if (!ibv_ctx || !peer_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   std::unique_ptr<rpma_peer> peer(new (std::nothrow) rpma_peer);
   if (!peer) return RPMA_E_NOMEM;
   if (const int error = peer->device.open(ibv_ctx)) {
@@ -167,6 +169,7 @@ RPMA_EXPORT int rpma_peer_new(ibv_context* ibv_ctx, rpma_peer** peer_ptr) {
 
 RPMA_EXPORT int rpma_peer_delete(rpma_peer** peer_ptr) {
   if (!peer_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   const std::unique_ptr<rpma_peer> peer(std::exchange(*peer_ptr, nullptr));
   if (!peer) return 0;
   const int error = dapple::verbs::destroy(peer->pd);

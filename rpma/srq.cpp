@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/cfg.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
@@ -15,6 +16,7 @@ using namespace dapple::rpma;
 
 RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_ptr) {
   if (!peer || !srq_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   const rpma_srq_cfg& wanted = cfg ? *cfg : kDefaultSrqCfg;
   std::unique_ptr<rpma_srq> made(new (std::nothrow) rpma_srq);
   if (!made) return RPMA_E_NOMEM;
@@ -39,6 +41,7 @@ RPMA_EXPORT int rpma_srq_new(rpma_peer* peer, rpma_srq_cfg* cfg, rpma_srq** srq_
 
 RPMA_EXPORT int rpma_srq_delete(rpma_srq** srq_ptr) {
   if (!srq_ptr) return RPMA_E_INVAL;
+  const dapple::NoCancel whole;
   const std::unique_ptr<rpma_srq> srq(std::exchange(*srq_ptr, nullptr));
   if (!srq) return 0;
   int result = srq->rcq ? srq->rcq->close() : 0;

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "tests/unit/rpma/fake_verbs.hpp"
 
+#include <pthread.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -42,10 +44,15 @@ Posted native;
 
 // Whether this call fails; errno is set then.
 bool hit(const char* name) {
+  if (state.cancellation_points) pthread_testcancel();
   state.calls.emplace_back(name);
   if (state.fails_at == 0 || static_cast<int>(state.calls.size()) != state.fails_at) return false;
   errno = state.error;
   return true;
+}
+
+void took_event() {
+  if (state.cancelled_with_event) pthread_cancel(pthread_self());
 }
 
 void complain(const char* what) {
@@ -340,6 +347,7 @@ int ibv_get_cq_event(ibv_comp_channel*, ibv_cq** cq, void** cq_context) {
   *cq = state.cq_event_source ? state.cq_event_source : last_cq;
   *cq_context = (*cq)->cq_context;
   ++reinterpret_cast<FakeCq*>(*cq)->unacknowledged;
+  took_event();
   return 0;
 }
 void ibv_ack_cq_events(ibv_cq* cq, unsigned count) {
@@ -500,6 +508,7 @@ int rdma_get_cm_event(rdma_event_channel*, rdma_cm_event** out) {
     event->param.conn.private_data_len = static_cast<uint8_t>(next.private_data.size());
   }
   *out = event;
+  took_event();
   return 0;
 }
 int rdma_ack_cm_event(rdma_cm_event* event) {

@@ -77,6 +77,11 @@ struct State {
   std::vector<Event> events;
   int no_event_error = EAGAIN;
 
+  // Each call is a cancellation point, as most of the real ones are.
+  bool cancellation_points = false;
+  // The thread that takes an event is cancelled by then.
+  bool cancelled_with_event = false;
+
   // The call of this number, from 1, fails.
   int fails_at = 0;
   int error = 0;
