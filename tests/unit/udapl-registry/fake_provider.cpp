@@ -23,6 +23,7 @@ struct Recorder<kSlot> {
     log.slot = slot_offset<kSlot>();
     log.argument_count = 0;
     (record(log, args), ...);
+    log.in_slot();
     return log.slot_result;
   }
 };

@@ -31,7 +31,7 @@ struct FakeLog {
   DAT_EXTENSION extension;  // what ia_query says
   bool forget_to_add, forget_to_remove;
   DAT_BOOLEAN related;
-  FakeHook in_init, in_related;
+  FakeHook in_init, in_related, in_slot;
   const DAT_PROVIDER* provider;
 
   // The last call of any other slot: which one, by its offset, and the bytes of its arguments.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // What the registry offers: its list of providers, extensions, messages; and all that from many threads at once.
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -155,6 +158,63 @@ void automatic_entry__broken_library_is_said_once() {
   CHECK(text.starts_with("dat: automatic entry: cannot load the provider \"libdaplofa.so.2\" of \"ofa-v2-rxe0-1\": " +
                          provider));
   CHECK_EQUAL(text.find('\n'), text.size() - 1);
+}
+
+// A thread that is cancelled before it makes the call, and where it has come to by then.
+struct Cancelled {
+  std::function<void()> call;
+  bool came_back = false;
+};
+
+void cancel_here(void*) {
+  pthread_testcancel();
+}
+
+bool comes_back_though_cancelled(std::function<void()> call) {
+  Cancelled cancelled{std::move(call)};
+  pthread_t thread{};
+  void* end = nullptr;
+  const auto run = [](void* argument) -> void* {
+    auto& self = *static_cast<Cancelled*>(argument);
+    pthread_cancel(pthread_self());
+    self.call();
+    self.came_back = true;
+    pthread_testcancel();
+    return nullptr;
+  };
+  CHECK_EQUAL(pthread_create(&thread, nullptr, run, &cancelled), 0);
+  CHECK_EQUAL(pthread_join(thread, &end), 0);
+  CHECK_EQUAL(end, PTHREAD_CANCELED);
+  return cancelled.came_back;
+}
+
+void pthread_cancel__waits_for_the_registry() {
+  FakeLog log{};
+  log.in_init = {cancel_here, nullptr};
+  log.in_related = {cancel_here, nullptr};
+  Dat dat(line("one", log) + line("two", log));
+  DAT_IA_HANDLE ia = nullptr;
+  DAT_HA_RELATIONSHIP answer{};
+  char one[] = "one";
+  char two[] = "two";
+  // Reading dat.conf and loading the provider are full of cancellation points.
+  CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.open("one", &ia), kSuccess); }));
+  CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.providers_related(one, two, &answer), kSuccess); }));
+  CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.close(ia), kSuccess); }));
+  CHECK_EQUAL(log.closes, 1);
+}
+
+void pthread_cancel__goes_through_to_the_provider() {
+  FakeLog log{};
+  Dat dat(line("one", log));
+  DAT_IA_HANDLE ia = nullptr;
+  CHECK_EQUAL(dat.open("one", &ia), kSuccess);
+  log.in_slot = {cancel_here, nullptr};
+  DAT_PZ_HANDLE pz = nullptr;
+  CHECK(!comes_back_though_cancelled([&] { dat.pz_create(ia, &pz); }));
+  log.in_slot = {};
+  CHECK_EQUAL(dat.pz_create(ia, &pz), kSuccess);
+  CHECK_EQUAL(dat.close(ia), kSuccess);
 }
 
 void dat_registry_list_providers__fewer_than_there_are_is_success() {
@@ -363,6 +423,8 @@ int main() {
       TEST_IN_CHILD(automatic_entry__broken_library_is_said_once),
       TEST_IN_CHILD(provider_library__is_found_beside_the_registry),
       TEST_IN_CHILD(provider_library__with_a_path_is_not_looked_for),
+      TEST_IN_CHILD(pthread_cancel__waits_for_the_registry),
+      TEST_IN_CHILD(pthread_cancel__goes_through_to_the_provider),
       TEST_IN_CHILD(dat_registry_list_providers__fewer_than_there_are_is_success),
       TEST_IN_CHILD(dat_registry_add_provider__program_brings_its_own),
       TEST_IN_CHILD(dat_registry_remove_provider__in_use_is_refused),
