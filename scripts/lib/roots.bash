@@ -27,9 +27,17 @@ trap 'exit 143' TERM
 roots=$(dirname "$(cache_dir)")/roots
 foreign=
 
+# check_privileges: ends the script where this machine lets nobody enter a root.
+check_privileges() {
+  local why
+  [ "$(id -u)" = 0 ] || die "a root is made and entered by root only"
+  why=$(unshare --mount --pid --fork sh -c 'mount --make-rprivate / && mount -t proc proc /proc' 2>&1) ||
+    die "a root needs mounts and processes of its own, which this machine does not allow (in a container: --privileged): $why"
+}
+
 # cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed. Where
-# foreign names another architecture, its packages can be installed in it, too. One that is old is made anew if the archive can
-# be had: what its lists name is not there for long, on sid least of all.
+# foreign names another architecture, its packages can be installed in it, too. It is of mmdebstrap's variant $variant, by default
+# apt. One that is old is made anew if the archive can be had: what its lists name is not there for long, on sid least of all.
 cached_root() {
   local name=$1 suite=$2 new packages days=3 old
   shift 2
@@ -40,10 +48,11 @@ cached_root() {
   say "making a root of Debian's $suite with ${packages:-nothing more}"
   mkdir -p "$roots"
   new=$place.new.$$
-  # The lists stay, so that packages can be installed.
+  # The lists stay, so that packages can be installed, and https needs certificates for that.
   mkdir "$new" && (write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}") &&
+    { ! grep -q ' https:' "$new/apt/sources.list" || packages+=${packages:+,}ca-certificates; } &&
     grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
-    logged "root-$suite-$name" mmdebstrap --mode=root --variant=apt --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
+    logged "root-$suite-$name" mmdebstrap --mode=root --variant="${variant:-apt}" --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \
       ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
       --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
@@ -77,6 +86,7 @@ in_root() {
     place=$1 kept=$2 count=$3
     shift 3
     mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
+      mount --rbind /sys "$place/sys" &&
       mount -t tmpfs -o mode=1777 tmpfs "$place/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$place/tmp" &&
       mount --bind "$kept" "$place/var/cache/apt/archives" || exit 125
     while [ "$count" -gt 0 ]; do
