@@ -6,8 +6,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/dappledv.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
 
 namespace {
 
@@ -23,6 +27,9 @@ Function real(const char* soname, const char* name, const char* version) {
   dlclose(library);
   return function;
 }
+
+// A function of libibverbs has been called by way of this library.
+std::atomic<bool> called = false;
 
 bool is_on(const char* variable) {
   const char* value = secure_getenv(variable);
@@ -47,12 +54,39 @@ ibv_context* attached(ibv_context* context) {
   return context;
 }
 
+// libibverbs loads a driver's library when it is asked for the devices of this machine.
+bool has_driver() {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* object, size_t, void*) { return strstr(object->dlpi_name, "-rdmav") ? 1 : 0; },
+             nullptr) != 0;
+}
+
+// A program that has asked, and not here, has the functions from dlsym() in libibverbs' handle.
+[[gnu::destructor]] void tell_of_detour() {
+  if (called.load(std::memory_order_relaxed) || !has_driver()) return;
+  fprintf(stderr,
+          "dapple: %s has libibverbs' functions from dlsym(), so the overlay is on none of its devices; let it call "
+          "dappledv_attach()\n",
+          program_invocation_short_name);
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
 
+ibv_device** ibv_get_device_list(int* num_devices) {
+  called.store(true, std::memory_order_relaxed);
+  const auto list = real<ibv_device** (*)(int*)>(kVerbs, "ibv_get_device_list", "IBVERBS_1.1");
+  if (list == nullptr) {
+    errno = ENOSYS;
+    return nullptr;
+  }
+  return list(num_devices);
+}
+
 ibv_context* ibv_open_device(ibv_device* device) {
+  called.store(true, std::memory_order_relaxed);
   const auto open = real<ibv_context* (*)(ibv_device*)>(kVerbs, "ibv_open_device", "IBVERBS_1.1");
   if (open == nullptr) {
     errno = ENOSYS;
@@ -62,6 +96,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 ibv_context* ibv_import_device(int cmd_fd) {
+  called.store(true, std::memory_order_relaxed);
   const auto import = real<ibv_context* (*)(int)>(kVerbs, "ibv_import_device", "IBVERBS_1.10");
   if (import == nullptr) {
     errno = ENOSYS;
