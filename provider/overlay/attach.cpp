@@ -28,6 +28,9 @@ RegionOperations read_operations(const ContextView& view) {
   return {
       .reg_mr = read_operation<RegMr>(view, Operation::reg_mr),
       .reg_mr_ex = read_operation<RegMrEx>(view, Operation::reg_mr_ex),
+      .alloc_null_mr = read_operation<AllocNullMr>(view, Operation::alloc_null_mr),
+      .reg_dm_mr = read_operation<RegDmMr>(view, Operation::reg_dm_mr),
+      .reg_dmabuf_mr = read_operation<RegDmabufMr>(view, Operation::reg_dmabuf_mr),
       .rereg_mr = read_operation<ReregMr>(view, Operation::rereg_mr),
       .dereg_mr = read_operation<DeregMr>(view, Operation::dereg_mr),
       .free_context = read_operation<FreeContext>(view, Operation::free_context),
@@ -38,6 +41,9 @@ void lay_operations(const ContextView& view, const RegionOperations& operations)
   Replacements replacements = {};
   replacements[static_cast<size_t>(Operation::reg_mr)] = any_function(operations.reg_mr);
   replacements[static_cast<size_t>(Operation::reg_mr_ex)] = any_function(operations.reg_mr_ex);
+  replacements[static_cast<size_t>(Operation::alloc_null_mr)] = any_function(operations.alloc_null_mr);
+  replacements[static_cast<size_t>(Operation::reg_dm_mr)] = any_function(operations.reg_dm_mr);
+  replacements[static_cast<size_t>(Operation::reg_dmabuf_mr)] = any_function(operations.reg_dmabuf_mr);
   replacements[static_cast<size_t>(Operation::rereg_mr)] = any_function(operations.rereg_mr);
   replacements[static_cast<size_t>(Operation::dereg_mr)] = any_function(operations.dereg_mr);
   replacements[static_cast<size_t>(Operation::free_context)] = any_function(operations.free_context);

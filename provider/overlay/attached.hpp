@@ -17,6 +17,9 @@ namespace dapple::provider {
 struct RegionOperations {
   RegMr reg_mr;
   RegMrEx reg_mr_ex;
+  AllocNullMr alloc_null_mr;
+  RegDmMr reg_dm_mr;
+  RegDmabufMr reg_dmabuf_mr;
   ReregMr rereg_mr;
   DeregMr dereg_mr;
   FreeContext free_context;

@@ -3,6 +3,7 @@
 //
 // The operations that lie over a context's own. libibverbs calls them as it would call the provider's.
 #include <errno.h>
+#include <fcntl.h>
 
 #include <new>
 
@@ -53,6 +54,33 @@ ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call ca
   return mr;
 }
 
+// Likewise, of what has no address in the program. No policy has a say.
+template <typename Call>
+ibv_mr* register_elsewhere(Attached& attached, size_t length, uint64_t iova, int dmabuf_fd, Call call) {
+  auto* region = new (std::nothrow) Region;
+  if (region == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  region->has_address = false;
+  region->length = length;
+  region->iova = iova;
+  // The program may close its own.
+  if (dmabuf_fd >= 0) region->dmabuf_fd = fcntl(dmabuf_fd, F_DUPFD_CLOEXEC, 0);
+  ibv_mr* mr = (dmabuf_fd >= 0) == (region->dmabuf_fd >= 0) ? call() : nullptr;
+  if (mr == nullptr) {
+    const int error = errno;
+    delete region;
+    errno = error;
+    return nullptr;
+  }
+  region->mr = mr;
+  region->lkey = mr->lkey;
+  const WriteLock lock;
+  attached.regions.insert(region);
+  return mr;
+}
+
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
   Attached& attached = attached_to(pd->context);
   return register_region(attached, {address, length, iova, access}, [&](const RegionRequest& told) {
@@ -62,11 +90,12 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int acce
 
 ibv_mr* reg_mr_ex(ibv_pd* pd, RegionInitAttr* attr) {
   Attached& attached = attached_to(pd->context);
-  // Memory behind a file descriptor is not the program's.
-  if ((attr->comp_mask & kRegionInitAddr) == 0 || (attr->comp_mask & kRegionInitFd) != 0) {
-    return attached.originals.reg_mr_ex(pd, attr);
-  }
   const bool has_iova = (attr->comp_mask & kRegionInitIova) != 0;
+  if ((attr->comp_mask & kRegionInitFd) != 0) {
+    return register_elsewhere(attached, attr->length, has_iova ? attr->iova : 0, attr->fd,
+                              [&] { return attached.originals.reg_mr_ex(pd, attr); });
+  }
+  if ((attr->comp_mask & kRegionInitAddr) == 0) return attached.originals.reg_mr_ex(pd, attr);
   const uint64_t iova = has_iova ? attr->iova : reinterpret_cast<uintptr_t>(attr->addr);
   const RegionRequest wanted = {attr->addr, attr->length, iova, attr->access};
   return register_region(attached, wanted, [&](const RegionRequest& told) {
@@ -84,6 +113,24 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, RegionInitAttr* attr) {
     attr->comp_mask = old_mask;
     return mr;
   });
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+  Attached& attached = attached_to(pd->context);
+  return register_elsewhere(attached, SIZE_MAX, 0, -1, [&] { return attached.originals.alloc_null_mr(pd); });
+}
+
+// Device memory is addressed from 0.
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned access) {
+  Attached& attached = attached_to(pd->context);
+  return register_elsewhere(attached, length, 0, -1,
+                            [&] { return attached.originals.reg_dm_mr(pd, dm, offset, length, access); });
+}
+
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+  Attached& attached = attached_to(pd->context);
+  return register_elsewhere(attached, length, iova, fd,
+                            [&] { return attached.originals.reg_dmabuf_mr(pd, offset, length, iova, fd, access); });
 }
 
 Region* take_region(Attached& attached, const ibv_mr* mr) {
@@ -162,6 +209,7 @@ void free_context(ibv_context* context) {
 
 }  // namespace
 
-const RegionOperations kOverlayOperations = {reg_mr, reg_mr_ex, rereg_mr, dereg_mr, free_context};
+const RegionOperations kOverlayOperations = {reg_mr,        reg_mr_ex, alloc_null_mr, reg_dm_mr,
+                                             reg_dmabuf_mr, rereg_mr,  dereg_mr,      free_context};
 
 }  // namespace dapple::provider

@@ -3,13 +3,22 @@
 #include "provider/overlay/region_table.hpp"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace dapple::provider {
+
+Region::~Region() {
+  if (dmabuf_fd >= 0) close(dmabuf_fd);
+}
 
 bool translate(const Region& region, const ibv_sge& segment, iovec* range) {
   if (segment.addr < region.iova) return false;
   const uint64_t offset = segment.addr - region.iova;
   if (offset > region.length || segment.length > region.length - offset) return false;
+  if (!region.has_address) {
+    *range = {};
+    return true;
+  }
   // An address is made by adding to a number, as a region may begin at address 0 (implicit on-demand paging).
   *range = {reinterpret_cast<void*>(region.address + offset), segment.length};
   return true;

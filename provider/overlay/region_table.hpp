@@ -12,11 +12,19 @@
 
 namespace dapple::provider {
 
-// A region's memory is where the program believes it to be, whatever the device was told.
+// A region's memory is where the program believes it to be, whatever the device was told. One of device memory, of a
+// dma-buf or of nothing (ibv_alloc_null_mr) has no address in the program.
 struct Region {
+  Region() = default;
+  ~Region();
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
   Region* next = nullptr;  // the table's
   const ibv_mr* mr = nullptr;
   uint32_t lkey = 0;
+  bool has_address = true;
+  int dmabuf_fd = -1;  // its own; -1 if it is of no dma-buf
   uintptr_t address = 0;
   size_t length = 0;
   uint64_t iova = 0;
@@ -24,7 +32,7 @@ struct Region {
   void* policy_state = nullptr;
 };
 
-// Where in the process the segment lies. False where it is not within the region.
+// The segment's place in the process; nothing, where it has none. False if the segment is not within the region.
 bool translate(const Region& region, const ibv_sge& segment, iovec* range);
 
 // A hash table of regions that others own; only growing it allocates, and failing to grow does no harm. Confined: its

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "provider/dmabuf.hpp"
 #include "provider/overlay/attached.hpp"
 #include "provider/sync.hpp"
 
@@ -19,9 +20,12 @@ class Finder {
  public:
   explicit Finder(const RegionTable& table) : table_(table) {}
 
-  bool find(const ibv_sge& segment, iovec* range) {
+  // *dmabuf_fd: of the dma-buf that the segment lies in, or -1.
+  bool find(const ibv_sge& segment, iovec* range, int* dmabuf_fd) {
     if (last_ == nullptr || last_->lkey != segment.lkey) last_ = table_.find(segment.lkey);
-    return last_ != nullptr && translate(*last_, segment, range);
+    if (last_ == nullptr || !translate(*last_, segment, range)) return false;
+    *dmabuf_fd = last_->dmabuf_fd;
+    return true;
   }
 
  private:
@@ -29,9 +33,15 @@ class Finder {
   const Region* last_ = nullptr;
 };
 
+// For each segment.
+struct Places {
+  iovec* ranges;
+  int* dmabuf_fds;
+};
+
 // Finds the segments' places and the coherence of their device. The lock is held meanwhile, and not during maintenance:
 // that may take long, and whoever registers memory or forks waits for the lock.
-int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, iovec* ranges,
+int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, const Places& places,
              dappledv_coherence* coherence, size_t* bad_segment) {
   const ReadLock lock;
   const Attached* attached = find_attached(context);
@@ -39,11 +49,25 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   *coherence = attached->request.attr.coherence;
   Finder finder(attached->regions);
   for (size_t i = 0; i < num_segments; ++i) {
-    if (finder.find(segments[i], &ranges[i])) continue;
+    if (finder.find(segments[i], &places.ranges[i], &places.dmabuf_fds[i])) continue;
     if (bad_segment != nullptr) *bad_segment = i;
     return EINVAL;
   }
   return 0;
+}
+
+// What goes wrong with one does not keep the others from it.
+int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, const int* fds, size_t num_fds) {
+  int last = -1;
+  int error = 0;
+  for (size_t i = 0; i < num_fds; ++i) {
+    if (fds[i] < 0 || fds[i] == last) continue;
+    last = fds[i];
+    back_end.full_barrier();
+    const int its_error = sync_dmabuf(last, direction);
+    if (error == 0) error = its_error;
+  }
+  return error;
 }
 
 }  // namespace
@@ -51,20 +75,24 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
 int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ibv_context* context,
                  const ibv_sge* segments, size_t num_segments, size_t* bad_segment) noexcept {
   if (segments == nullptr && num_segments > 0) return EINVAL;
-  iovec usual[kUsual];
-  std::unique_ptr<iovec[]> many;
+  iovec usual_ranges[kUsual];
+  int usual_fds[kUsual];
+  Places places = {usual_ranges, usual_fds};
+  std::unique_ptr<iovec[]> ranges;
+  std::unique_ptr<int[]> fds;
   if (num_segments > kUsual) {
-    many.reset(new (std::nothrow) iovec[num_segments]);
-    if (many == nullptr) return ENOMEM;
+    ranges.reset(new (std::nothrow) iovec[num_segments]);
+    fds.reset(new (std::nothrow) int[num_segments]);
+    if (ranges == nullptr || fds == nullptr) return ENOMEM;
+    places = {ranges.get(), fds.get()};
   }
-  iovec* ranges = many == nullptr ? usual : many.get();
   dappledv_coherence coherence = DAPPLEDV_COHERENCE_UNKNOWN;
-  if (const int error = find_all(context, segments, num_segments, ranges, &coherence, bad_segment)) return error;
+  if (const int error = find_all(context, segments, num_segments, places, &coherence, bad_segment)) return error;
 
   const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
   // On a coherent device it is the ordering alone, for which no range is looked at.
-  sync(back_end, coherence, ranges, num_segments);
-  return 0;
+  sync(back_end, coherence, places.ranges, num_segments);
+  return sync_dmabufs(back_end, direction, places.dmabuf_fds, num_segments);
 }
 
 }  // namespace dapple::provider

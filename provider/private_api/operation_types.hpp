@@ -27,6 +27,9 @@ inline constexpr uint64_t kRegionInitFd = 1 << 2;
 
 using RegMr = ibv_mr* (*)(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access);
 using RegMrEx = ibv_mr* (*)(ibv_pd* pd, RegionInitAttr* attr);
+using AllocNullMr = ibv_mr* (*)(ibv_pd* pd);
+using RegDmMr = ibv_mr* (*)(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t length, unsigned access);
+using RegDmabufMr = ibv_mr* (*)(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 using ReregMr = int (*)(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
 using DeregMr = int (*)(ibv_mr* mr);
 using FreeContext = void (*)(ibv_context* context);

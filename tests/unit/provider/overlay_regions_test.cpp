@@ -3,6 +3,8 @@
 //
 // Regions that are registered by the overlay: what the provider is asked, what a policy may change, and what is synced.
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/unit/provider/overlay_rig.hpp"
 
@@ -60,11 +62,58 @@ void reg_mr_ex__memory_of_the_program_is_known(void**) {
   assert_ptr_equal(cpu.last, memory + 128);
   assert_int_equal(dereg_mr(mr), 0);
 
-  attr = {256, kAccess, kRegionInitFd, 0, nullptr, 7};
-  mr = reg_mr_ex(&attr);
-  const ibv_sge not_ours = {0, 1, mr->lkey};
-  assert_int_equal(sync_cpu(&not_ours, 1), EINVAL);
+  end_context();
+}
+
+// Memory that no instruction of this CPU maintains stands in lists beside memory that needs it.
+void elsewhere__is_checked_and_left_alone(void**) {
+  for (const Layout& layout : kLayouts) {
+    open_attached(layout);
+    ibv_mr* mr = reg_mr(memory, 100, at(memory));
+    ibv_mr* null_mr = alloc_null_mr();
+    ibv_mr* dm_mr = reg_dm_mr(4096, 256);
+    const ibv_sge segments[] = {
+        {0x123456789, 4096, null_mr->lkey}, {192, 64, dm_mr->lkey}, {at(memory), 100, mr->lkey}};
+    assert_int_equal(sync_device(segments, 3), 0);
+    assert_int_equal(cpu.bytes, 100);
+    assert_int_equal(sync_cpu(segments, 3), 0);
+    assert_int_equal(cpu.bytes, 100);
+    const ibv_sge beyond[] = {{at(memory), 100, mr->lkey}, {193, 64, dm_mr->lkey}};
+    assert_int_equal(sync_device(beyond, 2), EINVAL);
+    assert_int_equal(bad_segment, 1);
+    const ibv_sge gone = {0, 1, dm_mr->lkey};
+    assert_int_equal(dereg_mr(dm_mr), 0);
+    assert_int_equal(sync_device(&gone, 1), EINVAL);
+    assert_int_equal(dereg_mr(null_mr), 0);
+    assert_int_equal(dereg_mr(mr), 0);
+    end_context();
+  }
+}
+
+// The kernel is asked, by a descriptor of our own; it says that this file is no dma-buf.
+void dmabuf__is_the_kernels_to_maintain(void**) {
+  open_attached(kLayouts[4]);
+  const int file = memfd_create("dmabuf", 0);
+  ibv_mr* mr = reg_dmabuf_mr(0, 256, 0x7000, file);
+  assert_int_equal(provider.told.iova, 0x7000);
+  RegionInitAttr attr = {256, kAccess, kRegionInitFd, 0, nullptr, file};
+  ibv_mr* other = reg_mr_ex(&attr);
+  close(file);
+  for (const ibv_sge& segment : {ibv_sge{0x7000, 256, mr->lkey}, ibv_sge{0, 256, other->lkey}}) {
+    assert_int_equal(sync_device(&segment, 1), ENOTTY);
+    assert_int_equal(cpu.bytes, 0);
+    const ibv_sge beyond = {segment.addr + 1, 256, segment.lkey};
+    assert_int_equal(sync_device(&beyond, 1), EINVAL);
+  }
   assert_int_equal(dereg_mr(mr), 0);
+  assert_int_equal(dereg_mr(other), 0);
+  // Nothing is left open.
+  const int next = memfd_create("next", 0);
+  assert_int_equal(next, file);
+  close(next);
+  errno = 0;
+  assert_null(reg_dmabuf_mr(0, 256, 0, 1 << 20));
+  assert_int_equal(errno, EBADF);
   end_context();
 }
 
@@ -251,6 +300,8 @@ int main() {
       cmocka_unit_test(reg_mr__passed_on_as_it_is),
       cmocka_unit_test(reg_mr__providers_failure_is_the_callers),
       cmocka_unit_test(reg_mr_ex__memory_of_the_program_is_known),
+      cmocka_unit_test(elsewhere__is_checked_and_left_alone),
+      cmocka_unit_test(dmabuf__is_the_kernels_to_maintain),
       cmocka_unit_test(rereg_mr__region_moves),
       cmocka_unit_test(dereg_mr__that_fails_keeps_the_region),
       cmocka_unit_test(sync__one_bad_segment_and_nothing_is_synced),

@@ -43,6 +43,19 @@ ibv_mr* provider_reg_mr_ex(ibv_pd* of, RegionInitAttr* attr) {
   return make_mr(of);
 }
 
+ibv_mr* provider_alloc_null_mr(ibv_pd* of) {
+  return make_mr(of);
+}
+
+ibv_mr* provider_reg_dm_mr(ibv_pd* of, ibv_dm*, uint64_t, size_t, unsigned) {
+  return make_mr(of);
+}
+
+ibv_mr* provider_reg_dmabuf_mr(ibv_pd* of, uint64_t, size_t length, uint64_t iova, int, int access) {
+  provider.told = {nullptr, length, iova, access};
+  return make_mr(of);
+}
+
 int provider_rereg_mr(ibv_mr* mr, int, ibv_pd*, void* address, size_t length, int access) {
   ++provider.num_reregistered;
   if (provider.error != 0) return provider.error;
@@ -70,6 +83,16 @@ ibv_mr* reg_mr(void* address, size_t length, uint64_t iova) {
 ibv_mr* reg_mr_ex(RegionInitAttr* attr) {
   return reinterpret_cast<RegMrEx>(fake->operation(Operation::reg_mr_ex))(&pd, attr);
 }
+ibv_mr* alloc_null_mr() {
+  return reinterpret_cast<AllocNullMr>(fake->operation(Operation::alloc_null_mr))(&pd);
+}
+ibv_mr* reg_dm_mr(uint64_t offset, size_t length) {
+  return reinterpret_cast<RegDmMr>(fake->operation(Operation::reg_dm_mr))(&pd, nullptr, offset, length, kAccess);
+}
+ibv_mr* reg_dmabuf_mr(uint64_t offset, size_t length, uint64_t iova, int fd) {
+  return reinterpret_cast<RegDmabufMr>(fake->operation(Operation::reg_dmabuf_mr))(&pd, offset, length, iova, fd,
+                                                                                  kAccess);
+}
 int rereg_mr(ibv_mr* mr, int flags, void* address, size_t length, int access) {
   return reinterpret_cast<ReregMr>(fake->operation(Operation::rereg_mr))(mr, flags, &pd, address, length, access);
 }
@@ -86,6 +109,9 @@ void open_context(const Layout& layout) {
   fake = new FakeContext(layout);
   fake->set_operation(Operation::reg_mr, provider_reg_mr);
   if (layout.index(Operation::reg_mr_ex) >= 0) fake->set_operation(Operation::reg_mr_ex, provider_reg_mr_ex);
+  fake->set_operation(Operation::alloc_null_mr, provider_alloc_null_mr);
+  fake->set_operation(Operation::reg_dm_mr, provider_reg_dm_mr);
+  fake->set_operation(Operation::reg_dmabuf_mr, provider_reg_dmabuf_mr);
   fake->set_operation(Operation::rereg_mr, provider_rereg_mr);
   fake->set_operation(Operation::dereg_mr, provider_dereg_mr);
   fake->set_operation(Operation::free_context, provider_free_context);

@@ -34,6 +34,9 @@ constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
 // What libibverbs does.
 ibv_mr* reg_mr(void* address, size_t length, uint64_t iova);
 ibv_mr* reg_mr_ex(RegionInitAttr* attr);
+ibv_mr* alloc_null_mr();
+ibv_mr* reg_dm_mr(uint64_t offset, size_t length);
+ibv_mr* reg_dmabuf_mr(uint64_t offset, size_t length, uint64_t iova, int fd);
 int rereg_mr(ibv_mr* mr, int flags, void* address, size_t length, int access);
 int dereg_mr(ibv_mr* mr);
 void close_context();

@@ -27,7 +27,7 @@ void attach__replaces_regions_and_closing_only(void**) {
     assert_int_equal(attach_it(DAPPLEDV_COHERENCE_COHERENT, nullptr), 0);
     size_t changed = 0;
     for (size_t i = 0; i < layout.num_operations; ++i) changed += fake->entry(i) != before[i];
-    assert_int_equal(changed, layout.index(Operation::reg_mr_ex) < 0 ? 4 : 5);
+    assert_int_equal(changed, layout.index(Operation::reg_mr_ex) < 0 ? 7 : 8);
     const ibv_context_ops& ops = fake->context->ops;
     assert_ptr_equal(ops.poll_cq, public_before.poll_cq);
     assert_ptr_equal(ops.post_send, public_before.post_send);

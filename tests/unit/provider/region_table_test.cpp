@@ -16,7 +16,6 @@ ibv_mr mrs[kMany];
 
 void make_regions(uint32_t stride) {
   for (size_t i = 0; i < kMany; ++i) {
-    regions[i] = {};
     regions[i].mr = &mrs[i];
     regions[i].lkey = static_cast<uint32_t>(i) * stride;
   }
