@@ -11,6 +11,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/refusal.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::dat {
@@ -36,15 +37,31 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
 
 Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
   const ibv_device_attr& device = ia.device();
-  const uint32_t max_wr = ia.max_dtos();
-  const auto max_sge = static_cast<uint32_t>(device.max_sge);
-  const bool fits =
-      attr.max_message_size <= ia.port_attr().max_msg_sz && attr.max_rdma_size <= ia.port_attr().max_msg_sz &&
-      attr.max_recv_dtos <= max_wr && attr.max_request_dtos <= max_wr && attr.max_recv_iov <= max_sge &&
-      max_request_segments(attr) <= max_sge && attr.max_rdma_read_in <= static_cast<uint32_t>(device.max_qp_rd_atom) &&
-      attr.max_rdma_read_out <= static_cast<uint32_t>(device.max_qp_init_rd_atom);
-  if (!fits) return fail(Type::kInvalidParameter, subtype);
-  if ((attr.recv_completion_flags | attr.request_completion_flags) & ~uint32_t{kAllCompletionFlags}) {
+  const uint64_t largest = ia.port_attr().max_msg_sz;
+  const uint64_t max_wr = ia.max_dtos();
+  const auto max_sge = static_cast<uint64_t>(device.max_sge);
+  const struct {
+    const char* what;
+    uint64_t value;
+    uint64_t limit;
+  } limits[] = {
+      {"an EP's max_message_size", attr.max_message_size, largest},
+      {"an EP's max_rdma_size", attr.max_rdma_size, largest},
+      {"an EP's max_recv_dtos", attr.max_recv_dtos, max_wr},
+      {"an EP's max_request_dtos", attr.max_request_dtos, max_wr},
+      {"an EP's max_recv_iov", attr.max_recv_iov, max_sge},
+      {"an EP's max_request_iov", attr.max_request_iov, max_sge},
+      {"an EP's max_rdma_read_iov", attr.max_rdma_read_iov, max_sge},
+      {"an EP's max_rdma_write_iov", attr.max_rdma_write_iov, max_sge},
+      {"an EP's max_rdma_read_in", attr.max_rdma_read_in, static_cast<uint64_t>(device.max_qp_rd_atom)},
+      {"an EP's max_rdma_read_out", attr.max_rdma_read_out, static_cast<uint64_t>(device.max_qp_init_rd_atom)},
+  };
+  for (const auto& [what, value, limit] : limits) {
+    if (!within(ia, what, value, limit)) return fail(Type::kInvalidParameter, subtype);
+  }
+  const uint32_t flags = attr.recv_completion_flags | attr.request_completion_flags;
+  if (flags & ~uint32_t{kAllCompletionFlags}) {
+    log_refused(ia, "an EP's completion_flags", flags, "there are no such flags");
     return fail(Type::kInvalidParameter, subtype);
   }
   return {};

@@ -23,7 +23,7 @@ inline uint32_t max_request_segments(const EpAttr& attr) {
 
 // The limits an EP gets when it asks for none.
 EpAttr with_defaults(const Ia& ia, EpAttr attr);
-// INVALID_PARAMETER with this subtype for more than the device has.
+// INVALID_PARAMETER with this subtype, and a line that names the attribute, for more than the device has.
 Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
 
 // How the receive EVD of such an EP has to notify, and what is said to an EP that wants another way than the EVD's.

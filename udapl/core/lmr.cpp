@@ -9,6 +9,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -38,7 +39,7 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
     return fail(Type::kModelNotSupported);
   }
   if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
-  if (request.length == 0 || request.length > ia.device().max_mr_size) {
+  if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);
   }
   // siw counts the pages in 32 bits, and takes what overflows them for the rest.

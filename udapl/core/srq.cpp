@@ -13,6 +13,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/refusal.hpp"
 
 namespace dapple::dat {
 Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
@@ -33,8 +34,10 @@ void Srq::grow(uint32_t slots) {
 Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   const ibv_device_attr& device = ia.device();
   if (device.max_srq <= 0) return fail(Type::kModelNotSupported);
-  if (attr.max_recv_dtos == 0 || attr.max_recv_dtos > static_cast<uint32_t>(device.max_srq_wr) ||
-      attr.max_recv_iov > static_cast<uint32_t>(device.max_srq_sge) || attr.low_watermark > attr.max_recv_dtos) {
+  if (attr.max_recv_dtos == 0 ||
+      !within(ia, "an SRQ's max_recv_dtos", attr.max_recv_dtos, static_cast<uint64_t>(device.max_srq_wr)) ||
+      !within(ia, "an SRQ's max_recv_iov", attr.max_recv_iov, static_cast<uint64_t>(device.max_srq_sge)) ||
+      !within(ia, "an SRQ's low_watermark", attr.low_watermark, attr.max_recv_dtos)) {
     return fail(Type::kInvalidParameter, Subtype::kArg3);
   }
   ibv_srq_init_attr init{};
@@ -83,7 +86,7 @@ SrqCounts Srq::count() {
 }
 
 Result<> Srq::resize(uint32_t max_recv_dtos) {
-  if (max_recv_dtos > static_cast<uint32_t>(ia().device().max_srq_wr)) {
+  if (!within(ia(), "an SRQ's max_recv_dtos", max_recv_dtos, static_cast<uint64_t>(ia().device().max_srq_wr))) {
     return fail(Type::kInvalidParameter, Subtype::kArg2);
   }
   std::lock_guard guard(mutex_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <algorithm>
-
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
+#include "udapl/core/refusal.hpp"
 #include "udapl/core/srq.hpp"
 #include "udapl/face/connect_arguments.hpp"
 #include "udapl/face/convert.hpp"
@@ -36,12 +35,26 @@ static_assert(static_cast<int>(EpState::kUnconfiguredPassive) == DAT_EP_STATE_UN
 static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
 static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
 
-// False for an attribute that no EP can have.
-bool to_core(const DAT_EP_ATTR& in, dat::EpAttr& out) {
-  const DAT_COUNT counts[] = {in.max_recv_dtos,    in.max_request_dtos,  in.max_recv_iov,      in.max_request_iov,
-                              in.max_rdma_read_in, in.max_rdma_read_out, in.max_rdma_read_iov, in.max_rdma_write_iov};
-  if (!to_service(in.service_type, out.datagrams)) return false;
-  if (std::any_of(std::begin(counts), std::end(counts), [](DAT_COUNT count) { return count < 0; })) return false;
+// False for an attribute that no EP can have, which a line names.
+bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
+  if (!to_service(in.service_type, out.datagrams)) {
+    dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "there is no such service");
+    return false;
+  }
+  const struct {
+    const char* what;
+    DAT_COUNT count;
+  } counts[] = {
+      {"an EP's max_recv_dtos", in.max_recv_dtos},         {"an EP's max_request_dtos", in.max_request_dtos},
+      {"an EP's max_recv_iov", in.max_recv_iov},           {"an EP's max_request_iov", in.max_request_iov},
+      {"an EP's max_rdma_read_in", in.max_rdma_read_in},   {"an EP's max_rdma_read_out", in.max_rdma_read_out},
+      {"an EP's max_rdma_read_iov", in.max_rdma_read_iov}, {"an EP's max_rdma_write_iov", in.max_rdma_write_iov},
+  };
+  for (const auto& [what, count] : counts) {
+    if (count >= 0) continue;
+    dat::log_refused(ia, what, count, "it must not be negative");
+    return false;
+  }
   out.max_message_size = in.max_message_size;
   out.max_rdma_size = in.max_rdma_size;
   out.qos = in.qos;
@@ -110,8 +123,11 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
   if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const DAT_RETURN bad_attr = error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
   dat::EpAttr attr;
-  if (ep_attr && !to_core(*ep_attr, attr)) return bad_attr;
-  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6)) return status;
+  if (ep_attr && !to_core(*ia, *ep_attr, attr)) return bad_attr;
+  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6)) {
+    dat::log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
+    return status;
+  }
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());

@@ -5,6 +5,7 @@
 #include "udapl/core/cno.hpp"
 #include "udapl/core/evd_take.hpp"
 #include "udapl/core/ia.hpp"
+#include "udapl/core/refusal.hpp"
 #include "udapl/face/convert.hpp"
 #include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
@@ -13,6 +14,7 @@ namespace dapple::face {
 
 using dat::Evd;
 using dat::Ia;
+using dat::log_refused;
 
 static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
               DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
@@ -26,6 +28,17 @@ bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
   if (handle == DAT_HANDLE_NULL) return true;
   out = argument<dat::Cno>(handle, ia);
   return out != nullptr;
+}
+
+bool is_qlen(const Ia& ia, DAT_COUNT min_qlen) {
+  if (min_qlen > 0) return true;
+  log_refused(ia, "an EVD's length", min_qlen, "it must be above 0");
+  return false;
+}
+
+bool fits(const Ia& ia, DAT_COUNT min_qlen) {
+  return dat::within(ia, "an EVD's length", static_cast<uint64_t>(min_qlen),
+                     static_cast<uint64_t>(ia.device().max_cqe));
 }
 
 // Where the core puts what it takes off an EVD.
@@ -51,12 +64,16 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
                       DAT_EVD_HANDLE* evd_handle) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!is_qlen(*ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   dat::Cno* notified = nullptr;
   if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-  if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
+    log_refused(*ia, "an EVD's evd_flags", flags,
+                flags & ~kEvdStreams ? "there are no such flags" : "they name no stream");
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  }
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  if (min_qlen > ia->device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  if (!fits(*ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
@@ -137,8 +154,8 @@ DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
 DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  if (min_qlen <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (min_qlen > evd->ia().device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     return to_dat(evd->resize(static_cast<uint32_t>(min_qlen)));

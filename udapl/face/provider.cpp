@@ -13,6 +13,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/log.hpp"
+#include "udapl/core/refusal.hpp"
 #include "udapl/face/convert.hpp"
 
 namespace dapple::face {
@@ -63,7 +64,9 @@ Entries& entries() {
 // What *async_evd means on entry (uDAPL 2.0 6.2.1.1).
 DAT_RETURN set_async_evd(dat::Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd) {
   if (*async_evd == DAT_HANDLE_NULL) {
-    if (qlen > ia.device().max_cqe) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+    if (!dat::within(ia, "an EVD's length", static_cast<uint64_t>(qlen), static_cast<uint64_t>(ia.device().max_cqe))) {
+      return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+    }
     auto created = ia.create_async_evd(static_cast<uint32_t>(qlen));
     if (created) *async_evd = ia.async_evd();
     return to_dat(created);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/refusal.hpp"
+
+#include <cinttypes>
+
+#include "udapl/core/ia.hpp"
+#include "udapl/core/log.hpp"
+
+namespace dapple::dat {
+
+void log_refused(const Ia& ia, const char* what, int64_t value, const char* why) {
+  log_error("IA %s: %s %" PRId64 " is refused: %s", ia.name().c_str(), what, value, why);
+}
+
+bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit) {
+  if (value <= limit) return true;
+  log_error("IA %s: %s %" PRIu64 " is refused: the limit is %" PRIu64, ia.name().c_str(), what, value, limit);
+  return false;
+}
+
+}  // namespace dapple::dat

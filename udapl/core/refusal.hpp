@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A line for an attribute that is refused: the return value names the argument, which may be a structure of fifteen
+// attributes, and says nothing about the limit. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace dapple::dat {
+
+class Ia;
+
+void log_refused(const Ia& ia, const char* what, int64_t value, const char* why);
+
+// Whether `what` is not more than the limit; if it is, the line says so.
+bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit);
+
+}  // namespace dapple::dat
