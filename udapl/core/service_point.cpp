@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 
+#include <climits>
 #include <cstring>
 
 #include "udapl/core/connection_manager.hpp"
@@ -18,7 +19,8 @@
 namespace dapple::dat {
 namespace {
 
-constexpr int kBacklog = 128;
+// The kernel makes it net.rdma_ucm.max_backlog. A request that finds no room is dropped, and sent again seconds later.
+constexpr int kBacklog = INT_MAX;
 
 }  // namespace
 

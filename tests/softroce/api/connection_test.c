@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/softroce/api/api.h"
@@ -582,9 +583,67 @@ static void peer_killed__in_the_middle_of_transfers(void** state) {
   tear_down(&own);
 }
 
+/* The other process: says its port through a pipe, and refuses as many requests. */
+enum { kMany = 200 };
+
+static void refuse_many(int out) {
+  struct fixture f;
+  open_ia(&f, IA_NAME);
+  listen_any(&f);
+  assert_ok(dat_evd_resize(f.requests, kMany));
+  if (write(out, &f.port, sizeof f.port) < 0) _exit(1);
+  for (int i = 0; i < kMany; ++i) assert_ok(dat_cr_reject(take_request(&f), 0, NULL));
+  assert_ok(dat_ia_close(f.ia, DAT_CLOSE_ABRUPT_FLAG));
+  _exit(0);
+}
+
+/* A request that finds no room at a busy server comes again after four seconds only. */
+static void connect__many_at_once_to_a_busy_server(void** state) {
+  struct fixture* f;
+  void* own = NULL;
+  int fds[2];
+  int status = -1;
+  pid_t child;
+  struct end ends;
+  DAT_EP_HANDLE eps[kMany];
+  struct timespec begun, ended;
+  (void)state;
+  SKIP_ON_IWARP(); /* siw runs out of queues, and TCP keeps what has no room */
+  assert_int_equal(pipe(fds), 0);
+  child = fork();
+  if (child == 0) refuse_many(fds[1]);
+  set_up_ia(&own);
+  f = own;
+  make_end(f, &ends, NULL);
+  assert_ok(dat_evd_resize(ends.connect, kMany));
+  for (int i = 0; i < kMany; ++i) {
+    assert_ok(dat_ep_create(f->ia, f->pz, ends.recv, ends.request, ends.connect, NULL, &eps[i]));
+  }
+  assert_int_equal(read(fds[0], &f->port, sizeof f->port), sizeof f->port);
+  kill(child, SIGSTOP);
+  for (int i = 0; i < kMany; ++i) {
+    assert_ok(dat_ep_connect(eps[i], f->attr.ia_address_ptr, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
+                             DAT_CONNECT_DEFAULT_FLAG));
+  }
+  usleep(700000); /* they arrive */
+  kill(child, SIGCONT);
+  clock_gettime(CLOCK_MONOTONIC, &begun);
+  for (int i = 0; i < kMany; ++i) expect_event(ends.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  const double took = (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) / 1e9;
+  print_message("a busy server has answered %d requests after %.2f s\n", kMany, took);
+  assert_true(took < 3);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  close(fds[0]);
+  close(fds[1]);
+  tear_down(&own);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(peer_killed__in_the_middle_of_transfers), /* before the parent knows any device */
+      cmocka_unit_test(connect__many_at_once_to_a_busy_server),
       ENDS_TEST(connect__private_data_both_ways),
       ENDS_TEST(connect__private_data_too_long_or_missing),
       ENDS_TEST(cr_reject__the_peer_gets_the_data),
