@@ -342,6 +342,16 @@ void Ia::give_up_async_evd() {
   async_evd_ = nullptr;
 }
 
+Ia::Unlocked::Unlocked(Ia& ia, std::unique_lock<std::mutex>& control) : ia_(ia), control_(control) {
+  ++ia_.unlocked_;
+  control_.unlock();
+}
+
+Ia::Unlocked::~Unlocked() {
+  control_.lock();
+  if (--ia_.unlocked_ == 0) ia_.unlocked_ended_.notify_all();
+}
+
 Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
@@ -354,6 +364,7 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
     if (!empty || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
+  ia.unlocked_ended_.wait(guard, [&ia] { return ia.unlocked_ == 0; });
   auto& manager = ConnectionManager::instance();
   Notifier::Threads agents;
   ia.destroy_objects(agents);

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <unordered_set>
 
@@ -142,6 +144,20 @@ class Ia : public Object {
   }
   void disown(Object& object);
 
+  // For as long as it lives, its thread does without the control mutex, which it holds before and after. No close goes
+  // on meanwhile.
+  class Unlocked {
+   public:
+    Unlocked(Ia& ia, std::unique_lock<std::mutex>& control);
+    ~Unlocked();
+    Unlocked(const Unlocked&) = delete;
+    Unlocked& operator=(const Unlocked&) = delete;
+
+   private:
+    Ia& ia_;
+    std::unique_lock<std::mutex>& control_;
+  };
+
   // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
   Result<bool> is_on_device_of(const std::string& params);
 
@@ -182,6 +198,8 @@ class Ia : public Object {
   UdReplies ud_replies_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
+  uint32_t unlocked_ = 0;  // calls; guarded by the control mutex
+  std::condition_variable unlocked_ended_;
 
   // Destroyed in reverse order: the id holds the device open, so it goes last.
   verbs::CmId id_;

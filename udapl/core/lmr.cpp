@@ -64,6 +64,19 @@ verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
   return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
 }
 
+// bindable: whether windows are wanted, and then whether they can be had.
+verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, bool& bindable) {
+  int access = to_access(request.privileges);
+  if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
+  verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
+  if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+    // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
+    bindable = false;
+    mr = register_memory(pz, request, access);
+  }
+  return mr;
+}
+
 void explain_shortage(int error, const Ia& ia, const LmrRequest& request) {
   char why[256];
   if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
@@ -87,34 +100,34 @@ Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHo
       cookie_(std::move(cookie)),
       mr_(std::move(mr)) {}
 
-Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request) {
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control) {
   if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
-  if (!request.cookie) return create(ia, pz, request, SharedCookieHold());
-  auto cookie = SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address), request.length);
-  if (!cookie) return tl::unexpected(cookie.error());
-  return create(ia, pz, request, std::move(*cookie));
+  if (!request.cookie) return create(ia, pz, request, SharedCookieHold(), control);
+  auto taken = SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address), request.length);
+  if (!taken) return tl::unexpected(taken.error());
+  return create(ia, pz, request, std::move(*taken), control);
 }
 
-Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie) {
-  int access = to_access(request.privileges);
-  if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
+                         std::unique_lock<std::mutex>& control) {
+  const UseOf<Pz> use(pz);  // it stays meanwhile
   bool bindable = ia.device().max_mw > 0;
-  verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
-  if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
-    // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
-    bindable = false;
-    mr = register_memory(pz, request, access);
+  verbs::Mr mr;
+  int error = 0;
+  {
+    const Ia::Unlocked unlocked(ia, control);
+    mr = register_memory(pz, request, bindable);
+    error = errno;
+    if (mr && (ia.maintains_caches() || (request.privileges & kNoncoherent))) {
+      const iovec range{request.address, request.length};
+      (void)dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.memory_coherence() : &ia.region_coherence(), &range, 1);
+    }
+    if (!mr) explain_shortage(error, ia, request);
   }
   if (!mr) {
-    const int error = errno;
-    explain_shortage(error, ia, request);
     // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);
-  }
-  if (ia.maintains_caches() || (request.privileges & kNoncoherent)) {
-    const iovec range{request.address, request.length};
-    (void)dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.memory_coherence() : &ia.region_coherence(), &range, 1);
   }
   Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);
@@ -122,21 +135,45 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   return lmr;
 }
 
-Result<> Lmr::free(Lmr& lmr) {
-  Ia& ia = lmr.ia();
-  if (lmr.in_use() || lmr.windows_.load(std::memory_order_acquire) != 0) {
-    return fail(Type::kInvalidState, Subtype::kLmrInUse);
-  }
+Result<> Lmr::check_can_free() const {
+  if (in_use() || windows_.load(std::memory_order_acquire) != 0) return fail(Type::kInvalidState, Subtype::kLmrInUse);
+  return leaving_ ? fail(Type::kInvalidHandle, Subtype::kHandleLmr) : Result<>();
+}
+
+int Lmr::deregister() {
+  LmrTable& table = ia().lmrs();
   // Out of the table first: no sync may find a region that is going.
-  auto entry = ia.lmrs().take(lmr.context());
-  if (int error = verbs::destroy(lmr.mr_)) {
-    ia.lmrs().put_back(std::move(entry));
+  auto entry = table.take(context());
+  const int error = verbs::destroy(mr_);
+  if (error) table.put_back(std::move(entry));
+  return error;
+}
+
+Result<> Lmr::finish_free(int error) {
+  if (error)
     return error == EBUSY || error == EINVAL ? fail(Type::kInvalidState, Subtype::kLmrInUse) : fail_errno(error);
-  }
-  lmr.pz_.release();
-  ia.disown(lmr);
-  arena<Lmr>().destroy(&lmr, ia.tables().dead);
+  Ia& its_ia = ia();
+  pz_.release();
+  its_ia.disown(*this);
+  arena<Lmr>().destroy(this, its_ia.tables().dead);
   return {};
+}
+
+Result<> Lmr::free(Lmr& lmr, std::unique_lock<std::mutex>& control) {
+  if (auto good = lmr.check_can_free(); !good) return good;
+  lmr.leaving_ = true;
+  int error = 0;
+  {
+    const Ia::Unlocked unlocked(lmr.ia(), control);
+    error = lmr.deregister();
+  }
+  lmr.leaving_ = false;
+  return lmr.finish_free(error);
+}
+
+Result<> Lmr::free(Lmr& lmr) {
+  if (auto good = lmr.check_can_free(); !good) return good;
+  return lmr.finish_free(lmr.deregister());
 }
 
 }  // namespace dapple::dat

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
@@ -50,9 +51,11 @@ class Lmr : public Object {
   static constexpr Kind kKind = Kind::kLmr;
 
   // Registration is a sync point: on a device that is not coherent, or for memory that is not, the region is cleaned
-  // and invalidated once. The caller holds the control mutex.
-  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request);
-  // INVALID_STATE while a window is bound to it. The caller holds the control mutex.
+  // and invalidated once. The caller holds the control mutex, which is dropped for as long as that and the device take.
+  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control);
+  // INVALID_STATE while a window is bound to it. The caller holds the control mutex, which the first form drops while
+  // the device, and a sync of the region, take their time.
+  static Result<> free(Lmr& lmr, std::unique_lock<std::mutex>& control);
   static Result<> free(Lmr& lmr);
 
   Pz& pz() const { return pz_; }
@@ -89,7 +92,12 @@ class Lmr : public Object {
 
  private:
   friend class Arena<Lmr>;
-  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie);
+  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
+                             std::unique_lock<std::mutex>& control);
+  Result<> check_can_free() const;
+  // Out of the table of the sync calls and off the device: an errno value, after which it is back in the table.
+  int deregister();
+  Result<> finish_free(int error);
   Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable);
 
   Pz& pz_;
@@ -100,6 +108,7 @@ class Lmr : public Object {
   bool zero_based_;
   bool relaxed_ordering_;
   bool bindable_;
+  bool leaving_ = false;  // a free without the control mutex goes on; guarded by it
   const void* description_;
   std::atomic<uint32_t> windows_ = 0;
   SharedCookieHold cookie_;

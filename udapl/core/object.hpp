@@ -52,6 +52,19 @@ class Object {
   bool has_consumer_context_ = false;
 };
 
+// A use for as long as it lives. Made and destroyed under the control mutex.
+template <class T>
+class UseOf {
+ public:
+  explicit UseOf(T& object) : object_(object) { object_.acquire(); }
+  ~UseOf() { object_.release(); }
+  UseOf(const UseOf&) = delete;
+  UseOf& operator=(const UseOf&) = delete;
+
+ private:
+  T& object_;
+};
+
 // What is left in an arena's slot after its object is gone.
 struct DeadObject {
   const void* table;

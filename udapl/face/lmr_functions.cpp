@@ -84,9 +84,9 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   dat::SharedCookie cookie;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::unique_lock control(dat::control_mutex());
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
-    auto lmr = Lmr::create(ia, *pz, request);
+    auto lmr = Lmr::create(ia, *pz, request, control);
     if (!lmr) return to_dat(lmr.error());
     *out.handle = *lmr;
     if (out.lmr_context) *out.lmr_context = (*lmr)->context();
@@ -121,8 +121,8 @@ DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
   auto* lmr = self<Lmr>(lmr_handle);
   if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(Lmr::free(*lmr));
+    std::unique_lock control(dat::control_mutex());
+    return to_dat(Lmr::free(*lmr, control));
   });
 }
 

@@ -3,8 +3,11 @@
 /*
  * dat_lmr_create, sentence by sentence, and that its privileges hold on the wire.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "tests/softroce/api/api.h"
 
@@ -272,6 +275,92 @@ static void privileges__local_memory_of_another_protection_zone(void** state) {
   assert_true(is_all(f->memory + HALF, 1000, 0x22));
 }
 
+enum { kBig = 128 << 20, kBefore = 0, kRegistering = 1, kRegistered = 2, kFreeing = 3, kFreed = 4 };
+
+struct registrar {
+  struct fixture* f;
+  unsigned char* memory;
+  atomic_int stage;
+};
+
+static unsigned char* map_big(void) {
+  unsigned char* memory = mmap(NULL, kBig, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  assert_int_equal(madvise(memory, kBig, MADV_NOHUGEPAGE), 0); /* which would be pinned in no time */
+  return memory;
+}
+
+static void* register_and_free(void* argument) {
+  struct registrar* registrar = argument;
+  struct region r;
+  registrar->stage = kRegistering;
+  const DAT_RETURN status = create(registrar->f, registrar->memory, kBig, registrar->f->pz, DAT_MEM_PRIV_ALL_FLAG, &r);
+  registrar->stage = kRegistered;
+  if (status != DAT_SUCCESS) return NULL;
+  usleep(10000);
+  registrar->stage = kFreeing;
+  if (dat_lmr_free(r.lmr) == DAT_SUCCESS) registrar->stage = kFreed;
+  return NULL;
+}
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Which part of that stage another thread waits for a zone, at most. */
+static double longest_wait_during(const struct registrar* registrar, int stage) {
+  double longest = 0;
+  while (registrar->stage < stage) usleep(100);
+  const double begun = now_s();
+  while (registrar->stage == stage) {
+    DAT_PZ_HANDLE pz;
+    const double asked = now_s();
+    assert_ok(dat_pz_create(registrar->f->ia, &pz));
+    const double waited = now_s() - asked;
+    if (waited > longest) longest = waited;
+    assert_ok(dat_pz_free(pz));
+  }
+  return longest / (now_s() - begun);
+}
+
+static void lmr_create__others_go_on_meanwhile(void** state) {
+  struct fixture* f = *state;
+  double registering = 1, freeing = 1;
+  for (int i = 0; i < 10 && (registering > 0.5 || freeing > 0.5); ++i) {
+    struct registrar registrar = {f, NULL, kBefore};
+    pthread_t thread;
+    registrar.memory = map_big();
+    assert_int_equal(pthread_create(&thread, NULL, register_and_free, &registrar), 0);
+    registering = longest_wait_during(&registrar, kRegistering);
+    freeing = longest_wait_during(&registrar, kFreeing);
+    pthread_join(thread, NULL);
+    assert_int_equal(registrar.stage, kFreed);
+    munmap(registrar.memory, kBig);
+    print_message("a zone took at most %.0f %% of a registration, and %.0f %% of its end\n", registering * 100,
+                  freeing * 100);
+  }
+  assert_true(registering < 0.5);
+  /* On one CPU the kernel unpins all before another thread runs. */
+  if (sysconf(_SC_NPROCESSORS_ONLN) > 1) assert_true(freeing < 0.5);
+}
+
+static void pz_free__while_memory_is_registered_in_it(void** state) {
+  struct fixture* f = *state;
+  struct registrar registrar = {f, NULL, kBefore};
+  pthread_t thread;
+  DAT_RETURN status;
+  registrar.memory = map_big();
+  assert_int_equal(pthread_create(&thread, NULL, register_and_free, &registrar), 0);
+  while (registrar.stage == kBefore) usleep(100);
+  status = dat_pz_free(f->pz); /* the fixture's memory is in it, too */
+  assert_int_equal(status, DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE);
+  pthread_join(thread, NULL);
+  assert_int_equal(registrar.stage, kFreed);
+  munmap(registrar.memory, kBig);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IA_TEST(lmr_create__says_what_is_registered),
@@ -280,6 +369,8 @@ int main(void) {
       IA_TEST(lmr_create__invalid_parameters),
       IA_TEST(lmr_create__memory_mapped_for_reading_only),
       CONNECTED_TEST(lmr_create__over_another_with_other_pz_and_privileges),
+      IA_TEST(lmr_create__others_go_on_meanwhile),
+      IA_TEST(pz_free__while_memory_is_registered_in_it),
       IA_TEST(lmr_query__everything),
       CONNECTED_TEST(privileges__rdma_write_to_what_may_be_read),
       CONNECTED_TEST(privileges__rdma_read_from_what_may_be_written),
