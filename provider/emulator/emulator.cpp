@@ -45,6 +45,16 @@ bool may_be_writable(uintptr_t address, size_t length) {
   return errno == EINVAL && madvise(pointer_to(begin), 0, MADV_POPULATE_WRITE) != 0;
 }
 
+const char* name_of(ibv_wr_opcode opcode) {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return "an RDMA Write";
+    default:
+      return "a Send";
+  }
+}
+
 }  // namespace
 
 std::atomic<Emulator*> Emulator::running_ = nullptr;
@@ -124,7 +134,7 @@ void Emulator::deregistered(void* state) {
 
 bool Emulator::may_say_more() {
   const unsigned said = findings_.fetch_add(1, std::memory_order_relaxed);
-  if (said == kMaxLinesSaid) say("there is more to say of regions");
+  if (said == kMaxLinesSaid) say("there is more to say");
   return said < kMaxLinesSaid;
 }
 
@@ -143,6 +153,17 @@ void Emulator::report(const ShadowFindings& found) {
   say("region %p of %zu bytes: syncs found nothing to move in %" PRIu64 " lines, the first at offset %zu",
       pointer_to(found.address), found.length, found.needless.count,
       static_cast<size_t>(found.needless.first - found.address));
+}
+
+void Emulator::report_transfer(const TransferFinding& found) {
+  Emulator* emulator = running();
+  if (emulator == nullptr || !emulator->may_say_more()) return;
+  say("%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
+      " bytes %s, the first at offset %zu",
+      name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num, found.changed.count,
+      found.when == TransferFinding::When::kAtPost ? "were posted that the CPU had changed and no sync had cleaned"
+                                                   : "were changed before the completion was polled",
+      static_cast<size_t>(found.changed.first - found.address));
 }
 
 void Emulator::report_all() {

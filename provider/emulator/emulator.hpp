@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "provider/emulator/shadow.hpp"
+#include "provider/emulator/transfers.hpp"
 #include "provider/overlay/policy.hpp"
 
 namespace dapple::provider {
@@ -31,15 +32,18 @@ class Emulator final : public RegionPolicy {
   void registration_failed(void* state) override;
   int before_reregistration(int flags, int access, void* state) override;
   void deregistered(void* state) override;
+  TransferWatch* transfers() override { return &transfers_; }
 
  private:
   static void report(const ShadowFindings& findings);
+  static void report_transfer(const TransferFinding& finding);
   bool may_say_more();
   void watch(ShadowRegion* region);
 
   static std::atomic<Emulator*> running_;
 
   Shadow shadow_;
+  Transfers transfers_{shadow_, report_transfer};
   std::atomic<unsigned> findings_ = 0;
   std::atomic<bool> reported_ = false;
   int owner_ = 0;

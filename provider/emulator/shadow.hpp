@@ -129,6 +129,8 @@ class Shadow {
   // Grows when a page ceases to be watched.
   static uint64_t openings();
 
+  // True in a child of fork().
+  bool in_child() const;
   ShadowTotals totals();
   size_t num_regions();
   // Pages of the program that have a shadow.
@@ -140,7 +142,6 @@ class Shadow {
     uintptr_t end;
   };
 
-  bool in_child() const;
   Span pages_of(uintptr_t address, size_t length) const;
   int take(Span pages);
   void let_go(Span pages);

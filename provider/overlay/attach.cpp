@@ -24,30 +24,54 @@ Attached* all_attached;
 
 }  // namespace
 
-RegionOperations read_operations(const ContextView& view) {
+Operations read_operations(const ContextView& view) {
   return {
-      .reg_mr = read_operation<RegMr>(view, Operation::reg_mr),
-      .reg_mr_ex = read_operation<RegMrEx>(view, Operation::reg_mr_ex),
-      .alloc_null_mr = read_operation<AllocNullMr>(view, Operation::alloc_null_mr),
-      .reg_dm_mr = read_operation<RegDmMr>(view, Operation::reg_dm_mr),
-      .reg_dmabuf_mr = read_operation<RegDmabufMr>(view, Operation::reg_dmabuf_mr),
-      .rereg_mr = read_operation<ReregMr>(view, Operation::rereg_mr),
-      .dereg_mr = read_operation<DeregMr>(view, Operation::dereg_mr),
-      .free_context = read_operation<FreeContext>(view, Operation::free_context),
+      .regions =
+          {
+              .reg_mr = read_operation<RegMr>(view, Operation::reg_mr),
+              .reg_mr_ex = read_operation<RegMrEx>(view, Operation::reg_mr_ex),
+              .alloc_null_mr = read_operation<AllocNullMr>(view, Operation::alloc_null_mr),
+              .reg_dm_mr = read_operation<RegDmMr>(view, Operation::reg_dm_mr),
+              .reg_dmabuf_mr = read_operation<RegDmabufMr>(view, Operation::reg_dmabuf_mr),
+              .rereg_mr = read_operation<ReregMr>(view, Operation::rereg_mr),
+              .dereg_mr = read_operation<DeregMr>(view, Operation::dereg_mr),
+              .free_context = read_operation<FreeContext>(view, Operation::free_context),
+          },
+      .transfers =
+          {
+              .post_send = read_operation<PostSend>(view, Operation::post_send),
+              .poll_cq = read_operation<PollCq>(view, Operation::poll_cq),
+              .modify_qp = read_operation<ModifyQp>(view, Operation::modify_qp),
+              .destroy_qp = read_operation<DestroyQp>(view, Operation::destroy_qp),
+          },
   };
 }
 
-void lay_operations(const ContextView& view, const RegionOperations& operations) {
+void lay_operations(const ContextView& view, const Operations& operations) {
+  const auto& [regions, transfers] = operations;
   Replacements replacements = {};
-  replacements[static_cast<size_t>(Operation::reg_mr)] = any_function(operations.reg_mr);
-  replacements[static_cast<size_t>(Operation::reg_mr_ex)] = any_function(operations.reg_mr_ex);
-  replacements[static_cast<size_t>(Operation::alloc_null_mr)] = any_function(operations.alloc_null_mr);
-  replacements[static_cast<size_t>(Operation::reg_dm_mr)] = any_function(operations.reg_dm_mr);
-  replacements[static_cast<size_t>(Operation::reg_dmabuf_mr)] = any_function(operations.reg_dmabuf_mr);
-  replacements[static_cast<size_t>(Operation::rereg_mr)] = any_function(operations.rereg_mr);
-  replacements[static_cast<size_t>(Operation::dereg_mr)] = any_function(operations.dereg_mr);
-  replacements[static_cast<size_t>(Operation::free_context)] = any_function(operations.free_context);
+  const auto lay = [&replacements](Operation operation, auto* function) {
+    replacements[static_cast<size_t>(operation)] = any_function(function);
+  };
+  lay(Operation::reg_mr, regions.reg_mr);
+  lay(Operation::reg_mr_ex, regions.reg_mr_ex);
+  lay(Operation::alloc_null_mr, regions.alloc_null_mr);
+  lay(Operation::reg_dm_mr, regions.reg_dm_mr);
+  lay(Operation::reg_dmabuf_mr, regions.reg_dmabuf_mr);
+  lay(Operation::rereg_mr, regions.rereg_mr);
+  lay(Operation::dereg_mr, regions.dereg_mr);
+  lay(Operation::free_context, regions.free_context);
+  lay(Operation::post_send, transfers.post_send);
+  lay(Operation::poll_cq, transfers.poll_cq);
+  lay(Operation::modify_qp, transfers.modify_qp);
+  lay(Operation::destroy_qp, transfers.destroy_qp);
   view.set(replacements);
+}
+
+Attached& attached_to(const ibv_context* context) {
+  const ReadLock lock;
+  // It is there: our functions stand in a context's table from attach() to free_context() only.
+  return *find_attached(context);
 }
 
 Attached* find_attached(const ibv_context* context) {
@@ -93,12 +117,15 @@ int attach(const AttachRequest& request, const char** why) noexcept {
   *why = ContextView::open(request.library, request.context, &view);
   if (*why != nullptr) return EOPNOTSUPP;
 
-  auto* attached = new (std::nothrow) Attached{request, view, read_operations(view), {}, nullptr};
+  Operations originals = read_operations(view);
+  Operations ours = {kOverlayOperations, kTransferOperations};
+  if (originals.regions.reg_mr_ex == nullptr) ours.regions.reg_mr_ex = nullptr;
+  // The data path is left alone unless somebody watches it.
+  if (request.policy == nullptr || request.policy->transfers() == nullptr) originals.transfers = ours.transfers = {};
+  auto* attached = new (std::nothrow) Attached{request, view, originals.regions, originals.transfers, {}, nullptr};
   if (attached == nullptr) return ENOMEM;
   add_attached(attached);
-  RegionOperations operations = kOverlayOperations;
-  if (attached->originals.reg_mr_ex == nullptr) operations.reg_mr_ex = nullptr;
-  lay_operations(view, operations);
+  lay_operations(view, ours);
   return 0;
 }
 

@@ -25,11 +25,24 @@ struct RegionOperations {
   FreeContext free_context;
 };
 
+// Likewise, where the policy has a transfer watch; all null where it has none.
+struct TransferOperations {
+  PostSend post_send;
+  PollCq poll_cq;
+  ModifyQp modify_qp;
+  DestroyQp destroy_qp;
+};
+
 // Ours look their context up, and so must lie over attached contexts only.
 extern const RegionOperations kOverlayOperations;
+extern const TransferOperations kTransferOperations;
 
-RegionOperations read_operations(const ContextView& view);
-void lay_operations(const ContextView& view, const RegionOperations& operations);
+struct Operations {
+  RegionOperations regions;
+  TransferOperations transfers;
+};
+Operations read_operations(const ContextView& view);
+void lay_operations(const ContextView& view, const Operations& operations);
 
 // Lives from attach() until the context is closed, so who holds an open context may use it without the lock; only
 // regions and next need it.
@@ -37,9 +50,13 @@ struct Attached {
   AttachRequest request;
   ContextView view;
   RegionOperations originals;
+  TransferOperations original_transfers;
   RegionTable regions;
   Attached* next;
 };
+
+// The one of a context in whose table our functions stand. Takes the lock.
+Attached& attached_to(const ibv_context* context);
 
 // Needs the lock, either way. Null where the context has no overlay.
 Attached* find_attached(const ibv_context* context);

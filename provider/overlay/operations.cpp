@@ -12,12 +12,6 @@
 namespace dapple::provider {
 namespace {
 
-Attached& attached_to(const ibv_context* context) {
-  const ReadLock lock;
-  // It is there: these functions stand in a context's table from attach() to free_context() only.
-  return *find_attached(context);
-}
-
 // Registers by way of call(request), which asks the provider. What the program asked for is what the table keeps.
 template <typename Call>
 ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call call) {
@@ -191,7 +185,7 @@ int dereg_mr(ibv_mr* mr) {
 void free_context(ibv_context* context) {
   Attached* attached = &attached_to(context);
   // The provider may deregister what it has registered for itself: with its own operations, as we are gone by then.
-  lay_operations(attached->view, attached->originals);
+  lay_operations(attached->view, {attached->originals, attached->original_transfers});
   {
     // Before the address can belong to another context.
     const WriteLock lock;

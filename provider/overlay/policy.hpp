@@ -5,8 +5,10 @@
 #ifndef DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
 #define DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
 
+#include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 namespace dapple::provider {
 
@@ -16,6 +18,28 @@ struct RegionRequest {
   size_t length;
   uint64_t iova;
   int access;
+};
+
+// The overlay's help for a transfer watch.
+struct TransferMeans {
+  int (*post_send)(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);  // the provider's own
+  // The segment's place in the program; false where none is known.
+  bool (*find)(const ibv_context* context, const ibv_sge& segment, iovec* range);
+  // True if each request of the queue pair is completed, asked for or not (sq_sig_all).
+  bool (*signals_all)(ibv_qp* qp);
+};
+
+// Sees the requests and completions of ibv_post_send() and ibv_poll_cq(). Called without a lock held, from any thread.
+class TransferWatch {
+ public:
+  // In place of ibv_post_send(), which it calls by means.post_send().
+  virtual int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) = 0;
+  virtual void polled(const ibv_context* context, const ibv_wc* completions, int count) = 0;
+  // No request of the queue pair will be completed any more: it is about to be destroyed, or has been reset.
+  virtual void emptied(const ibv_qp* qp) = 0;
+
+ protected:
+  ~TransferWatch() = default;
 };
 
 // One object may serve several contexts. Its functions are called without a lock held, from any thread, for different
@@ -32,6 +56,8 @@ class RegionPolicy {
   virtual int before_reregistration(int flags, int access, void* state) = 0;
   // The device has let the region go, or is about to be closed with it.
   virtual void deregistered(void* state) = 0;
+  // Null for none. The same at any time.
+  virtual TransferWatch* transfers() { return nullptr; }
 
  protected:
   ~RegionPolicy() = default;

@@ -32,6 +32,11 @@ using RegDmMr = ibv_mr* (*)(ibv_pd* pd, ibv_dm* dm, uint64_t offset, size_t leng
 using RegDmabufMr = ibv_mr* (*)(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 using ReregMr = int (*)(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access);
 using DeregMr = int (*)(ibv_mr* mr);
+using PostSend = int (*)(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
+using PollCq = int (*)(ibv_cq* cq, int count, ibv_wc* completions);
+using QueryQp = int (*)(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
+using ModifyQp = int (*)(ibv_qp* qp, ibv_qp_attr* attr, int mask);
+using DestroyQp = int (*)(ibv_qp* qp);
 using FreeContext = void (*)(ibv_context* context);
 
 }  // namespace dapple::provider

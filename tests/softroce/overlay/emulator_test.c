@@ -264,6 +264,34 @@ static void inline_data__is_what_the_cpu_sees(void** state) {
   assert_string_equal(said, "");
 }
 
+static void post__of_what_was_not_synced_is_named(void** state) {
+  (void)state;
+  memset(mine, 7, kInline);
+  begin_listening();
+  write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, 0);
+  end_listening();
+  assert_true(says("64 bytes were posted that the CPU had changed and no sync had cleaned, the first at offset 0"));
+  for_device(mine, kInline);
+}
+
+static void reuse__before_the_completion_is_named(void** state) {
+  struct ibv_send_wr request = {.wr_id = 0xabc, .opcode = IBV_WR_RDMA_WRITE};
+  struct ibv_sge sge = segment(mine, 4096);
+
+  (void)state;
+  for_device(mine, 4096);
+  request.wr.rdma.remote_addr = (uintptr_t)theirs;
+  request.wr.rdma.rkey = their_mr->rkey;
+  begin_listening();
+  post(&request, &sge);
+  mine[100] ^= 1;
+  assert_int_equal(completion(IBV_WC_RDMA_WRITE), IBV_WC_SUCCESS);
+  end_listening();
+  assert_true(says("(wr_id 0xabc, "));
+  assert_true(says("1 bytes were changed before the completion was polled, the first at offset 100"));
+  for_device(mine, 4096);
+}
+
 /* ---- What the CPU changed ---- */
 
 static void read_theirs(size_t offset, uint32_t length) {
@@ -442,6 +470,8 @@ int main(void) {
       EMULATED_TEST(atomics__device_and_cpu_have_a_word_each_until_a_sync),
       EMULATED_TEST(atomics__a_neighbour_that_the_cpu_changed_undoes_them),
       EMULATED_TEST(inline_data__is_what_the_cpu_sees),
+      EMULATED_TEST(post__of_what_was_not_synced_is_named),
+      EMULATED_TEST(reuse__before_the_completion_is_named),
       EMULATED_TEST(read__of_what_was_not_synced_is_named),
       EMULATED_TEST(read__of_what_was_synced_is_not),
       EMULATED_TEST(rereg__address_is_refused_and_the_region_stays),

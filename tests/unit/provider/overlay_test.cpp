@@ -42,6 +42,74 @@ void attach__replaces_regions_and_closing_only(void**) {
   }
 }
 
+// Posting and polling, for who watches them.
+class Watch final : public RegionPolicy, public TransferWatch {
+ public:
+  int before_registration(RegionRequest&, void**) override { return 0; }
+  void registration_failed(void*) override {}
+  int before_reregistration(int, int, void*) override { return 0; }
+  void deregistered(void*) override {}
+  TransferWatch* transfers() override { return this; }
+  int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override {
+    iovec range = {};
+    found = means.find(qp->context, *requests->sg_list, &range) ? range.iov_base : nullptr;
+    return means.post_send(qp, requests, bad);
+  }
+  void polled(const ibv_context*, const ibv_wc*, int count) override { num_polled += count; }
+  void emptied(const ibv_qp*) override { ++num_emptied; }
+
+  void* found = nullptr;
+  int num_polled = 0;
+  int num_emptied = 0;
+};
+
+int num_posted;
+
+void attach__watches_transfers(void**) {
+  for (const Layout& layout : kLayouts) {
+    Watch watch;
+    num_posted = 0;
+    open_context(layout);
+    fake->set_operation(
+        Operation::post_send, +[](ibv_qp*, ibv_send_wr*, ibv_send_wr**) { return ++num_posted, 0; });
+    fake->set_operation(
+        Operation::poll_cq, +[](ibv_cq*, int count, ibv_wc*) { return count; });
+    fake->set_operation(
+        Operation::modify_qp, +[](ibv_qp*, ibv_qp_attr*, int) { return 0; });
+    fake->set_operation(
+        Operation::destroy_qp, +[](ibv_qp*) { return 0; });
+    fake->publish();
+    assert_int_equal(attach_it(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, &watch), 0);
+    ibv_mr* mr = reg_mr(memory, 64, 0x7000);
+    ibv_qp qp = {};
+    ibv_cq cq = {};
+    qp.context = cq.context = fake->context;
+    ibv_sge segment = {0x7000 + 8, 8, mr->lkey};
+    ibv_send_wr request = {};
+    request.sg_list = &segment;
+    ibv_send_wr* bad = nullptr;
+    assert_int_equal(ibv_post_send(&qp, &request, &bad), 0);
+    assert_int_equal(num_posted, 1);
+    assert_ptr_equal(watch.found, memory + 8);
+    ibv_wc completions[2];
+    assert_int_equal(ibv_poll_cq(&cq, 2, completions), 2);
+    assert_int_equal(watch.num_polled, 2);
+    assert_int_equal(ibv_poll_cq(&cq, 0, completions), 0);
+    ibv_qp_attr attr = {};
+    attr.qp_state = IBV_QPS_ERR;
+    const auto modify = reinterpret_cast<ModifyQp>(fake->operation(Operation::modify_qp));
+    assert_int_equal(modify(&qp, &attr, IBV_QP_STATE), 0);
+    assert_int_equal(watch.num_emptied, 0);
+    attr.qp_state = IBV_QPS_RESET;
+    assert_int_equal(modify(&qp, &attr, IBV_QP_STATE), 0);
+    assert_int_equal(watch.num_emptied, 1);
+    assert_int_equal(reinterpret_cast<DestroyQp>(fake->operation(Operation::destroy_qp))(&qp), 0);
+    assert_int_equal(watch.num_emptied, 2);
+    assert_int_equal(dereg_mr(mr), 0);
+    end_context();
+  }
+}
+
 void attach__again_does_nothing(void**) {
   open_attached(kLayouts[0]);
   assert_int_equal(attach_it(DAPPLEDV_COHERENCE_COHERENT, nullptr), 0);
@@ -237,6 +305,7 @@ void sync__maintenance_keeps_nobody_waiting(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(attach__replaces_regions_and_closing_only),
+      cmocka_unit_test(attach__watches_transfers),
       cmocka_unit_test(attach__again_does_nothing),
       cmocka_unit_test(attach__refusal_changes_nothing),
       cmocka_unit_test(attach__contexts_are_apart),

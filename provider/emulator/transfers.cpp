@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/emulator/transfers.hpp"
+
+namespace dapple::provider {
+namespace {
+
+// True if the device reads the request's segments.
+bool sends(const ibv_send_wr& request) {
+  if ((request.send_flags & IBV_SEND_INLINE) != 0) return false;
+  switch (request.opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_TSO:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
+  std::erase_if(sent.ranges, [&](const iovec& range) {
+    const auto address = reinterpret_cast<uintptr_t>(range.iov_base);
+    const Tally changed = shadow_.dirty_bytes(address, range.iov_len);
+    if (changed.count == 0) return false;
+    tell_({when, sent.opcode, sent.wr_id, qp_num, address, range.iov_len, changed});
+    return true;
+  });
+}
+
+int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
+  if (shadow_.in_child()) return means.post_send(qp, requests, bad);
+  // Held during the post: requests of several threads are noted in the order in which the device gets them, and before
+  // anybody polls their completions.
+  const std::lock_guard guard(mutex_);
+  const auto [entry, is_new] = queues_.try_emplace({qp->context, qp->qp_num});
+  Queue& queue = entry->second;
+  if (is_new) queue.signals_all = means.signals_all(qp);
+  const size_t before = queue.sent.size();
+  for (const ibv_send_wr* request = requests; request != nullptr; request = request->next) {
+    Sent sent = {
+        request->wr_id, request->opcode, queue.signals_all || (request->send_flags & IBV_SEND_SIGNALED) != 0, {}};
+    for (int i = 0; sends(*request) && i < request->num_sge; ++i) {
+      iovec range = {};
+      if (means.find(qp->context, request->sg_list[i], &range) && range.iov_len > 0) sent.ranges.push_back(range);
+    }
+    check(sent, qp->qp_num, TransferFinding::When::kAtPost);
+    queue.sent.push_back(std::move(sent));
+  }
+  ibv_send_wr* refused = nullptr;
+  const int error = means.post_send(qp, requests, &refused);
+  if (error != 0) {
+    size_t taken = 0;
+    for (const ibv_send_wr* request = requests; request != nullptr && request != refused; request = request->next) {
+      ++taken;
+    }
+    queue.sent.resize(before + taken);
+    *bad = refused;
+  }
+  if (queue.sent.size() > kMaxSent) queue.sent.clear();
+  return error;
+}
+
+void Transfers::polled(const ibv_context* context, const ibv_wc* completions, int count) {
+  if (shadow_.in_child()) return;
+  const std::lock_guard guard(mutex_);
+  for (const ibv_wc* done = completions; done != completions + count; ++done) {
+    const auto entry = queues_.find({context, done->qp_num});
+    if (entry == queues_.end()) continue;
+    std::deque<Sent>& sent = entry->second.sent;
+    // Which queue a failed one is of is not said; the requests behind it fail as well.
+    if (done->status != IBV_WC_SUCCESS) sent.clear();
+    if (done->status != IBV_WC_SUCCESS || (done->opcode & IBV_WC_RECV) != 0) continue;
+    while (!sent.empty() && !sent.front().is_signalled) sent.pop_front();
+    if (sent.empty()) continue;
+    // Another one's: requests have been posted, or completions polled, that are not seen here.
+    if (sent.front().wr_id != done->wr_id) {
+      sent.clear();
+      continue;
+    }
+    check(sent.front(), done->qp_num, TransferFinding::When::kBeforeCompletion);
+    sent.pop_front();
+  }
+}
+
+void Transfers::emptied(const ibv_qp* qp) {
+  if (shadow_.in_child()) return;
+  const std::lock_guard guard(mutex_);
+  queues_.erase({qp->context, qp->qp_num});
+}
+
+}  // namespace dapple::provider

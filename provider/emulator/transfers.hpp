@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The watch over what a program gives the device to send: bytes that no sync has cleaned when they are posted, and
+// bytes that change before the completion says that the device is done with them.
+#ifndef DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
+#define DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "provider/emulator/shadow.hpp"
+#include "provider/overlay/policy.hpp"
+
+namespace dapple::provider {
+
+struct TransferFinding {
+  enum class When { kAtPost, kBeforeCompletion } when;
+  ibv_wr_opcode opcode;
+  uint64_t wr_id;
+  uint32_t qp_num;
+  uintptr_t address;  // of the segment
+  size_t length;
+  Tally changed;  // its bytes that the CPU has changed
+};
+
+// Requests of ibv_post_send() whose data lies in memory with a shadow. Inline data, receives, and what is posted by
+// way of ibv_wr_start() or polled by way of ibv_start_poll() is not looked at. Of requests that ask for no completion
+// the end is not known, so only the posting is looked at.
+class Transfers final : public TransferWatch {
+ public:
+  // Told with a lock held.
+  using Tell = void (*)(const TransferFinding& finding);
+
+  Transfers(Shadow& shadow, Tell tell) : shadow_(shadow), tell_(tell) {}
+
+  int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override;
+  void polled(const ibv_context* context, const ibv_wc* completions, int count) override;
+  void emptied(const ibv_qp* qp) override;
+
+ private:
+  struct Sent {
+    uint64_t wr_id;
+    ibv_wr_opcode opcode;
+    bool is_signalled;
+    std::vector<iovec> ranges;
+  };
+  // In the order of posting.
+  struct Queue {
+    bool signals_all = false;
+    std::deque<Sent> sent;
+  };
+  using Key = std::pair<const ibv_context*, uint32_t>;
+
+  // Of which nobody polls the completions.
+  static constexpr size_t kMaxSent = 1 << 16;
+
+  // Tells of the request's ranges with changed bytes, and takes them out.
+  void check(Sent& sent, uint32_t qp_num, TransferFinding::When when);
+
+  std::mutex mutex_;
+  Shadow& shadow_;
+  Tell tell_;
+  std::map<Key, Queue> queues_;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
