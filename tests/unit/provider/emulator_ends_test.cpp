@@ -16,6 +16,7 @@
 
 #include "provider/emulator/emulator.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/heard_child.hpp"
 
 using namespace dapple::provider;
 
@@ -23,7 +24,6 @@ namespace {
 
 constexpr size_t kLength = size_t{1} << 20;
 unsigned char* memory;
-char said[8192];
 
 void* register_memory(size_t offset, size_t length) {
   RegionRequest request = {memory + offset, length, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
@@ -39,23 +39,13 @@ void start() {
       static_cast<unsigned char*>(mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
-// The status of a process that does this and has half a minute for it. What it says is in said.
+// The status of a process that does this.
 int status_of(void (*work)()) {
-  const int file = memfd_create("said", 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(30);
-    dup2(file, STDERR_FILENO);
+  return status_of_child(30, [work] {
     start();
     work();
     _exit(102);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  const ssize_t length = pread(file, said, sizeof said - 1, 0);
-  said[length < 0 ? 0 : length] = '\0';
-  close(file);
-  return status;
+  });
 }
 
 int num_reports() {

@@ -15,6 +15,7 @@
 
 #include "provider/emulator/shadow.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/heard_child.hpp"
 
 using namespace dapple::provider;
 
@@ -24,7 +25,6 @@ constexpr size_t kPage = Shadow::kPage;
 constexpr size_t kPages = 8;
 unsigned char* program;
 Shadow* watched;
-char said[2048];
 volatile unsigned char sink;
 
 uintptr_t at(size_t offset) {
@@ -53,12 +53,8 @@ int status_of(void (*work)()) {
 #if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
   skip();
 #endif
-  const int file = memfd_create("said", 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
+  return status_of_child(60, [work] {
     signal(SIGSEGV, SIG_DFL);  // cmocka has one
-    dup2(file, STDERR_FILENO);
     program = static_cast<unsigned char*>(
         mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     for (size_t i = 0; i < kPages * kPage; ++i) program[i] = static_cast<unsigned char>(i / 64);
@@ -66,14 +62,7 @@ int status_of(void (*work)()) {
     must(watched->open(ignore, kPage) == nullptr, 103);
     must(watched->start_watch(), 104);
     work();
-    _exit(0);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  const ssize_t length = pread(file, said, sizeof said - 1, 0);
-  said[length < 0 ? 0 : length] = '\0';
-  close(file);
-  return status;
+  });
 }
 
 // The region is pages 1 and 2 and a part of page 3.

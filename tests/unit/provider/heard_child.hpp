@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A test that is a process of its own, and what that says on standard error.
+#ifndef DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
+#define DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dapple::provider {
+
+// Of the last child, up to its end.
+inline char said[4096];
+
+// The status of a child that does this and has so long for it. It ends with 0 where the work returns.
+template <typename Work>
+int status_of_child(unsigned seconds, Work work) {
+  const int file = memfd_create("said", 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(seconds);
+    dup2(file, STDERR_FILENO);
+    work();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  const ssize_t length = pread(file, said, sizeof said - 1, 0);
+  said[length < 0 ? 0 : length] = '\0';
+  close(file);
+  return status;
+}
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
