@@ -46,6 +46,7 @@ Result<> ConnectionManager::acquire() {
     return fail(Type::kInvalidState);
   }
   ++users_;
+  in_use_.store(true, std::memory_order_relaxed);
   return {};
 }
 
@@ -85,6 +86,7 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
     control.unlock();
     return;
   }
+  in_use_.store(false, std::memory_order_relaxed);
   ++generation_;
   wake();
   // Taken along, so that an IA opened while we join starts a thread and a channel of its own.

@@ -7,6 +7,7 @@
 
 #include "ibverbs-glue/verbs.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -28,6 +29,8 @@ class ConnectionManager {
 
  public:
   static ConnectionManager& instance();
+  // Whether an IA is open. Any thread, without the lock.
+  static bool in_use() { return in_use_.load(std::memory_order_relaxed); }
 
   // An EP's place in the manager's lists. It holds all the memory they need, so that neither a time-out nor a
   // notification from the data path can fail. Throws std::bad_alloc.
@@ -85,6 +88,7 @@ class ConnectionManager {
     bool told = false;    // and its IAs know
   };
 
+  static inline constinit std::atomic<bool> in_use_ = false;
   uint32_t users_ = 0;
   uint32_t generation_ = 0;  // of the thread; an older one ends
   pid_t pid_ = 0;

@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
 
-#include <pthread.h>
-
 #include <cassert>
 #include <cstring>
 #include <mutex>
@@ -29,13 +27,6 @@ namespace dapple::dat {
 std::mutex& control_mutex() {
   static constinit std::mutex instance;
   static_assert(std::is_trivially_destructible_v<std::mutex>);  // it outlives our thread, which may end last
-  // A child of fork() must not find it held by a thread that it does not have.
-  [[maybe_unused]] static const bool watches_forks = [] {
-    if (pthread_atfork([] { instance.lock(); }, [] { instance.unlock(); }, [] { instance.unlock(); })) {
-      throw std::bad_alloc();
-    }
-    return true;
-  }();
   return instance;
 }
 

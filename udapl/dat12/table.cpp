@@ -31,6 +31,10 @@ const DAT_PROVIDER& dead_table() {
   return table;
 }
 
+void refuse_everything(DAT_PROVIDER& table) {
+  for_each_slot(table, RefuseEverything());
+}
+
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   DAT_PROVIDER t{};
   for_each_slot(t, NotImplemented());

@@ -4,17 +4,22 @@
 // What the registry calls when it loads and unloads us: one provider table for each entry of dat.conf.
 #include "udapl/face/provider.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <new>
 #include <string>
 
+#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/refusal.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/seam/fork_turn.hpp"
 
 namespace dapple::face {
 namespace {
@@ -43,6 +48,14 @@ class Entries {
     return entry;
   }
 
+  // For forks, which do not wait.
+  std::mutex& mutex() { return mutex_; }
+  // Without the lock, in a child that has one thread: entries are only ever added.
+  template <class Visit>
+  void for_each_table(Visit visit) {
+    for (Entry& entry : list_) visit(entry.table);
+  }
+
   // The latest entry of that name, or the one of that exact info.
   template <class Match>
   Entry* find(Match match) {
@@ -59,6 +72,80 @@ class Entries {
 Entries& entries() {
   static Entries& instance = *new Entries;  // handles outlive static destruction
   return instance;
+}
+
+// ---- Forks ----
+//
+// A child has none of our threads, and a close in it would destroy what the parent uses: the kernel's objects are of
+// the descriptors that both have. So nothing works in the child of a process with an open IA. Of any other process the
+// child may open one, unless a call was under way that may have left our state unfinished.
+
+// ia_open of either version, in such a child.
+template <class Pointer>
+struct RefusedOpen;
+template <class... Arguments>
+struct RefusedOpen<DAT_RETURN (*)(Arguments...)> {
+  static DAT_RETURN open(Arguments...) {
+    dat::log_error(
+        "this process was forked from one with an open IA, or with a call under way: without its threads and queues "
+        "no IA can be opened here");
+    return error(DAT_INVALID_STATE);
+  }
+};
+
+void leave_behind(DAT_PROVIDER& table) {
+  refuse_everything(table);
+  table.ia_open_func = RefusedOpen<DAT_IA_OPEN_FUNC>::open;
+}
+
+struct Fork {
+  dat::ForkTurn turn;
+  bool has_control = false;
+  bool has_entries = false;
+  bool is_left_behind = false;  // in a child
+};
+constinit Fork the_fork;
+
+void before_fork() {
+  if (!the_fork.turn.take()) return;
+  the_fork.has_control = dat::control_mutex().try_lock();
+  the_fork.has_entries = entries().mutex().try_lock();
+}
+
+void unlock_after_fork() {
+  if (the_fork.has_entries) entries().mutex().unlock();
+  if (the_fork.has_control) dat::control_mutex().unlock();
+}
+
+void after_fork_in_parent() {
+  if (the_fork.turn.is_mine()) unlock_after_fork();
+  the_fork.turn.give_back();
+}
+
+void after_fork_in_child() {
+  const bool is_mine = the_fork.turn.is_mine();
+  const bool has_all = is_mine && the_fork.has_control && the_fork.has_entries;
+  if (is_mine) unlock_after_fork();
+  if (!has_all || dat::ConnectionManager::in_use()) {
+    the_fork.is_left_behind = true;
+    entries().for_each_table(leave_behind);
+  }
+  the_fork.turn.give_back();
+}
+
+void watch_forks() {
+  static const int error = [] {
+    (void)entries();
+    return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }();
+  if (error) throw std::bad_alloc();
+}
+
+// In such a child: an entry for a line that it had not opened before.
+DAT_RETURN add_refused_entry(const DAT_PROVIDER_INFO& info) {
+  static DAT_PROVIDER table = make_table("left behind", ia_open_not_thread_safe);
+  leave_behind(table);
+  return dat_registry_add_provider(&table, const_cast<DAT_PROVIDER_INFO*>(&info));
 }
 
 // What *async_evd means on entry (uDAPL 2.0 6.2.1.1).
@@ -131,6 +218,9 @@ extern "C" [[gnu::visibility("default")]] void dat_provider_init(const DAT_PROVI
     return;
   }
   (void)dapple::face::guarded([&] {
+    using namespace dapple::face;
+    if (the_fork.is_left_behind) return add_refused_entry(*info);
+    watch_forks();
     auto& entry = entries().add(*info, params);
     const DAT_RETURN status = dat_registry_add_provider(&entry.table, &entry.info);
     if (status != DAT_SUCCESS) {
@@ -141,7 +231,7 @@ extern "C" [[gnu::visibility("default")]] void dat_provider_init(const DAT_PROVI
 }
 
 extern "C" [[gnu::visibility("default")]] void dat_provider_fini(const DAT_PROVIDER_INFO* info) {
-  if (!info) return;
+  if (!info || dapple::face::the_fork.is_left_behind) return;
   (void)dapple::face::guarded([&] {
     auto* entry = entries().find([&](const auto& candidate) { return dapple::face::equal(candidate.info, *info); });
     if (entry) (void)dat_registry_remove_provider(&entry->table, &entry->info);

@@ -14,6 +14,9 @@ const DAT_PROVIDER& dead_table();
 // A table with every function in place; ia_open is one of the two below.
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open);
 
+// From here on each slot answers INVALID_STATE, for all objects that dispatch through the table.
+void refuse_everything(DAT_PROVIDER& table);
+
 // ia_open has no argument for thread safety, so there are two, of this version's type, over open_ia.
 std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_thread_safe;
 std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_not_thread_safe;

@@ -18,6 +18,7 @@ struct Answer;
 template <class... Arguments>
 struct Answer<DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN not_implemented(Arguments...) { return error(DAT_NOT_IMPLEMENTED); }
+  static DAT_RETURN invalid_state(Arguments...) { return error(DAT_INVALID_STATE); }
   template <DAT_RETURN_SUBTYPE kSubtype>
   static DAT_RETURN invalid_handle(Arguments...) {
     return error(DAT_INVALID_HANDLE, kSubtype);
@@ -42,6 +43,13 @@ struct NotImplemented {
   template <DAT_RETURN_SUBTYPE, class Slot>
   void operator()(Slot& slot) const {
     slot = Answer<Slot>::not_implemented;
+  }
+};
+
+struct RefuseEverything {
+  template <DAT_RETURN_SUBTYPE, class Slot>
+  void operator()(Slot& slot) const {
+    slot = Answer<Slot>::invalid_state;
   }
 };
 

@@ -15,6 +15,7 @@ IaTable& ia_table() {
 }
 
 DAT_IA_HANDLE IaTable::reverse(DAT_IA_HANDLE provider_ia) {
+  if (registry().is_given_up()) return nullptr;
   const std::lock_guard lock(mutex_);
   for (const Open& open : open_)
     if (open.provider_ia == provider_ia) return open.handle;

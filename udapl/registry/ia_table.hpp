@@ -49,7 +49,8 @@ class IaTable {
   /// Around a fork, of which there is one at a time. The child has not the threads that hold a PinnedIa.
   void before_fork();
   void after_fork_in_parent();
-  void after_fork_in_child();
+  /// Whether the fork had the lock.
+  bool after_fork_in_child();
 
  private:
   friend class PinnedIa;
@@ -65,6 +66,7 @@ class IaTable {
 
   static inline constinit std::array<std::atomic<DAT_IA_HANDLE>, kSize> provider_ias_{};  // [0] stays NULL
   std::mutex mutex_;  // of everything below, and of writing above
+  bool fork_has_mutex_ = false;
   std::uintptr_t last_ = 0;
   std::vector<Open> open_;
   std::condition_variable unpinned_;

@@ -42,6 +42,7 @@ Registry& registry() {
 }
 
 DAT_RETURN Registry::add(const DAT_PROVIDER& provider, const DAT_PROVIDER_INFO& info) {
+  if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard lock(mutex_);
   if (find_registered(info)) return error(DAT_PROVIDER_ALREADY_REGISTERED);
   registered_.push_back({&provider, info});
@@ -49,6 +50,7 @@ DAT_RETURN Registry::add(const DAT_PROVIDER& provider, const DAT_PROVIDER_INFO& 
 }
 
 DAT_RETURN Registry::remove(const DAT_PROVIDER_INFO& info) {
+  if (given_up_) return error(DAT_INVALID_STATE);
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(registered_.begin(), registered_.end(), [&](const Registered& r) { return same(r.info, info); });
@@ -60,8 +62,7 @@ DAT_RETURN Registry::remove(const DAT_PROVIDER_INFO& info) {
 
 DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe, ProviderUse& use) {
   if (given_up_) {
-    log(LogType::kError,
-        "this process was forked while another thread loaded, unloaded or listed providers: no IA can be opened here");
+    log(LogType::kError, "this process was forked while a call of DAT was under way: nothing of DAT works here");
     return error(DAT_INVALID_STATE);
   }
   const std::lock_guard loading(loading_mutex_);
@@ -112,6 +113,7 @@ bool Registry::find_use(const DAT_PROVIDER* provider, ProviderUse& use) {
 }
 
 bool Registry::has(const DAT_PROVIDER* provider) {
+  if (given_up_) return false;
   const std::lock_guard lock(mutex_);
   return std::any_of(registered_.begin(), registered_.end(),
                      [&](const Registered& r) { return r.provider == provider; });

@@ -35,8 +35,8 @@ struct ProviderUse {
 /// fini run under the loading lock, so they may register and remove providers, and even open IAs, but not wait for
 /// another thread that does. Throws bad_alloc only.
 ///
-/// A fork waits a moment for the loading lock. If a thread goes on to hold it, what that guards is given up in the
-/// child: there a call that needs it is refused.
+/// A fork waits for none of the locks. In a child that lacks one, of the registry or of the table of IAs, everything is
+/// given up: there each call is refused.
 class Registry {
  public:
   /// DAT_PROVIDER_ALREADY_REGISTERED for an info that is there.
@@ -69,7 +69,10 @@ class Registry {
   /// Around a fork, of which there is one at a time.
   void before_fork();
   void after_fork_in_parent();
-  void after_fork_in_child();
+  /// Whether the fork had the locks.
+  bool after_fork_in_child();
+  void give_up() { given_up_ = true; }
+  bool is_given_up() const { return given_up_; }
 
  private:
   struct Registered {
@@ -106,7 +109,8 @@ class Registry {
   std::string conf_path_;
   std::vector<Registered> registered_;
   bool fork_has_loading_ = false;
-  bool given_up_ = false;  // constant while there are threads; then nothing touches loading_mutex_ and what it guards
+  bool fork_has_mutex_ = false;
+  bool given_up_ = false;  // constant while there are threads; then nothing touches the locks and what they guard
 };
 
 /// The one of this process. It is never destroyed, because exit handlers may still call, but cleared.

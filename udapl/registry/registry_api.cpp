@@ -46,6 +46,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
 }
 
 DAT_RETURN close_ia(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
+  if (registry().is_given_up()) return error(DAT_INVALID_STATE);
   const auto use = ia_table().begin_close(ia_handle);
   if (!use) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   const DAT_IA_HANDLE provider_ia = IaTable::lookup(ia_handle);

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -354,6 +355,78 @@ static void fork__a_child_that_goes_on_disturbs_nothing(void** state) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
+/* Each call is refused: what the child freed would be the parent's. */
+static int calls_that_work(const struct fixture* f) {
+  DAT_EVENT event;
+  DAT_COUNT more;
+  DAT_PZ_HANDLE pz;
+  DAT_EP_PARAM param;
+  DAT_LMR_TRIPLET segment = local(f, 0, 100);
+  const DAT_RETURN statuses[] = {
+      dat_evd_dequeue(f->active.recv, &event),
+      dat_evd_wait(f->active.recv, 0, 1, &event, &more),
+      dat_ep_post_recv(f->active.ep, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG),
+      dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &param),
+      dat_lmr_sync_rdma_read(f->ia, &segment, 1),
+      dat_pz_create(f->ia, &pz),
+      dat_ep_disconnect(f->active.ep, DAT_CLOSE_ABRUPT_FLAG),
+      dat_ep_free(f->passive.ep),
+      dat_lmr_free(f->lmr),
+      dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG),
+  };
+  int count = 0;
+  for (size_t i = 0; i < sizeof statuses / sizeof *statuses; ++i)
+    count += DAT_GET_TYPE(statuses[i]) != DAT_INVALID_STATE;
+  return count;
+}
+
+static void fork__a_child_can_do_nothing_to_its_parents(void** state) {
+  struct fixture* f = *state;
+  one_write(f, 1);
+  for (unsigned int i = 0; i < 3; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      _exit(calls_that_work(f));
+    }
+    expect_exit_0(child);
+    one_write(f, 2 + i);
+  }
+  expect_nothing(f->active.connect);
+  expect_nothing(f->passive.connect);
+}
+
+static void* poll_forever(void* stop) {
+  struct fixture* f = ((void**)stop)[0];
+  atomic_bool* ended = ((void**)stop)[1];
+  DAT_EVENT event;
+  while (!*ended) {
+    DAT_PZ_HANDLE pz;
+    dat_evd_dequeue(f->passive.request, &event);
+    if (dat_pz_create(f->ia, &pz) == DAT_SUCCESS) dat_pz_free(pz);
+  }
+  return NULL;
+}
+
+static void fork__beside_a_thread_in_a_call(void** state) {
+  struct fixture* f = *state;
+  atomic_bool ended = false;
+  void* both[] = {f, &ended};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, poll_forever, both), 0);
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      _exit(calls_that_work(f));
+    }
+    expect_exit_0(child);
+  }
+  ended = true;
+  pthread_join(thread, NULL);
+  one_write(f, 1);
+}
+
 /* Nothing of the parent's works in a child, and it is told so. */
 static void fork__a_child_opens_nothing(void** state) {
   struct fixture* f = *state;
@@ -408,6 +481,8 @@ int main(void) {
       CONNECTED_TEST(fork__a_child_that_runs_a_program_disturbs_nothing),
       CONNECTED_TEST(fork__a_child_that_goes_on_disturbs_nothing),
       CONNECTED_TEST(fork__a_child_opens_nothing),
+      CONNECTED_TEST(fork__a_child_can_do_nothing_to_its_parents),
+      CONNECTED_TEST(fork__beside_a_thread_in_a_call),
   };
   return RUN_TESTS(tests);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 // Forks beside threads that are in the registry: a child may be refused there, but does not hang.
+#include <signal.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -77,10 +82,15 @@ void fork__child_beside_a_thread_that_loads_is_refused() {
     CHECK_EQUAL(dat.list_providers(0, &count, nullptr), kInvalidState);
     CHECK_EQUAL(dat.providers_related(name_a, name_b, &answer), kInvalidState);
     check_in_child([&] { CHECK_EQUAL(dat.open("b", &ia), kInvalidState); });
-    CHECK_EQUAL(dat.close(ia_b), kSuccess);
-    CHECK_EQUAL(b.closes, 1);
+    CHECK_EQUAL(dat.close(ia_b), kInvalidState);
+    CHECK_EQUAL(b.closes, 0);
     CHECK_EQUAL(b.finis, 0);
   });
+  // And the fork has waited for nobody.
+  const auto begun = std::chrono::steady_clock::now();
+  constexpr int kForks = 20;
+  for (int i = 0; i < kForks; i++) check_in_child([] {});
+  CHECK(std::chrono::steady_clock::now() - begun < kForks * std::chrono::milliseconds(90));
   pause.end();
   opener.join();
   CHECK_EQUAL(opened, kSuccess);
@@ -126,6 +136,34 @@ void fork__in_the_midst_of_loading_both_go_on() {
   CHECK_EQUAL(status, 0);
 }
 
+// A signal interrupts a call wherever it may be, and its handler forks: that must not wait for what the call holds.
+int forks_in_handlers;
+
+void fork_in_a_handler(int) {
+  const int saved = errno;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  int status = -1;
+  if (child > 0 && ::waitpid(child, &status, 0) == child && status == 0) ++forks_in_handlers;
+  errno = saved;
+}
+
+void fork__in_a_signal_handler_of_a_call() {
+  TwoProviders two;
+  auto& [a, b, dat] = two;
+  ::alarm(60);
+  struct sigaction action {};
+  action.sa_handler = fork_in_a_handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGPROF, &action, nullptr);
+  const itimerval often{{0, 2000}, {0, 2000}};
+  ::setitimer(ITIMER_PROF, &often, nullptr);
+  while (forks_in_handlers < 200) check_opens_and_closes(dat, "a");
+  const itimerval never{};
+  ::setitimer(ITIMER_PROF, &never, nullptr);
+  check_opens_and_closes(dat, "b");
+}
+
 }  // namespace
 
 int main() {
@@ -134,6 +172,7 @@ int main() {
       TEST_IN_CHILD(fork__child_beside_a_thread_that_loads_is_refused),
       TEST_IN_CHILD(fork__child_closes_what_a_thread_of_the_parent_asks),
       TEST_IN_CHILD(fork__in_the_midst_of_loading_both_go_on),
+      TEST_IN_CHILD(fork__in_a_signal_handler_of_a_call),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
