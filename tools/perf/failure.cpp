@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include "udapl/registry/event_names.hpp"
+
 namespace dapple::perf {
 
 std::string text_of(DAT_RETURN result) {
@@ -33,7 +35,7 @@ std::string text_of(DAT_DTO_COMPLETION_STATUS status) {
     case DAT_DTO_ERR_RECEIVER_NOT_READY:
       return "the peer posted no receive";
     default:
-      return fmt::format("status {}", static_cast<int>(status));
+      return dat::name_of_dto_status(status);
   }
 }
 

@@ -332,6 +332,12 @@ void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
   CHECK(small_later.find("2 bytes: 64 of 1000 (6 %)") != small_later.npos);
 }
 
+void failure__says_what_a_status_means_or_is_called() {
+  CHECK_EQUAL(text_of(DAT_DTO_ERR_TRANSPORT), "the peer does not answer any more");
+  CHECK_EQUAL(text_of(DAT_DTO_ERR_LOCAL_PROTECTION), "DAT_DTO_ERR_LOCAL_PROTECTION");
+  CHECK_EQUAL(text_of(static_cast<DAT_DTO_COMPLETION_STATUS>(77)), "unknown status");
+}
+
 }  // namespace
 
 int main() {
@@ -353,6 +359,7 @@ int main() {
       TEST(size__is_limited_by_what_is_done),
       TEST(host__address_is_of_the_family),
       TEST(progress__of_few_rounds_or_large_messages_is_seen_at_each),
+      TEST(failure__says_what_a_status_means_or_is_called),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
