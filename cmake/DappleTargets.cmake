@@ -32,9 +32,10 @@ function(dapple_shared name)
   set_target_properties(${name} PROPERTIES
     OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
   if(arg_FOLDER)
+    string(REGEX REPLACE "[^/]+" ".." up ${arg_FOLDER})
     set_target_properties(${name} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${arg_FOLDER}
-      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/..")
+      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${up}")
   else()
     set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION})
   endif()

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What client and server tell each other. Both are engines of the same release; numbers are little-endian, as RDMA
+// hosts are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fio/engine.hpp"
+
+namespace dapple::fio {
+
+inline constexpr std::uint32_t kMagic = 0x31706664;  // "dfp1"
+
+// Flush requests of one client that the server takes at a time.
+inline constexpr std::uint32_t kMaxFlushes = 1024;
+
+// The client's, while it connects.
+struct Greeting {
+  std::uint32_t magic = kMagic;
+  Method method = kMethod;
+  std::uint8_t reserved[3] = {};
+  // Flush requests it may have under way; 0 where it sends none.
+  std::uint32_t flushes = 0;
+};
+
+// The server's, while it accepts: descriptors of itself and of its region, one behind the other.
+struct Offer {
+  std::uint32_t magic = kMagic;
+  Method method = kMethod;
+  // Whether a flush by RDMA reaches persistence there.
+  std::uint8_t direct_write_to_pmem = 0;
+  std::uint8_t peer_size = 0;
+  std::uint8_t region_size = 0;
+  std::uint8_t descriptors[44] = {};
+};
+static_assert(sizeof(Offer) <= 56, "every network carries that many bytes");
+
+// "Make these bytes of your region persistent."
+struct FlushRequest {
+  std::uint64_t offset;
+  std::uint64_t length;
+};
+
+// "They are", in the order of the requests.
+struct FlushAnswer {
+  // 0, or the value of errno why they are not.
+  std::uint32_t error;
+  std::uint32_t reserved;
+};
+
+// Where the messages of one flush lie on either side.
+struct FlushSlot {
+  FlushRequest request;
+  FlushAnswer answer;
+};
+
+}  // namespace dapple::fio
