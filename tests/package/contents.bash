@@ -13,6 +13,8 @@ declare -A contents=(
   [dapple-doc]='usr/share/doc/dapple/(README|CHANGELOG)\.md|usr/share/doc/dapple/(docs|bench)/([a-z0-9]+/)?[A-Za-z0-9-]+\.(md|svg)'
   [dapple-softroce]='usr/bin/dapple-softroce|usr/share/dapple/softroce/[a-z0-9-]+(\.bash)?|C/dapple-softroce
     usr/share/man/man1/dapple-softroce\.1\.gz'
+  [dapple-fio]='usr/lib/T/dapple/fio/librpma_(apm|gpspm)_(client|server)\.so|usr/share/dapple/fio/librpma_(apm|gpspm)-(client|server)\.fio
+    usr/share/man/man7/dapple-fio\.7\.gz'
   [libdapple1]='usr/lib/T/libdapple\.so\.1(\.0\.0)?'
   [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
     usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
@@ -35,7 +37,8 @@ declare -A contents=(
 # Package, field and the field's exact value.
 control_fields='libdapple1 Multi-Arch same
 libdapple-dev Multi-Arch same
-dapple Recommends dapple-doc
+dapple Recommends dapple-doc, dapple-fio
+dapple-fio Architecture amd64
 dapple-doc Architecture all
 dapple-doc Multi-Arch foreign
 dapple-softroce Architecture amd64
@@ -146,7 +149,7 @@ test_contents() {
   for package in dapple-udapl dapple-rpma; do
     check "$package depends on libgcc-s1" depends_on "$package" 'libgcc-s1 \(>= [34]\.[0-9.]+\)'
   done
-  for package in libdapple1 dapple-provider dapple-udapl dapple-rpma; do
+  for package in libdapple1 dapple-provider dapple-udapl dapple-rpma dapple-fio; do
     check "$package does not depend on libstdc++" depends_as "$package" '^libstdc' ''
   done
   check "dapple-utils needs our library of uDAPL or the original's" depends_as dapple-utils dapl 'dapple-udapl | libdapl2'

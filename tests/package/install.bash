@@ -111,7 +111,7 @@ beside_libdapl2() {
 
 test_autopkgtests() {
   local test
-  for test in tools examples dependencies softroce; do
+  for test in tools examples dependencies softroce fio; do
     fresh
     check "an archive of the packages" with_archive
     # shellcheck disable=SC2046  # words
