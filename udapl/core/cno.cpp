@@ -14,7 +14,7 @@ Cno::Cno(Ia& ia, std::shared_ptr<Notifier> notifier, bool has_fd)
     : Object(ia.tables().live, kKind, &ia), notifier_(std::move(notifier)), has_fd_(has_fd) {}
 
 Result<Cno*> Cno::create(Ia& ia, const WaitAgent& agent, bool has_fd) {
-  auto notifier = Notifier::create(ia.thread_safe());
+  auto notifier = Notifier::create();
   if (!notifier) return tl::unexpected(notifier.error());
   Cno* cno = arena<Cno>().create(ia, *notifier, has_fd);
   ia.adopt(*cno);

@@ -17,6 +17,7 @@
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
+#include "udapl/core/event_fd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/log.hpp"
@@ -151,8 +152,7 @@ void ConnectionManager::forget(Ep& ep) {
 }
 
 void ConnectionManager::wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(wake_fd_.get(), &one, sizeof one);
+  raise(wake_fd_);
 }
 
 void ConnectionManager::run(uint32_t generation) {

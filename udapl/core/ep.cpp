@@ -77,7 +77,7 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       attr_(attr),
       post_mutex_(ia.thread_safe()),
       unusual_(ia.thread_safe() || ia.maintains_caches() || ia.is_siw()),
-      unusual_recv_(unusual_ || srq || attr.datagrams),
+      unusual_recv_(receives_unusually()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
       ud_(attr.datagrams ? std::make_unique<UdState>() : nullptr),

@@ -224,6 +224,8 @@ class Ep : public Object {
   // What an errno value of a refused request means.
   static tl::unexpected<Error> refused(int error);
 
+  // Has the connection manager look at a graceful disconnect again. Out of line: the data path calls it only then.
+  void tell_progress();
   // From the EVD, when a completion is taken off the CQ and when it is delivered.
   void completed(Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
@@ -231,7 +233,7 @@ class Ep : public Object {
   void plain_completed(const Cookie& cookie) {
     ring_of(cookie).finish_delivering(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-      ConnectionManager::instance().notify(*this);
+      tell_progress();
   }
   void plain_delivered(const Cookie& cookie) {
     CookieRing& ring = ring_of(cookie);
@@ -241,7 +243,7 @@ class Ep : public Object {
   void plain_completed_and_delivered(const Cookie& cookie) {
     ring_of(cookie).finish_delivered(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-      ConnectionManager::instance().notify(*this);
+      tell_progress();
   }
 
   // For the EVDs, of a request that is in one of the EP's own rings.
@@ -329,6 +331,7 @@ class Ep : public Object {
   void drop_datagrams(uint32_t former_qp_num);
   void serve_datagram_deadlines();
   bool is_up() const;
+  bool receives_unusually() const { return unusual_ || srq_ || attr_.datagrams || !evds_.recv; }
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;
 
@@ -343,10 +346,10 @@ class Ep : public Object {
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
-  // What post_plain_*() ask first: posting takes a lock, or caches must be maintained; or there is a shared queue, or
-  // datagrams come.
+  // What post_plain_*() ask first: posting takes a lock, or caches must be maintained; or receives are not the EP's to
+  // post, or datagrams come.
   const bool unusual_;
-  const bool unusual_recv_;
+  bool unusual_recv_;
   // Prepared for post_plain_*(), which change what they must.
   ibv_send_wr plain_request_{};
   ibv_recv_wr plain_recv_{};

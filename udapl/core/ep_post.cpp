@@ -284,6 +284,10 @@ void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<
   const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
+void Ep::tell_progress() {
+  ConnectionManager::instance().notify(*this);
+}
+
 void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // nothing there that counts; the memory may be gone
   if (cookie.spare) evds_.request->give_back_spare();
@@ -292,7 +296,7 @@ void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
     retire(ring, ring.finish(cookie, delivers));
   }
   if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-    ConnectionManager::instance().notify(*this);
+    tell_progress();
   if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(cookie.window, *this);
   // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.

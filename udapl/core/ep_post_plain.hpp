@@ -83,7 +83,7 @@ template <DtoOperation kOperation>
                                                                      uint64_t user_cookie, uint32_t flags) {
   if ((flags | uint32_t{unusual_recv_}) || !segments || static_cast<uint32_t>(count) > attr_.max_recv_iov) [[unlikely]]
     return std::nullopt;
-  if (!qp_ || !evds_.recv) [[unlikely]]
+  if (!qp_) [[unlikely]]
     return std::nullopt;
   Cookie* const cookie = receives_.claim();
   if (!cookie) [[unlikely]]

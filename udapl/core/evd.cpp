@@ -3,7 +3,6 @@
 #include "udapl/core/evd.hpp"
 
 #include <sched.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +13,7 @@
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd_take.hpp"
+#include "udapl/core/event_fd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
@@ -72,8 +72,7 @@ Evd::Evd(Ia& ia, uint32_t qlen, uint32_t streams)
     : Object(ia.tables().live, kKind, &ia),
       qlen_(qlen),
       streams_(streams),
-      software_(qlen),
-      data_mutex_(ia.thread_safe()),
+      software_(has_software_events() ? qlen : 0),
       spin_ns_(0) {}
 
 Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
@@ -88,8 +87,6 @@ Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
 }
 
 Result<> Evd::open_queues(uint32_t min_qlen) {
-  wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake_fd_) return fail_errno(errno);
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
   unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
@@ -188,6 +185,18 @@ Result<> Evd::post_software(void* pointer) {
   if (!software_.push(event)) return fail(Type::kQueueFull);
   notify();
   return {};
+}
+
+// Out of line: the usual way shall not pay for these with registers.
+void Evd::break_cq() {
+  working_cq_.store(nullptr, std::memory_order_relaxed);
+}
+
+Error Evd::finish_empty_dequeue() {
+  counters_.add(EvdCounter::kDequeueNotFound);
+  const Error why{cq_broken() ? Type::kInternalError : Type::kQueueEmpty};
+  data_mutex_.unlock();
+  return why;
 }
 
 Result<> Evd::dequeue(Event& out) {
@@ -437,9 +446,7 @@ void Evd::notify() {
 }
 
 void Evd::wake() {
-  if (!sleeping_.load(std::memory_order_seq_cst)) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(wake_fd_.get(), &one, sizeof one);  // a full counter wakes as well
+  if (sleeping_.load(std::memory_order_seq_cst)) raise(wake_fd_);
 }
 
 }  // namespace dapple::dat

@@ -3,14 +3,13 @@
 //
 // Event dispatcher: merges the completions of one CQ with events that software makes.
 //
-// Threads: post() from any thread. The consumer's calls are serialized by the consumer unless the IA is thread-safe;
-// one thread at a time may wait, and nobody dequeues beside it (uDAPL 2.0 6.3.2: INVALID_STATE).
+// Threads: internally locked, whatever the IA. One thread at a time may wait, and nobody dequeues beside it (uDAPL 2.0
+// 6.3.2: INVALID_STATE).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
@@ -115,8 +114,8 @@ class Evd : public Object {
   Cno* cno() const { return cno_.load(std::memory_order_acquire); }
   bool enabled() const;
   // From the CNO's notifier, with its lock held: takes the notifications off the channel. True when the CNO is to tell
-  // of it. may_look: whether the caller may take completions off the CQ.
-  bool serve_channel(bool may_look);
+  // of it.
+  bool serve_channel();
   NotifierLink& notifier_link() { return notifier_link_; }
 
   const EvdCounterSet& counters() const { return counters_; }
@@ -135,6 +134,8 @@ class Evd : public Object {
   friend class Arena<Evd>;
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   Result<> open_queues(uint32_t min_qlen);
+  // Whether anything but completions may come.
+  bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }
 
   enum class Waiter : uint8_t { kNone, kWaiting, kLeaving };
   // Whether a thread will still see what is stored now.
@@ -156,10 +157,6 @@ class Evd : public Object {
   };
   template <class Sink>
   bool pop_unusual(Sink sink);
-  template <class Sink>
-  Result<> dequeue_locked(Sink sink);
-  template <class Sink>
-  Result<> dequeue_unlocked(Sink sink);
   bool refill();
   int poll_empty();
   bool accept_polled(int count) { return count != 0 && accept_batch(count); }
@@ -172,21 +169,27 @@ class Evd : public Object {
   bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void flush_rings();
   void deliver(const ibv_wc& completion, Event& out);
-  // looked_at: what signals_ was when the caller has looked in vain, if it has.
-  template <class Sink>
-  Result<> wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at, Sink sink,
-                       uint32_t& more);
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                           const Taker& taker, uint32_t& more);
+  // The waiter, after its first look. looked_at: the value of signals_ at that look; null if there was none.
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const Taker& taker,
+                           uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
+  // A thread's place as the waiter, given up however its wait ends.
+  struct Leaving {
+    Evd& evd;
+    const uint32_t& more;
+    ~Leaving() { evd.leave_wait(more); }
+  };
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
+  void take_notification();
   bool arm(uint32_t threshold, uint32_t signals);
-  bool take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker);
+  bool take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would look into it or arm it says INTERNAL_ERROR.
   bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
-  void break_cq() { working_cq_.store(nullptr, std::memory_order_relaxed); }
+  void break_cq();
+  // Counts, and unlocks data_mutex_.
+  Error finish_empty_dequeue();
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
@@ -207,8 +210,8 @@ class Evd : public Object {
   const uint32_t streams_;
   unsigned int unusual_wc_flags_ = 0;  // of a receive that is more than that
 
+  UniqueFd wake_fd_;  // made when first slept here
   // Destroyed in reverse order: the CQ goes before the channel it reports to.
-  UniqueFd wake_fd_;
   verbs::CompChannel channel_;
   verbs::Cq cq_;
   std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed
@@ -233,7 +236,7 @@ class Evd : public Object {
 
   SoftwareQueue software_;  // urgent: there are rings to be flushed
   FlushList unflushed_;
-  OptionalMutex data_mutex_;
+  SmallMutex data_mutex_;
   std::atomic<Waiter> waiter_ = Waiter::kNone;
   std::atomic<bool> sleeping_ = false;
   std::atomic<bool> unwaitable_ = false;

@@ -94,7 +94,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
   if (more) cno->notifier()->trigger(*this);
 }
 
-bool Evd::serve_channel(bool may_look) {
+bool Evd::serve_channel() {
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   unsigned int notifications = 0;
@@ -108,7 +108,7 @@ bool Evd::serve_channel(bool may_look) {
     return false;
   }
   if (request_notification()) break_cq();
-  if (cq_broken() || !may_look) return true;
+  if (cq_broken()) return true;
   std::lock_guard guard(data_mutex_);
   // What others have taken off the CQ counts in signals_ too, and may be gone again.
   while ((available() == 0 || signals_ == cno_signals_) && refill()) {

@@ -16,7 +16,7 @@ Result<> Evd::resize(uint32_t min_qlen) {
     }
   }
   if (available() > min_qlen) return fail(Type::kInvalidState);
-  std::vector<Event> room(min_qlen);
+  std::vector<Event> room(has_software_events() ? min_qlen : 0);
   const int before = cq_ ? cq_->cqe : 0;
   const int32_t spare_before = cq_ ? spare_for(*cq_, qlen()) : 0;
   if (cq_) {

@@ -37,8 +37,9 @@ inline bool Evd::is_plain(const ibv_wc& completion, const Cookie& cookie) const 
 template <class Sink>
 [[gnu::always_inline]] inline void Evd::report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink) {
   if (cookie.operation == DtoOperation::kReceive) {
-    cookie.ep->counters().add_with_bytes(EpCounter::kRecv, completion.byte_len);
-    sink.completion(cookie, completion.byte_len);
+    const uint32_t length = completion.byte_len;
+    cookie.ep->counters().add_with_bytes(EpCounter::kRecv, length);
+    sink.completion(cookie, length);
   } else {
     sink.completion(cookie, cookie.length);
   }
@@ -81,8 +82,9 @@ template <class Sink>
     taken_from_device(&cookie);
     if (is_plain(only, cookie)) [[likely]] {
       ++signals_;
-      report_plain(only, cookie, sink);
-      cookie.ep->plain_completed_and_delivered(cookie);
+      const Cookie done = cookie;  // or each store to the consumer's event might have changed it
+      report_plain(only, done, sink);
+      done.ep->plain_completed_and_delivered(done);
       return Refilled::kPopped;
     }
   }
@@ -103,32 +105,24 @@ template <class Sink>
   if (!cookie.plain) [[unlikely]]
     return pop_unusual(sink);
   ++pending_tail_;
-  report_plain(completion, cookie, sink);
-  cookie.ep->plain_delivered(cookie);
+  const Cookie done = cookie;
+  report_plain(completion, done, sink);
+  done.ep->plain_delivered(done);
   return true;
-}
-
-template <class Sink>
-[[gnu::always_inline]] inline Result<> Evd::dequeue_unlocked(Sink sink) {
-  if (pop_to(sink)) [[likely]] {
-    counters_.add(EvdCounter::kDequeueFound);
-    return {};
-  }
-  counters_.add(EvdCounter::kDequeueNotFound);
-  return cq_broken() ? fail(Type::kInternalError) : fail(Type::kQueueEmpty);
-}
-
-template <class Sink>
-[[gnu::noinline]] Result<> Evd::dequeue_locked(Sink sink) {
-  std::lock_guard guard(data_mutex_);
-  return dequeue_unlocked(sink);
 }
 
 template <class Sink>
 [[gnu::always_inline]] inline Result<> Evd::dequeue_to(Sink sink) {
   if (has_waiter()) [[unlikely]]
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  return data_mutex_.enabled() ? dequeue_locked(sink) : dequeue_unlocked(sink);
+  // Without a guard, which would cost more than the lock; nothing here throws or can be cancelled.
+  data_mutex_.lock();
+  if (pop_to(sink)) [[likely]] {
+    counters_.add(EvdCounter::kDequeueFound);
+    data_mutex_.unlock();
+    return {};
+  }
+  return tl::unexpected(finish_empty_dequeue());
 }
 
 inline void Evd::leave_wait(uint32_t more) {
@@ -138,17 +132,6 @@ inline void Evd::leave_wait(uint32_t more) {
     resume_cno(more);
   }
   waiter_.store(Waiter::kNone, std::memory_order_release);
-}
-
-// The waiter, from its first look on.
-template <class Sink>
-[[gnu::noinline]] Result<> Evd::wait_longer(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                                            Sink sink, uint32_t& more) {
-  const Taker taker{&sink, [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); },
-                    [](Evd& evd, void* where) { return evd.refill_or_pop(*static_cast<Sink*>(where)); }};
-  const auto result = wait_for_events(timeout_us, threshold, looked_at, taker, more);
-  leave_wait(more);
-  return result;
 }
 
 template <class Sink>
@@ -164,16 +147,24 @@ template <class Sink>
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   counters_.add(EvdCounter::kWait);
   // What is there when the call begins is taken without a look at the clock.
-  std::optional<uint32_t> looked_at;
-  if (threshold == 1 && !data_mutex_.enabled() && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
-    looked_at = signals_;
+  uint32_t signals = 0;
+  const uint32_t* looked_at = nullptr;
+  if (threshold == 1 && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
+    data_mutex_.lock();
+    signals = signals_;
     if (pop_to(sink)) {
       more = available();
+      data_mutex_.unlock();
       leave_wait(more);
       return {};
     }
+    data_mutex_.unlock();
+    looked_at = &signals;
   }
-  return wait_longer(timeout_us, threshold, looked_at, sink, more);
+  Sink unhurried = sink;
+  const Taker taker{&unhurried, [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); },
+                    [](Evd& evd, void* where) { return evd.refill_or_pop(*static_cast<Sink*>(where)); }};
+  return wait_for_events(timeout_us, threshold, looked_at, taker, more);
 }
 
 }  // namespace dapple::dat

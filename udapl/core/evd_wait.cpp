@@ -13,6 +13,7 @@
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/evd_take.hpp"
+#include "udapl/core/event_fd.hpp"
 
 namespace dapple::dat {
 namespace {
@@ -54,7 +55,25 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   return refilled || cq_broken();
 }
 
+// One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
+[[gnu::always_inline]] inline void Evd::take_notification() {
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {
+    ++unacknowledged_;
+    counters_.add_shared(EvdCounter::kDtoCallback);
+  }
+  if (unacknowledged_ >= kAcknowledgeBatch) {
+    ibv_ack_cq_events(cq_.get(), unacknowledged_);
+    unacknowledged_ = 0;
+  }
+}
+
 [[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+  if (!wake_fd_) [[unlikely]] {
+    wake_fd_ = make_event_fd();
+    if (!wake_fd_) return fail_errno(errno);
+  }
   // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
@@ -72,29 +91,14 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (ready < 0) return errno == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError);
   if (ready == 0) return fail(Type::kTimeoutExpired);
   counters_.add(EvdCounter::kWaitNotify);
-  if (fds[0].revents) {
-    uint64_t count;
-    [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
-  }
-  if (fds[1].revents) {
-    ibv_cq* cq = nullptr;
-    void* context = nullptr;
-    // One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
-    if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) {
-      ++unacknowledged_;
-      counters_.add_shared(EvdCounter::kDtoCallback);
-    }
-    if (unacknowledged_ >= kAcknowledgeBatch) {
-      ibv_ack_cq_events(cq_.get(), unacknowledged_);
-      unacknowledged_ = 0;
-    }
-  }
+  if (fds[0].revents) drain(wake_fd_);
+  if (fds[1].revents) take_notification();
   return {};
 }
 
 // Takes an event if there are enough, of which one must have come since signals_ was that.
-inline bool Evd::take(uint32_t threshold, std::optional<uint32_t> unless_signals, const Taker& taker) {
-  if (threshold == 1 && available_or_urgent() == 0) {
+inline bool Evd::take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker) {
+  if (threshold == 1 && available_or_urgent() == 0) [[likely]] {
     const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
     if (refilled != Refilled::kPending) return refilled == Refilled::kPopped;
   } else if (software_.urgent()) {
@@ -106,33 +110,36 @@ inline bool Evd::take(uint32_t threshold, std::optional<uint32_t> unless_signals
   return false;
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> looked_at,
-                              const Taker& taker, uint32_t& more) {
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const Taker& taker,
+                              uint32_t& more) {
+  const Leaving leaving{*this, more};
   const int64_t start = now_ns();
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
   const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
+  uint32_t first_look = 0;
   bool look = !looked_at;
   bool last_look = false;
   for (int64_t now = start;; now = now_ns()) {
     // First, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
-    {
+    if (look) {
+      // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
+      // when time is up.
       std::lock_guard guard(data_mutex_);
-      if (look) {
-        // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
-        // when time is up.
-        const uint32_t signals = signals_;
-        if (take(threshold, last_look ? std::nullopt : looked_at, taker)) {
-          more = available();
-          learn_to_spin(now - start);
-          return {};
-        }
-        if (!looked_at) looked_at = signals;
+      const uint32_t signals = signals_;
+      if (take(threshold, last_look ? nullptr : looked_at, taker)) {
+        more = available();
+        learn_to_spin(now - start);
+        return {};
       }
-      look = true;
+      if (!looked_at) {
+        first_look = signals;
+        looked_at = &first_look;
+      }
       more = available();
-      if (cq_broken()) return fail(Type::kInternalError);
     }
+    look = true;
+    if (cq_broken()) return fail(Type::kInternalError);
     if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (now >= deadline) {
       if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);

@@ -42,11 +42,7 @@ void make_fork_safe() {
 }  // namespace
 
 Ia::Ia(const IaOptions& options)
-    : Object(options.tables.live, kKind, this),
-      options_(options),
-      settings_(Settings::from_environment()),
-      lmrs_(options.thread_safe),
-      windows_(options.thread_safe) {}
+    : Object(options.tables.live, kKind, this), options_(options), settings_(Settings::from_environment()) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
   // Before the lock: a name server may take its time, and other IAs have connections to serve.

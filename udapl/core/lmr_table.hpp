@@ -15,14 +15,12 @@ namespace dapple::dat {
 
 // The LMRs of an IA by lmr_context: what the sync calls look their segments up in.
 //
-// Threads: on a thread-safe IA a caller of find() holds the guard while it uses what it found, and with it lmr_free
-// off.
+// Threads: internally locked, whatever the IA. A caller of find() holds the guard while it uses what it found, and with
+// it lmr_free off.
 class LmrTable {
   using Map = std::unordered_map<uint32_t, Lmr*>;
 
  public:
-  explicit LmrTable(bool thread_safe) : mutex_(thread_safe) {}
-
   void add(Lmr& lmr) {
     std::lock_guard guard(mutex_);
     by_context_.insert_or_assign(lmr.context(), &lmr);
@@ -40,7 +38,7 @@ class LmrTable {
     if (region) zero_based_ += region.mapped()->zero_based();
     by_context_.insert(std::move(region));
   }
-  [[nodiscard]] std::unique_lock<OptionalMutex> guard() const { return std::unique_lock(mutex_); }
+  [[nodiscard]] std::unique_lock<SmallMutex> guard() const { return std::unique_lock(mutex_); }
   const Lmr* find(uint32_t context) const {
     const auto found = by_context_.find(context);
     return found == by_context_.end() ? nullptr : found->second;
@@ -50,7 +48,7 @@ class LmrTable {
   bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  mutable OptionalMutex mutex_;
+  mutable SmallMutex mutex_;
   Map by_context_;
   std::atomic<uint32_t> zero_based_ = 0;
 };

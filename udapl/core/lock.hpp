@@ -2,15 +2,47 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 
 namespace dapple::dat {
 
-// A mutex that costs a predictable branch on an IA that was not opened thread-safe, where the consumer serializes.
+// A mutex of a few instructions and 4 bytes while nobody has to wait for it: the data path takes one for each event.
+class SmallMutex {
+ public:
+  SmallMutex() = default;
+  SmallMutex(const SmallMutex&) = delete;
+  SmallMutex& operator=(const SmallMutex&) = delete;
+
+  void lock() {
+    if (!try_lock()) [[unlikely]]
+      lock_contended();
+  }
+  bool try_lock() {
+    uint32_t expected = kFree;
+    return state_.compare_exchange_strong(expected, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  void unlock() {
+    if (state_.fetch_sub(1, std::memory_order_release) != kHeld) [[unlikely]]
+      unlock_awaited();
+  }
+
+ private:
+  static constexpr uint32_t kFree = 0;
+  static constexpr uint32_t kHeld = 1;
+  static constexpr uint32_t kAwaited = 2;  // held, and somebody may sleep until it is free
+
+  void lock_contended();
+  void unlock_awaited();
+
+  std::atomic<uint32_t> state_ = kFree;
+};
+
+// For what only an IA that was opened thread-safe serializes: a predictable branch on any other.
 class OptionalMutex {
  public:
   explicit OptionalMutex(bool enabled) : enabled_(enabled) {}
-  bool enabled() const { return enabled_; }
   void lock() {
     if (enabled_) mutex_.lock();
   }
@@ -20,7 +52,7 @@ class OptionalMutex {
 
  private:
   const bool enabled_;
-  std::mutex mutex_;
+  SmallMutex mutex_;
 };
 
 // Guards the life cycle and the connection state of all objects: creation, destruction, reference counts, connecting

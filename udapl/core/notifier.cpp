@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,29 +11,17 @@
 
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
+#include "udapl/core/event_fd.hpp"
 #include "udapl/core/silent_thread.hpp"
 
 namespace dapple::dat {
-namespace {
 
-void raise(const UniqueFd& fd) {
-  const uint64_t one = 1;
-  [[maybe_unused]] ssize_t written = write(fd.get(), &one, sizeof one);  // a full counter is readable as well
-}
-
-void drain(const UniqueFd& fd) {
-  uint64_t count;
-  [[maybe_unused]] ssize_t got = read(fd.get(), &count, sizeof count);
-}
-
-}  // namespace
-
-Result<std::shared_ptr<Notifier>> Notifier::create(bool thread_safe) {
-  auto notifier = std::make_shared<Notifier>(Private{}, thread_safe);
+Result<std::shared_ptr<Notifier>> Notifier::create() {
+  auto notifier = std::make_shared<Notifier>(Private{});
   notifier->set_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   if (!notifier->set_) return fail_errno(errno);
   for (UniqueFd* fd : {&notifier->triggered_fd_, &notifier->pass_fd_, &notifier->agent_fd_}) {
-    *fd = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    *fd = make_event_fd();
     if (!*fd) return fail_errno(errno);
   }
   epoll_event watched{};
@@ -115,13 +102,13 @@ Evd* Notifier::pop() {
 }
 
 // Asks the EVDs whose channels have something. Under the lock, so that none of them can be detached meanwhile.
-void Notifier::collect(bool may_look) {
+void Notifier::collect() {
   constexpr int kBatch = 16;
   epoll_event ready[kBatch];
   const int count = epoll_wait(set_.get(), ready, kBatch, 0);
   for (int i = 0; i < count; ++i) {
     auto* evd = static_cast<Evd*>(ready[i].data.ptr);
-    if (evd && evd->serve_channel(may_look)) push(*evd);
+    if (evd && evd->serve_channel()) push(*evd);
   }
 }
 
@@ -139,7 +126,7 @@ void Notifier::settle() {
 Result<Evd*> Notifier::take() {
   std::lock_guard guard(mutex_);
   if (closed_) return nullptr;
-  collect(true);
+  collect();
   if (Evd* evd = pop()) return evd;
   return fail(Type::kQueueEmpty);
 }
@@ -147,30 +134,19 @@ Result<Evd*> Notifier::take() {
 Result<Evd*> Notifier::wait(uint32_t timeout_us) {
   const int64_t deadline = timeout_us == Evd::kInfinite ? kNever : now_ns() + int64_t{timeout_us} * 1000;
   std::unique_lock lock(mutex_);
-  uint64_t epoch = epoch_;
-  ++waiters_;
-  const auto leave = [&](Result<Evd*> result) {
-    if (epoch != epoch_) --stale_;
-    --waiters_;
-    settle();
-    return result;
-  };
+  Waiting waiting(*this, lock);
   for (;;) {
-    if (closed_) return leave(nullptr);
-    if (epoch != epoch_) {
-      if (deserted_epoch_ > epoch) return leave(nullptr);
-      epoch = epoch_;
+    if (closed_) return nullptr;
+    if (waiting.epoch != epoch_) {
+      if (deserted_epoch_ > waiting.epoch) return nullptr;
+      waiting.epoch = epoch_;
       --stale_;
       settle();
     }
-    if (agent_.function) {
-      if (Evd* evd = std::exchange(passed_, nullptr)) return leave(evd);
-    } else {
-      collect(true);
-      if (Evd* evd = pop()) return leave(evd);
-    }
+    if (!agent_.function) collect();
+    if (Evd* evd = agent_.function ? std::exchange(passed_, nullptr) : pop()) return evd;
     const int64_t now = now_ns();
-    if (now >= deadline) return leave(fail(Type::kQueueEmpty));
+    if (now >= deadline) return fail(Type::kQueueEmpty);
     pollfd fds[2] = {{agent_.function ? -1 : set_.get(), POLLIN, 0}, {pass_fd_.get(), POLLIN, 0}};
     timespec left{};
     if (deadline != kNever) left = to_timespec(deadline - now);
@@ -179,8 +155,20 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
     const int error = errno;
     lock.lock();
     if (fds[1].revents) settle();
-    if (ready < 0) return leave(error == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError));
+    if (ready < 0) return error == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError);
   }
+}
+
+Notifier::Waiting::Waiting(Notifier& on, std::unique_lock<std::mutex>& held)
+    : notifier(on), lock(held), epoch(on.epoch_) {
+  ++notifier.waiters_;
+}
+
+Notifier::Waiting::~Waiting() {
+  if (!lock.owns_lock()) lock.lock();
+  if (epoch != notifier.epoch_) --notifier.stale_;
+  --notifier.waiters_;
+  notifier.settle();
 }
 
 WaitAgent Notifier::agent() const {
@@ -212,7 +200,7 @@ void Notifier::run_agent() {
       continue;
     }
     if (agent_.function) {
-      collect(thread_safe_);
+      collect();
       if (Evd* evd = pop()) {
         if (waiters_) {
           passed_ = evd;

@@ -41,10 +41,13 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   using Threads = std::list<std::thread>;
   static void join(Threads& threads);
 
-  // thread_safe: whether an EVD may be looked into from the agent's thread.
-  static Result<std::shared_ptr<Notifier>> create(bool thread_safe);
+  static Result<std::shared_ptr<Notifier>> create();
 
   int fd() const { return set_.get(); }
+  uint32_t waiters() const {
+    std::lock_guard guard(mutex_);
+    return waiters_;
+  }
   WaitAgent agent() const;
   // Starts the agent's thread when there is a first agent. Returns once no call of the former one is running, unless it
   // is that call which changes the agent. Throws std::system_error when no thread can be had, or std::bad_alloc.
@@ -73,10 +76,20 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   struct Private {};
 
  public:
-  Notifier(Private, bool thread_safe) : thread_safe_(thread_safe) {}
+  explicit Notifier(Private) {}
 
  private:
-  void collect(bool may_look);
+  // A thread's place among the waiters, given up however its wait ends. Takes the lock again
+  // where that was dropped.
+  struct Waiting {
+    Waiting(Notifier& on, std::unique_lock<std::mutex>& held);
+    ~Waiting();
+    Notifier& notifier;
+    std::unique_lock<std::mutex>& lock;
+    uint64_t epoch;  // of the last change seen
+  };
+
+  void collect();
   void push(Evd& evd);
   Evd* pop();
   void renew();
@@ -84,7 +97,6 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   void run_agent();
   void call_agent(std::unique_lock<std::mutex>& lock, Evd* evd);
 
-  const bool thread_safe_;
   mutable std::mutex mutex_;
   UniqueFd set_;
   UniqueFd triggered_fd_;  // in set_; readable while the list below is not empty

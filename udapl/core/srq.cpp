@@ -17,7 +17,7 @@
 
 namespace dapple::dat {
 Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
-    : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)), mutex_(ia.thread_safe()) {
+    : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)) {
   grow(attr.max_recv_dtos);
 }
 

@@ -4,8 +4,7 @@
 // Shared receive queue. Its receives complete in any order and on any of its EPs, so its cookies are a pool, and a
 // completion finds its EP by the number of the queue pair.
 //
-// Threads: internally locked on a thread-safe IA; else the consumer serializes. Life cycle, query and resize under the
-// control mutex.
+// Threads: internally locked, whatever the IA. Life cycle, query and resize under the control mutex.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +89,7 @@ class Srq : public Object {
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
 
-  OptionalMutex mutex_;
+  SmallMutex mutex_;
   std::deque<Slot> slots_;  // never moves them
   Slot* free_ = nullptr;
   uint32_t outstanding_ = 0;

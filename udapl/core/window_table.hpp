@@ -14,7 +14,7 @@ namespace dapple::dat {
 
 // The windows of an IA, and what each is bound to. Between them and the LMRs it keeps the count that holds an LMR.
 //
-// Threads: internally locked on a thread-safe IA. Nothing else is locked inside, but for who holds binding().
+// Threads: internally locked, whatever the IA. Nothing else is locked inside, but for who holds binding().
 class WindowTable {
  public:
   struct State {
@@ -22,11 +22,9 @@ class WindowTable {
     uint32_t context;
   };
 
-  explicit WindowTable(bool thread_safe) : binding_(thread_safe), mutex_(thread_safe) {}
-
   // Held while a window is bound: nobody else binds, and no queue pair that one may be bound on goes. Before an Ep's
   // data path mutex in the order of locks.
-  [[nodiscard]] std::unique_lock<OptionalMutex> binding() { return std::unique_lock(binding_); }
+  [[nodiscard]] std::unique_lock<SmallMutex> binding() { return std::unique_lock(binding_); }
 
   void add(Rmr& rmr);
   void remove(Rmr& rmr);
@@ -53,8 +51,8 @@ class WindowTable {
  private:
   static void bind(Rmr& rmr, const Binding& binding);
 
-  OptionalMutex binding_;
-  mutable OptionalMutex mutex_;
+  SmallMutex binding_;
+  mutable SmallMutex mutex_;
   std::unordered_set<Rmr*> windows_;
 };
 

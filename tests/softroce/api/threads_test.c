@@ -3,7 +3,8 @@
 /*
  * One IA opened thread-safe, and threads that do everything to it at once: transfers on one EP from several of them,
  * events taken by several, regions and windows that come and go under syncs, connections, a shared receive queue, EVDs
- * that change their CNO and size. Run it in a build under ThreadSanitizer, which tells what no assertion can.
+ * that change their CNO and size. Then one that is not, where only posts to one EP are serialized. Run it in a build
+ * under ThreadSanitizer, which tells what no assertion can.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -335,10 +336,95 @@ static void ep_reset__beside_posts(void** state) {
   munmap(s.f.memory, MEMORY_SIZE);
 }
 
+/* On an IA that is not thread-safe only posts to one endpoint are the program's to serialize. */
+#define UNSERIALIZED 3000
+
+struct unserialized {
+  struct fixture* f;
+  DAT_CNO_HANDLE cno;
+  unsigned char seen[UNSERIALIZED];
+  int taken; /* atomically */
+};
+
+static void note(struct unserialized* u, const DAT_EVENT* event) {
+  const uint64_t number = event->event_data.dto_completion_event_data.user_cookie.as_64;
+  if (event->event_number == DAT_DTO_COMPLETION_EVENT && number < UNSERIALIZED) ++u->seen[number];
+  __atomic_add_fetch(&u->taken, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool goes_on(const struct unserialized* u, int* patience) {
+  return __atomic_load_n(&u->taken, __ATOMIC_SEQ_CST) < UNSERIALIZED && --*patience > 0;
+}
+
+static void* take_by_waiting(void* argument) {
+  struct unserialized* u = argument;
+  DAT_EVENT event;
+  DAT_COUNT more;
+  for (int patience = 10000; goes_on(u, &patience);) {
+    if (dat_evd_wait(u->f->active.request, 10000, 1, &event, &more) != DAT_SUCCESS) continue;
+    note(u, &event);
+    patience = 10000;
+  }
+  return NULL;
+}
+
+static void* take_by_polling(void* argument) {
+  struct unserialized* u = argument;
+  DAT_EVENT event;
+  for (int patience = 100000; goes_on(u, &patience);) {
+    if (dat_evd_dequeue(u->f->active.request, &event) == DAT_SUCCESS) {
+      note(u, &event);
+      patience = 100000;
+    } else {
+      usleep(100);
+    }
+  }
+  return NULL;
+}
+
+static void* wait_for_the_cno(void* argument) {
+  struct unserialized* u = argument;
+  DAT_EVD_HANDLE evd;
+  for (int patience = 100000; goes_on(u, &patience);) (void)dat_cno_wait(u->cno, 1000, &evd);
+  return NULL;
+}
+
+static void post_beside(struct fixture* f, void* (*taker)(void*), bool with_cno) {
+  const DAT_OS_WAIT_PROXY_AGENT no_agent = {NULL, NULL};
+  static struct unserialized u;
+  pthread_t threads[2];
+  memset(&u, 0, sizeof u);
+  u.f = f;
+  if (with_cno) {
+    assert_ok(dat_cno_create(f->ia, no_agent, &u.cno));
+    assert_ok(dat_evd_modify_cno(f->active.request, u.cno));
+    assert_int_equal(pthread_create(&threads[1], NULL, wait_for_the_cno, &u), 0);
+  }
+  assert_int_equal(pthread_create(&threads[0], NULL, taker, &u), 0);
+  for (uint64_t i = 0; i < UNSERIALIZED; ++i) {
+    DAT_LMR_TRIPLET from = local(f, 0, 64);
+    const DAT_RMR_TRIPLET to = remote(f, HALF, 64);
+    assert_posted(dat_ep_post_rdma_write(f->active.ep, 1, &from, cookie(i), &to, DAT_COMPLETION_DEFAULT_FLAG));
+  }
+  pthread_join(threads[0], NULL);
+  if (with_cno) pthread_join(threads[1], NULL);
+  for (int i = 0; i < UNSERIALIZED; ++i) assert_int_equal(u.seen[i], 1);
+}
+
+static void evd_wait__beside_posts_on_an_ia_that_is_not_thread_safe(void** state) {
+  post_beside(*state, take_by_waiting, false);
+}
+
+static void evd_dequeue__beside_a_wait_on_the_cno_likewise(void** state) {
+  post_beside(*state, take_by_polling, true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ep_reset__beside_posts),
       cmocka_unit_test(ia__everything_at_once),
+      CONNECTED_TEST(evd_wait__beside_posts_on_an_ia_that_is_not_thread_safe),
+      CONNECTED_TEST(evd_dequeue__beside_a_wait_on_the_cno_likewise),
   };
   return RUN_TESTS(tests);
 }

@@ -53,7 +53,7 @@ class FakeIa {
 
  private:
   bool maintains_;
-  LmrTable lmrs_{true};
+  LmrTable lmrs_;
   dappledv_region_attr memory_coherence_{};
   dappledv_region_attr region_coherence_{};
   dappledv_region_attr persistent_coherence_[2]{};
