@@ -126,11 +126,11 @@ template <class Sink>
 }
 
 inline void Evd::leave_wait(uint32_t more) {
-  if (cno_.load(std::memory_order_seq_cst)) [[unlikely]] {
-    // What comes from now on is the CNO's to tell.
-    waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
+  // What comes from now on is the CNO's to tell: one that is there already is told of what has come, and one that comes
+  // later finds nobody waiting. So this is said before the look.
+  waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
+  if (cno_.load(std::memory_order_seq_cst)) [[unlikely]]
     resume_cno(more);
-  }
   waiter_.store(Waiter::kNone, std::memory_order_release);
 }
 

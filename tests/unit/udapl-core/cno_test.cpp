@@ -194,6 +194,43 @@ void evd_wait__timing_out_loses_nothing() {
   }
 }
 
+// The same when the CNO comes at the moment at which the waiter goes.
+void evd_modify_cno__beside_a_waiter_on_its_way_out() {
+  no_device::OpenIa ia;
+  OpenCno cno(ia.get());
+  no_device::OpenEvd open(ia.get(), 8);
+  Evd& evd = open.get();
+  std::atomic<uint32_t> begun = 0;
+  std::atomic<uint32_t> ended = 0;
+  std::atomic<bool> done = false;
+  uint32_t seen = 0;
+  std::thread waiter([&] {
+    for (uint32_t round = 1; !done; ++round) {
+      while (begun < round && !done) {
+      }
+      Event event;
+      (void)evd.wait(0, 2, event, seen);  // there is never more than one
+      ended = round;
+    }
+  });
+  uint32_t lost = 0;
+  const int64_t until = now_ns() + 1'000'000'000;
+  for (uint32_t round = 1; !lost && now_ns() < until; ++round) {
+    begun = round;
+    for (uint32_t i = 0; i < round % 256; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+    CHECK(evd.set_cno(cno.cno).has_value());
+    post(evd);
+    while (ended < round) {
+    }
+    if (!cno.notifier->take() && !seen) ++lost;
+    CHECK(evd.set_cno(nullptr).has_value());
+    drain(evd);
+  }
+  CHECK_EQUAL(lost, 0);
+  done = true;
+  waiter.join();
+}
+
 void cno__everybody_learns_that_the_last_evd_has_gone() {
   no_device::OpenIa ia(true);
   OpenCno cno(ia.get());
@@ -366,6 +403,7 @@ int main() {
       TEST(cno_free__while_evds_use_it),
       TEST(evd_wait__comes_before_the_cno),
       TEST(evd_wait__timing_out_loses_nothing),
+      TEST(evd_modify_cno__beside_a_waiter_on_its_way_out),
       TEST(cno__everybody_learns_that_the_last_evd_has_gone),
       TEST(cno__closing_releases_waiters),
       TEST(cno_fd__is_readable_until_taken),
