@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "ibverbs-glue/no_segments.hpp"
 #include "udapl/core/buffer_maintenance.hpp"
 #include "udapl/core/connection_manager.hpp"
@@ -60,6 +61,8 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   const uint64_t length = total_length(segments);
+  // A thread that is cancelled in the device's call would leave a request of which nobody else knows.
+  const NoCancel whole;
   std::unique_lock guard(post_mutex_);
   if (!qp_) [[unlikely]]
     return tl::unexpected(state_error());
@@ -102,6 +105,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
 // uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device is not told of a receive, and
 // looks at its queue when the queue pair is put into the error state it is in already.
 void Ep::flush_receives() {
+  const NoCancel whole;
   if (ia().is_siw()) return flush_given_up(evds_.recv, flush_receives_);
   fail_qp();
 }
@@ -216,6 +220,8 @@ void Ep::give_back_spares() {
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
+  // A thread that is cancelled in the device's call would leave a request of which nobody else knows.
+  const NoCancel whole;
   std::unique_lock guard(post_mutex_);  // another thread may reset the EP meanwhile
   if (auto ready = check_can_request(operation); !ready) [[unlikely]]
     return ready;

@@ -49,7 +49,8 @@ template <DtoOperation kOperation>
       return std::nullopt;
     send_flags |= IBV_SEND_INLINE;
   }
-  // It counts before the device knows of it, so that nothing but the result is looked at after the call.
+  // It counts before the device knows of it, so that nothing but the result is looked at after the call, and a thread
+  // that is cancelled in it has posted.
   Cookie* const cookie = requests_.claim();
   if (!cookie) [[unlikely]]
     return std::nullopt;

@@ -174,7 +174,7 @@ class Evd : public Object {
                            uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
-  // A thread's place as the waiter, given up however its wait ends.
+  // A thread's place as the waiter, given up however its wait ends: by pthread_cancel() too.
   struct Leaving {
     Evd& evd;
     const uint32_t& more;

@@ -6,6 +6,7 @@
 // either came before the telling or notifies anew.
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/cno.hpp"
 #include "udapl/core/evd.hpp"
 
@@ -75,6 +76,7 @@ void Evd::trigger_cno() {
 }
 
 void Evd::resume_cno(uint32_t known) {
+  const NoCancel until_told;  // it may be called by a destructor
   std::lock_guard lock(cno_mutex_);
   if (enabled_) notify_cno_of_more_than(known);
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/evd_take.hpp"
@@ -57,6 +58,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 
 // One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
 [[gnu::always_inline]] inline void Evd::take_notification() {
+  const NoCancel until_counted;  // or destroying the CQ would wait for it
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/clock.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/event_fd.hpp"
@@ -124,6 +125,7 @@ void Notifier::settle() {
 }
 
 Result<Evd*> Notifier::take() {
+  const NoCancel until_taken;
   std::lock_guard guard(mutex_);
   if (closed_) return nullptr;
   collect();
@@ -143,8 +145,11 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
       --stale_;
       settle();
     }
-    if (!agent_.function) collect();
-    if (Evd* evd = agent_.function ? std::exchange(passed_, nullptr) : pop()) return evd;
+    {
+      const NoCancel until_taken;
+      if (!agent_.function) collect();
+      if (Evd* evd = agent_.function ? std::exchange(passed_, nullptr) : pop()) return evd;
+    }
     const int64_t now = now_ns();
     if (now >= deadline) return fail(Type::kQueueEmpty);
     pollfd fds[2] = {{agent_.function ? -1 : set_.get(), POLLIN, 0}, {pass_fd_.get(), POLLIN, 0}};

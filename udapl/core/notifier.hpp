@@ -79,7 +79,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   explicit Notifier(Private) {}
 
  private:
-  // A thread's place among the waiters, given up however its wait ends. Takes the lock again
+  // A thread's place among the waiters, given up however its wait ends: by pthread_cancel() too. Takes the lock again
   // where that was dropped.
   struct Waiting {
     Waiting(Notifier& on, std::unique_lock<std::mutex>& held);

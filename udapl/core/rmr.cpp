@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/rmr.hpp"
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -74,6 +75,7 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
 
 Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   WindowTable& windows = ia().windows();
+  const NoCancel whole;
   const auto guard = windows.binding();
   if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
   if (!mw_ && !windows.provide_window(*this)) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);

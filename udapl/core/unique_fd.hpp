@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "ibverbs-glue/no_cancel.hpp"
+
 namespace dapple::dat {
 
 // False with errno set on failure.
@@ -25,6 +27,7 @@ class UniqueFd {
     return *this;
   }
   ~UniqueFd() {
+    const NoCancel whole;  // a destructor lets nothing through, and close() is a cancellation point
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }

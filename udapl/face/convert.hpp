@@ -6,6 +6,7 @@
 
 #include <new>
 
+#include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/object.hpp"
@@ -32,9 +33,10 @@ constexpr DAT_BOOLEAN to_dat(bool value) {
   return value ? DAT_TRUE : DAT_FALSE;
 }
 
-// Runs what may allocate behind a C function: nothing is thrown through it.
+// Runs what may allocate behind a C function: nothing is thrown through it, and no thread is cancelled in it.
 template <class Function>
 DAT_RETURN guarded(Function&& function) noexcept {
+  const NoCancel whole;
   try {
     return function();
   } catch (const std::bad_alloc&) {

@@ -231,6 +231,24 @@ void evd_modify_cno__beside_a_waiter_on_its_way_out() {
   waiter.join();
 }
 
+void cno_wait__cancelled_leaves_nothing_behind() {
+  Fixture f;
+  pthread_t waiter;
+  const auto run = [](void* notifier) -> void* {
+    (void)static_cast<Notifier*>(notifier)->wait(Evd::kInfinite);
+    return nullptr;
+  };
+  CHECK_EQUAL(pthread_create(&waiter, nullptr, run, f.cno.notifier.get()), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_EQUAL(pthread_cancel(waiter), 0);
+  void* result = nullptr;
+  CHECK_EQUAL(pthread_join(waiter, &result), 0);
+  CHECK(result == PTHREAD_CANCELED);
+  CHECK_EQUAL(f.cno.notifier->waiters(), 0);
+  post(f.evd);
+  CHECK(f.cno.got(f.evd));
+}
+
 void cno__everybody_learns_that_the_last_evd_has_gone() {
   no_device::OpenIa ia(true);
   OpenCno cno(ia.get());
@@ -404,6 +422,7 @@ int main() {
       TEST(evd_wait__comes_before_the_cno),
       TEST(evd_wait__timing_out_loses_nothing),
       TEST(evd_modify_cno__beside_a_waiter_on_its_way_out),
+      TEST(cno_wait__cancelled_leaves_nothing_behind),
       TEST(cno__everybody_learns_that_the_last_evd_has_gone),
       TEST(cno__closing_releases_waiters),
       TEST(cno_fd__is_readable_until_taken),

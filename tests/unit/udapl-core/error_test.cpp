@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The tables from the core's words to DAT 2.0's numbers. Each is checked whole: one line for each word, in its order.
+#include <pthread.h>
+
 #include <iterator>
 
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -209,6 +211,27 @@ void to_dat__every_kind_of_handle() {
   CHECK_EQUAL(face::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
 }
 
+void* call_guarded(void* result) {
+  pthread_cancel(pthread_self());
+  *static_cast<DAT_RETURN*>(result) = face::guarded([]() -> DAT_RETURN {
+    pthread_testcancel();
+    return DAT_CONN_QUAL_IN_USE;
+  });
+  pthread_testcancel();
+  return nullptr;
+}
+
+// Cancellation would have to pass through a function that lets nothing through.
+void guarded__waits_with_cancellation() {
+  DAT_RETURN result = DAT_SUCCESS;
+  pthread_t thread;
+  void* end = nullptr;
+  CHECK_EQUAL(pthread_create(&thread, nullptr, call_guarded, &result), 0);
+  CHECK_EQUAL(pthread_join(thread, &end), 0);
+  CHECK(end == PTHREAD_CANCELED);
+  CHECK_EQUAL(result, DAT_CONN_QUAL_IN_USE);
+}
+
 }  // namespace
 
 int main() {
@@ -217,6 +240,7 @@ int main() {
       TEST(to_dat__no_two_subtypes_share_a_number), TEST(to_dat__numbers_of_the_specification),
       TEST(to_dat__every_one_can_be_spelled),       TEST(fail_errno__what_verbs_and_rdma_cm_report),
       TEST(guarded__nothing_is_thrown_through),     TEST(to_dat__every_kind_of_handle),
+      TEST(guarded__waits_with_cancellation),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

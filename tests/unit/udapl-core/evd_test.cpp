@@ -180,6 +180,53 @@ void evd_wait__a_signal_ends_it() {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
+// pthread_cancel() of a thread that waits leaves the EVD as a wait that has ended does.
+void evd_wait__cancelled_gives_the_evd_up() {
+  Fixture f;
+  for (const uint32_t threshold : {1U, 3U}) {
+    pthread_t waiter;
+    struct Call {
+      Evd& evd;
+      uint32_t threshold;
+    } call{f.evd, threshold};
+    const auto run = [](void* argument) -> void* {
+      auto& it = *static_cast<Call*>(argument);
+      Event event;
+      uint32_t more;
+      (void)it.evd.wait(Evd::kInfinite, it.threshold, event, more);
+      return nullptr;
+    };
+    CHECK_EQUAL(pthread_create(&waiter, nullptr, run, &call), 0);
+    await_waiter(f.evd);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK_EQUAL(pthread_cancel(waiter), 0);
+    void* result = nullptr;
+    CHECK_EQUAL(pthread_join(waiter, &result), 0);
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK(!f.evd.has_waiter());
+    f.post(threshold);
+    CHECK(f.evd.wait(kLong_us, 1, f.event, f.more).has_value());
+  }
+}
+
+// Only a wait that sleeps is a cancellation point.
+void evd_post__is_no_cancellation_point() {
+  Fixture f;
+  std::thread waiter([&] { CHECK(f.evd.wait(kLong_us, 1, f.event, f.more).has_value()); });
+  await_waiter(f.evd);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  pthread_t poster;
+  const auto run = [](void* evd) -> void* {
+    pthread_cancel(pthread_self());
+    return static_cast<Evd*>(evd)->post_software(nullptr) ? evd : nullptr;
+  };
+  CHECK_EQUAL(pthread_create(&poster, nullptr, run, &f.evd), 0);
+  void* result = nullptr;
+  CHECK_EQUAL(pthread_join(poster, &result), 0);
+  CHECK(result == &f.evd);
+  waiter.join();
+}
+
 void evd_post__full_queue() {
   Fixture f;
   for (uintptr_t i = 1; i <= 4; ++i) f.post(i);
@@ -241,6 +288,8 @@ int main() {
       TEST(evd_set_unwaitable__wakes_and_refuses),
       TEST(evd_abort__ends_a_wait),
       TEST(evd_wait__a_signal_ends_it),
+      TEST(evd_wait__cancelled_gives_the_evd_up),
+      TEST(evd_post__is_no_cancellation_point),
       TEST(evd_post__full_queue),
       TEST(evd_post__only_where_software_events_may_come),
       TEST(evd__posters_and_a_waiter),
