@@ -253,6 +253,8 @@ class Ep : public Object {
   std::array<FlushLink*, 2> flush_links() { return {&flush_receives_, &flush_requests_}; }
 
   ConnectionManager::Client& client() { return client_; }
+  // The first of the windows whose last bind was posted here. The IA's WindowTable's.
+  Rmr*& windows() { return windows_; }
 
   EpCounterSet& counters() { return counters_; }
   CounterBases<kEpCounters>& counter_bases() { return counter_bases_; }
@@ -355,6 +357,8 @@ class Ep : public Object {
   ibv_recv_wr plain_recv_{};
   ibv_send_wr* refused_request_ = nullptr;
   ibv_recv_wr* refused_recv_ = nullptr;
+
+  Rmr* windows_ = nullptr;
 
   CookieRing requests_;
   CookieRing receives_;

@@ -69,6 +69,10 @@ class Rmr : public Object {
   Binding binding_;
   uint32_t context_ = 0;    // rmr_context while bound
   Ep* bound_on_ = nullptr;  // where the last bind was posted
+  // The table's: in a chain of buckets_ while bound, and among the windows of bound_on_.
+  Rmr* next_in_bucket_ = nullptr;
+  Rmr* next_on_ep_ = nullptr;
+  Rmr** link_on_ep_ = nullptr;  // what points to this one
 };
 
 }  // namespace dapple::dat

@@ -80,6 +80,9 @@ SrqCounts Srq::count() {
     std::lock_guard guard(mutex_);
     for (const auto& [qp_num, ep] : eps_) evds.push_back(ep->evds().recv);
   }
+  // EPs share EVDs.
+  std::sort(evds.begin(), evds.end());
+  evds.erase(std::unique(evds.begin(), evds.end()), evds.end());
   for (Evd* evd : evds) evd->reap();
   std::lock_guard guard(mutex_);
   return {available_, outstanding_};

@@ -6,13 +6,16 @@
 #include <mutex>
 #include <optional>
 #include <unordered_set>
+#include <vector>
 
 #include "udapl/core/lock.hpp"
 #include "udapl/core/rmr.hpp"
 
 namespace dapple::dat {
 
-// The windows of an IA, and what each is bound to. Between them and the LMRs it keeps the count that holds an LMR.
+// The windows of an IA, and what each is bound to. Between them and the LMRs it keeps the count that holds an LMR. A
+// window is found by its rmr_context, and the windows of an Ep from there: nothing walks over all of them. Binding
+// allocates nothing.
 //
 // Threads: internally locked, whatever the IA. Nothing else is locked inside, but for who holds binding().
 class WindowTable {
@@ -26,6 +29,7 @@ class WindowTable {
   // data path mutex in the order of locks.
   [[nodiscard]] std::unique_lock<SmallMutex> binding() { return std::unique_lock(binding_); }
 
+  // Throws std::bad_alloc.
   void add(Rmr& rmr);
   void remove(Rmr& rmr);
 
@@ -41,7 +45,7 @@ class WindowTable {
   void invalidated(uint32_t context);
   // The queue pair of ep is about to go, and with it the windows that it alone serves. An errno when the device keeps
   // one.
-  [[nodiscard]] int forget(const Ep& ep);
+  [[nodiscard]] int forget(Ep& ep);
   // False when there is no window of the device for it: forget() found none to replace the old one.
   bool provide_window(Rmr& rmr);
 
@@ -49,11 +53,18 @@ class WindowTable {
   std::optional<Binding> find(uint32_t context) const;
 
  private:
-  static void bind(Rmr& rmr, const Binding& binding);
+  void bind(Rmr& rmr, const Binding& binding);
+  void place(Rmr& rmr, uint32_t context);
+  void displace(Rmr& rmr);
+  static void bind_on(Rmr& rmr, Ep* ep);
+  Rmr* bound_as(uint32_t context) const;
+  Rmr*& bucket_of(uint32_t context);
 
   SmallMutex binding_;
   mutable SmallMutex mutex_;
   std::unordered_set<Rmr*> windows_;
+  // Chains of bound windows through Rmr::next_in_bucket_, as many as a power of two and no fewer than windows.
+  std::vector<Rmr*> buckets_;
 };
 
 }  // namespace dapple::dat

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Regions and windows, by the thousand and beside syncs.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/udapl-data-path/fake_device.hpp"
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/clock.hpp"
+#include "udapl/core/lmr.hpp"
+#include "udapl/core/rmr.hpp"
+#include "udapl/core/sync.hpp"
+
+using namespace dapple::dat;
+
+namespace {
+
+alignas(4096) char memory[4096];
+
+struct Triplet {
+  uint32_t lmr_context;
+  uint64_t virtual_address;
+  uint64_t segment_length;
+};
+
+struct Fixture {
+  fake_device::Ia ia{(fake_device::reset(), false)};
+  std::vector<Rmr*> windows;
+
+  Lmr* region(uint32_t marks = 0) {
+    std::unique_lock control(control_mutex());
+    return Lmr::create(ia.get(), ia.pz(),
+                       {.address = memory, .length = sizeof memory, .privileges = kAllPrivileges | marks}, control)
+        .value();
+  }
+  void make_windows(uint32_t count) {
+    std::lock_guard guard(control_mutex());
+    for (uint32_t i = 0; i < count; ++i) windows.push_back(Rmr::create(ia.get(), ia.pz(), true).value());
+  }
+  uint32_t bind(Rmr& window, Ep& ep, Lmr& lmr) {
+    const auto bound = window.bind(ep, {.lmr = &lmr,
+                                        .address = reinterpret_cast<uint64_t>(memory),
+                                        .length = sizeof memory,
+                                        .lmr_context = lmr.context(),
+                                        .privileges = kRemoteWrite,
+                                        .zero_based = false,
+                                        .cookie = 0,
+                                        .flags = 0});
+    CHECK(bound.has_value());
+    Event event;
+    CHECK(ep.evds().request->dequeue(event).has_value());
+    return bound ? *bound : 0;
+  }
+};
+
+void window_table__finds_each_of_many() {
+  Fixture f;
+  constexpr uint32_t kMany = 500;
+  Ep& ep = f.ia.connected_ep({.request = &f.ia.evd(64, kEvdRmrBind | kEvdDto)}, {});
+  Ep& other = f.ia.connected_ep({.request = &f.ia.evd(64, kEvdRmrBind | kEvdDto)}, {});
+  Lmr& lmr = *f.region();
+  f.make_windows(kMany);
+  std::vector<uint32_t> contexts;
+  for (uint32_t i = 0; i < kMany; ++i) contexts.push_back(f.bind(*f.windows[i], i % 2 ? ep : other, lmr));
+  f.make_windows(kMany);  // beside those that are bound
+  WindowTable& table = f.ia.get().windows();
+  for (const uint32_t context : contexts) CHECK(table.find(context).has_value());
+  CHECK(!table.find(0));
+  table.invalidated(contexts[3]);
+  CHECK(!table.find(contexts[3]));
+  CHECK_EQUAL(lmr.windows().load(), kMany - 1);
+  // Bound again, and elsewhere: the old context is stale.
+  const uint32_t again = f.bind(*f.windows[5], other, lmr);
+  CHECK(!table.find(contexts[5]));
+  CHECK(table.find(again).has_value());
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(Ep::free(ep).has_value());
+  }
+  for (uint32_t i = 0; i < kMany; ++i) {
+    const bool stays = i % 2 == 0;
+    if (i != 5) CHECK_EQUAL(table.find(contexts[i]).has_value(), stays);
+  }
+  CHECK(table.find(again).has_value());
+  std::lock_guard guard(control_mutex());
+  for (Rmr* window : f.windows) CHECK(Rmr::free(*window).has_value());
+  CHECK_EQUAL(lmr.windows().load(), 0);
+}
+
+// Nanoseconds of the fastest of several.
+template <class Function>
+int64_t best_of_many(Function function) {
+  int64_t best = kNever;
+  for (int i = 0; i < 200; ++i) {
+    const int64_t start = now_ns();
+    function();
+    best = std::min(best, now_ns() - start);
+  }
+  return best;
+}
+
+// The time of a look-up does not grow with the windows, nor does the end of an endpoint that has none.
+void window_table__many_windows_cost_no_more_than_few() {
+  Fixture f;
+  Ep& ep = f.ia.connected_ep({.request = &f.ia.evd(64, kEvdRmrBind | kEvdDto)}, {});
+  Ep& idle = f.ia.connected_ep({}, {});
+  Lmr& lmr = *f.region();
+  constexpr uint32_t kMany = 10'000;
+  f.make_windows(kMany);
+  for (Rmr* window : f.windows) f.bind(*window, ep, lmr);
+  WindowTable& table = f.ia.get().windows();
+  constexpr int64_t kWalk_ns = 20'000;  // through so many, at best
+  CHECK(best_of_many([&] { table.invalidated(7); }) < kWalk_ns);
+  CHECK(best_of_many([&] { (void)table.find(7); }) < kWalk_ns);
+  CHECK(best_of_many([&] { CHECK_EQUAL(table.forget(idle), 0); }) < kWalk_ns);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST_IN_CHILD(window_table__finds_each_of_many),
+      TEST_IN_CHILD(window_table__many_windows_cost_no_more_than_few),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
