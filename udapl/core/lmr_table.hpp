@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -15,40 +16,68 @@ namespace dapple::dat {
 
 // The LMRs of an IA by lmr_context: what the sync calls look their segments up in.
 //
-// Threads: internally locked, whatever the IA. A caller of find() holds the guard while it uses what it found, and with
-// it lmr_free off.
+// Threads: internally locked. A caller of find() holds the guard while it uses what it found, or pins it: both keep
+// lmr_free off.
 class LmrTable {
-  using Map = std::unordered_map<uint32_t, Lmr*>;
+  struct Entry {
+    Lmr* lmr;
+    uint32_t pins = 0;
+    bool going = false;  // only who has pinned it finds it
+  };
+  using Map = std::unordered_map<uint32_t, Entry>;
 
  public:
   void add(Lmr& lmr) {
     std::lock_guard guard(mutex_);
-    by_context_.insert_or_assign(lmr.context(), &lmr);
+    by_context_.insert_or_assign(lmr.context(), Entry{&lmr});
     zero_based_ += lmr.zero_based();
   }
-  // Hides a region from find() until put_back(), which cannot fail.
+  // Hides a region from find() until put_back(), which cannot fail, and waits until nobody pins it.
   [[nodiscard]] Map::node_type take(uint32_t context) {
-    std::lock_guard guard(mutex_);
-    auto region = by_context_.extract(context);
-    if (region) zero_based_ -= region.mapped()->zero_based();
-    return region;
+    std::unique_lock guard(mutex_);
+    const auto found = by_context_.find(context);
+    if (found == by_context_.end()) return {};
+    Entry& entry = found->second;
+    entry.going = true;
+    unpinned_.wait(guard, [&entry] { return entry.pins == 0; });
+    zero_based_ -= entry.lmr->zero_based();
+    return by_context_.extract(context);
   }
   void put_back(Map::node_type region) {
     std::lock_guard guard(mutex_);
-    if (region) zero_based_ += region.mapped()->zero_based();
+    if (region) {
+      region.mapped().going = false;
+      zero_based_ += region.mapped().lmr->zero_based();
+    }
     by_context_.insert(std::move(region));
   }
   [[nodiscard]] std::unique_lock<SmallMutex> guard() const { return std::unique_lock(mutex_); }
   const Lmr* find(uint32_t context) const {
     const auto found = by_context_.find(context);
-    return found == by_context_.end() ? nullptr : found->second;
+    return found == by_context_.end() || found->second.going ? nullptr : found->second.lmr;
   }
   Lmr* find(uint32_t context) { return const_cast<Lmr*>(std::as_const(*this).find(context)); }
+
+  // With the guard held, of a region that find() has found: it stays, without the guard too, until unpin() has been
+  // called as often.
+  void pin(uint32_t context) { ++by_context_.find(context)->second.pins; }
+  // These take the guard themselves.
+  const Lmr& pinned(uint32_t context) const {
+    std::lock_guard guard(mutex_);
+    return *by_context_.find(context)->second.lmr;
+  }
+  void unpin(uint32_t context) {
+    std::lock_guard guard(mutex_);
+    Entry& entry = by_context_.find(context)->second;
+    if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
+  }
+
   // Whether a segment's address may be no address of the CPU's. Readable without the guard.
   bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 
  private:
   mutable SmallMutex mutex_;
+  std::condition_variable_any unpinned_;
   Map by_context_;
   std::atomic<uint32_t> zero_based_ = 0;
 };

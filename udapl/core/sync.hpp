@@ -24,8 +24,8 @@ const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
 }
 
 // Hands the segments that need maintenance on in batches: all on a device that is not coherent, else those in memory
-// that is marked. Every one was looked up and is inside; lmr is any that is not null. The caller holds the guard. No
-// sync of such memory fails: it was refused when it was registered, or its device when it was opened.
+// that is marked. Every one was looked up, is inside and pinned; lmr is the region of any of them. No sync of such
+// memory fails: it was refused when it was registered, or its device when it was opened.
 template <class Adapter, class Triplet>
 void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, const Lmr* lmr, SyncFunction sync) {
   constexpr size_t kBatch = 64;
@@ -34,7 +34,7 @@ void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, con
   iovec ranges[kBatch];
   size_t used = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    if (lmr->context() != segments[i].lmr_context) lmr = ia.lmrs().find(segments[i].lmr_context);
+    if (lmr->context() != segments[i].lmr_context) lmr = &ia.lmrs().pinned(segments[i].lmr_context);
     if (!all && !lmr->marked()) continue;
     const dappledv_region_attr* const wanted = &coherence_of(ia, *lmr);
     if (used && wanted != coherence) {
@@ -52,15 +52,16 @@ void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, con
 }
 
 // Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
-// as it was. Each segment costs one look-up; nothing is allocated. Adapter is Ia, or what a test puts in its place.
+// as it was. Each segment costs one look-up; nothing is allocated, and no lock is held while lines are touched. Adapter
+// is Ia, or what a test puts in its place.
 template <class Adapter, class Triplet>
 Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
   if (count == 0) return {};
   if (!segments) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  const Lmr* lmr = nullptr;
+  bool maintain = ia.maintains_caches();
   {
     const auto guard = ia.lmrs().guard();
-    const Lmr* lmr = nullptr;
-    bool maintain = ia.maintains_caches();
     for (uint64_t i = 0; i < count; ++i) {
       const Triplet& segment = segments[i];
       if (!lmr || lmr->context() != segment.lmr_context) lmr = ia.lmrs().find(segment.lmr_context);
@@ -69,10 +70,12 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
       }
       maintain |= lmr->marked();
     }
-    if (maintain) {
-      maintain_segments(ia, segments, count, lmr, sync);
-      if (ia.maintains_caches()) return {};
-    }
+    for (uint64_t i = 0; maintain && i < count; ++i) ia.lmrs().pin(segments[i].lmr_context);
+  }
+  if (maintain) {
+    maintain_segments(ia, segments, count, lmr, sync);
+    for (uint64_t i = 0; i < count; ++i) ia.lmrs().unpin(segments[i].lmr_context);
+    if (ia.maintains_caches()) return {};
   }
   (void)sync(&ia.memory_coherence(), nullptr, 0);  // coherent: the ordering only
   return {};

@@ -56,6 +56,41 @@ struct Fixture {
   }
 };
 
+// A region that is being synced can be looked up and others registered; only its own end waits.
+void lmr_sync__holds_up_nobody_but_the_end_of_the_region() {
+  static std::atomic<bool> inside;
+  static std::atomic<bool> go_on;
+  inside = go_on = false;
+  Fixture f;
+  Lmr* lmr = f.region(kNoncoherent);
+  const Triplet segment{lmr->context(), reinterpret_cast<uint64_t>(memory), sizeof memory};
+  const SyncFunction slow = [](const dappledv_region_attr*, const iovec*, size_t count) {
+    if (count == 0) return 0;
+    inside = true;
+    while (!go_on) std::this_thread::yield();
+    return 0;
+  };
+  const SyncFunction nothing = [](const dappledv_region_attr*, const iovec*, size_t) { return 0; };
+  std::thread syncer([&] { CHECK(sync_segments(f.ia.get(), &segment, 1, slow).has_value()); });
+  while (!inside) std::this_thread::yield();
+  Lmr* other = f.region();
+  CHECK(sync_segments(f.ia.get(), &segment, 1, nothing).has_value());
+  std::atomic<bool> freed = false;
+  std::thread freer([&] {
+    std::lock_guard guard(control_mutex());
+    CHECK(Lmr::free(*lmr).has_value());
+    freed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(!freed);
+  go_on = true;
+  syncer.join();
+  freer.join();
+  CHECK(!sync_segments(f.ia.get(), &segment, 1, nothing).has_value());
+  std::lock_guard guard(control_mutex());
+  CHECK(Lmr::free(*other).has_value());
+}
+
 void window_table__finds_each_of_many() {
   Fixture f;
   constexpr uint32_t kMany = 500;
@@ -122,6 +157,7 @@ void window_table__many_windows_cost_no_more_than_few() {
 
 int main() {
   const CMUnitTest tests[] = {
+      TEST_IN_CHILD(lmr_sync__holds_up_nobody_but_the_end_of_the_region),
       TEST_IN_CHILD(window_table__finds_each_of_many),
       TEST_IN_CHILD(window_table__many_windows_cost_no_more_than_few),
   };
