@@ -7,7 +7,8 @@
 // A completion taken off the CQ finishes its request. One that the consumer will see keeps its cookie until delivery,
 // and with it all later ones; the cookies of the others go as soon as nothing before them waits.
 //
-// Threads: one poster and one retirer at a time; the two may be different threads. empty() and finished() from any.
+// Threads: one poster and one retirer at a time; the two may be different threads. count(), empty() and finished() from
+// any. A request may have completed before its poster comes to push(): it was never there then.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -64,8 +65,11 @@ class CookieRing {
         cookies_(std::make_unique<Cookie[]>(mask_ + 1)),
         segments_(keep_segments ? std::make_unique<ibv_sge[]>(size_t{keep_segments} * (mask_ + 1)) : nullptr) {}
 
+  // The poster's.
   bool full() const { return head() - tail() >= capacity_; }
-  bool empty() const { return head() == tail(); }
+  // Requests posted and not delivered.
+  uint32_t count() const { return ahead(head(), tail()); }
+  bool empty() const { return count() == 0; }
 
   // The cookie the next request will use; it counts only after push().
   Cookie& next() {
@@ -136,6 +140,14 @@ class CookieRing {
 
   uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
   uint32_t finished() const { return finished_.load(std::memory_order_acquire); }
+  // Calls visit(cookie) for every request posted that has not finished, the oldest first, until it returns false.
+  template <class Visit>
+  void for_each_unfinished(Visit visit) {
+    const uint32_t first = finished();
+    const uint32_t left = ahead(posted(), first);
+    for (uint32_t i = 0; i < left && visit(at(first + i)); ++i) {
+    }
+  }
 
   Cookie& at(uint32_t sequence) { return cookies_[sequence & mask_]; }
   std::span<ibv_sge> segments(const Cookie& cookie) {
@@ -143,6 +155,12 @@ class CookieRing {
   }
 
  private:
+  // How far one position is ahead of the other; 0 when it is behind.
+  static uint32_t ahead(uint32_t position, uint32_t of) {
+    const uint32_t distance = position - of;
+    return static_cast<int32_t>(distance) > 0 ? distance : 0;
+  }
+
   uint32_t capacity_;
   uint32_t keep_segments_;
   uint32_t mask_;

@@ -139,7 +139,7 @@ class Ep : public Object {
   // Never one of the unconfigured states.
   EpState state() const { return state_.load(std::memory_order_acquire); }
   // Receives posted to this EP and not dequeued yet.
-  uint32_t outstanding_receives() const { return receives_.head() - receives_.tail(); }
+  uint32_t outstanding_receives() const { return receives_.count(); }
   // What lacks a PZ or a connect EVD is unconfigured until it is connected.
   EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }

@@ -213,9 +213,10 @@ Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_l
 }
 
 void Ep::give_back_spares() {
-  for (uint32_t sequence = requests_.finished(); sequence != requests_.posted(); ++sequence) {
-    if (requests_.at(sequence).spare) evds_.request->give_back_spare();
-  }
+  requests_.for_each_unfinished([this](const Cookie& cookie) {
+    if (cookie.spare) evds_.request->give_back_spare();
+    return true;
+  });
 }
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,

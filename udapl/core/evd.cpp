@@ -417,22 +417,23 @@ void Evd::flush_rings() {
   while (FlushLink* const link = unflushed_.take()) {
     CookieRing& ring = link->ring;
     link->flushed = true;
-    for (uint32_t sequence = ring.finished(); sequence != ring.posted(); ++sequence) {
-      if (is_full()) {
-        unflushed_.add(*link);
-        return software_.set_urgent(true);
-      }
-      Cookie& cookie = ring.at(sequence);
+    ring.for_each_unfinished([&](Cookie& cookie) {
+      if (is_full()) return false;
       // One that was posted to a connection and is suppressed has succeeded, for all that is known.
       const bool delivers = !cookie.suppressed;
       cookie.plain = false;
       cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);
-      if (!delivers) continue;
+      if (!delivers) return true;
       ibv_wc& completion = pending_[pending_head_++ & pending_mask_];
       completion = {};
       completion.wr_id = reinterpret_cast<uint64_t>(&cookie);
       completion.status = IBV_WC_WR_FLUSH_ERR;
       ++signals_;
+      return true;
+    });
+    if (is_full()) {
+      unflushed_.add(*link);
+      return software_.set_urgent(true);
     }
   }
 }

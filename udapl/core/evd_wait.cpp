@@ -56,7 +56,8 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   return refilled || cq_broken();
 }
 
-// One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once.
+// One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once. A CQ
+// whose device has gone will notify of nothing any more.
 [[gnu::always_inline]] inline void Evd::take_notification() {
   const NoCancel until_counted;  // or destroying the CQ would wait for it
   ibv_cq* cq = nullptr;
@@ -64,6 +65,8 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {
     ++unacknowledged_;
     counters_.add_shared(EvdCounter::kDtoCallback);
+  } else if (errno != EAGAIN && errno != EINTR) {
+    break_cq();
   }
   if (unacknowledged_ >= kAcknowledgeBatch) {
     ibv_ack_cq_events(cq_.get(), unacknowledged_);

@@ -1,18 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an EVD of completions costs, and what looks at it.
+// Completions at moments at which no device can be made to bring them, and devices that go.
 #include <dirent.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/clock.hpp"
 #include "udapl/core/srq.hpp"
 
 using namespace dapple::dat;
 
 namespace {
+
+constexpr ibv_sge kSegment{0x1000, 256, 1};
+constexpr RemoteBuffer kRemote{0x1000, 4096, 7};
+
+// Software iWARP, whose rings the provider flushes: a request that has completed before its poster counts it is not one
+// that is left.
+void ep_post__completes_and_the_connection_ends_before_the_post_returns() {
+  fake_device::reset();
+  fake_device::state.vendor_id = 0x626d74;
+  fake_device::state.transport = IBV_TRANSPORT_IWARP;
+  fake_device::Ia ia(false);
+  Ep& ep = ia.connected_ep({}, {});
+  Evd& evd = *ep.evds().request;
+  Event event;
+  uint32_t flushed = 0;
+  fake_device::state.in_post = [&] {
+    fake_device::state.in_post = nullptr;
+    CHECK(evd.dequeue(event).has_value());
+    CHECK(event.dto.status == DtoStatus::kSuccess);
+    CHECK(ep.request_idle());
+    std::lock_guard guard(control_mutex());
+    CHECK(ep.disconnect(true).has_value());
+    while (flushed < 10 && evd.dequeue(event)) ++flushed;
+  };
+  CHECK(ep.post_rdma_write({&kSegment, 1}, 1, kRemote, 0).has_value());
+  CHECK_EQUAL(flushed, 0);
+  CHECK(!evd.dequeue(event));
+  CHECK(ep.request_idle());
+}
+
+void evd_wait__ends_when_the_device_has_gone() {
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  Result<> result;
+  std::atomic<bool> ended = false;
+  std::thread waiter([&] {
+    Event event;
+    uint32_t more;
+    result = evd.wait(5'000'000, 1, event, more);
+    ended = true;
+  });
+  while (!evd.has_waiter()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  fake_device::remove();
+  for (int patience = 2000; !ended && patience; --patience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(ended);
+  waiter.join();
+  CHECK(!result && result.error().type == Type::kInternalError);
+}
 
 uint32_t open_descriptors() {
   uint32_t count = 0;
@@ -59,6 +113,8 @@ void srq_query__with_many_endpoints_on_one_evd() {
 
 int main() {
   const CMUnitTest tests[] = {
+      TEST_IN_CHILD(ep_post__completes_and_the_connection_ends_before_the_post_returns),
+      TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
       TEST_IN_CHILD(evd_create__takes_no_descriptor_before_the_first_sleep),
       TEST_IN_CHILD(srq_query__with_many_endpoints_on_one_evd),
   };
