@@ -64,6 +64,8 @@ class Evd : public Object {
 
   // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD is told.
   bool post(Event event);
+  // One more event was lost. Returns how many were, since the EVD was made.
+  uint32_t count_lost() { return lost_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
@@ -247,6 +249,7 @@ class Evd : public Object {
   mutable std::mutex cno_mutex_;
   std::atomic<Cno*> cno_ = nullptr;
   bool enabled_ = true;
+  std::atomic<uint32_t> lost_ = 0;
   NotifierLink notifier_link_;  // the notifier's
 };
 

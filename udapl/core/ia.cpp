@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
 
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <mutex>
@@ -161,7 +162,14 @@ void Ia::report_async(EventKind kind, Object& object, int reason) {
 }
 
 void Ia::report_evd_overflow(Evd& evd) {
-  log_error("IA %s: an event was lost because its EVD of %u entries is full", name().c_str(), evd.qlen());
+  // A line for each would be one for each event of a storm.
+  const uint32_t lost = evd.count_lost();
+  if (lost == 1) {
+    log_error("IA %s: an event was lost because its EVD of %u entries is full", name().c_str(), evd.qlen());
+  } else if (std::has_single_bit(lost)) {
+    log_error("IA %s: %u events were lost so far because an EVD of %u entries is full", name().c_str(), lost,
+              evd.qlen());
+  }
   if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
 }
 

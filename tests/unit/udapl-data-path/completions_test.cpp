@@ -4,11 +4,14 @@
 // Completions at moments at which no device can be made to bring them, and devices that go.
 #include <dirent.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/unit/udapl-core/captured.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
@@ -68,6 +71,25 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
+uint32_t lines_of(const std::string& text) {
+  return static_cast<uint32_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void evd_post__a_storm_of_lost_events_is_told_in_few_lines() {
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(4, kEvdConnection);
+  Event event{};
+  event.kind = EventKind::kBroken;
+  const std::string said = captured([&] {
+    for (int i = 0; i < 10'000; ++i) (void)evd.post(event);
+  });
+  CHECK(lines_of(said) >= 2);
+  CHECK(lines_of(said) < 20);
+  // The first is told as ever.
+  CHECK(said.find("an event was lost because its EVD of 4 entries is full") != std::string::npos);
+}
+
 uint32_t open_descriptors() {
   uint32_t count = 0;
   DIR* folder = opendir("/proc/self/fd");
@@ -115,6 +137,7 @@ int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(ep_post__completes_and_the_connection_ends_before_the_post_returns),
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
+      TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd_create__takes_no_descriptor_before_the_first_sleep),
       TEST_IN_CHILD(srq_query__with_many_endpoints_on_one_evd),
   };
