@@ -11,12 +11,14 @@ for part in common kernel; do
   . "$(dirname "${BASH_SOURCE[0]}")/../softroce.d/$part.bash" || exit 1
 done
 
-# unpacked_of_suite NAME SUITE FINISH PACKAGE...: sets place to NAME in the cache, which is like a root with these packages of
-# that Debian. The file "release" in it holds the version of the first. FINISH is called with the folder before others see it.
+# unpacked_of_suite NAME SUITE FINISH [--whole] PACKAGE...: sets place to NAME in the cache, which is like a root with these packages
+# of that Debian, --whole with all that they depend on. The file "release" in it holds the version of the first. FINISH is called with
+# the folder before others see it.
 unpacked_of_suite() {
-  local suite=$2 finish=$3
+  local suite=$2 finish=$3 whole=no packages
   place=$(dirname "$(cache_dir)")/$1
   shift 3
+  [ "$1" != --whole ] || { whole=yes && shift; }
   [ ! -e "$place/release" ] || return 0
   require_tools "$build_tools"
   mkdir -p "$(dirname "$place")" || die 1 "cannot make $place"
@@ -24,11 +26,24 @@ unpacked_of_suite() {
   trap 'rm -rf "$new"' EXIT
   open_suite "$new" "$suite"
   say "fetching $1"
-  download_packages "$new" "$@"
+  packages=("$@")
+  [ "$whole" = no ] || mapfile -t packages < <(APT_CONFIG=$new/apt/apt.conf apt-get -qq --no-install-recommends --print-uris \
+    install "$@" 2>/dev/null | sed -nE "s/^'[^']*' ([^_]*)_.*/\1/p")
+  [ "${#packages[@]}" -gt 0 ] || die 1 "apt does not know what $1 needs"
+  download_packages "$new" "${packages[@]}"
   unpack_debs "$new/debs" "$new/root"
   "$finish" "$new/root" || die 1 "cannot write $new/root"
   dpkg-deb -f "$new/debs/$1"_*.deb Version >"$new/root/release"
   chmod 755 "$new/root"
   # Somebody else may have been quicker; then theirs serves.
   mv -T "$new/root" "$place" 2>/dev/null || [ -e "$place/release" ] || die 1 "cannot write $place"
+}
+
+# A FINISH that makes a root to change to: in Debian 13 and later everything lies in /usr, and another package brings the links.
+make_root() {
+  local folder
+  for folder in lib lib64; do
+    [ -e "$1/$folder" ] || ln -s "usr/$folder" "$1/$folder" || return 1
+  done
+  mkdir -p "$1"/{dev,proc,sys,tmp,host}
 }
