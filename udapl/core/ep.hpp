@@ -322,6 +322,9 @@ class Ep : public Object {
   void end_connection(EventKind kind);
   void fail_connect(EventKind kind, const char* what, int status);
   void break_connection();
+  void drain();
+  void signal_last_request();
+  uint64_t bytes_until_progress(uint32_t sequence);
   bool drained() const;
   void start_disconnect();
   // That the connection ends. False when the id had to go for it: then nothing more is heard of this connection.
@@ -370,6 +373,8 @@ class Ep : public Object {
   uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
+  uint32_t drain_progress_ = 0;    // what had finished,
+  int64_t drain_progress_ns_ = 0;  // and when it was first seen
   std::atomic<bool> broken_ = false;
 
   EpCounterSet counters_;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Flushed work of a connection that its consumer ends: while another thread takes the completions as they come, nobody
- * is told of a broken connection, this one or the next on the same endpoint.
+ * A connection that its consumer ends. Of flushed work, while another thread takes the completions as they come, nobody
+ * is told of a broken connection, this one or the next on the same endpoint. Gracefully, nothing is flushed.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "tests/softroce/api/api.h"
 
@@ -84,9 +85,77 @@ static void disconnect__what_is_flushed_meanwhile_breaks_nothing(void** state) {
   assert_ok(dat_ia_close(f.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
+/* ---- Graceful: what is posted completes first ---- */
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void graceful__after_a_suppressed_request_loses_no_time(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET from = local(f, 0, 5000);
+  DAT_RMR_TRIPLET to = remote(f, HALF, 5000);
+  fill(f->memory, 5000, 3);
+  memset(f->memory + HALF, 0, 5000);
+  sync_for_write(f, HALF, 5000);
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &from, cookie(1), &to, DAT_COMPLETION_SUPPRESS_FLAG));
+  const double begun = now_s();
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  const double took = now_s() - begun;
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  sync_for_write(f, HALF, 5000);
+  assert_true(is_filled(f->memory + HALF, 5000, 3));
+  expect_nothing(f->active.request); /* nobody hears of the request that told */
+  expect_nothing(f->passive.recv);
+  expect_nothing(f->active.connect);
+  print_message("a graceful disconnect behind a suppressed request took %.3f s\n", took);
+  assert_true(took < 1.5);
+}
+
+static void graceful__requests_that_make_progress_have_all_the_time(void** state) {
+  enum { kRequests = 8 };
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET from = local(f, 0, 1000);
+  SKIP_ON_IWARP(); /* a message does not wait for its receive there */
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(i), DAT_COMPLETION_DEFAULT_FLAG));
+  }
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    DAT_LMR_TRIPLET to = local(f, HALF + 1000 * (size_t)i, 1000);
+    usleep(500000);
+    assert_ok(dat_ep_post_recv(f->passive.ep, 1, &to, cookie(100 + i), DAT_COMPLETION_DEFAULT_FLAG));
+    expect_dto(f->passive.recv, 100 + i, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  }
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  for (uint64_t i = 0; i < kRequests; ++i) {
+    expect_dto(f->active.request, i, DAT_DTO_SEND, DAT_DTO_SUCCESS);
+  }
+}
+
+/* A request that nobody takes is given up in the end. */
+static void graceful__requests_without_progress_are_flushed(void** state) {
+  struct fixture* f = *state;
+  DAT_LMR_TRIPLET from = local(f, 0, 1000);
+  SKIP_ON_IWARP();
+  assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+  const double begun = now_s();
+  assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  assert_true(now_s() - begun >= 1.9);
+  expect_dto(f->active.request, 1, DAT_DTO_SEND, DAT_DTO_ERR_FLUSHED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(disconnect__what_is_flushed_meanwhile_breaks_nothing),
+      CONNECTED_TEST(graceful__after_a_suppressed_request_loses_no_time),
+      CONNECTED_TEST(graceful__requests_that_make_progress_have_all_the_time),
+      CONNECTED_TEST(graceful__requests_without_progress_are_flushed),
   };
   return RUN_TESTS(tests);
 }
