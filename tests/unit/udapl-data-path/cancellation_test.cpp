@@ -138,6 +138,7 @@ void evd_wait__cancelled_when_the_event_comes() {
   }
 }
 
+#ifndef __SANITIZE_THREAD__  // which takes no notice of mutexes that a thread locks after it was cancelled in ppoll()
 void cno_wait__cancelled_when_the_event_comes() {
   Rig rig;
   Cno& cno = rig.ia.cno();
@@ -158,6 +159,7 @@ void cno_wait__cancelled_when_the_event_comes() {
     CHECK(rig.evd.dequeue(event).has_value());
   }
 }
+#endif
 
 void cno_trigger__is_no_cancellation_point() {
   Rig rig;
@@ -197,7 +199,9 @@ int main() {
       TEST_IN_CHILD(evd_wait__cancelled_gets_what_is_there),
       TEST_IN_CHILD(evd_wait__cancelled_when_it_takes_the_notification),
       TEST_IN_CHILD(evd_wait__cancelled_when_the_event_comes),
+#ifndef __SANITIZE_THREAD__
       TEST_IN_CHILD(cno_wait__cancelled_when_the_event_comes),
+#endif
       TEST_IN_CHILD(cno_trigger__is_no_cancellation_point),
       TEST_IN_CHILD(ep_post__cancelled_inside_of_the_device),
       TEST_IN_CHILD(ep_post__the_long_way_is_done_whole),
