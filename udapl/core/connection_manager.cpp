@@ -118,6 +118,17 @@ void ConnectionManager::unwatch(ibv_context* context) {
   if (found != watched_.end() && --found->second.users == 0) watched_.erase(found);
 }
 
+Result<ibv_comp_channel*> ConnectionManager::shared_channel(ibv_context* context) {
+  verbs::CompChannel& shared = watched_.find(context)->second.completions;
+  if (!shared) {
+    verbs::CompChannel made(ibv_create_comp_channel(context));
+    if (!made || !make_non_blocking(made->fd)) return fail_errno(errno);
+    shared = std::move(made);
+    wake();
+  }
+  return shared.get();
+}
+
 ConnectionManager::Client::Client(Ep& ep) {
   Deadlines one{{kNever, &ep}};
   deadline_ = one.extract(one.begin());
@@ -156,14 +167,16 @@ void ConnectionManager::wake() {
 }
 
 void ConnectionManager::run(uint32_t generation) {
-  std::array<pollfd, 2 + kMaxContexts> fds;
+  std::array<pollfd, 2 + 2 * kMaxContexts> fds;
   std::unique_lock control(control_mutex());
   while (generation_ == generation) {
     fds[0] = {wake_fd_.get(), POLLIN, 0};
     fds[1] = {channel_->fd, POLLIN, 0};
     nfds_t used = 2;
     for (const auto& [context, watch] : watched_) {
-      if (!watch.broken) fds[used++] = {context->async_fd, POLLIN, 0};
+      if (watch.broken) continue;
+      fds[used++] = {context->async_fd, POLLIN, 0};
+      if (watch.completions && !watch.lost) fds[used++] = {watch.completions->fd, POLLIN, 0};
     }
     timespec left{};
     const bool limited = !deadlines_.empty();
@@ -180,6 +193,7 @@ void ConnectionManager::run(uint32_t generation) {
     // What poll() saw may be stale by now; every one of these copes with nothing being there.
     serve_connection_events();
     serve_device_events();
+    serve_shared_channels();
     serve_attention();
     serve_deadlines();
   }
@@ -224,6 +238,24 @@ void ConnectionManager::serve_device_events() {
     while (ibv_get_async_event(context, &event) == 0) serve_device_event(context, event);
     watch.broken = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
     if (watch.broken) report_catastrophe(context, IBV_EVENT_DEVICE_FATAL);
+  }
+}
+
+// An EVD cannot go between the taking and the telling: that takes the control mutex.
+void ConnectionManager::serve_shared_channels() {
+  for (auto& [context, watch] : watched_) {
+    if (!watch.completions || watch.lost) continue;
+    ibv_cq* cq = nullptr;
+    void* evd = nullptr;
+    while (ibv_get_cq_event(watch.completions.get(), &cq, &evd) == 0) {
+      ibv_ack_cq_events(cq, 1);
+      static_cast<Evd*>(evd)->on_notification();
+    }
+    watch.lost = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
+    if (!watch.lost) continue;
+    arena<Evd>().for_each(Kind::kEvd, [of = context](Evd& told) {
+      if (told.ia().context() == of) told.on_lost_channel();
+    });
   }
 }
 

@@ -58,6 +58,9 @@ class ConnectionManager {
   // Listens for the asynchronous events of a device; several IAs may share one context.
   Result<> watch(ibv_context* context);
   void unwatch(ibv_context* context);
+  // The completion channel that EVDs of a watched device share. The thread takes what comes there and tells the EVD
+  // that is the CQ's context, which may therefore sleep without a descriptor.
+  Result<ibv_comp_channel*> shared_channel(ibv_context* context);
 
   // Calls ep.on_deadline() at that time of the monotonic clock; kNever forgets it. One deadline per EP.
   void set_deadline(Ep& ep, int64_t deadline_ns);
@@ -73,6 +76,7 @@ class ConnectionManager {
   void run(uint32_t generation);
   void serve_connection_events();
   void serve_device_events();
+  void serve_shared_channels();
   void serve_device_event(ibv_context* context, ibv_async_event& event);
   void report_catastrophe(ibv_context* context, int reason);
   void serve_attention();
@@ -84,8 +88,10 @@ class ConnectionManager {
 
   struct Watch {
     uint32_t users = 0;
-    bool broken = false;  // the device is gone: there is nothing more to read
-    bool told = false;    // and its IAs know
+    bool broken = false;             // the device is gone: there is nothing more to read
+    bool told = false;               // and its IAs know
+    verbs::CompChannel completions;  // shared by EVDs
+    bool lost = false;               // nothing will come there any more
   };
 
   static inline constinit std::atomic<bool> in_use_ = false;

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "udapl/core/arena.hpp"
+#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
@@ -90,10 +91,10 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
   unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
-  channel_.reset(ibv_create_comp_channel(ia().context()));
-  if (!channel_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
+  const auto channel = open_channel();
+  if (!channel) return tl::unexpected(channel.error());
   errno = ENOSPC;  // what it means when nobody says: libsiw of a process that has 144 queues
-  cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, channel_.get(), 0));
+  cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, *channel, 0));
   if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
@@ -103,6 +104,21 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
   if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
+}
+
+// One of its own, which a sleeping thread reads for itself; beyond so many EVDs the one that they share.
+Result<ibv_comp_channel*> Evd::open_channel() {
+  constexpr uint32_t kMaxOwn = 256;  // of the 1,024 descriptors that a process has by default
+  if (ia().num_channels() >= kMaxOwn) return ConnectionManager::instance().shared_channel(ia().context());
+  channel_.reset(ibv_create_comp_channel(ia().context()));
+  if (!channel_) return fail_errno(errno);
+  ia().count_channel(1);
+  if (!make_non_blocking(channel_->fd)) return fail_errno(errno);
+  return channel_.get();
+}
+
+Evd::~Evd() {
+  if (channel_) ia().count_channel(-1);
 }
 
 int Evd::entries_for(uint32_t min_qlen) const {
@@ -447,7 +463,12 @@ void Evd::notify() {
 }
 
 void Evd::wake() {
-  if (sleeping_.load(std::memory_order_seq_cst)) raise(wake_fd_);
+  if (!sleeping_.load(std::memory_order_seq_cst)) return;
+  if (channel_) {
+    raise(wake_fd_);
+  } else {
+    wake_up_.raise();
+  }
 }
 
 }  // namespace dapple::dat

@@ -22,6 +22,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/core/software_queue.hpp"
 #include "udapl/core/unique_fd.hpp"
+#include "udapl/core/wake_up.hpp"
 
 namespace dapple::dat {
 
@@ -118,6 +119,10 @@ class Evd : public Object {
   // From the CNO's notifier, with its lock held: takes the notifications off the channel. True when the CNO is to tell
   // of it.
   bool serve_channel();
+  // From the connection manager, with the control mutex held: a notification on the channel that EVDs share.
+  void on_notification();
+  // Likewise, that none will come there any more.
+  void on_lost_channel();
   NotifierLink& notifier_link() { return notifier_link_; }
 
   const EvdCounterSet& counters() const { return counters_; }
@@ -135,6 +140,7 @@ class Evd : public Object {
  private:
   friend class Arena<Evd>;
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
+  ~Evd();
   Result<> open_queues(uint32_t min_qlen);
   // Whether anything but completions may come.
   bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }
@@ -183,6 +189,7 @@ class Evd : public Object {
     ~Leaving() { evd.leave_wait(more); }
   };
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
+  Result<> sleep_without_channel(int64_t deadline_ns);
   void take_notification();
   bool arm(uint32_t threshold, uint32_t signals);
   bool take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker);
@@ -203,6 +210,8 @@ class Evd : public Object {
   void wake();
   void notify();
   int channel_fd() const { return channel_ ? channel_->fd : -1; }
+  Result<ibv_comp_channel*> open_channel();
+  bool arm_for_cno();
   void trigger_cno();
   void resume_cno(uint32_t known);
   void notify_cno_of_more_than(uint32_t known);
@@ -212,8 +221,10 @@ class Evd : public Object {
   const uint32_t streams_;
   unsigned int unusual_wc_flags_ = 0;  // of a receive that is more than that
 
-  UniqueFd wake_fd_;  // made when first slept here
-  // Destroyed in reverse order: the CQ goes before the channel it reports to.
+  WakeUp wake_up_;    // while there is no channel_
+  UniqueFd wake_fd_;  // beside one; made when first slept here
+  // Destroyed in reverse order: the CQ goes before the channel it reports to. Null where there is no CQ, or where that
+  // reports to the channel that EVDs share.
   verbs::CompChannel channel_;
   verbs::Cq cq_;
   std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed

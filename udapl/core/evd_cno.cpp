@@ -109,6 +109,26 @@ bool Evd::serve_channel() {
     wake();
     return false;
   }
+  return arm_for_cno();
+}
+
+void Evd::on_notification() {
+  counters_.add_shared(EvdCounter::kDtoCallback);
+  if (waited_on()) return wake();
+  std::lock_guard lock(cno_mutex_);
+  Cno* const cno = cno_.load(std::memory_order_relaxed);
+  if (cno && enabled_ && arm_for_cno()) cno->notifier()->trigger(*this);
+}
+
+void Evd::on_lost_channel() {
+  if (!cq_ || channel_) return;
+  break_cq();
+  wake();
+  trigger_cno();
+}
+
+// After a notification. True if the CNO is to tell of what has come.
+bool Evd::arm_for_cno() {
   if (request_notification()) break_cq();
   if (cq_broken()) return true;
   std::lock_guard guard(data_mutex_);

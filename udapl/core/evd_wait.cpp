@@ -75,11 +75,11 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 }
 
 [[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
-  if (!wake_fd_) [[unlikely]] {
+  if (channel_ && !wake_fd_) [[unlikely]] {
     wake_fd_ = make_event_fd();
     if (!wake_fd_) return fail_errno(errno);
   }
-  // From here on whoever posts an event also writes to wake_fd_, so what matters is looked at after this line.
+  // From here on whoever posts an event also wakes us, so what matters is looked at after this line.
   sleeping_.store(true, std::memory_order_seq_cst);
   struct Awake {
     std::atomic<bool>& sleeping;
@@ -88,7 +88,8 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (arm(threshold, signals)) return {};
   if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
 
-  pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_ ? channel_->fd : -1, POLLIN, 0}};
+  if (!channel_) return sleep_without_channel(deadline_ns);
+  pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}};
   timespec left{};
   if (deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, deadline_ns - now_ns()));
   counters_.add(EvdCounter::kWaitBlocked);
@@ -99,6 +100,21 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (fds[0].revents) drain(wake_fd_);
   if (fds[1].revents) take_notification();
   return {};
+}
+
+Result<> Evd::sleep_without_channel(int64_t deadline_ns) {
+  counters_.add(EvdCounter::kWaitBlocked);
+  switch (wake_up_.wait(deadline_ns)) {
+    case 0:
+      counters_.add(EvdCounter::kWaitNotify);
+      return {};
+    case ETIMEDOUT:
+      return fail(Type::kTimeoutExpired);
+    case EINTR:
+      return fail(Type::kInterruptedCall);
+    default:
+      return fail(Type::kInternalError);
+  }
 }
 
 // Takes an event if there are enough, of which one must have come since signals_ was that.

@@ -124,6 +124,9 @@ class Ia : public Object {
 
   // Where the queues of an EP without an EVD of its own report; created when first needed.
   Result<ibv_cq*> idle_cq();
+  // Completion channels that EVDs have of their own. With the control mutex held.
+  uint32_t num_channels() const { return num_channels_; }
+  void count_channel(int more) { num_channels_ += static_cast<uint32_t>(more); }
   // The error of a queue that could not be made, and a line for people where the memlock limit may be why.
   [[nodiscard]] tl::unexpected<Error> refused_queue(int error) const;
 
@@ -200,6 +203,7 @@ class Ia : public Object {
   bool owns_async_evd_ = false;
   uint32_t unlocked_ = 0;  // calls; guarded by the control mutex
   std::condition_variable unlocked_ended_;
+  uint32_t num_channels_ = 0;
 
   // Destroyed in reverse order: the id holds the device open, so it goes last.
   verbs::CmId id_;
