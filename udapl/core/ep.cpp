@@ -180,7 +180,17 @@ void Ep::fail_qp() {
   if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
+// So that nothing is in the way of forgetting the completions.
+Result<> Ep::empty_cqs() {
+  for (Evd* evd : {evds_.recv, evds_.request}) {
+    if (!evd) continue;
+    if (auto emptied = evd->empty_cq(); !emptied) return emptied;
+  }
+  return {};
+}
+
 Result<> Ep::free(Ep& ep) {
+  if (auto emptied = ep.empty_cqs(); !emptied) return emptied;
   Ia& ia = ep.ia();
   auto& manager = ConnectionManager::instance();
   if (ep.request_) std::exchange(ep.request_, nullptr)->forget_ep();
@@ -217,6 +227,7 @@ Result<> Ep::free(Ep& ep) {
 Result<> Ep::reset() {
   if (state() == EpState::kUnconnected) return {};
   if (state() != EpState::kDisconnected) return tl::unexpected(state_error());
+  if (auto emptied = empty_cqs(); !emptied) return emptied;
   id_.reset();
   // A new queue pair rather than the old one through RESET: its number is new as well, so the peer's connection manager
   // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.

@@ -279,6 +279,7 @@ class Ep : public Object {
   Result<> check_configured() const;
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
+  Result<> empty_cqs();
   bool qp_has_failed() const;
   void flush_receives();
   // Whether the device would not flush what is posted, so that the EVD does, and the request stays here.

@@ -98,9 +98,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
-  // Room for what may wait here (see reap() and wait()) and all of the CQ's besides, so that forgetting an endpoint can
-  // empty the CQ.
-  pending_mask_ = pending_mask_for(qlen());
+  pending_mask_ = std::bit_ceil(2 * kBatch) - 1;
   pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
   if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
@@ -137,8 +135,37 @@ bool Evd::take_spare() {
   return false;
 }
 
-uint32_t Evd::pending_mask_for(uint32_t qlen) const {
-  return std::bit_ceil(qlen + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+// Up to what may wait here (see reap() and wait()) and all of the CQ's besides, so that an endpoint's end can empty the
+// CQ. False when it may not grow any more, or for want of memory.
+bool Evd::grow_pending() {
+  const uint32_t most = std::bit_ceil(qlen() + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
+  if (pending_mask_ >= most) return false;
+  const uint32_t mask = std::min(most, 4 * pending_mask_ + 3);
+  std::unique_ptr<ibv_wc[]> larger(new (std::nothrow) ibv_wc[mask + 1]);
+  if (!larger) return false;
+  for (uint32_t i = pending_tail_; i != pending_head_; ++i) larger[i & mask] = pending_[i & pending_mask_];
+  pending_ = std::move(larger);
+  pending_mask_ = mask;
+  return true;
+}
+
+Result<> Evd::allow_threshold(uint32_t threshold) {
+  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (!cq_) return {};
+  std::lock_guard guard(data_mutex_);
+  while (pending_mask_ < threshold) {
+    if (!grow_pending()) return fail(Type::kInsufficientResources, Subtype::kMemory);
+  }
+  return {};
+}
+
+Result<> Evd::empty_cq() {
+  if (!cq_) return {};
+  std::lock_guard guard(data_mutex_);
+  while (refill()) {
+  }
+  if (is_full()) return fail(Type::kInsufficientResources, Subtype::kMemory);
+  return {};
 }
 
 void Evd::configure(EvdConfig config) {
@@ -271,7 +298,10 @@ bool Evd::refill() {
     const uint32_t at = pending_head_ & pending_mask_;
     const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
     const int capacity = static_cast<int>(std::min(kBatch, room));
-    if (capacity == 0) return false;
+    if (capacity == 0) {
+      if (!grow_pending()) return false;
+      continue;
+    }
     const int count = verbs::poll(cq, &pending_[at], capacity);
     if (count < 0) break_cq();
     counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
@@ -353,6 +383,8 @@ void Evd::forget_completions(Ep& ep) {
   };
   while (refill()) {
   }
+  // What cannot be taken off the CQ must never be looked at: its cookies go.
+  if (is_full()) break_cq();
   uint32_t kept = pending_tail_;
   for (uint32_t i = pending_tail_; i != pending_head_; ++i) {
     const ibv_wc& completion = pending_[i & pending_mask_];
@@ -427,7 +459,6 @@ void Evd::flush_rings() {
   software_.set_urgent(false);
   while (refill()) {
   }
-  const auto is_full = [this] { return pending_head_ - pending_tail_ > pending_mask_; };
   // Without room for more the CQ may hold more, too. Then it goes on when some have been delivered.
   if (is_full()) return software_.set_urgent(true);
   while (FlushLink* const link = unflushed_.take()) {

@@ -104,6 +104,8 @@ class Evd : public Object {
   // device has flushed what it will.
   void flush_later(FlushLink& link);
 
+  // Takes all off the CQ, without delivering it, so that forgetting an endpoint finds room. Fails for want of memory.
+  Result<> empty_cq();
   // Forgets the completions of an endpoint whose queue pair is gone.
   void forget_completions(Ep& ep);
   // The same, and what was reported about its connection: the endpoint itself goes.
@@ -189,7 +191,7 @@ class Evd : public Object {
     ~Leaving() { evd.leave_wait(more); }
   };
   Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
-  Result<> sleep_without_channel(int64_t deadline_ns);
+  Result<> sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   void take_notification();
   bool arm(uint32_t threshold, uint32_t signals);
   bool take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker);
@@ -202,7 +204,10 @@ class Evd : public Object {
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
-  uint32_t pending_mask_for(uint32_t qlen) const;
+  bool grow_pending();
+  // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES where so many could not wait for want of memory.
+  Result<> allow_threshold(uint32_t threshold);
+  bool is_full() const { return pending_head_ - pending_tail_ > pending_mask_; }
   // Of a CQ, for an EVD of so many events.
   int entries_for(uint32_t min_qlen) const;
   static int32_t spare_for(const ibv_cq& cq, uint32_t min_qlen);
@@ -231,7 +236,7 @@ class Evd : public Object {
   std::atomic<int32_t> spare_ = 0;             // entries; below 0 after the CQ was resized to fewer than are taken
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
-  // Completions taken off the CQ and not delivered yet.
+  // Completions taken off the CQ and not delivered yet: a ring that is small until more wait.
   std::unique_ptr<ibv_wc[]> pending_;
   uint32_t pending_mask_ = 0;
   uint32_t pending_head_ = 0;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <bit>
-#include <new>
-
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
@@ -44,16 +41,6 @@ Result<> Evd::resize_cq(uint32_t min_qlen) {
       return fits && error == EINVAL ? fail(Type::kInvalidState) : fail_errno(error);
     }
   }
-  const uint32_t mask = pending_mask_for(min_qlen);
-  if (mask <= pending_mask_) return {};
-  std::unique_ptr<ibv_wc[]> larger(new (std::nothrow) ibv_wc[mask + 1]);
-  if (!larger) {
-    ibv_resize_cq(cq_.get(), before);  // as it was, or harmlessly larger
-    return fail(Type::kInsufficientResources, Subtype::kMemory);
-  }
-  for (uint32_t i = pending_tail_; i != pending_head_; ++i) larger[i & mask] = pending_[i & pending_mask_];
-  pending_ = std::move(larger);
-  pending_mask_ = mask;
   return {};
 }
 

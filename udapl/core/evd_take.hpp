@@ -138,8 +138,9 @@ template <class Sink>
 [[gnu::always_inline]] inline Result<> Evd::wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink,
                                                     uint32_t& more) {
   more = 0;
-  if (threshold < 1 || threshold > qlen()) [[unlikely]]
-    return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (threshold != 1) [[unlikely]] {
+    if (auto allowed = allow_threshold(threshold); !allowed) return allowed;
+  }
   if (!waitable()) [[unlikely]]
     return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
   Waiter nobody = Waiter::kNone;

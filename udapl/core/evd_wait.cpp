@@ -28,6 +28,13 @@ bool spinning_helps() {
   return several;
 }
 
+// While it exists, whoever posts an event also wakes the sleeper.
+struct Asleep {
+  explicit Asleep(std::atomic<bool>& of) : flag(of) { flag.store(true, std::memory_order_seq_cst); }
+  ~Asleep() { flag.store(false, std::memory_order_seq_cst); }
+  std::atomic<bool>& flag;
+};
+
 }  // namespace
 
 Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
@@ -75,20 +82,16 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 }
 
 [[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
-  if (channel_ && !wake_fd_) [[unlikely]] {
+  if (!wake_fd_) [[unlikely]] {
+    if (!channel_) return sleep_without_channel(deadline_ns, threshold, signals);
     wake_fd_ = make_event_fd();
     if (!wake_fd_) return fail_errno(errno);
   }
-  // From here on whoever posts an event also wakes us, so what matters is looked at after this line.
-  sleeping_.store(true, std::memory_order_seq_cst);
-  struct Awake {
-    std::atomic<bool>& sleeping;
-    ~Awake() { sleeping.store(false, std::memory_order_seq_cst); }
-  } awake{sleeping_};
+  // What matters is looked at after this line.
+  const Asleep asleep{sleeping_};
   if (arm(threshold, signals)) return {};
   if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
 
-  if (!channel_) return sleep_without_channel(deadline_ns);
   pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}};
   timespec left{};
   if (deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, deadline_ns - now_ns()));
@@ -102,7 +105,10 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   return {};
 }
 
-Result<> Evd::sleep_without_channel(int64_t deadline_ns) {
+Result<> Evd::sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+  const Asleep asleep{sleeping_};
+  if (arm(threshold, signals)) return {};
+  if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
   counters_.add(EvdCounter::kWaitBlocked);
   switch (wake_up_.wait(deadline_ns)) {
     case 0:
