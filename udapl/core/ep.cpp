@@ -208,6 +208,7 @@ Result<> Ep::free(Ep& ep) {
     if (evd) evd->forget(ep);
   }
   ep.give_back_spares();
+  ep.give_back_room_to_flush();
   ep.drop_datagrams(qp_num);
   if (ep.srq_) {
     if (qp_num) ep.srq_->remove(qp_num);

@@ -280,6 +280,8 @@ class Ep : public Object {
   Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
   void fail_qp();
   Result<> empty_cqs();
+  Result<> make_room_to_flush();
+  void give_back_room_to_flush();
   bool qp_has_failed() const;
   void flush_receives();
   // Whether the device would not flush what is posted, so that the EVD does, and the request stays here.
@@ -371,6 +373,7 @@ class Ep : public Object {
   std::atomic<bool> device_has_flushed_ = false;  // what it will
   verbs::Qp qp_;                                  // null while there is no PZ
   uint32_t max_inline_ = 0;                       // bytes
+  std::atomic<uint32_t> room_to_flush_ = 0;       // entries of the request CQ for suppressed requests
   uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;

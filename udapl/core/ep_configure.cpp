@@ -123,6 +123,7 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     }
     if (srq_ && old_num) srq_->remove(old_num);
     qp_ = std::move(fresh);
+    give_back_room_to_flush();
     max_inline_ = max_inline;
     requests_.replace(std::move(requests));
     receives_.replace(std::move(receives));

@@ -196,6 +196,13 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
 // entries was taken for this. What has completed is taken off the CQ if need be, since nobody else may have a reason
 // to.
 Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard) {
+  if (flags & kSuppress && room_to_flush_ == 0) [[unlikely]] {
+    guard.unlock();
+    auto made = make_room_to_flush();
+    guard.lock();
+    if (made) made = check_can_request(operation);
+    if (!made) return tl::unexpected(made.error());
+  }
   for (bool reaped = false;; reaped = true) {
     if (!requests_.full()) {
       const uint32_t run = unsignalled_run_ + 1;
@@ -210,6 +217,20 @@ Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_l
     guard.lock();
     if (auto ready = check_can_request(operation); !ready) return tl::unexpected(ready.error());
   }
+}
+
+// Before the first suppressed request. All that the ring holds may be such.
+Result<> Ep::make_room_to_flush() {
+  const uint32_t most = std::max(1U, attr_.max_request_dtos);
+  if (auto made = evds_.request->make_room_to_flush(most); !made) return made;
+  uint32_t none = 0;
+  // Another thread may have come first.
+  if (!room_to_flush_.compare_exchange_strong(none, most)) evds_.request->give_back_room_to_flush(most);
+  return {};
+}
+
+void Ep::give_back_room_to_flush() {
+  if (const uint32_t room = room_to_flush_.exchange(0)) evds_.request->give_back_room_to_flush(room);
 }
 
 void Ep::give_back_spares() {

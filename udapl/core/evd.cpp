@@ -120,7 +120,8 @@ Evd::~Evd() {
 }
 
 int Evd::entries_for(uint32_t min_qlen) const {
-  return static_cast<int>(std::max(min_qlen, std::min<uint32_t>(min_qlen + kSpare, ia().device().max_cqe)));
+  const uint32_t wanted = min_qlen + kSpare + to_flush_.load(std::memory_order_relaxed);
+  return static_cast<int>(std::max(min_qlen, std::min<uint32_t>(wanted, ia().device().max_cqe)));
 }
 
 int32_t Evd::spare_for(const ibv_cq& cq, uint32_t min_qlen) {

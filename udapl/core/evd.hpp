@@ -137,6 +137,11 @@ class Evd : public Object {
   // A suppressed request that is signalled takes an entry of the CQ that its consumer does not count with: one of the
   // spare ones, of which the CQ would overflow if there were more. False when none is left. From any thread.
   bool take_spare();
+  // Makes the CQ larger by so many requests that may all be suppressed: without a completion while they succeed, and
+  // each with one when they are flushed. A device that cannot resize keeps its CQ. Fails for want of memory. From any
+  // thread.
+  Result<> make_room_to_flush(uint32_t num_requests);
+  void give_back_room_to_flush(uint32_t num_requests) { to_flush_.fetch_sub(num_requests, std::memory_order_relaxed); }
   void give_back_spare() { spare_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -233,6 +238,7 @@ class Evd : public Object {
   verbs::CompChannel channel_;
   verbs::Cq cq_;
   std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed
+  std::atomic<uint32_t> to_flush_ = 0;         // entries, of all EPs that have asked
   std::atomic<int32_t> spare_ = 0;             // entries; below 0 after the CQ was resized to fewer than are taken
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <cerrno>
+
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
@@ -42,6 +44,17 @@ Result<> Evd::resize_cq(uint32_t min_qlen) {
     }
   }
   return {};
+}
+
+Result<> Evd::make_room_to_flush(uint32_t num_requests) {
+  std::lock_guard guard(data_mutex_);
+  to_flush_.fetch_add(num_requests, std::memory_order_relaxed);
+  if (cq_->cqe >= entries_for(qlen())) return {};
+  const int error = ibv_resize_cq(cq_.get(), entries_for(qlen()));
+  const int reason = error < 0 ? errno : error;
+  if (reason == 0 || reason == ENOSYS || reason == EOPNOTSUPP) return {};
+  give_back_room_to_flush(num_requests);
+  return fail_errno(reason);
 }
 
 }  // namespace dapple::dat

@@ -71,6 +71,30 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
+// On an EVD that was made for fewer: while they succeed most of them make no completion.
+void ep_post__suppressed_ones_have_room_to_be_flushed() {
+  constexpr uint32_t kPosted = 63;
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& request = ia.evd(8);
+  EpAttr attr{};
+  attr.max_request_dtos = kPosted + 1;
+  fake_device::state.holds = true;
+  for (int i = 0; i < 2; ++i) {
+    Ep& ep = ia.connected_ep({.recv = nullptr, .request = &request, .connect = nullptr}, attr);
+    for (uint32_t n = 0; n < kPosted; ++n) {
+      CHECK(ep.post_rdma_write({&kSegment, 1}, n, kRemote, kSuppress).has_value());
+    }
+    std::lock_guard guard(control_mutex());
+    CHECK(ep.disconnect(true).has_value());
+  }
+  CHECK_EQUAL(fake_device::state.overflows, 0U);
+  Event event;
+  uint32_t flushed = 0;
+  while (request.dequeue(event)) flushed += event.dto.status == DtoStatus::kFlushed;
+  CHECK_EQUAL(flushed, 2 * kPosted);
+}
+
 uint32_t lines_of(const std::string& text) {
   return static_cast<uint32_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -136,6 +160,7 @@ void srq_query__with_many_endpoints_on_one_evd() {
 int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(ep_post__completes_and_the_connection_ends_before_the_post_returns),
+      TEST_IN_CHILD(ep_post__suppressed_ones_have_room_to_be_flushed),
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
       TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd__of_software_events_takes_no_descriptor),
