@@ -103,7 +103,7 @@ beside_libdapl2() {
   check "dapple-utils comes beside it" install --no-remove dapple-utils libdapple1
   check "libdapl2 stays" is libdapl2 ii
   check "ours does not come with it" is dapple-udapl none
-  check "dapple-info lists what that has" inside sh -c 'dapple-info --dat | grep -E "^ofa-v2-ib0 .*/libdaplofa\.so\.2"'
+  check "dapple-info lists what that has" inside sh -c 'dapple-info --all | grep -E "^ofa-v2-ib0 .*/libdaplofa\.so\.2"'
   check "the other tools load it" inside sh -c 'for tool in test lat bw; do "dapple-$tool" --version || exit; done'
   check "ours takes its place under it" install dapple-udapl
   check "dapple-utils stays" is dapple-utils ii
