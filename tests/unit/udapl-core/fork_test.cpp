@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "tests/unit/udapl-registry/fork_in_handler.hpp"
 #include "tests/unit/udapl-registry/scratch.hpp"
 
 namespace {
@@ -37,17 +38,6 @@ DAT_RETURN open_here() {
   const DAT_RETURN status = dat_ia_open(name, 8, &async, &ia);
   if (status == DAT_SUCCESS) (void)dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
   return status;
-}
-
-int forks_in_handlers;
-
-void fork_in_a_handler(int) {
-  const int saved = errno;
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  int status = -1;
-  if (child > 0 && ::waitpid(child, &status, 0) == child && status == 0) ++forks_in_handlers;
-  errno = saved;
 }
 
 void fork__in_a_signal_handler_of_a_control_call() {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "tests/unit/udapl-registry/fork_in_handler.hpp"
 #include "tests/unit/udapl-registry/pause.hpp"
 #include "tests/unit/udapl-registry/registry_rig.hpp"
 
@@ -134,18 +135,6 @@ void fork__in_the_midst_of_loading_both_go_on() {
   int status = -1;
   CHECK_EQUAL(::waitpid(child, &status, 0), child);
   CHECK_EQUAL(status, 0);
-}
-
-// A signal interrupts a call wherever it may be, and its handler forks: that must not wait for what the call holds.
-int forks_in_handlers;
-
-void fork_in_a_handler(int) {
-  const int saved = errno;
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  int status = -1;
-  if (child > 0 && ::waitpid(child, &status, 0) == child && status == 0) ++forks_in_handlers;
-  errno = saved;
 }
 
 void fork__in_a_signal_handler_of_a_call() {

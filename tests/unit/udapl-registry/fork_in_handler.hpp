@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A signal interrupts a call wherever it may be, and its handler forks: that must not wait for what the call holds.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+// Forks whose child could end at once.
+inline int forks_in_handlers;
+
+inline void fork_in_a_handler(int) {
+  const int saved = errno;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  int status = -1;
+  if (child > 0 && ::waitpid(child, &status, 0) == child && status == 0) ++forks_in_handlers;
+  errno = saved;
+}
