@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long nothing may complete before the server is taken for gone, and how often the connection is looked at
-// meanwhile.
+// The time for which nothing may complete before the server is taken for gone, and how often the connection is looked
+// at meanwhile.
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kLook = std::chrono::milliseconds(100);
 // Empty looks at the CQ before others get the CPU.
@@ -25,7 +25,7 @@ constexpr unsigned kSpins = 1000;
 // For the server's answer to a disconnection.
 constexpr int kGoodbye_ms = 1000;
 
-// What a completion stands for, with the number of requests of its direction that are complete with it.
+// The meaning of a completion, with the number of requests of its direction that are complete with it.
 enum class Step : std::uint64_t { kRead, kWrite, kFlush, kAsk, kAnswer };
 constexpr unsigned kStepBits = 3;
 
@@ -255,7 +255,7 @@ bool Client::ask_for_flush() noexcept {
 unsigned Client::reap(unsigned minimum, unsigned maximum, const timespec* timeout) noexcept {
   ready_.erase(ready_.begin(), ready_.begin() + reaped_);
   reaped_ = 0;
-  // What fio waits for must be under way.
+  // Requests that fio waits for must be under way.
   if (minimum > 0) commit();
   const Clock::time_point start = Clock::now();
   Clock::time_point progress = start;

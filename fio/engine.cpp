@@ -215,7 +215,8 @@ void fill() noexcept {
 }  // namespace
 }  // namespace dapple::fio
 
-// What fio looks for in an engine; it sets *ops to the table, or leaves it as it is and fio refuses the engine.
+// The function that fio looks for in an engine; it sets *ops to the table, or leaves it as it is and fio refuses the
+// engine.
 extern "C" __attribute__((visibility("default"))) void get_ioengine(void** ops) {
   using namespace dapple::fio;
   if (!layout) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a server lets its client read and write: the part of a file that a job uses, or memory.
+// The memory that a server lets its client read and write: the part of a file that a job uses, or memory.
 #pragma once
 
 #include <infiniband/dappledv.h>

@@ -10,7 +10,7 @@
 
 #include "fio/engine.hpp"
 
-// What fio exports to engines. Weak, so that a process that is no fio is refused instead of killed.
+// The symbols that fio exports to engines. Weak, so that a process that is no fio is refused instead of killed.
 extern "C" {
 extern const char fio_version_string[] __attribute__((weak));
 extern ssize_t log_err(const char* format, ...) __attribute__((weak, format(printf, 1, 2)));

@@ -42,7 +42,7 @@ class Structure {
   char* at_;
 };
 
-// What the user said about the engine in the job file. fio fills it in; the first pointer must be fio's.
+// The user's options for the engine in the job file. fio fills it in; the first pointer must be fio's.
 struct Options {
   void* job;
   const char* serverip;
@@ -72,7 +72,7 @@ class Job : public Structure {
  public:
   Job(void* at, const Layout& layout) noexcept : Structure(at), layout_(layout) {}
 
-  // Whether the structure is the one that the layout describes: `engine` is the table of functions that fio was given.
+  // True if the structure is the one that the layout describes: `engine` is the table of functions that fio was given.
   [[nodiscard]] bool is_as_described(const void* engine) const noexcept;
 
   [[nodiscard]] const Options& options() const noexcept { return *get<const Options*>(layout_.job_options); }

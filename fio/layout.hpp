@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Where the running fio has what the engines need: they are part of its process and know none of its headers.
+// The places in the running fio of what the engines need: they are part of its process and know none of its headers.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What client and server tell each other. Both are engines of the same release; numbers are little-endian, as RDMA
+// The messages of client and server. Both are engines of the same release; numbers are little-endian, as RDMA
 // hosts are.
 #pragma once
 
@@ -30,7 +30,7 @@ struct Greeting {
 struct Offer {
   std::uint32_t magic = kMagic;
   Method method = kMethod;
-  // Whether a flush by RDMA reaches persistence there.
+  // True if a flush by RDMA reaches persistence there.
   std::uint8_t direct_write_to_pmem = 0;
   std::uint8_t peer_size = 0;
   std::uint8_t region_size = 0;
@@ -51,7 +51,7 @@ struct FlushAnswer {
   std::uint32_t reserved;
 };
 
-// Where the messages of one flush lie on either side.
+// The places of one flush's messages on either side.
 struct FlushSlot {
   FlushRequest request;
   FlushAnswer answer;

@@ -27,7 +27,7 @@ using Connection = std::unique_ptr<rpma_conn, Freed<rpma_conn, rpma_conn_delete>
 using ConnectionRequest = std::unique_ptr<rpma_conn_req, Freed<rpma_conn_req, rpma_conn_req_delete>>;
 using Listener = std::unique_ptr<rpma_ep, Freed<rpma_ep, rpma_ep_shutdown>>;
 
-// Whether a call of librpma succeeded; says what it was and why it failed, if it did not.
+// True if a call of librpma succeeded; says what it was and why it failed, if it did not.
 [[nodiscard]] bool succeeded(int result, const char* call) noexcept;
 
 // librpma_call(&object, ...) into an owner: made(owner, "rpma_...", [&](auto** out) { return rpma_...(..., out); }).
@@ -52,7 +52,7 @@ template <typename Owner, typename Call>
 // after a line, if there is no such port.
 [[nodiscard]] const char* port_of(std::uint32_t first, std::uint32_t job) noexcept;
 
-// Whether the descriptor is readable within that time; an interruption ends the wait.
+// True if the descriptor is readable within that time; an interruption ends the wait.
 [[nodiscard]] bool readable(int descriptor, int timeout_ms) noexcept;
 
 // A descriptor of librpma's from now on does not block; says why it cannot.

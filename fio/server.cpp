@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long work() works.
+// The duration of one work().
 constexpr int kWhile_ms = 100;
 
 // Of a flush's messages only the receives have a slot.

@@ -73,7 +73,7 @@ void Transfers::polled(const ibv_context* context, const ibv_wc* completions, in
     const auto entry = queues_.find({context, done->qp_num});
     if (entry == queues_.end()) continue;
     std::deque<Sent>& sent = entry->second.sent;
-    // Which queue a failed one is of is not said; the requests behind it fail as well.
+    // A failed completion does not name its queue; the requests behind it fail as well.
     if (done->status != IBV_WC_SUCCESS) sent.clear();
     if (done->status != IBV_WC_SUCCESS || (done->opcode & IBV_WC_RECV) != 0) continue;
     while (!sent.empty() && !sent.front().is_signalled) sent.pop_front();

@@ -56,7 +56,7 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   return 0;
 }
 
-// What goes wrong with one does not keep the others from it.
+// A failure of one does not keep the others from it.
 int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, const int* fds, size_t num_fds) {
   int last = -1;
   int error = 0;

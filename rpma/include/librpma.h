@@ -625,7 +625,7 @@ enum rpma_feature {
 };
 
 /*
- * Whether the peer's own machine has a feature. A native operation then takes a peer that has it as well. To find out
+ * Tells if the peer's own machine has a feature. A native operation then takes a peer that has it as well. To find out
  * what libibverbs can do it may make a queue pair and destroy it. reason: NULL, or set to why, in a line for people;
  * static. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is none of the enum; RPMA_E_PROVIDER: the queues for
  * that cannot be made. Threads: safe.
@@ -633,7 +633,7 @@ enum rpma_feature {
 int rpma_peer_has_feature(const struct rpma_peer* peer, enum rpma_feature feature, bool* has, const char** reason);
 
 /*
- * Whether a connection has a feature: for a native operation, whether requests for the region mr will be native, and
+ * Tells if a connection has a feature: for a native operation, whether requests for the region mr will be native, and
  * with mr NULL whether this side can do them; for RPMA_FEATURE_DIRECT_WRITE_TO_PMEM, what
  * rpma_conn_apply_remote_peer_cfg() took over. It moves nothing. reason: as above. Errors: RPMA_E_INVAL: conn or has is
  * NULL, or feature is none of the enum. Threads: per object.

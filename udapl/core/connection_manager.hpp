@@ -29,7 +29,7 @@ class ConnectionManager {
 
  public:
   static ConnectionManager& instance();
-  // Whether an IA is open. Any thread, without the lock.
+  // True while an IA is open. Any thread, without the lock.
   static bool in_use() { return in_use_.load(std::memory_order_relaxed); }
 
   // An EP's place in the manager's lists. It holds all the memory they need, so that neither a time-out nor a

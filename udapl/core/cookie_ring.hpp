@@ -155,7 +155,7 @@ class CookieRing {
   }
 
  private:
-  // How far one position is ahead of the other; 0 when it is behind.
+  // The distance by which one position is ahead of the other; 0 when it is behind.
   static uint32_t ahead(uint32_t position, uint32_t of) {
     const uint32_t distance = position - of;
     return static_cast<int32_t>(distance) > 0 ? distance : 0;

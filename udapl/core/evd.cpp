@@ -384,7 +384,7 @@ void Evd::forget_completions(Ep& ep) {
   };
   while (refill()) {
   }
-  // What cannot be taken off the CQ must never be looked at: its cookies go.
+  // Completions that cannot be taken off the CQ must never be looked at: their cookies go.
   if (is_full()) break_cq();
   uint32_t kept = pending_tail_;
   for (uint32_t i = pending_tail_; i != pending_head_; ++i) {

@@ -87,7 +87,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
     wake_fd_ = make_event_fd();
     if (!wake_fd_) return fail_errno(errno);
   }
-  // What matters is looked at after this line.
+  // Look at what matters after this line.
   const Asleep asleep{sleeping_};
   if (arm(threshold, signals)) return {};
   if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};

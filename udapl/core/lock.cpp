@@ -16,7 +16,7 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
 
 }  // namespace
 
-// Who had to wait leaves the mutex marked as awaited: there may be others.
+// A thread that had to wait leaves the mutex marked as awaited: there may be others.
 void SmallMutex::lock_contended() {
   constexpr int kSpins = 100;
   for (int i = 0; i < kSpins; ++i) {

@@ -13,7 +13,7 @@ class Ia;
 
 void log_refused(const Ia& ia, const char* what, int64_t value, const char* why);
 
-// Whether `what` is not more than the limit; if it is, the line says so.
+// True if `what` is not more than the limit; if it is, the line says so.
 bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit);
 
 }  // namespace dapple::dat

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What wakes the one thread that sleeps for software's events alone: a semaphore, which takes no descriptor. To wait is
+// Wakes the one thread that sleeps for software's events alone: a semaphore, which takes no descriptor. To wait is
 // a cancellation point, to wake is none.
 #pragma once
 

@@ -49,7 +49,7 @@ class IaTable {
   /// Around a fork, of which there is one at a time. The child has not the threads that hold a PinnedIa.
   void before_fork();
   void after_fork_in_parent();
-  /// Whether the fork had the lock.
+  /// True if the fork had the lock.
   bool after_fork_in_child();
 
  private:

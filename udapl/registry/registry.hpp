@@ -69,7 +69,7 @@ class Registry {
   /// Around a fork, of which there is one at a time.
   void before_fork();
   void after_fork_in_parent();
-  /// Whether the fork had the locks.
+  /// True if the fork had the locks.
   bool after_fork_in_child();
   void give_up() { given_up_ = true; }
   bool is_given_up() const { return given_up_; }

@@ -193,7 +193,7 @@ struct dappledv_device_attr {
 };
 
 /*
- * What the sync calls need to know about a piece of memory, as a device sees it. Made by dappledv_init_region(),
+ * The sync calls' knowledge about a piece of memory, as a device sees it. Made by dappledv_init_region(),
  * changed by the functions after it, looked at by the program as it likes.
  */
 struct dappledv_region_attr {

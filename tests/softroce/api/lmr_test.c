@@ -309,7 +309,7 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Which part of that stage another thread waits for a zone, at most. */
+/* The part of that stage for which another thread waits for a zone, at most. */
 static double longest_wait_during(const struct registrar* registrar, int stage) {
   double longest = 0;
   while (registrar->stage < stage) usleep(100);

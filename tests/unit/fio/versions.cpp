@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the engines give to a fio of each version. This program exports what an engine looks for in fio.
+// The engines' tables for a fio of each version. This program exports what an engine looks for in fio.
 #include <dlfcn.h>
 #include <sys/types.h>
 
@@ -49,7 +49,7 @@ struct Loaded {
   char* ops;
 };
 
-// What fio does with the path of an engine.
+// Loads an engine as fio does.
 Loaded load(const char* engine, const char* version) {
   char path[512];
   Loaded loaded = {};

@@ -155,7 +155,7 @@ void unsignalled__has_no_end(void**) {
   program[0] = 1;
   rig.complete(2);
   assert_int_equal(found.size(), 0);
-  // Where the queue pair signals all, each has one.
+  // Each has one if the queue pair signals all.
   rig.transfers.emptied(&rig.qp);
   rig.shadow.clean(at(0), 64);
   all_signalled = true;

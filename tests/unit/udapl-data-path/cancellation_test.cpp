@@ -28,7 +28,7 @@ class Cancelled {
     CHECK_EQUAL(pthread_create(&thread_, nullptr, run, this), 0);
   }
   void cancel() { CHECK_EQUAL(pthread_cancel(thread_), 0); }
-  // Whether the call came back.
+  // True once the call has come back.
   bool join() {
     void* end = nullptr;
     CHECK_EQUAL(pthread_join(thread_, &end), 0);
@@ -48,7 +48,7 @@ class Cancelled {
   pthread_t thread_{};
 };
 
-// Whether a call of a thread that has been cancelled before comes back.
+// True if a call of a thread that has been cancelled before comes back.
 bool comes_back(const std::function<void()>& call) {
   Cancelled thread([&] {
     pthread_cancel(pthread_self());
@@ -171,7 +171,7 @@ void cno_trigger__is_no_cancellation_point() {
   CHECK(told);
 }
 
-// Where posting is a system call the thread may end in it, and has posted.
+// The thread may end in a post that is a system call, and has posted.
 void ep_post__cancelled_inside_of_the_device() {
   Rig rig;
   CHECK(!comes_back([&] { (void)rig.ep.post_plain_request<DtoOperation::kRdmaWrite>(1, &kSegment, 1, kRemote, 0); }));

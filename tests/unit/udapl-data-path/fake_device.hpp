@@ -40,7 +40,7 @@ extern State state;
 
 // A device without memory of earlier tests. No IA may be open.
 void reset();
-// What the queue pair holds completes, with success.
+// The requests that the queue pair holds complete, with success.
 void complete(uint32_t qp_num);
 // The device goes away: arming a CQ does nothing and says nothing, and every completion channel has hung up.
 void remove();
