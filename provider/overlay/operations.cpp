@@ -12,6 +12,14 @@
 namespace dapple::provider {
 namespace {
 
+ibv_mr* keep(Attached& attached, Region* region, ibv_mr* mr) {
+  region->mr = mr;
+  region->lkey = mr->lkey;
+  const WriteLock lock;
+  attached.regions.insert(region);
+  return mr;
+}
+
 // Registers by way of call(request), which asks the provider. What the program asked for is what the table keeps.
 template <typename Call>
 ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call call) {
@@ -37,15 +45,11 @@ ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call ca
     errno = error;
     return nullptr;
   }
-  region->mr = mr;
-  region->lkey = mr->lkey;
   region->address = reinterpret_cast<uintptr_t>(wanted.address);
   region->length = wanted.length;
   region->iova = wanted.iova;
   region->access = wanted.access;
-  const WriteLock lock;
-  attached.regions.insert(region);
-  return mr;
+  return keep(attached, region, mr);
 }
 
 // Likewise, of what has no address in the program. No policy has a say.
@@ -68,11 +72,7 @@ ibv_mr* register_elsewhere(Attached& attached, size_t length, uint64_t iova, int
     errno = error;
     return nullptr;
   }
-  region->mr = mr;
-  region->lkey = mr->lkey;
-  const WriteLock lock;
-  attached.regions.insert(region);
-  return mr;
+  return keep(attached, region, mr);
 }
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
