@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A RoCEv2 packet's transport part, from the BTH to the pad, as values. The ICRC behind it belongs to the wire
+// (icrc.hpp).
+#ifndef DAPPLE_ROCE_PACKET_HPP
+#define DAPPLE_ROCE_PACKET_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "roce/opcode.hpp"
+
+namespace dapple::roce {
+
+inline constexpr size_t kBthSize = 12;
+inline constexpr size_t kIcrcSize = 4;
+// BTH, FETH and RETH; BTH and AtomicETH; BTH, DETH and immediate data.
+inline constexpr size_t kMaxHeaderSize = 40;
+inline constexpr size_t kGrhSize = 40;
+
+// IBTA 9.3.1.
+struct Reth {
+  uint64_t address = 0;
+  uint32_t rkey = 0;
+  uint32_t length = 0;
+};
+
+// IBTA 9.3.2.
+struct Deth {
+  uint32_t qkey = 0;
+  uint32_t source_qpn = 0;
+};
+
+// IBTA 9.3.5.
+struct Aeth {
+  uint8_t syndrome = 0;
+  uint32_t msn = 0;
+};
+
+// IBTA 9.3.3. For a fetch-and-add `swap_or_add` is what is added.
+struct AtomicEth {
+  uint64_t address = 0;
+  uint32_t rkey = 0;
+  uint64_t swap_or_add = 0;
+  uint64_t compare = 0;
+};
+
+// The headers of one packet. Only those that the opcode has are meaningful.
+struct Headers {
+  uint8_t opcode = 0;
+  bool solicited = false;
+  bool migrated = true;
+  uint8_t pad = 0;
+  uint16_t pkey = 0xFFFF;
+  bool becn = false;
+  bool fecn = false;
+  uint32_t destination_qpn = 0;
+  bool ack_request = false;
+  uint32_t psn = 0;
+
+  Reth reth;
+  Deth deth;
+  Aeth aeth;
+  AtomicEth atomic;
+  uint64_t atomic_original = 0;
+  uint32_t immediate = 0;  // as on the wire: programs give and get it in network byte order
+  uint32_t invalidated_rkey = 0;
+  uint32_t flush = 0;  // IBTA A19: placement type in bits 0 to 3, selectivity in bits 4 and 5
+};
+
+struct Packet {
+  Headers headers;
+  const OpcodeInfo* info = nullptr;
+  // Without the pad.
+  std::span<const std::byte> payload;
+  // What a UD receive puts before the payload: the GRH, or the 20 bytes of zero and the IPv4 header. Empty unless the
+  // wire gave it.
+  std::span<const std::byte> grh;
+};
+
+enum class ParseError : uint8_t {
+  kNone,
+  kTooShort,  // for the BTH, or for the headers that the opcode has
+  kVersion,   // a transport header version other than 0
+  kUnknownOpcode,
+  kPad,        // more pad than payload, or pad where the opcode has no payload
+  kUnaligned,  // payload and pad are no multiple of four bytes
+  kPayload,    // the opcode carries none, or an atomic write has other than eight bytes
+};
+
+// Reads what stands between the UDP header and the ICRC. `packet` points into `bytes` afterwards. Every byte may be
+// hostile.
+ParseError parse(std::span<const std::byte> bytes, Packet& packet);
+
+// Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
+// bytes of room. The caller writes payload and pad (zeros) behind them.
+size_t write_headers(const Headers& headers, std::span<std::byte> out);
+
+constexpr uint8_t pad_of(size_t payload_size) {
+  return static_cast<uint8_t>((4 - payload_size % 4) % 4);
+}
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_PACKET_HPP

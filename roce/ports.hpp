@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The engine's ports: everything outside of the protocol that a queue pair needs. A host implements them: the provider
+// with locks and real memory, the simulator and the fuzzers with their own.
+#ifndef DAPPLE_ROCE_PORTS_HPP
+#define DAPPLE_ROCE_PORTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "roce/request.hpp"
+
+namespace dapple::roce {
+
+// Nanoseconds of any clock that never goes back.
+using Time = uint64_t;
+inline constexpr Time kNever = UINT64_MAX;
+
+// The numbers are libibverbs' (enum ibv_access_flags).
+enum Access : uint32_t {
+  kLocalWrite = 1,
+  kRemoteWrite = 2,
+  kRemoteRead = 4,
+  kRemoteAtomic = 8,
+  kWindowBind = 16,
+  kZeroBased = 32,
+  kFlushGlobal = 256,
+  kFlushPersistent = 512,
+};
+
+// Who accesses: keys are valid for one protection domain, windows of type 2 for one queue pair.
+struct Accessor {
+  uint32_t domain = 0;
+  uint32_t qpn = 0;
+};
+
+struct RemoteRange {
+  uint32_t rkey = 0;
+  uint64_t address = 0;
+  uint64_t length = 0;
+};
+
+enum class Fault : uint8_t {
+  kNone,
+  kAccess,     // key, domain, bounds or rights
+  kUnaligned,  // an atomic whose address is not a multiple of eight
+  kFailed,     // memory that is there by its key and cannot be reached
+};
+
+// Memory by its keys. Every call checks the key anew: a region may be gone between two packets of a message. No call
+// keeps a pointer into it. An access of length 0 succeeds with any key (IBTA 9.7.4.1.3).
+class Memory {
+ public:
+  virtual Fault check_remote(Accessor who, const RemoteRange& range, uint32_t access) = 0;
+  // Needs kRemoteWrite. The last eight bytes become visible last.
+  virtual Fault write(Accessor who, const RemoteRange& range, const std::byte* from) = 0;
+  virtual Fault read(Accessor who, const RemoteRange& range, std::byte* to) = 0;
+  // Atomic for everybody, with the host's byte order; original is what was there before.
+  virtual Fault compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                             uint64_t& original) = 0;
+  virtual Fault fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) = 0;
+  // Eight bytes at once, as they lie in memory. Needs kRemoteWrite.
+  virtual Fault atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) = 0;
+  // type: FETH. The whole region if its selectivity says so.
+  virtual Fault flush(Accessor who, const RemoteRange& range, uint32_t type) = 0;
+
+  // Are all of these there, with kLocalWrite where `write`?
+  virtual Fault check_local(Accessor who, std::span<const Segment> segments, bool write) = 0;
+  // Copies `size` bytes that begin `offset` bytes into the segments. They hold that many.
+  virtual Fault gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
+                       size_t size) = 0;
+  virtual Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                        size_t size) = 0;
+
+  virtual Fault bind_window(Accessor who, const WindowBind& bind) = 0;
+  virtual Fault invalidate_local(Accessor who, uint32_t rkey) = 0;
+  virtual Fault invalidate_remote(Accessor who, uint32_t rkey) = 0;
+
+ protected:
+  ~Memory() = default;
+};
+
+// Takes completions. A host that has no room for one says so to its application (an asynchronous event) and keeps the
+// rest.
+class CompletionSink {
+ public:
+  virtual void complete(const Completion& completion) = 0;
+
+ protected:
+  ~CompletionSink() = default;
+};
+
+// A receive queue, one queue pair's own or a shared one, whose limit event is the host's.
+class ReceiveSource {
+ public:
+  // False if there is none. What is taken belongs to the queue pair.
+  virtual bool take(ReceiveRequest& request) = 0;
+
+ protected:
+  ~ReceiveSource() = default;
+};
+
+// The numbers are libibverbs' (enum ibv_event_type).
+enum class QpEvent : uint8_t {
+  kFatal = 1,
+  kRequestError = 2,
+  kAccessError = 3,
+  kEstablished = 4,
+  kSendQueueDrained = 5,
+  kLastRequestReached = 16,
+};
+
+class EventSink {
+ public:
+  virtual void event(QpEvent event, uint32_t qpn) = 0;
+
+ protected:
+  ~EventSink() = default;
+};
+
+// Where a queue pair writes its packets.
+class PacketSink {
+ public:
+  // Room for a packet's headers, payload and pad, or nullptr if the sink takes no more now. One at a time.
+  virtual std::byte* reserve(size_t size) = 0;
+  // The packet in the room of the last reserve() is complete. `to` is null but for UD.
+  virtual void commit(const AddressVector* to) = 0;
+
+ protected:
+  ~PacketSink() = default;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_PORTS_HPP

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// One queue pair: RC, UC or UD. The host hands in requests, packets and the time, and pulls out packets and the next
+// deadline.
+//
+// No thread, lock, clock or system call inside: the host calls one function of a queue pair at a time. Memory is
+// allocated by create() and by modify() to RTR and RTS, never later.
+#ifndef DAPPLE_ROCE_QUEUE_PAIR_HPP
+#define DAPPLE_ROCE_QUEUE_PAIR_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "roce/packet.hpp"
+#include "roce/ports.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::roce {
+
+// The numbers of both are libibverbs'.
+enum class QpType : uint8_t { kRc = 2, kUc = 3, kUd = 4 };
+enum class QpState : uint8_t { kReset = 0, kInit = 1, kRtr = 2, kRts = 3, kSqd = 4, kSqe = 5, kError = 6 };
+
+struct QpConfig {
+  uint32_t qpn = 0;
+  QpType type = QpType::kRc;
+  uint32_t domain = 0;  // the protection domain's number
+  uint32_t send_depth = 0;
+  uint32_t max_send_segments = 1;
+  uint32_t max_inline = 0;  // bytes
+  bool signal_all = false;
+  bool shared_receives = false;  // of a shared receive queue: not flushed with this queue pair
+};
+
+// As struct ibv_qp_attr, without the path: addresses are the host's.
+struct QpAttributes {
+  QpState state = QpState::kReset;
+  QpState current_state = QpState::kReset;
+  bool notify_drained = false;
+  uint32_t access = 0;  // Access bits that peers have
+  uint32_t qkey = 0;
+  uint32_t path_mtu = 1024;  // bytes of payload: 256, 512, 1024, 2048 or 4096
+  uint8_t timeout = 0;       // 4.096 us * 2^timeout; 0 waits for ever
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry = 0;      // 7 retries for ever
+  uint8_t min_rnr_timer = 0;  // the code of IBTA table 46
+  uint32_t receive_psn = 0;
+  uint32_t send_psn = 0;
+  uint8_t max_rd_atomic = 0;
+  uint8_t max_dest_rd_atomic = 0;
+  uint32_t destination_qpn = 0;
+};
+
+// libibverbs' bits (enum ibv_qp_attr_mask).
+enum QpAttributeBit : uint32_t {
+  kState = 1 << 0,
+  kCurrentState = 1 << 1,
+  kNotifyDrained = 1 << 2,
+  kAccessFlags = 1 << 3,
+  kPkeyIndex = 1 << 4,
+  kPort = 1 << 5,
+  kQkey = 1 << 6,
+  kAddress = 1 << 7,
+  kPathMtu = 1 << 8,
+  kTimeout = 1 << 9,
+  kRetryCount = 1 << 10,
+  kRnrRetry = 1 << 11,
+  kReceivePsn = 1 << 12,
+  kMaxRdAtomic = 1 << 13,
+  kAlternatePath = 1 << 14,
+  kMinRnrTimer = 1 << 15,
+  kSendPsn = 1 << 16,
+  kMaxDestRdAtomic = 1 << 17,
+  kPathMigration = 1 << 18,
+  kCapabilities = 1 << 19,
+  kDestinationQpn = 1 << 20,
+};
+
+enum class PostError : uint8_t { kNone, kState, kFull, kSegments, kOpcode, kInline };
+
+struct QpCounters {
+  uint64_t sequence_naks_sent = 0;
+  uint64_t rnr_naks_sent = 0;
+  uint64_t duplicates = 0;
+  uint64_t timeouts = 0;
+  uint64_t retransmitted_packets = 0;
+  uint64_t dropped_packets = 0;  // wrong opcode, state or place
+};
+
+class QueuePair {
+ public:
+  // Null if there is no memory for it. The ports outlive it. `receives` may be any source if nothing is ever received.
+  static std::unique_ptr<QueuePair> create(const QpConfig& config, Memory& memory, CompletionSink& send_completions,
+                                           CompletionSink& receive_completions, ReceiveSource& receives,
+                                           EventSink& events);
+  virtual ~QueuePair() = default;
+
+  // IBTA 11.2.5.2 and tables 91 to 94: false if this transition or an attribute is refused, or there is no memory;
+  // nothing has changed then. The host has checked kPkeyIndex, kPort and kAddress, and hands their bits in so that
+  // required ones are seen. To kError, requests that are queued are flushed; to kReset they vanish.
+  virtual bool modify(const QpAttributes& attributes, uint32_t mask) = 0;
+  virtual QpAttributes attributes() const = 0;
+  QpState state() const { return state_; }
+
+  virtual PostError post_send(const SendRequest& request) = 0;
+  // Completes what `receives` holds as flushed if the queue pair is in error: after each post to it, and nothing else.
+  virtual void receives_posted() = 0;
+
+  // A packet for this queue pair, from the peer that it is connected to (RC, UC): the host has checked ICRC and
+  // addresses.
+  virtual void receive(Time now, const Packet& packet) = 0;
+
+  // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
+  virtual bool transmit(Time now, PacketSink& sink) = 0;
+
+  // When expire() is to be called, at the latest; kNever if not. Changes with each call of another function.
+  virtual Time deadline() const = 0;
+  virtual void expire(Time now) = 0;
+
+  virtual const QpCounters& counters() const = 0;
+
+ protected:
+  QpState state_ = QpState::kReset;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_QUEUE_PAIR_HPP

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The work that an application gives to a queue pair, and what comes of it. Numbers equal those of libibverbs where a
+// name has one there; the provider asserts it.
+#ifndef DAPPLE_ROCE_REQUEST_HPP
+#define DAPPLE_ROCE_REQUEST_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace dapple::roce {
+
+inline constexpr uint32_t kMaxSegments = 32;
+
+// Memory of this process, named by a local key.
+struct Segment {
+  uint64_t address = 0;
+  uint32_t length = 0;
+  uint32_t lkey = 0;
+};
+
+// Where a datagram goes: the application's address handle by value, so that the handle may go at once.
+struct AddressVector {
+  uint8_t destination_gid[16] = {};
+  uint32_t flow_label = 0;
+  uint8_t source_gid_index = 0;
+  uint8_t hop_limit = 64;
+  uint8_t traffic_class = 0;
+};
+
+enum class SendOpcode : uint8_t {
+  kWrite = 0,
+  kWriteImmediate = 1,
+  kSend = 2,
+  kSendImmediate = 3,
+  kRead = 4,
+  kCompareSwap = 5,
+  kFetchAdd = 6,
+  kLocalInvalidate = 7,
+  kBindWindow = 8,
+  kSendInvalidate = 9,
+  kFlush = 14,
+  kAtomicWrite = 15,
+};
+
+enum SendFlag : uint8_t { kFence = 1, kSignaled = 2, kSolicited = 4, kInline = 8 };
+
+// A bind of a memory window of type 2, or of type 1 by the verb that posts for it.
+struct WindowBind {
+  uint32_t window_rkey = 0;  // the key that the window has now (type 1), or had
+  uint32_t new_rkey = 0;
+  uint32_t region_lkey = 0;
+  uint64_t address = 0;
+  uint64_t length = 0;
+  uint32_t access = 0;  // Access bits
+};
+
+// The segments and inline bytes are copied when it is posted.
+struct SendRequest {
+  uint64_t id = 0;
+  SendOpcode opcode = SendOpcode::kSend;
+  uint8_t flags = 0;  // SendFlag
+  // In network byte order; for kSendInvalidate and kLocalInvalidate the key, in the host's.
+  uint32_t immediate_or_rkey = 0;
+  uint64_t remote_address = 0;
+  uint32_t rkey = 0;
+  uint64_t compare_or_add = 0;
+  uint64_t swap = 0;
+  uint32_t flush_length = 0;
+  uint32_t flush_type = 0;    // FETH, as in Headers::flush
+  uint64_t atomic_write = 0;  // eight bytes, as they lie in memory
+  WindowBind bind;
+  AddressVector address;     // UD
+  uint32_t remote_qpn = 0;   // UD
+  uint32_t remote_qkey = 0;  // UD
+  // With kInline the addresses are read when it is posted, and keys are ignored.
+  std::span<const Segment> segments;
+};
+
+struct ReceiveRequest {
+  uint64_t id = 0;
+  uint32_t segment_count = 0;
+  Segment segments[kMaxSegments];
+};
+
+enum class CompletionStatus : uint8_t {
+  kSuccess = 0,
+  kLocalLength = 1,
+  kLocalQpOperation = 2,
+  kLocalProtection = 4,
+  kFlushed = 5,
+  kWindowBind = 6,
+  kBadResponse = 7,
+  kLocalAccess = 8,
+  kRemoteInvalidRequest = 9,
+  kRemoteAccess = 10,
+  kRemoteOperation = 11,
+  kRetryExceeded = 12,
+  kRnrRetryExceeded = 13,
+};
+
+enum class CompletionOpcode : uint8_t {
+  kSend = 0,
+  kWrite = 1,
+  kRead = 2,
+  kCompareSwap = 3,
+  kFetchAdd = 4,
+  kBindWindow = 5,
+  kLocalInvalidate = 6,
+  kFlush = 8,
+  kAtomicWrite = 9,
+  kReceive = 128,
+  kReceiveWriteImmediate = 129,
+};
+
+enum CompletionFlag : uint8_t { kWithGrh = 1, kWithImmediate = 2, kWithInvalidate = 8 };
+
+struct Completion {
+  uint64_t request_id = 0;
+  CompletionStatus status = CompletionStatus::kSuccess;
+  CompletionOpcode opcode = CompletionOpcode::kSend;
+  uint8_t flags = 0;       // CompletionFlag
+  bool solicited = false;  // wakes who waits for solicited events only; errors always do
+  uint32_t byte_count = 0;
+  uint32_t immediate_or_rkey = 0;
+  uint32_t qpn = 0;
+  uint32_t source_qpn = 0;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_REQUEST_HPP
