@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Own declarations of the structures that libibverbs shares with its plug-ins and does not publish. Their layouts are
+// the same in rdma-core 35 to 65. Those that a plug-in allocates for a verbs object are at the end.
+#ifndef DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
+#define DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+namespace dapple::soft::abi {
+
+struct ListNode {
+  ListNode* next;
+  ListNode* previous;
+};
+
+// One kind of device that a plug-in serves. A table ends with kMatchEnd.
+enum MatchKind : uint8_t { kMatchEnd = 0, kMatchPci = 1, kMatchModalias = 2, kMatchDriverId = 3 };
+
+struct MatchEntry {
+  void* driver_data;
+  union {
+    const char* modalias;
+    uint64_t driver_id;
+  };
+  uint16_t vendor;
+  uint16_t device;
+  uint8_t kind;
+};
+
+// A device as libibverbs found it; by netlink here, whatever the name says.
+struct SysfsDevice {
+  ListNode entry;
+  void* provider_data;
+  const MatchEntry* match;
+  unsigned flags;
+  char sysfs_name[IBV_SYSFS_NAME_MAX];
+  dev_t sysfs_cdev;
+  char ibdev_name[IBV_SYSFS_NAME_MAX];
+  char ibdev_path[IBV_SYSFS_PATH_MAX];
+  char modalias[512];
+  uint64_t node_guid;
+  uint32_t driver_id;
+  ibv_node_type node_type;
+  int ibdev_idx;
+  uint32_t num_ports;
+  uint32_t abi_ver;
+  timespec time_created;
+};
+
+struct Device;
+
+struct DeviceOperations {
+  const char* name;
+  uint32_t match_min_abi_version;
+  uint32_t match_max_abi_version;
+  const MatchEntry* match_table;
+  const DeviceOperations** static_providers;
+  bool (*match_device)(SysfsDevice* device);
+  verbs_context* (*alloc_context)(ibv_device* device, int cmd_fd, void* private_data);
+  verbs_context* (*import_context)(ibv_device* device, int cmd_fd);
+  Device* (*alloc_device)(SysfsDevice* device);
+  void (*uninit_device)(Device* device);
+};
+
+struct Device {
+  ibv_device device;
+  const DeviceOperations* ops;
+  int refcount;
+  ListNode entry;
+  SysfsDevice* sysfs;
+  uint64_t core_support;
+};
+
+static_assert(offsetof(MatchEntry, kind) == 20 && sizeof(MatchEntry) == 24);
+static_assert(offsetof(SysfsDevice, sysfs_cdev) == 104);
+static_assert(offsetof(SysfsDevice, node_guid) == 944);
+static_assert(offsetof(SysfsDevice, ibdev_idx) == 960);
+static_assert(offsetof(SysfsDevice, time_created) == 976 && sizeof(SysfsDevice) == 992);
+static_assert(offsetof(DeviceOperations, alloc_context) == 40 && sizeof(DeviceOperations) == 72);
+static_assert(offsetof(Device, ops) == 664 && offsetof(Device, sysfs) == 696 && sizeof(Device) == 712);
+
+// libibverbs reads and writes these fields of objects that the plug-in has allocated.
+
+enum MrType : int { kMrTypeMr = 0, kMrTypeNull = 1, kMrTypeImported = 2, kMrTypeDmabuf = 3 };
+
+// ibv_rereg_mr() refuses a region that is not a kMrTypeMr.
+struct Mr {
+  ibv_mr mr;
+  int type;
+  int access;
+};
+
+// ibv_qp_to_qp_ex() gives the second view if comp_mask has kQpEx.
+inline constexpr uint32_t kQpEx = 1 << 1;
+struct Qp {
+  union {
+    ibv_qp qp;
+    ibv_qp_ex qp_ex;
+  };
+  uint32_t comp_mask;
+  void* xrcd;
+};
+
+struct Cq {
+  union {
+    ibv_cq cq;
+    ibv_cq_ex cq_ex;
+  };
+};
+
+struct Srq {
+  ibv_srq srq;
+  ibv_srq_type srq_type;
+  void* xrcd;
+  ibv_cq* cq;
+  uint32_t srq_num;
+};
+
+}  // namespace dapple::soft::abi
+
+#endif  // DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The seam between the plug-in's registration at libibverbs (provider/soft/abi) and the verbs objects (provider/soft).
+//
+// The registration lists the devices, allocates each ibv_context, puts operations() into it at the indexes that the
+// running libibverbs has, and frees it. The verbs objects define make_context(), free_context() and operations(). The
+// structures that they allocate begin with those of provider/soft/abi/structures.hpp.
+#ifndef DAPPLE_PROVIDER_SOFT_PLUGIN_HPP
+#define DAPPLE_PROVIDER_SOFT_PLUGIN_HPP
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#include "provider/private_api/operation_types.hpp"
+
+namespace dapple::soft {
+
+// The verbs objects' part of an open device.
+class Context;
+
+// What an asynchronous event is on async_writer, in one write().
+struct AsyncMessage {
+  uint64_t element;  // the ibv_cq*, ibv_qp* or ibv_srq*, or the port's number
+  uint32_t event;    // ibv_event_type
+  uint32_t reserved;
+};
+static_assert(sizeof(AsyncMessage) == 16);
+
+// What a completion event is on channel_writer(), in one write(): the ibv_cq*.
+using CompletionMessage = uint64_t;
+
+struct ContextInit {
+  ibv_context* ibv;         // as the operations get it. Its device, cmd_fd, async_fd are set; num_comp_vectors is 1
+  const char* device_name;  // "dapple0"; valid as long as the context
+  uint64_t node_guid;       // in network byte order, as ibv_get_device_guid() returns it
+  uint32_t device_index;    // the one of NETLINK_RDMA
+  int async_writer;         // non-blocking; the registration closes it after free_context()
+};
+
+// Null with errno if the device cannot be opened.
+Context* make_context(const ContextInit& init);
+
+// All of its verbs objects are gone, or leaked by the program. The ibv_context is still there.
+void free_context(Context* context);
+
+// The Context of an ibv_context of ours: the pointer behind it.
+inline Context* context_of(const ibv_context* context) {
+  return *reinterpret_cast<Context* const*>(context + 1);
+}
+
+// The descriptor to write a completion channel's events to, non-blocking; -1 if the channel is none of ours. It lives
+// as long as the channel. A channel is full after 4,096 unread messages at least.
+int channel_writer(const ibv_comp_channel* channel);
+
+// The operations of a context, by libibverbs' names. A null one is left to libibverbs, which answers EOPNOTSUPP.
+// free_context is the registration's.
+struct Operations {
+  int (*advise_mr)(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) = nullptr;
+  ibv_mw* (*alloc_mw)(ibv_pd* pd, ibv_mw_type type) = nullptr;
+  provider::AllocNullMr alloc_null_mr = nullptr;
+  ibv_pd* (*alloc_parent_domain)(ibv_context* context, ibv_parent_domain_init_attr* attr) = nullptr;
+  ibv_pd* (*alloc_pd)(ibv_context* context) = nullptr;
+  ibv_td* (*alloc_td)(ibv_context* context, ibv_td_init_attr* attr) = nullptr;
+  void (*async_event)(ibv_context* context, ibv_async_event* event) = nullptr;
+  int (*attach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
+  int (*bind_mw)(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) = nullptr;
+  void (*cq_event)(ibv_cq* cq) = nullptr;
+  ibv_ah* (*create_ah)(ibv_pd* pd, ibv_ah_attr* attr) = nullptr;
+  ibv_cq* (*create_cq)(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) = nullptr;
+  ibv_cq_ex* (*create_cq_ex)(ibv_context* context, ibv_cq_init_attr_ex* attr) = nullptr;
+  ibv_qp* (*create_qp)(ibv_pd* pd, ibv_qp_init_attr* attr) = nullptr;
+  ibv_qp* (*create_qp_ex)(ibv_context* context, ibv_qp_init_attr_ex* attr) = nullptr;
+  ibv_srq* (*create_srq)(ibv_pd* pd, ibv_srq_init_attr* attr) = nullptr;
+  ibv_srq* (*create_srq_ex)(ibv_context* context, ibv_srq_init_attr_ex* attr) = nullptr;
+  int (*dealloc_mw)(ibv_mw* mw) = nullptr;
+  int (*dealloc_pd)(ibv_pd* pd) = nullptr;
+  int (*dealloc_td)(ibv_td* td) = nullptr;
+  provider::DeregMr dereg_mr = nullptr;
+  int (*destroy_ah)(ibv_ah* ah) = nullptr;
+  int (*destroy_cq)(ibv_cq* cq) = nullptr;
+  provider::DestroyQp destroy_qp = nullptr;
+  int (*destroy_srq)(ibv_srq* srq) = nullptr;
+  int (*detach_mcast)(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) = nullptr;
+  int (*get_srq_num)(ibv_srq* srq, uint32_t* number) = nullptr;
+  int (*modify_cq)(ibv_cq* cq, ibv_modify_cq_attr* attr) = nullptr;
+  provider::ModifyQp modify_qp = nullptr;
+  int (*modify_srq)(ibv_srq* srq, ibv_srq_attr* attr, int mask) = nullptr;
+  provider::PollCq poll_cq = nullptr;
+  int (*post_recv)(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
+  provider::PostSend post_send = nullptr;
+  int (*post_srq_recv)(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) = nullptr;
+  // attr_size may be that of ibv_device_attr alone, or a longer structure than our header's.
+  int (*query_device_ex)(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
+                         size_t attr_size) = nullptr;
+  int (*query_port)(ibv_context* context, uint8_t port, ibv_port_attr* attr) = nullptr;
+  int (*query_port_speed)(ibv_context* context, uint32_t port, uint64_t* speed) = nullptr;
+  provider::QueryQp query_qp = nullptr;
+  int (*query_qp_data_in_order)(ibv_qp* qp, ibv_wr_opcode opcode, uint32_t flags) = nullptr;
+  int (*query_rt_values)(ibv_context* context, ibv_values_ex* values) = nullptr;
+  int (*query_srq)(ibv_srq* srq, ibv_srq_attr* attr) = nullptr;
+  provider::RegDmabufMr reg_dmabuf_mr = nullptr;
+  provider::RegMr reg_mr = nullptr;
+  provider::RegMrEx reg_mr_ex = nullptr;
+  int (*req_notify_cq)(ibv_cq* cq, int solicited_only) = nullptr;
+  provider::ReregMr rereg_mr = nullptr;
+  int (*resize_cq)(ibv_cq* cq, int cqe) = nullptr;
+};
+
+const Operations& operations();
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLUGIN_HPP
