@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/daemon_link.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <new>
+
+#include "provider/soft/daemon_start.hpp"
+#include "provider/soft/trust.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// A dappled that ends at this moment costs one try; more than a few in a row are no accident.
+constexpr int kTries = 8;
+constexpr timeval kAnswerTime = {10, 0};
+
+Problem refusal(const ErrorReply& reply) {
+  Problem problem;
+  problem.set(static_cast<int>(reply.header.error), "%.*s", static_cast<int>(sizeof reply.line - 1), reply.line);
+  return problem;
+}
+
+}  // namespace
+
+std::unique_ptr<DaemonLink> DaemonLink::open(Problem& problem, Start start) {
+  std::unique_ptr<DaemonLink> link(new (std::nothrow) DaemonLink(start));
+  if (link == nullptr) {
+    problem.set(ENOMEM, "No memory for the connection to dappled");
+    return nullptr;
+  }
+  return link->check(problem) ? std::move(link) : nullptr;
+}
+
+bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
+  nobody = false;
+  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) {
+    problem.set(errno, "No socket to reach dappled: %s", strerror(errno));
+    return false;
+  }
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof kAnswerTime);
+  setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kAnswerTime, sizeof kAnswerTime);
+  sockaddr_un address;
+  const socklen_t size = abstract_address(kDaemonName, address);
+  int result;
+  do {
+    result = connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) {
+    nobody = errno == ECONNREFUSED;
+    problem.set(errno, nobody ? "dappled does not run" : "dappled cannot be reached: %s", strerror(errno));
+    return false;
+  }
+  // Anybody may take an abstract name.
+  ucred who = {};
+  socklen_t who_size = sizeof who;
+  getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &who_size);
+  if (!trusted_uid(who.uid)) {
+    problem.set(EACCES,
+                "dappled of user %u serves this network namespace; run as that user, in another network namespace, or "
+                "set DAPPLE_TRUST_UID for both",
+                who.uid);
+    return false;
+  }
+  socket_ = std::move(socket);
+  return true;
+}
+
+bool DaemonLink::connected(Problem& problem) {
+  if (socket_) return true;
+  for (int i = 0; i < kTries; i++) {
+    bool nobody = false;
+    if (connect_once(problem, nobody)) {
+      if (!has_slot_ && known_count_ == 0) return true;
+      if (announce(problem)) return true;
+      if (socket_) {
+        socket_.reset();
+        return false;
+      }
+      continue;  // it died in the middle
+    }
+    if (!nobody || start_ == Start::kNever) return false;
+    if (!start_daemon(problem)) return false;
+  }
+  return false;
+}
+
+template <class Reply>
+DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent,
+                                        Reply& reply, Descriptors& descriptors, Problem& problem) {
+  static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
+  if (const int error = send_message(socket_.get(), request, sent); error != 0) {
+    // Its queue is full: it takes nothing any more. A lack of descriptors or memory is ours.
+    problem.set(error, "dappled takes no question: %s", strerror(error));
+    if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
+    socket_.reset();
+    return error == EAGAIN ? Answer::kRefused : Answer::kGone;
+  }
+  alignas(8) std::byte room[kMaxMessageSize];
+  const ssize_t size = receive_message(socket_.get(), room, descriptors);
+  if (size <= 0) {
+    const int error = size == 0 ? EPIPE : static_cast<int>(-size);
+    problem.set(error,
+                error == EMFILE ? "No file descriptor is left for what dappled hands over; raise ulimit -n"
+                                : "dappled does not answer: %s",
+                strerror(error));
+    // An answer that comes later would be taken for the next question's.
+    socket_.reset();
+    return error == EAGAIN || error == EMFILE ? Answer::kRefused : Answer::kGone;
+  }
+  const std::span<const std::byte> bytes(room, static_cast<size_t>(size));
+  kind |= kReplyBit;
+  ErrorReply refused;
+  if (well_formed(bytes, kind, refused) && refused.header.error != 0) {
+    problem = refusal(refused);
+    return Answer::kRefused;
+  }
+  if (well_formed(bytes, kind, reply) && reply.header.error == 0) return Answer::kGood;
+  problem.set(EPROTO, "dappled is of another release; end the programs that use it and start again");
+  socket_.reset();
+  return Answer::kRefused;
+}
+
+bool DaemonLink::announce(Problem& problem) {
+  AnnounceRequest request;
+  request.slot = has_slot_ ? slot_.number : 0;
+  request.device_count = known_count_;
+  memcpy(request.devices, known_, sizeof known_);
+  HeaderOnly reply;
+  Descriptors none;
+  const std::span<const int> bundle(slot_.bundle, has_slot_ ? kBundleDescriptors : 0);
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kAnnounce);
+  return exchange(seal(request, kind), kind, bundle, reply, none, problem) == Answer::kGood;
+}
+
+template <class Request, class Reply>
+bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem) {
+  const uint16_t number = static_cast<uint16_t>(kind);
+  for (int i = 0; i < kTries; i++) {
+    if (!connected(problem)) return false;
+    switch (exchange(seal(request, number), number, {}, reply, descriptors, problem)) {
+      case Answer::kGood:
+        problem.clear();
+        return true;
+      case Answer::kRefused:
+        return false;
+      case Answer::kGone:
+        break;
+    }
+  }
+  return false;
+}
+
+bool DaemonLink::devices(DeviceList& list, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request;
+  DevicesReply reply;
+  Descriptors none;
+  if (!ask(MessageKind::kDevices, request, reply, none, problem)) return false;
+  list.generation = reply.generation;
+  list.count = reply.count < kMaxDevices ? reply.count : kMaxDevices;
+  memcpy(list.indexes, reply.indexes, sizeof list.indexes);
+  return true;
+}
+
+bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  DeviceRequest request;
+  request.index = index;
+  DeviceReply reply;
+  Descriptors none;
+  if (!ask(MessageKind::kDevice, request, reply, none, problem)) return false;
+  info = reply.device;
+  info.name[sizeof info.name - 1] = '\0';
+  info.netdev[sizeof info.netdev - 1] = '\0';
+  AnnouncedDevice* known = known_;
+  while (known != known_ + known_count_ && known->index != index) known++;
+  if (known == known_ + kMaxDevices) known = known_;
+  if (known == known_ + known_count_) known_count_++;
+  memcpy(known->name, info.name, sizeof known->name);
+  memcpy(known->netdev, info.netdev, sizeof known->netdev);
+  known->index = info.index;
+  known->netdev_index = info.netdev_index;
+  known->guid = info.guid;
+  return true;
+}
+
+bool DaemonLink::slot(Slot& slot, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  if (!has_slot_) {
+    HeaderOnly request;
+    SlotReply reply;
+    Descriptors descriptors;
+    if (!ask(MessageKind::kSlot, request, reply, descriptors, problem)) return false;
+    if (descriptors.count != kSlotDescriptors || reply.slot == 0 || reply.slot >= kMaxSlots) {
+      socket_.reset();
+      problem.set(EPROTO, "dappled handed over an incomplete slot");
+      return false;
+    }
+    for (size_t i = 0; i < kSlotDescriptors; i++) slot_fds_[i] = std::move(descriptors.fds[i]);
+    slot_ = {reply.slot, reply.dual_stack != 0, slot_fds_[0].get(), {slot_fds_[1].get(), slot_fds_[2].get()}};
+    has_slot_ = true;
+  }
+  slot = slot_;
+  return true;
+}
+
+bool DaemonLink::status(StatusReply& status, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request;
+  Descriptors none;
+  return ask(MessageKind::kStatus, request, status, none, problem);
+}
+
+bool DaemonLink::check(Problem& problem) {
+  std::lock_guard lock(mutex_);
+  char byte;
+  // Nothing comes unasked, so there is either nothing or the end.
+  if (socket_ && recv(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0) socket_.reset();
+  return connected(problem);
+}
+
+int DaemonLink::fd() {
+  std::lock_guard lock(mutex_);
+  return socket_.get();
+}
+
+void DaemonLink::fork_child() {
+  socket_.reset();
+  for (OwnedFd& fd : slot_fds_) fd.reset();
+  slot_ = {};
+  has_slot_ = false;
+  mutex_.unlock();
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A program's connection to dappled, which is started if nobody answers. When dappled dies, the next call connects to
+// the next one (or starts it) and announces the slot and devices of this link there; the slot's socket stays the same
+// and goes on receiving meanwhile.
+//
+// Internally locked. Calls block for the time of a question to a process of this host, at most for some seconds.
+#ifndef DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
+#define DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/problem.hpp"
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::soft {
+
+struct DeviceList {
+  uint32_t generation = 0;  // another one than before: something has changed
+  uint32_t count = 0;
+  uint32_t indexes[kMaxDevices] = {};
+};
+
+// A process' share of the QP numbers and of port 4791. The descriptors belong to the link and live as long.
+struct Slot {
+  uint32_t number = 0;      // QPNs are number << 16 and the 65,535 after it
+  bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
+  int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
+  int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; nobody reads it
+};
+
+class DaemonLink {
+ public:
+  enum class Start { kIfNeeded, kNever };
+
+  // Null on failure, and `problem` says why.
+  static std::unique_ptr<DaemonLink> open(Problem& problem, Start start = Start::kIfNeeded);
+  ~DaemonLink() = default;
+  DaemonLink(const DaemonLink&) = delete;
+  DaemonLink& operator=(const DaemonLink&) = delete;
+
+  bool devices(DeviceList& list, Problem& problem);
+  // ENODEV if its netdev is gone.
+  bool device(uint32_t index, DeviceInfo& info, Problem& problem);
+  // Takes a slot at the first call; later calls return the same.
+  bool slot(Slot& slot, Problem& problem);
+  bool status(StatusReply& status, Problem& problem);
+
+  // Connects again if dappled has gone. For the background thread: call it when fd() reports an end of the connection.
+  bool check(Problem& problem);
+  // To poll for the end of the connection (POLLIN or POLLHUP); changes with each connection. -1 if there is none.
+  int fd();
+
+  // In a child of fork(), by an atfork handler: closes what belongs to the parent, so that its death is noticed. The
+  // link then has no slot, and connects anew at its next use. prepare() and parent() keep the lock out of the fork.
+  void fork_prepare() { mutex_.lock(); }
+  void fork_parent() { mutex_.unlock(); }
+  void fork_child();
+
+ private:
+  explicit DaemonLink(Start start) : start_(start) {}
+
+  bool connected(Problem& problem);  // connects if needed
+  bool connect_once(Problem& problem, bool& nobody);
+  bool announce(Problem& problem);
+  // One question, sent again to the next dappled if this one dies. `reply` is a message struct.
+  template <class Request, class Reply>
+  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem);
+  enum class Answer { kGood, kRefused, kGone };
+  template <class Reply>
+  Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
+                  Descriptors& descriptors, Problem& problem);
+
+  std::mutex mutex_;
+  Start start_;
+  OwnedFd socket_;
+  bool has_slot_ = false;
+  Slot slot_;
+  OwnedFd slot_fds_[kSlotDescriptors];
+  uint32_t known_count_ = 0;
+  AnnouncedDevice known_[kMaxDevices];  // devices that callers have seen
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/daemon_start.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kReadyMilliseconds = 10000;
+constexpr size_t kStackSize = 64 * 1024;
+constexpr size_t kMaxEnvironment = 4096;
+
+// Where dappled lies, seen from the folder of the file that this code is in.
+constexpr const char* kPlaces[] = {
+    "/../libexec/dapple/dappled",        // PREFIX/lib
+    "/../../libexec/dapple/dappled",     // PREFIX/lib/dapple, PREFIX/lib/ARCHITECTURE
+    "/../../../libexec/dapple/dappled",  // PREFIX/lib/ARCHITECTURE/dapple
+    "/dappled",                          // the build folder's bin
+    "/../bin/dappled",                   // the build folder's lib
+    "/../../bin/dappled",                // the build folder's lib/dapple
+};
+
+bool find_program(char (&path)[PATH_MAX], Problem& problem) {
+  if (const char* named = secure_getenv("DAPPLE_DAPPLED"); named != nullptr && named[0] != '\0') {
+    if (strlen(named) < sizeof path && access(named, X_OK) == 0) {
+      strcpy(path, named);
+      return true;
+    }
+    problem.set(ENOENT, "DAPPLE_DAPPLED names %.150s, which cannot be run: %s", named, strerror(errno));
+    return false;
+  }
+  Dl_info here;
+  char file[PATH_MAX];
+  if (dladdr(reinterpret_cast<void*>(&start_daemon), &here) == 0 || here.dli_fname == nullptr ||
+      realpath(here.dli_fname, file) == nullptr) {
+    // A program's own name may be relative to a folder that it has left.
+    const ssize_t size = readlink("/proc/self/exe", file, sizeof file - 1);
+    file[size > 0 ? size : 0] = '\0';
+  }
+  if (char* slash = strrchr(file, '/'); slash != nullptr) *slash = '\0';
+  for (const char* place : kPlaces) {
+    const int size = snprintf(path, sizeof path, "%s%s", file, place);
+    if (size > 0 && static_cast<size_t>(size) < sizeof path && access(path, X_OK) == 0) return true;
+  }
+  problem.set(ENOENT, "dappled was not found beside %.120s; set DAPPLE_DAPPLED to its path", file);
+  return false;
+}
+
+// What the child needs, prepared before: it shares this process' memory and must not allocate.
+struct Start {
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  int ready;
+  int error;
+};
+
+void keep_only(int descriptor, int number) {
+  if (descriptor != number) dup2(descriptor, number);
+}
+
+int child(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  // The table of handlers is a copy. Ignored signals stay ignored through exec, blocked ones blocked.
+  for (int signal_number = 1; signal_number < NSIG; signal_number++) {
+    struct sigaction action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(signal_number, &action, nullptr);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // First out of the way of the numbers below.
+  const int ready = fcntl(start.ready, F_DUPFD, 10);
+  const int null = open("/dev/null", O_RDWR);
+  if (ready < 0 || null < 0) {
+    start.error = errno;
+    _exit(127);
+  }
+  keep_only(ready, 3);
+  keep_only(null, 0);
+  keep_only(null, 1);
+  keep_only(null, 2);
+  if (close_range(4, ~0U, 0) != 0) {
+    const long most = sysconf(_SC_OPEN_MAX);
+    for (int fd = 4; fd < most; fd++) close(fd);
+  }
+  execve(start.path, start.arguments, start.environment);
+  start.error = errno;
+  _exit(127);
+}
+
+// dappled's environment: ours, without what would load libraries into it.
+size_t environment_for(char** to) {
+  size_t count = 0;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr && count < kMaxEnvironment; entry++) {
+    static constexpr const char* kDropped[] = {"LD_PRELOAD=", "LD_AUDIT=", "LD_DEBUG="};
+    bool dropped = false;
+    for (const char* name : kDropped) dropped = dropped || strncmp(*entry, name, strlen(name)) == 0;
+    if (!dropped) to[count++] = *entry;
+  }
+  to[count] = nullptr;
+  return count;
+}
+
+bool wait_until_ready(int from, const char* path, Problem& problem) {
+  char text[200];
+  size_t used = 0;
+  for (;;) {
+    pollfd waiting = {from, POLLIN, 0};
+    const int polled = poll(&waiting, 1, kReadyMilliseconds);
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled == 0) {
+      problem.set(ETIMEDOUT, "%.150s was started and does not answer", path);
+      return false;
+    }
+    const ssize_t got = read(from, text + used, sizeof text - 1 - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) used += static_cast<size_t>(got);
+    // 'R': it listens. Anything else is a line that says why it does not.
+    if (used > 0 && text[0] == 'R') return true;
+    if (got <= 0 || used == sizeof text - 1) break;
+  }
+  text[used] = '\0';
+  if (used > 0) {
+    problem.set(EIO, "dappled: %s", text);
+  } else {
+    problem.set(EIO, "%.150s ended before it was ready", path);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool start_daemon(Problem& problem) {
+  char path[PATH_MAX];
+  if (!find_program(path, problem)) return false;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    problem.set(errno, "No pipe to start dappled with: %s", strerror(errno));
+    return false;
+  }
+  OwnedFd from(ends[0]), to(ends[1]);
+  const size_t size = kStackSize + (kMaxEnvironment + 1) * sizeof(char*);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    problem.set(errno, "No memory to start dappled: %s", strerror(errno));
+    return false;
+  }
+  char** environment = reinterpret_cast<char**>(static_cast<char*>(memory) + kStackSize);
+  environment_for(environment);
+  char name[] = "dappled";
+  char option[] = "--ready-fd=3";
+  char* arguments[] = {name, option, nullptr};
+  Start start = {path, arguments, environment, to.get(), 0};
+
+  // Neither atfork handlers run nor does this program, which may be large, get copied; and it hears of no child.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int process = clone(child, static_cast<char*>(memory) + kStackSize, CLONE_VM | CLONE_VFORK, &start);
+  const int clone_error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  munmap(memory, size);
+  to.reset();
+  if (process < 0) {
+    problem.set(clone_error, "No process for dappled: %s", strerror(clone_error));
+    return false;
+  }
+  // The child that we know makes the daemon and ends.
+  while (waitpid(process, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+  if (start.error != 0) {
+    problem.set(start.error, "%.150s cannot be run: %s", path, strerror(start.error));
+    return false;
+  }
+  return wait_until_ready(from.get(), path, problem);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_TRUST_HPP
+#define DAPPLE_PROVIDER_SOFT_TRUST_HPP
+
+#include <sys/types.h>
+
+namespace dapple::soft {
+
+// May programs of this process and a process of `uid` share the port? True for this process' own effective uid, and for
+// the numbers in DAPPLE_TRUST_UID (separated by commas), as this user namespace counts them. A slot's owner can
+// misdirect and read the packets of all others.
+bool trusted_uid(uid_t uid);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_TRUST_HPP
