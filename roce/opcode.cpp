@@ -1,3 +1,96 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/opcode.hpp"
+
+#include <array>
+
+namespace dapple::roce {
+
+namespace {
+
+constexpr uint16_t kFirst = kStarts | kHasPayload;
+constexpr uint16_t kMiddle = kHasPayload;
+constexpr uint16_t kLast = kEnds | kHasPayload;
+constexpr uint16_t kOnly = kStarts | kEnds;
+
+struct Row {
+  Operation operation;
+  uint16_t bits;
+};
+
+// IBTA 9.2.1, table 38. UC has the first twelve.
+constexpr Row kConnected[] = {
+    {Operation::kSendFirst, kFirst},
+    {Operation::kSendMiddle, kMiddle},
+    {Operation::kSendLast, kLast},
+    {Operation::kSendLastImmediate, kLast | kHasImmediate},
+    {Operation::kSendOnly, kOnly | kHasPayload},
+    {Operation::kSendOnlyImmediate, kOnly | kHasPayload | kHasImmediate},
+    {Operation::kWriteFirst, kFirst | kHasReth},
+    {Operation::kWriteMiddle, kMiddle},
+    {Operation::kWriteLast, kLast},
+    {Operation::kWriteLastImmediate, kLast | kHasImmediate},
+    {Operation::kWriteOnly, kOnly | kHasPayload | kHasReth},
+    {Operation::kWriteOnlyImmediate, kOnly | kHasPayload | kHasReth | kHasImmediate},
+};
+
+constexpr Row kReliable[] = {
+    {Operation::kReadRequest, kOnly | kHasReth},
+    {Operation::kReadResponseFirst, kResponse | kFirst | kHasAeth},
+    {Operation::kReadResponseMiddle, kResponse | kMiddle},
+    {Operation::kReadResponseLast, kResponse | kLast | kHasAeth},
+    {Operation::kReadResponseOnly, kResponse | kOnly | kHasPayload | kHasAeth},
+    {Operation::kAcknowledge, kResponse | kOnly | kHasAeth},
+    {Operation::kAtomicAcknowledge, kResponse | kOnly | kHasAeth | kHasAtomicAckEth},
+    {Operation::kCompareSwap, kOnly | kHasAtomicEth},
+    {Operation::kFetchAdd, kOnly | kHasAtomicEth},
+    {Operation::kSendLastInvalidate, kLast | kHasIeth},
+    {Operation::kSendOnlyInvalidate, kOnly | kHasPayload | kHasIeth},
+    // IBTA A19.4.
+    {Operation::kFlush, kOnly | kHasFeth | kHasReth},
+    {Operation::kAtomicWrite, kOnly | kHasPayload | kHasReth},
+};
+
+constexpr Row kDatagram[] = {
+    {Operation::kSendOnly, kOnly | kHasPayload | kHasDeth},
+    {Operation::kSendOnlyImmediate, kOnly | kHasPayload | kHasDeth | kHasImmediate},
+};
+
+constexpr uint8_t extended_size_of(uint16_t bits) {
+  constexpr struct {
+    uint16_t bit;
+    uint8_t size;
+  } kSizes[] = {{kHasReth, 16},     {kHasAeth, 4}, {kHasAtomicEth, 28}, {kHasAtomicAckEth, 8},
+                {kHasImmediate, 4}, {kHasIeth, 4}, {kHasDeth, 8},       {kHasFeth, 4}};
+  unsigned size = 0;
+  for (const auto& header : kSizes)
+    if (bits & header.bit) size += header.size;
+  return static_cast<uint8_t>(size);
+}
+
+using Table = std::array<OpcodeInfo, 256>;
+
+constexpr void enter(Table& table, Transport transport, const Row& row) {
+  table[opcode_of(transport, row.operation)] = {true, transport, row.operation, row.bits, extended_size_of(row.bits)};
+}
+
+constexpr Table make_table() {
+  Table table{};
+  for (const Row& row : kConnected) {
+    enter(table, Transport::kRc, row);
+    enter(table, Transport::kUc, row);
+  }
+  for (const Row& row : kReliable) enter(table, Transport::kRc, row);
+  for (const Row& row : kDatagram) enter(table, Transport::kUd, row);
+  return table;
+}
+
+constexpr Table kTable = make_table();
+
+}  // namespace
+
+const OpcodeInfo& opcode_info(uint8_t opcode) {
+  return kTable[opcode];
+}
+
+}  // namespace dapple::roce

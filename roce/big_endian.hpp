@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Numbers in network byte order, at any address.
+#ifndef DAPPLE_ROCE_BIG_ENDIAN_HPP
+#define DAPPLE_ROCE_BIG_ENDIAN_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dapple::roce {
+
+// Compilers make one load and one byte swap of these.
+constexpr uint16_t load_be16(const std::byte* from) {
+  return static_cast<uint16_t>(static_cast<unsigned>(from[0]) << 8 | static_cast<unsigned>(from[1]));
+}
+
+constexpr uint32_t load_be32(const std::byte* from) {
+  return static_cast<uint32_t>(from[0]) << 24 | static_cast<uint32_t>(from[1]) << 16 |
+         static_cast<uint32_t>(from[2]) << 8 | static_cast<uint32_t>(from[3]);
+}
+
+constexpr uint64_t load_be64(const std::byte* from) {
+  return static_cast<uint64_t>(load_be32(from)) << 32 | load_be32(from + 4);
+}
+
+constexpr void store_be16(std::byte* to, uint16_t value) {
+  to[0] = static_cast<std::byte>(value >> 8);
+  to[1] = static_cast<std::byte>(value);
+}
+
+constexpr void store_be32(std::byte* to, uint32_t value) {
+  for (int i = 0; i < 4; ++i) to[i] = static_cast<std::byte>(value >> (24 - 8 * i));
+}
+
+constexpr void store_be64(std::byte* to, uint64_t value) {
+  store_be32(to, static_cast<uint32_t>(value >> 32));
+  store_be32(to + 4, static_cast<uint32_t>(value));
+}
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_BIG_ENDIAN_HPP

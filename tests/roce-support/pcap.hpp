@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A file of Ethernet frames that tshark and scapy read.
+#ifndef DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP
+#define DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <span>
+#include <string>
+
+namespace dapple::roce::test {
+
+class PcapFile {
+ public:
+  explicit PcapFile(const std::string& path);
+  void write(uint64_t time_ns, std::span<const std::byte> frame);
+  // Closes it. False if the file did not take all of it.
+  bool close();
+
+ private:
+  void word(uint32_t value);
+
+  std::ofstream out_;
+};
+
+}  // namespace dapple::roce::test
+
+#endif  // DAPPLE_TESTS_ROCE_SUPPORT_PCAP_HPP

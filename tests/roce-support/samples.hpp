@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// One packet of every kind, each field with a value of its own.
+#ifndef DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP
+#define DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP
+
+#include <vector>
+
+#include "roce/packet.hpp"
+#include "tests/roce-support/frame.hpp"
+
+namespace dapple::roce::test {
+
+// All opcodes that opcode_info() knows, in their order.
+std::vector<uint8_t> known_opcodes();
+
+// The fields that the opcode has; the others are left at their initial values.
+Headers sample_headers(uint8_t opcode);
+
+// `size` bytes that count up; none, or eight, where the opcode says so.
+Bytes sample_payload(uint8_t opcode, size_t size);
+
+// Are the headers of both that `opcode` has the same? The pad counts.
+bool same_headers(const Headers& a, const Headers& b);
+
+}  // namespace dapple::roce::test
+
+#endif  // DAPPLE_TESTS_ROCE_SUPPORT_SAMPLES_HPP
