@@ -97,12 +97,16 @@ AnyFunction ContextView::get(Operation operation) const {
 }
 
 void ContextView::set(const Replacements& replacements) const {
+  set_operations(library_, context_, replacements);
+}
+
+void set_operations(const VerbsLibrary& library, verbs_context* context, const Replacements& replacements) {
   AnyFunction operations[kOperationsGiven] = {};
   for (size_t i = 0; i < kMaxOperations; ++i) {
-    const int index = library_.layout->index(static_cast<Operation>(i));
+    const int index = library.layout->index(static_cast<Operation>(i));
     if (index >= 0) operations[index] = replacements[i];
   }
-  library_.set_operations(context_, operations);
+  library.set_operations(context, operations);
 }
 
 }  // namespace dapple::provider

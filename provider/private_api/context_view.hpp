@@ -19,6 +19,10 @@ using AnyFunction = void (*)();
 // Operations to lay over a context: null leaves one as it is.
 using Replacements = std::array<AnyFunction, kMaxOperations>;
 
+// Lays operations over a context through libibverbs' own function: null ones stay as they are, and so does what the
+// release does not have. The context is as the library sees it. Not while another thread uses it.
+void set_operations(const VerbsLibrary& library, verbs_context* context, const Replacements& replacements);
+
 // Trivially copyable; valid as long as the context is open.
 class ContextView {
  public:

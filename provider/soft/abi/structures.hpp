@@ -96,16 +96,23 @@ struct Mr {
   int access;
 };
 
-// ibv_qp_to_qp_ex() gives the second view if comp_mask has kQpEx.
-inline constexpr uint32_t kQpEx = 1 << 1;
+// ibv_qp_ex got a pointer more at its end (wr_flush) in rdma-core 47, and comp_mask moved. So what follows the base is
+// reached by way of extended_qp.hpp only.
+inline constexpr size_t kQpExBaseSize = 352;
+inline constexpr uint64_t kQpEx = 1 << 1;  // in comp_mask
 struct Qp {
   union {
     ibv_qp qp;
     ibv_qp_ex qp_ex;
+    unsigned char base[kQpExBaseSize + sizeof(void*)];
   };
-  uint32_t comp_mask;
-  void* xrcd;
+  uint64_t rest[2];
+
+  // 43 to 46: comp_mask, xrcd, nothing; 47 and later: wr_flush, comp_mask, xrcd.
+  uint64_t* tail() { return reinterpret_cast<uint64_t*>(base + kQpExBaseSize); }
 };
+static_assert(sizeof(ibv_qp_ex) == kQpExBaseSize || sizeof(ibv_qp_ex) == kQpExBaseSize + sizeof(void*));
+static_assert(sizeof(Qp) == kQpExBaseSize + 3 * sizeof(uint64_t));
 
 struct Cq {
   union {

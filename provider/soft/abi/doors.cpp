@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/doors.hpp"
+
+#include <dlfcn.h>
+
+#include "provider/soft/plugin.hpp"
+
+namespace dapple::soft {
+
+const Doors* doors() {
+  // The library is there from the program's start or never.
+  static const Doors* const found = [] {
+    const auto* candidate = static_cast<const Doors*>(dlsym(RTLD_DEFAULT, kDoorsSymbol));
+    return candidate != nullptr && candidate->version == kDoorsVersion ? candidate : nullptr;
+  }();
+  return found;
+}
+
+int channel_writer(const ibv_comp_channel* channel) {
+  return doors() == nullptr ? -1 : doors()->channel_writer(channel->fd);
+}
+
+}  // namespace dapple::soft

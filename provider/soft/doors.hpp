@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What libdapple-doors.so does for the plug-in, which finds it by dlsym(): the two are separate files in one process.
+#ifndef DAPPLE_PROVIDER_SOFT_DOORS_HPP
+#define DAPPLE_PROVIDER_SOFT_DOORS_HPP
+
+#include <stdint.h>
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kDoorsVersion = 1;
+inline constexpr char kDoorsSymbol[] = "dapple_doors";
+
+struct Doors {
+  uint32_t version;
+  // The writing end of the completion channel with this reading end, or -1. It is non-blocking and lives as long as the
+  // program has the channel open.
+  int (*channel_writer)(int channel);
+  // Gives a descriptor of ours another number, far from those that programs expect, and keeps the program from closing
+  // it. Returns the new number; the old one, still open, if there is no room.
+  int (*hide)(int fd);
+  // Closes a hidden descriptor, or any other.
+  void (*close_hidden)(int fd);
+};
+
+// Null if the preload library is not there, or of another version.
+const Doors* doors();
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_DOORS_HPP

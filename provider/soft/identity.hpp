@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How the software device calls itself where libibverbs expects the kernel's numbers.
+#ifndef DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
+#define DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
+
+#include <stdint.h>
+
+namespace dapple::soft {
+
+// The kernel counts its drivers from 0 (enum rdma_driver_id).
+inline constexpr uint32_t kDriverId = 0x4C504144;
+
+// The kernel's character devices have majors below 512.
+inline constexpr unsigned kUverbsMajor = 4000;
+// The kernel has at most 1,024 of them.
+inline constexpr unsigned kFirstUverbs = 4096;
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
