@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The completions of a completion queue, without libibverbs' object around it (cq_verbs.cpp).
+//
+// complete() is called under the locks of queue pairs, so it makes no system call: it leaves a note that an event is
+// due, and whoever called it fetches the note with take_notice() once the locks are gone. The lock inside is a leaf.
+#ifndef DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
+#define DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kMaxCompletions = 1 << 20;
+
+class CompletionQueue final : public roce::CompletionSink {
+ public:
+  // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The room may be more than asked for.
+  int initialize(uint32_t size);
+  uint32_t size() const { return size_.load(std::memory_order_relaxed); }
+
+  // Drops the completion if there is no room, and notes an overrun once.
+  void complete(const roce::Completion& completion) override;
+
+  // Takes up to `count` of the oldest completions.
+  uint32_t take(roce::Completion* completions, uint32_t count);
+  bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
+
+  // Completions stay. EINVAL: more of them than would fit; or as initialize().
+  int resize(uint32_t size);
+
+  // The next completion (or the next solicited or failed one) makes an event due, once. A request for every one is not
+  // narrowed by a later one for solicited ones.
+  void request_notification(bool solicited_only);
+
+  // Bits that complete() has left since the last call.
+  enum Notice : uint32_t { kEventDue = 1, kOverrun = 2 };
+  uint32_t take_notice() {
+    return notice_.load(std::memory_order_relaxed) == 0 ? 0 : notice_.exchange(0, std::memory_order_acq_rel);
+  }
+
+ private:
+  enum class Armed : uint8_t { kNo, kSolicited, kAny };
+
+  std::mutex mutex_;
+  std::unique_ptr<roce::Completion[]> ring_;
+  uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
+  uint32_t head_ = 0;
+  Armed armed_ = Armed::kNo;
+  bool overrun_ = false;
+  std::atomic<uint32_t> size_{0};
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> notice_{0};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP

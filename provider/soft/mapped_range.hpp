@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Is memory there that a region is to be made of?
+#ifndef DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
+#define DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
+
+#include <stddef.h>
+
+namespace dapple::soft {
+
+// 0 if every page of the range is mapped, and the first and the last may be read (and written, if `write`), as far as
+// the kernel tells; EFAULT otherwise. Brings in the first and the last page only. A length of 0 is there anywhere.
+int probe_mapped_range(const void* address, size_t length, bool write);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The accesses of MemoryTable.
+#include <string.h>
+
+#include <algorithm>
+
+#include "coherence/persistence.hpp"
+#include "provider/soft/memory_table.hpp"
+#include "provider/soft/ordered_copy.hpp"
+
+namespace dapple::soft {
+
+using roce::Accessor;
+using roce::Fault;
+using roce::RemoteRange;
+using roce::Segment;
+
+namespace {
+
+// IBTA A19.4.1: FETH.
+constexpr uint32_t kFlushToMemory = 1;
+constexpr uint32_t kFlushToPersistence = 2;
+constexpr uint32_t kFlushPlacementMask = 0xF;
+constexpr uint32_t kFlushWholeRegion = 1 << 4;
+
+}  // namespace
+
+class MemoryTable::Use {
+ public:
+  Use(const MemoryTable& table, uint32_t key) {
+    Entry* entry = table.entry_at(key);
+    // Looked at before it is held: a revoker waits for those only who were here before it.
+    if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return;
+    entry->users.fetch_add(1, std::memory_order_seq_cst);
+    entry_ = entry;
+    if (entry->valid_key.load(std::memory_order_seq_cst) != key) let_go();
+  }
+  ~Use() {
+    if (entry_ != nullptr) let_go();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  explicit operator bool() const { return entry_ != nullptr; }
+  const Entry& operator*() const { return *entry_; }
+
+ private:
+  void let_go() {
+    entry_->users.fetch_sub(1, std::memory_order_release);
+    entry_ = nullptr;
+  }
+
+  Entry* entry_ = nullptr;
+};
+
+namespace {
+
+// Is [address, address + length) within [start, start + size)?
+bool within(uint64_t address, uint64_t length, uint64_t start, uint64_t size) {
+  const uint64_t offset = address - start;
+  return address >= start && offset <= size && length <= size - offset;
+}
+
+}  // namespace
+
+std::byte* MemoryTable::reach_remote(const Entry& entry, Accessor who, uint64_t address, uint64_t length,
+                                     uint32_t access) {
+  if (entry.domain != who.domain || (entry.access & access) != access) return nullptr;
+  if (entry.kind == Kind::kWindow2 && entry.qpn != who.qpn) return nullptr;
+  if (!within(address, length, entry.start, entry.length)) return nullptr;
+  return entry.memory + (address - entry.start);
+}
+
+std::byte* MemoryTable::reach_local(const Entry& entry, Accessor who, const Segment& segment, uint32_t access) {
+  if (entry.kind != Kind::kRegion || entry.domain != who.domain || (entry.access & access) != access) return nullptr;
+  if (!within(segment.address, segment.length, entry.start, entry.length)) return nullptr;
+  return entry.memory + (segment.address - entry.start);
+}
+
+Fault MemoryTable::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  return use && reach_remote(*use, who, range.address, range.length, access) != nullptr ? Fault::kNone : Fault::kAccess;
+}
+
+Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
+  if (to == nullptr) return Fault::kAccess;
+  copy_last_word_last(to, from, range.length);
+  return Fault::kNone;
+}
+
+Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
+  if (range.length == 0) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
+  if (from == nullptr) return Fault::kAccess;
+  memcpy(to, from, range.length);
+  return Fault::kNone;
+}
+
+template <typename Operation>
+Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint32_t access, Operation operation) {
+  if (address % sizeof(uint64_t) != 0) return Fault::kUnaligned;
+  const Use use(*this, rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* word = reach_remote(*use, who, address, sizeof(uint64_t), access);
+  if (word == nullptr) return Fault::kAccess;
+  // An IOVA may be aligned where the memory is not.
+  if (!aligned_for<uint64_t>(word)) return Fault::kUnaligned;
+  operation(reinterpret_cast<uint64_t*>(word));
+  return Fault::kNone;
+}
+
+Fault MemoryTable::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                                uint64_t& original) {
+  return with_word(who, rkey, address, roce::kRemoteAtomic, [&](uint64_t* word) {
+    original = compare;
+    __atomic_compare_exchange_n(word, &original, swap, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  });
+}
+
+Fault MemoryTable::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
+  return with_word(who, rkey, address, roce::kRemoteAtomic,
+                   [&](uint64_t* word) { original = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST); });
+}
+
+Fault MemoryTable::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
+  return with_word(who, rkey, address, roce::kRemoteWrite,
+                   [&](uint64_t* word) { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
+}
+
+Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) {
+  const uint32_t placement = type & kFlushPlacementMask;
+  const bool whole = (type & kFlushWholeRegion) != 0;
+  if (placement == 0 || (placement & ~(kFlushToMemory | kFlushToPersistence)) != 0) return Fault::kAccess;
+  const uint32_t access = ((placement & kFlushToMemory) != 0 ? uint32_t{roce::kFlushGlobal} : 0) |
+                          ((placement & kFlushToPersistence) != 0 ? uint32_t{roce::kFlushPersistent} : 0);
+  if (range.length == 0 && !whole) return Fault::kNone;
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  const uint64_t address = whole ? (*use).start : range.address;
+  const uint64_t length = whole ? (*use).length : range.length;
+  const std::byte* memory = reach_remote(*use, who, address, length, access);
+  if (memory == nullptr) return Fault::kAccess;
+  if ((placement & kFlushToPersistence) != 0) {
+    const coherence::Persistence& persistence = coherence::machine_persistence();
+    if (!persistence.possible) return Fault::kFailed;
+    coherence::persist(coherence::cpu_back_end(), persistence, memory, length);
+    coherence::cpu_back_end().complete_persistence();
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return Fault::kNone;
+}
+
+Fault MemoryTable::check_local(Accessor who, std::span<const Segment> segments, bool write) {
+  for (const Segment& segment : segments) {
+    if (segment.length == 0) continue;
+    const Use use(*this, segment.lkey);
+    if (!use || reach_local(*use, who, segment, write ? uint32_t{roce::kLocalWrite} : 0) == nullptr)
+      return Fault::kAccess;
+  }
+  return Fault::kNone;
+}
+
+// Calls copy(memory, done, size) for each part of the segments that the bytes [offset, offset + size) lie in.
+template <typename Copy>
+Fault MemoryTable::for_each_part(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size,
+                                 uint32_t access, Copy copy) {
+  size_t done = 0;
+  for (const Segment& segment : segments) {
+    if (done == size) break;
+    if (offset >= segment.length) {
+      offset -= segment.length;
+      continue;
+    }
+    const size_t part = std::min<uint64_t>(segment.length - offset, size - done);
+    const Use use(*this, segment.lkey);
+    if (!use) return Fault::kAccess;
+    std::byte* memory =
+        reach_local(*use, who, {segment.address + offset, static_cast<uint32_t>(part), segment.lkey}, access);
+    if (memory == nullptr) return Fault::kAccess;
+    copy(memory, done, part);
+    done += part;
+    offset = 0;
+  }
+  return done == size ? Fault::kNone : Fault::kAccess;
+}
+
+Fault MemoryTable::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
+                          size_t size) {
+  return for_each_part(who, segments, offset, size, 0,
+                       [&](const std::byte* memory, size_t done, size_t part) { memcpy(to + done, memory, part); });
+}
+
+Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                           size_t size) {
+  return for_each_part(
+      who, segments, offset, size, roce::kLocalWrite,
+      [&](std::byte* memory, size_t done, size_t part) { copy_last_word_last(memory, from + done, part); });
+}
+
+}  // namespace dapple::soft

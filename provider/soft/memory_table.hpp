@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The memory that a device's peers and queue pairs reach by keys: regions, and windows of both types.
+//
+// A key is 24 bits of index and 8 bits of tag. Indices go around from a random start, so a freed key stays invalid for
+// as long as can be. An access checks its key, holds the entry for the length of one copy, and lets it go. Whoever
+// takes an entry away (dereg, rereg, bind, invalidate) first makes the key invalid and then waits for the accesses in
+// progress; an access that comes later sees the invalid key before it holds anything, so the wait cannot starve.
+//
+// The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
+// covers it crashes at the next access, where a kernel's device would go on with the old pages. After a fork, parent
+// and child have memory of their own as usual; the parent's device goes on with the parent's.
+//
+// Every function is safe from any thread. The lock inside is a leaf: nothing else is locked under it.
+#ifndef DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP
+#define DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// How many regions and windows one device can have together. A power of two.
+inline constexpr uint32_t kMaxMemoryEntries = 1 << 18;
+// Rights that need kLocalWrite beside them (IBTA 10.6.3.1).
+inline constexpr uint32_t kRemoteChanges = roce::kRemoteWrite | roce::kRemoteAtomic;
+
+struct RegionConfig {
+  uint32_t domain = 0;
+  std::byte* memory = nullptr;
+  uint64_t length = 0;
+  uint64_t iova = 0;  // the address by which the keys know the first byte; 0 with kZeroBased
+  uint32_t access = 0;
+};
+
+enum class WindowType : uint8_t { kType1 = 1, kType2 = 2 };
+
+class MemoryTable final : public roce::Memory {
+ public:
+  // random: any 32 bits that differ from start to start.
+  explicit MemoryTable(uint32_t random);
+  ~MemoryTable();
+  MemoryTable(const MemoryTable&) = delete;
+  MemoryTable& operator=(const MemoryTable&) = delete;
+
+  // The functions of the verbs return 0 or an errno.
+
+  // The key is local and remote key at once, and never 0. EINVAL: rights that do not go together; ENOMEM.
+  int add_region(const RegionConfig& config, uint32_t& key);
+  // EBUSY while windows are bound to it. The key stays the same. Nothing has changed after an error.
+  int change_region(uint32_t key, const RegionConfig& config);
+  int region_config(uint32_t key, RegionConfig& config);
+  // EBUSY while windows are bound to it. No access is in progress afterwards.
+  int remove_region(uint32_t key);
+
+  // A window of type 1 is bound by bind_window() as often as one likes; one of type 2 only while it is not bound.
+  int add_window(uint32_t domain, WindowType type, uint32_t& key);
+  // `key` may bear any tag. A bound window is unbound.
+  int remove_window(uint32_t key);
+  // What bind_window() would say of it, without binding: 0, or EINVAL, or EPERM for a region of another domain.
+  int check_bind(roce::Accessor who, const roce::WindowBind& bind);
+
+  // roce::Memory.
+  roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
+  roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;
+  roce::Fault read(roce::Accessor who, const roce::RemoteRange& range, std::byte* to) override;
+  roce::Fault compare_swap(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                           uint64_t& original) override;
+  roce::Fault fetch_add(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) override;
+  roce::Fault atomic_write(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t value) override;
+  roce::Fault flush(roce::Accessor who, const roce::RemoteRange& range, uint32_t type) override;
+  roce::Fault check_local(roce::Accessor who, std::span<const roce::Segment> segments, bool write) override;
+  roce::Fault gather(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, std::byte* to,
+                     size_t size) override;
+  roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
+                      const std::byte* from, size_t size) override;
+  roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
+  roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
+  roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
+
+ private:
+  enum class Kind : uint8_t { kFree, kRegion, kWindow1, kWindow2 };
+
+  // Fields below `users` change under mutex_, with the key invalid and no user left.
+  struct Entry {
+    std::atomic<uint32_t> valid_key{0};  // 0 while nothing may be reached by it
+    std::atomic<uint32_t> users{0};
+    uint32_t key = 0;
+    Kind kind = Kind::kFree;
+    uint32_t domain = 0;
+    uint32_t qpn = 0;  // of a bound window of type 2
+    uint32_t access = 0;
+    uint64_t start = 0;  // the address by which the key knows memory[0]
+    uint64_t length = 0;
+    std::byte* memory = nullptr;
+    Entry* region = nullptr;     // that a window is bound to
+    uint32_t bound_windows = 0;  // to this region
+  };
+
+  static constexpr uint32_t kChunkSize = 1024;
+  static constexpr uint32_t kChunks = kMaxMemoryEntries / kChunkSize;
+
+  // One access in progress. Empty if the key is not valid.
+  class Use;
+
+  Entry* entry_at(uint32_t key) const;
+  Entry* find(uint32_t key, Kind kind);
+  Entry* find_window(uint32_t key);
+  Entry* allocate();
+  static void revoke(Entry& entry);
+  static void unbind(Entry& window);
+  void release(Entry& entry);
+  int bind_obstacle(roce::Accessor who, const roce::WindowBind& bind, Entry*& window, Entry*& region);
+  roce::Fault invalidate(roce::Accessor who, uint32_t rkey);
+
+  static std::byte* reach_remote(const Entry& entry, roce::Accessor who, uint64_t address, uint64_t length,
+                                 uint32_t access);
+  static std::byte* reach_local(const Entry& entry, roce::Accessor who, const roce::Segment& segment, uint32_t access);
+  template <typename Operation>
+  roce::Fault with_word(roce::Accessor who, uint32_t rkey, uint64_t address, uint32_t access, Operation operation);
+  template <typename Copy>
+  roce::Fault for_each_part(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
+                            uint32_t access, Copy copy);
+
+  std::mutex mutex_;
+  uint32_t next_index_;
+  uint32_t random_;
+  std::atomic<Entry*> chunks_[kChunks] = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/receive_queue.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace dapple::soft {
+
+int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
+  if (depth > kMaxRequests || max_segments > roce::kMaxSegments) return EINVAL;
+  depth_ = depth;
+  max_segments_ = max_segments;
+  if (depth == 0) return 0;
+  slots_.reset(new (std::nothrow) Slot[depth]);
+  segments_.reset(new (std::nothrow) roce::Segment[size_t{depth} * max_segments]);
+  return slots_ == nullptr || segments_ == nullptr ? ENOMEM : 0;
+}
+
+int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
+  const std::lock_guard lock(mutex_);
+  if (segments.size() > max_segments_) return EINVAL;
+  if (count_ == depth_) return ENOMEM;
+  const uint32_t at = (head_ + count_) % depth_;
+  slots_[at] = {id, static_cast<uint32_t>(segments.size())};
+  std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
+  ++count_;
+  return 0;
+}
+
+bool ReceiveQueue::take(roce::ReceiveRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) return false;
+  const Slot& slot = slots_[head_];
+  request.id = slot.id;
+  request.segment_count = slot.segment_count;
+  std::copy_n(&segments_[size_t{head_} * max_segments_], slot.segment_count, request.segments);
+  head_ = head_ + 1 == depth_ ? 0 : head_ + 1;
+  --count_;
+  if (count_ < limit_) {
+    limit_ = 0;
+    limit_notice_.store(true, std::memory_order_release);
+  }
+  return true;
+}
+
+void ReceiveQueue::clear() {
+  const std::lock_guard lock(mutex_);
+  count_ = 0;
+}
+
+int ReceiveQueue::resize(uint32_t depth) {
+  if (depth == 0 || depth > kMaxRequests) return EINVAL;
+  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[depth]);
+  std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{depth} * max_segments_]);
+  if (slots == nullptr || segments == nullptr) return ENOMEM;
+  const std::lock_guard lock(mutex_);
+  if (depth < count_ || depth < limit_) return EINVAL;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const uint32_t from = (head_ + i) % depth_;
+    slots[i] = slots_[from];
+    std::copy_n(&segments_[size_t{from} * max_segments_], slots[i].segment_count, &segments[size_t{i} * max_segments_]);
+  }
+  std::swap(slots, slots_);
+  std::swap(segments, segments_);
+  depth_ = depth;
+  head_ = 0;
+  return 0;
+}
+
+int ReceiveQueue::set_limit(uint32_t limit) {
+  const std::lock_guard lock(mutex_);
+  if (limit > depth_) return EINVAL;
+  limit_ = limit;
+  return 0;
+}
+
+uint32_t ReceiveQueue::limit() {
+  const std::lock_guard lock(mutex_);
+  return limit_;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Receive requests that wait for messages: a queue pair's own, or those that queue pairs share.
+//
+// post() and take() may run at the same time; the lock inside is a leaf. take() runs under a queue pair's lock, so the
+// event of a shared queue's limit is left as a note for whoever called, as in completion_queue.hpp.
+#ifndef DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
+#define DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kMaxRequests = 16384;  // of a queue
+
+class ReceiveQueue final : public roce::ReceiveSource {
+ public:
+  // 0; EINVAL beyond kMaxRequests or roce::kMaxSegments; ENOMEM. A depth of 0 makes a queue that takes nothing.
+  int initialize(uint32_t depth, uint32_t max_segments);
+  uint32_t depth() const { return depth_; }
+  uint32_t max_segments() const { return max_segments_; }
+
+  // 0; ENOMEM if the queue is full; EINVAL if there are too many segments.
+  int post(uint64_t id, std::span<const roce::Segment> segments);
+  bool take(roce::ReceiveRequest& request) override;
+  // Forgets all requests.
+  void clear();
+
+  // EINVAL: fewer than wait already, or fewer than the limit; or as initialize().
+  int resize(uint32_t depth);
+
+  // IBTA 10.2.9.3: a limit above 0 notes once that fewer requests than that are left, and is 0 again then. EINVAL: more
+  // than the depth.
+  int set_limit(uint32_t limit);
+  uint32_t limit();
+  bool take_limit_notice() {
+    return limit_notice_.load(std::memory_order_relaxed) && limit_notice_.exchange(false, std::memory_order_acq_rel);
+  }
+
+ private:
+  struct Slot {
+    uint64_t id;
+    uint32_t segment_count;
+  };
+
+  std::mutex mutex_;
+  uint32_t depth_ = 0;
+  uint32_t max_segments_ = 0;
+  uint32_t head_ = 0;
+  uint32_t count_ = 0;
+  uint32_t limit_ = 0;
+  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<roce::Segment[]> segments_;  // max_segments_ for each slot
+  std::atomic<bool> limit_notice_{false};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/completion_queue.hpp"
+
+#include <errno.h>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+using namespace dapple::roce;
+
+namespace {
+
+Completion numbered(uint64_t id) {
+  Completion completion;
+  completion.request_id = id;
+  return completion;
+}
+
+void take__oldest_first_around_the_ring(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(5), 0);
+  uint64_t in = 0;
+  uint64_t out = 0;
+  Completion got[5];
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 5; ++i) queue.complete(numbered(in++));
+    assert_int_equal(queue.take(got, 3), 3);
+    for (int i = 0; i < 3; ++i) assert_int_equal(got[i].request_id, out++);
+    assert_int_equal(queue.take(got, 5), 2);
+    for (int i = 0; i < 2; ++i) assert_int_equal(got[i].request_id, out++);
+    assert_true(queue.empty());
+    assert_int_equal(queue.take(got, 5), 0);
+  }
+  assert_int_equal(queue.take_notice(), 0);
+}
+
+void complete__beyond_the_size_is_an_overrun_once(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(3), 0);
+  Completion got[5];
+  for (uint64_t id = 0; id < 3; ++id) queue.complete(numbered(id));
+  assert_int_equal(queue.take_notice(), 0);
+  queue.complete(numbered(3));
+  queue.complete(numbered(4));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kOverrun);
+  assert_int_equal(queue.take(got, 5), 3);
+  assert_int_equal(got[2].request_id, 2);
+  queue.complete(numbered(5));
+  assert_int_equal(queue.take_notice(), 0);
+  assert_int_equal(queue.take(got, 5), 1);
+}
+
+void notification__once_for_each_request(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(16), 0);
+  queue.complete(numbered(0));
+  assert_int_equal(queue.take_notice(), 0);
+  queue.request_notification(false);
+  assert_int_equal(queue.take_notice(), 0);
+  queue.complete(numbered(1));
+  queue.complete(numbered(2));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
+  assert_int_equal(queue.take_notice(), 0);
+}
+
+void notification__solicited_only_waits_for_those_and_for_errors(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(16), 0);
+  Completion solicited = numbered(1);
+  solicited.solicited = true;
+  Completion failed = numbered(2);
+  failed.status = CompletionStatus::kFlushed;
+  for (const Completion& completion : {solicited, failed}) {
+    queue.request_notification(true);
+    queue.complete(numbered(0));
+    assert_int_equal(queue.take_notice(), 0);
+    queue.complete(completion);
+    assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
+  }
+  queue.request_notification(false);
+  queue.request_notification(true);
+  queue.complete(numbered(0));
+  assert_int_equal(queue.take_notice(), CompletionQueue::kEventDue);
+}
+
+void resize__keeps_completions_and_refuses_to_lose_any(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(4), 0);
+  Completion got[9];
+  queue.complete(numbered(0));
+  queue.complete(numbered(1));
+  assert_int_equal(queue.take(got, 2), 2);
+  for (uint64_t id = 2; id < 6; ++id) queue.complete(numbered(id));
+  assert_int_equal(queue.resize(3), EINVAL);
+  assert_int_equal(queue.resize(0), EINVAL);
+  assert_int_equal(queue.resize(kMaxCompletions + 1), EINVAL);
+  assert_int_equal(queue.resize(9), 0);
+  for (uint64_t id = 6; id < 11; ++id) queue.complete(numbered(id));
+  assert_int_equal(queue.take_notice(), 0);
+  assert_int_equal(queue.take(got, 9), 9);
+  for (uint64_t i = 0; i < 9; ++i) assert_int_equal(got[i].request_id, i + 2);
+}
+
+void initialize__sizes_that_do_not_go(void**) {
+  CompletionQueue queue;
+  assert_int_equal(queue.initialize(0), EINVAL);
+  assert_int_equal(queue.initialize(kMaxCompletions + 1), EINVAL);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(take__oldest_first_around_the_ring),
+      cmocka_unit_test(complete__beyond_the_size_is_an_overrun_once),
+      cmocka_unit_test(notification__once_for_each_request),
+      cmocka_unit_test(notification__solicited_only_waits_for_those_and_for_errors),
+      cmocka_unit_test(resize__keeps_completions_and_refuses_to_lose_any),
+      cmocka_unit_test(initialize__sizes_that_do_not_go),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

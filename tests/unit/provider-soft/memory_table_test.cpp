@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/memory_table.hpp"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "provider/soft/mapped_range.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+using namespace dapple::roce;
+
+namespace {
+
+constexpr uint32_t kDomain = 7;
+constexpr Accessor kOwner = {kDomain, 0x10011};
+constexpr Accessor kStranger = {kDomain + 1, 0x10011};
+constexpr uint32_t kAllRights = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
+constexpr uint64_t kIova = 0x700000000000;
+
+struct Rig {
+  MemoryTable table{0x12345678};
+  alignas(64) std::byte memory[256] = {};
+  uint32_t key = 0;
+
+  Rig() { key = add(kAllRights); }
+  uint32_t add(uint32_t access) {
+    uint32_t added = 0;
+    const RegionConfig config = {kDomain, memory, sizeof(memory), kIova, access};
+    return table.add_region(config, added) == 0 ? added : 0;
+  }
+};
+
+int make_rig(void** state) {
+  *state = new Rig;
+  return 0;
+}
+
+int drop_rig(void** state) {
+  delete static_cast<Rig*>(*state);
+  return 0;
+}
+
+Rig& rig_of(void** state) {
+  return *static_cast<Rig*>(*state);
+}
+
+void write__last_byte_of_the_region_and_none_beyond(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[sizeof(rig.memory)];
+  memset(bytes, 0x5A, sizeof(bytes));
+  for (size_t size = 1; size <= sizeof(bytes); ++size) {
+    memset(rig.memory, 0, sizeof(rig.memory));
+    const uint64_t address = kIova + sizeof(rig.memory) - size;
+    assert_int_equal(rig.table.write(kOwner, {rig.key, address, size}, bytes), Fault::kNone);
+    for (size_t i = 0; i < sizeof(rig.memory); ++i)
+      assert_int_equal(rig.memory[i], i < sizeof(rig.memory) - size ? 0 : 0x5A);
+    assert_int_equal(rig.table.write(kOwner, {rig.key, address + 1, size}, bytes), Fault::kAccess);
+  }
+  assert_int_equal(rig.table.write(kOwner, {rig.key, kIova - 1, 2}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.write(kOwner, {rig.key, UINT64_MAX, 2}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.write(kOwner, {rig.key, kIova + 1, UINT64_MAX}, bytes), Fault::kAccess);
+}
+
+void access__without_the_right_is_refused(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  uint64_t original = 0;
+  const uint32_t local = rig.add(kLocalWrite);
+  assert_int_equal(rig.table.write(kOwner, {local, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {local, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.fetch_add(kOwner, local, kIova, 1, original), Fault::kAccess);
+  assert_int_equal(rig.table.atomic_write(kOwner, local, kIova, 1), Fault::kAccess);
+  assert_int_equal(rig.table.flush(kOwner, {rig.key, kIova, 8}, 1), Fault::kAccess);
+  const uint32_t read_only = rig.add(kRemoteRead);
+  const Segment segment = {kIova, 8, read_only};
+  assert_int_equal(rig.table.gather(kOwner, {&segment, 1}, 0, bytes, 8), Fault::kNone);
+  assert_int_equal(rig.table.scatter(kOwner, {&segment, 1}, 0, bytes, 8), Fault::kAccess);
+  assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, false), Fault::kNone);
+  assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, true), Fault::kAccess);
+  // A peer's changes need the local right beside theirs.
+  assert_int_equal(rig.add(kRemoteWrite), 0);
+  assert_int_equal(rig.add(kRemoteAtomic), 0);
+}
+
+void access__other_domain_or_key_is_refused(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  assert_int_equal(rig.table.read(kStranger, {rig.key, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {rig.key ^ 1, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {rig.key + 0x100, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {0, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kStranger, {0, 0, 0}, bytes), Fault::kNone);
+  assert_int_equal(rig.table.read(kOwner, {rig.key, kIova, 8}, bytes), Fault::kNone);
+}
+
+void scatter__pieces_land_where_the_segments_say(void** state) {
+  Rig& rig = rig_of(state);
+  const Segment segments[] = {{kIova + 10, 3, rig.key}, {0, 0, 0}, {kIova + 100, 20, rig.key}, {kIova, 5, rig.key}};
+  std::byte bytes[28];
+  for (size_t i = 0; i < sizeof(bytes); ++i) bytes[i] = std::byte(i + 1);
+  assert_int_equal(rig.table.scatter(kOwner, segments, 0, bytes, 10), Fault::kNone);
+  assert_int_equal(rig.table.scatter(kOwner, segments, 10, bytes + 10, 18), Fault::kNone);
+  std::byte back[28] = {};
+  assert_int_equal(rig.table.gather(kOwner, segments, 0, back, 28), Fault::kNone);
+  assert_memory_equal(back, bytes, sizeof(bytes));
+  assert_int_equal(rig.memory[10], 1);
+  assert_int_equal(rig.memory[100], 4);
+  assert_int_equal(rig.memory[4], 28);
+  assert_int_equal(rig.table.gather(kOwner, segments, 0, back, 29), Fault::kAccess);
+}
+
+void atomics__give_the_original_and_ask_for_alignment(void** state) {
+  Rig& rig = rig_of(state);
+  uint64_t original = 0;
+  assert_int_equal(rig.table.fetch_add(kOwner, rig.key, kIova + 8, 5, original), Fault::kNone);
+  assert_int_equal(original, 0);
+  assert_int_equal(rig.table.compare_swap(kOwner, rig.key, kIova + 8, 4, 9, original), Fault::kNone);
+  assert_int_equal(original, 5);
+  assert_int_equal(rig.table.compare_swap(kOwner, rig.key, kIova + 8, 5, 9, original), Fault::kNone);
+  assert_int_equal(original, 5);
+  assert_int_equal(rig.table.fetch_add(kOwner, rig.key, kIova + 8, UINT64_MAX, original), Fault::kNone);
+  assert_int_equal(original, 9);
+  assert_int_equal(rig.table.fetch_add(kOwner, rig.key, kIova + 4, 1, original), Fault::kUnaligned);
+  assert_int_equal(rig.table.fetch_add(kOwner, rig.key, kIova + sizeof(rig.memory), 1, original), Fault::kAccess);
+  assert_int_equal(rig.table.atomic_write(kOwner, rig.key, kIova + 16, 0x0102030405060708), Fault::kNone);
+  uint64_t written = 0;
+  memcpy(&written, rig.memory + 16, sizeof(written));
+  assert_int_equal(written, 0x0102030405060708);
+}
+
+void region__zero_based_rereg_and_removal(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  const RegionConfig config = {kDomain, rig.memory + 8, 16, 0, kRemoteRead | kZeroBased};
+  assert_int_equal(rig.table.change_region(rig.key, config), 0);
+  rig.memory[8] = std::byte{77};
+  assert_int_equal(rig.table.read(kOwner, {rig.key, 0, 8}, bytes), Fault::kNone);
+  assert_int_equal(bytes[0], 77);
+  assert_int_equal(rig.table.read(kOwner, {rig.key, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(rig.key), 0);
+  assert_int_equal(rig.table.read(kOwner, {rig.key, 0, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(rig.key), EINVAL);
+}
+
+void keys__are_never_zero_and_do_not_come_back_soon(void** state) {
+  Rig& rig = rig_of(state);
+  uint32_t previous = rig.add(kRemoteRead);
+  for (int i = 0; i < 100000; ++i) {
+    assert_int_equal(rig.table.remove_region(previous), 0);
+    const uint32_t next = rig.add(kRemoteRead);
+    assert_int_not_equal(next, 0);
+    assert_int_equal((next >> 8) - (previous >> 8), 1);
+    previous = next;
+  }
+}
+
+void windows_type_1__bind_move_unbind(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  uint32_t key = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
+  assert_int_equal(rig.table.read(kOwner, {key, kIova, 8}, bytes), Fault::kAccess);
+  WindowBind bind = {key, key + 1, rig.key, kIova + 8, 16, kRemoteRead};
+  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
+  assert_int_equal(rig.table.read(kOwner, {key, kIova + 8, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kNone);
+  assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 7, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.write(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kAccess);
+  // No local key.
+  const Segment segment = {kIova + 8, 8, key + 1};
+  assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, false), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(rig.key), EBUSY);
+  assert_int_equal(rig.table.invalidate_remote(kOwner, key + 1), Fault::kAccess);
+  bind = {key + 1, key + 2, rig.key, kIova, 0, 0};
+  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
+  assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(rig.key), 0);
+  assert_int_equal(rig.table.remove_window(key), 0);
+  assert_int_equal(rig.table.remove_window(key), EINVAL);
+}
+
+void windows_type_2__belong_to_a_queue_pair_until_invalidated(void** state) {
+  Rig& rig = rig_of(state);
+  std::byte bytes[8] = {};
+  uint32_t key = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType2, key), 0);
+  WindowBind bind = {key, key, rig.key, kIova, 16, kRemoteRead};
+  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kAccess);
+  bind.new_rkey = (key & ~0xFFu) | ((key + 1) & 0xFF);
+  assert_int_equal(rig.table.bind_window(kStranger, bind), Fault::kAccess);
+  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kNone);
+  const Accessor neighbour = {kDomain, kOwner.qpn + 1};
+  assert_int_equal(rig.table.read(kOwner, {bind.new_rkey, kIova, 8}, bytes), Fault::kNone);
+  assert_int_equal(rig.table.read(neighbour, {bind.new_rkey, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.bind_window(kOwner, bind), Fault::kAccess);
+  assert_int_equal(rig.table.invalidate_remote(neighbour, bind.new_rkey), Fault::kAccess);
+  assert_int_equal(rig.table.invalidate_remote(kOwner, bind.new_rkey), Fault::kNone);
+  assert_int_equal(rig.table.invalidate_local(kOwner, bind.new_rkey), Fault::kAccess);
+  assert_int_equal(rig.table.read(kOwner, {bind.new_rkey, kIova, 8}, bytes), Fault::kAccess);
+  assert_int_equal(rig.table.remove_region(rig.key), 0);
+}
+
+void bind__rights_that_the_region_lacks_are_refused(void** state) {
+  Rig& rig = rig_of(state);
+  uint32_t key = 0;
+  assert_int_equal(rig.table.add_window(kDomain, WindowType::kType1, key), 0);
+  WindowBind bind = {key, key + 1, rig.add(kLocalWrite), kIova, 8, kRemoteRead};
+  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  bind.region_lkey = rig.add(kWindowBind);
+  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  bind.access = kRemoteWrite;
+  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+  bind.region_lkey = rig.key;
+  assert_int_equal(rig.table.check_bind(kOwner, bind), 0);
+  bind.length = sizeof(rig.memory) + 1;
+  assert_int_equal(rig.table.check_bind(kOwner, bind), EINVAL);
+}
+
+struct Writer {
+  Rig* rig;
+  volatile bool stop;
+  uint64_t writes;
+};
+
+void* write_without_end(void* argument) {
+  auto* writer = static_cast<Writer*>(argument);
+  std::byte bytes[sizeof(writer->rig->memory)];
+  memset(bytes, 1, sizeof(bytes));
+  while (!__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
+    if (writer->rig->table.write(kOwner, {writer->rig->key, kIova, sizeof(bytes)}, bytes) == Fault::kNone)
+      __atomic_fetch_add(&writer->writes, 1, __ATOMIC_RELAXED);
+  }
+  return nullptr;
+}
+
+void remove_region__no_write_lands_afterwards(void** state) {
+  Rig& rig = rig_of(state);
+  Writer writer = {&rig, false, 0};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, nullptr, write_without_end, &writer), 0);
+  const RegionConfig config = {kDomain, rig.memory, sizeof(rig.memory), kIova, kAllRights};
+  const RegionConfig elsewhere = {kDomain, rig.memory, 0, 0, kAllRights};
+  for (int i = 0; i < 2000; ++i) {
+    assert_int_equal(rig.table.change_region(rig.key, config), 0);
+    const uint64_t writes = __atomic_load_n(&writer.writes, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&writer.writes, __ATOMIC_RELAXED) == writes) sched_yield();
+    assert_int_equal(rig.table.change_region(rig.key, elsewhere), 0);
+    memset(rig.memory, 0, sizeof(rig.memory));
+    for (int spin = 0; spin < 100; ++spin) {
+      for (const std::byte byte : rig.memory) assert_int_equal(byte, 0);
+    }
+  }
+  __atomic_store_n(&writer.stop, true, __ATOMIC_RELAXED);
+  pthread_join(thread, nullptr);
+}
+
+void probe__holes_and_rights_are_seen(void**) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  assert_true(memory != MAP_FAILED);
+  assert_int_equal(probe_mapped_range(memory, 4 * page, true), 0);
+  assert_int_equal(probe_mapped_range(memory + 1, 4 * page - 1, true), 0);
+  assert_int_equal(mprotect(memory + 3 * page, page, PROT_READ), 0);
+  assert_int_equal(probe_mapped_range(memory, 4 * page, true), EFAULT);
+  assert_int_equal(probe_mapped_range(memory, 4 * page, false), 0);
+  assert_int_equal(munmap(memory + page, page), 0);
+  assert_int_equal(probe_mapped_range(memory, 4 * page, false), EFAULT);
+  assert_int_equal(probe_mapped_range(memory, page, false), 0);
+  assert_int_equal(probe_mapped_range(nullptr, 0, true), 0);
+  assert_int_equal(probe_mapped_range(memory, SIZE_MAX, false), EFAULT);
+  munmap(memory, 4 * page);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(write__last_byte_of_the_region_and_none_beyond, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(access__without_the_right_is_refused, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(access__other_domain_or_key_is_refused, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(scatter__pieces_land_where_the_segments_say, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(atomics__give_the_original_and_ask_for_alignment, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(region__zero_based_rereg_and_removal, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(keys__are_never_zero_and_do_not_come_back_soon, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(windows_type_1__bind_move_unbind, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(windows_type_2__belong_to_a_queue_pair_until_invalidated, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(bind__rights_that_the_region_lacks_are_refused, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(remove_region__no_write_lands_afterwards, make_rig, drop_rig),
+      cmocka_unit_test(probe__holes_and_rights_are_seen),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
