@@ -31,6 +31,7 @@ struct QpConfig {
   uint32_t max_inline = 0;  // bytes
   bool signal_all = false;
   bool shared_receives = false;  // of a shared receive queue: not flushed with this queue pair
+  uint32_t datagram_mtu = 1024;  // UD: the largest payload, which the port decides
 };
 
 // As struct ibv_qp_attr, without the path: addresses are the host's.

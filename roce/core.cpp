@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "roce/core.hpp"
+
+#include <cassert>
+
+#include "roce/transitions.hpp"
+
+namespace dapple::roce {
+
+Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send_completions,
+           CompletionSink& qp_receive_completions, ReceiveSource& qp_receives, EventSink& qp_events)
+    : config(qp_config),
+      memory(qp_memory),
+      send_completions(qp_send_completions),
+      receive_completions(qp_receive_completions),
+      receives(qp_receives),
+      events(qp_events) {
+  // A datagram has no path of its own, so its size is the port's.
+  values.path_mtu = config.datagram_mtu;
+}
+
+bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
+  const QpState from = state_;
+  const QpState to = (mask & kState) ? attributes.state : from;
+  if ((mask & kCurrentState) && attributes.current_state != from) return false;
+  if (!transition_allowed(config.type, from, to, mask) || !values_possible(attributes, mask)) return false;
+
+  if (to == QpState::kError) {
+    enter_error();
+    return true;
+  }
+  QpAttributes next = to == QpState::kReset ? QpAttributes{} : values;
+  if (to == QpState::kReset) next.path_mtu = config.datagram_mtu;
+  apply(next, attributes, mask);
+  if (to != from && !prepare(to, next)) return false;
+  values = next;
+  state_ = to;
+  if (to == QpState::kReset) {
+    sends.clear();
+    has_receive = false;
+  }
+  if (to != from) entered(from);
+  return true;
+}
+
+QpAttributes Core::attributes() const {
+  QpAttributes now = values;
+  now.state = now.current_state = state_;
+  return now;
+}
+
+PostError Core::post_send(const SendRequest& request) {
+  // IBTA 10.8.2.1: a request is accepted from RTS on, and in an error completed as flushed.
+  if (state_ < QpState::kRts) return PostError::kState;
+  const PostError error = sends.push(request, config.type);
+  if (error == PostError::kNone && (state_ == QpState::kError || state_ == QpState::kSqe)) flush_sends();
+  return error;
+}
+
+void Core::receives_posted() {
+  if (state_ == QpState::kError) flush_receives();
+}
+
+void Core::finish_send(CompletionStatus status) {
+  const SendEntry& entry = sends.front();
+  if (status != CompletionStatus::kSuccess || config.signal_all || (entry.request.flags & kSignaled)) {
+    Completion completion;
+    completion.request_id = entry.request.id;
+    completion.status = status;
+    completion.opcode = completion_opcode(entry.request.opcode);
+    completion.byte_count = static_cast<uint32_t>(entry.length);
+    completion.qpn = config.qpn;
+    send_completions.complete(completion);
+  }
+  sends.pop();
+}
+
+void Core::flush_sends() {
+  while (!sends.empty()) finish_send(CompletionStatus::kFlushed);
+}
+
+void Core::flush_receives() {
+  if (config.shared_receives) return;
+  while (take_receive()) finish_receive(CompletionStatus::kFlushed);
+}
+
+void Core::enter_error() {
+  if (state_ == QpState::kError) return;
+  const QpState from = state_;
+  state_ = QpState::kError;
+  flush_sends();
+  if (has_receive) finish_receive(CompletionStatus::kFlushed);
+  flush_receives();
+  // IBTA 11.6.3.3: from now on nothing is taken from the shared queue for it.
+  if (config.shared_receives && from != QpState::kReset) raise(QpEvent::kLastRequestReached);
+  entered(from);
+}
+
+void Core::enter_send_error() {
+  if (state_ == QpState::kError || state_ == QpState::kSqe) return;
+  const QpState from = state_;
+  state_ = QpState::kSqe;
+  flush_sends();
+  entered(from);
+}
+
+bool Core::take_receive() {
+  if (has_receive) return true;
+  if (!receives.take(receive_request)) return false;
+  assert(receive_request.segment_count <= kMaxSegments);
+  has_receive = true;
+  received = 0;
+  receive_room = 0;
+  for (uint32_t i = 0; i < receive_request.segment_count; i++) receive_room += receive_request.segments[i].length;
+  return true;
+}
+
+void Core::finish_receive(CompletionStatus status, Completion completion) {
+  assert(has_receive);
+  completion.request_id = receive_request.id;
+  completion.status = status;
+  if (completion.opcode != CompletionOpcode::kReceiveWriteImmediate) {
+    completion.opcode = CompletionOpcode::kReceive;
+    completion.byte_count = static_cast<uint32_t>(received);
+  }
+  completion.qpn = config.qpn;
+  has_receive = false;
+  receive_completions.complete(completion);
+}
+
+}  // namespace dapple::roce

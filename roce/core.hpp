@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What queue pairs of all types share: attributes and states, the send queue, the receive in progress, errors and
+// flushes. Internal to the engine; requester and responder work on it.
+#ifndef DAPPLE_ROCE_CORE_HPP
+#define DAPPLE_ROCE_CORE_HPP
+
+#include <cstdint>
+
+#include "roce/queue_pair.hpp"
+#include "roce/send_queue.hpp"
+
+namespace dapple::roce {
+
+class Core : public QueuePair {
+ public:
+  Core(const QpConfig& config, Memory& memory, CompletionSink& send_completions, CompletionSink& receive_completions,
+       ReceiveSource& receives, EventSink& events);
+  bool allocate() { return sends.create(config); }
+
+  bool modify(const QpAttributes& attributes, uint32_t mask) final;
+  QpAttributes attributes() const final;
+  PostError post_send(const SendRequest& request) final;
+  void receives_posted() final;
+  const QpCounters& counters() const final { return count; }
+
+  Accessor self() const { return {config.domain, config.qpn}; }
+  uint32_t mtu() const { return values.path_mtu; }
+
+  // The oldest request of the send queue is done.
+  void finish_send(CompletionStatus status);
+  // All of the send queue, in order, as flushed.
+  void flush_sends();
+  // An error that stops the queue pair. Everything that is queued is flushed.
+  void enter_error();
+  // An error that stops the send queue only (UC, UD).
+  void enter_send_error();
+  void raise(QpEvent event) { events.event(event, config.qpn); }
+
+  // The receive in progress. False if there is none to take.
+  bool take_receive();
+  void finish_receive(CompletionStatus status, Completion completion = {});
+
+  const QpConfig config;
+  Memory& memory;
+  CompletionSink& send_completions;
+  CompletionSink& receive_completions;
+  ReceiveSource& receives;
+  EventSink& events;
+  QpAttributes values;
+  QpCounters count;
+  SendQueue sends;
+
+  ReceiveRequest receive_request;
+  bool has_receive = false;
+  uint64_t receive_room = 0;  // bytes that its segments hold
+  uint64_t received = 0;      // bytes of the message so far
+
+ protected:
+  // Memory that the state needs; false if there is none.
+  virtual bool prepare(QpState to, const QpAttributes& next) = 0;
+  // The state has changed from `from`.
+  virtual void entered(QpState from) = 0;
+
+ private:
+  void flush_receives();
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_CORE_HPP

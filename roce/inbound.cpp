@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "roce/inbound.hpp"
+
+#include <cassert>
+
+namespace dapple::roce {
+namespace {
+
+bool is_write(Operation operation) {
+  return operation >= Operation::kWriteFirst && operation <= Operation::kWriteOnlyImmediate;
+}
+
+}  // namespace
+
+InboundError Inbound::check(const Packet& packet) {
+  const OpcodeInfo& info = *packet.info;
+  const bool starts = info.has(kStarts);
+  const bool ends = info.has(kEnds);
+  const Message kind = is_write(info.operation) ? Message::kWrite : Message::kSend;
+  const size_t size = packet.payload.size();
+  const Reth& reth = packet.headers.reth;
+
+  // IBTA 9.7.4.1.4: the opcode follows from the one before it.
+  if (starts ? in_message() : message_ != kind) return InboundError::kInvalidRequest;
+  if (kind == Message::kWrite && !(core_.values.access & kRemoteWrite)) return InboundError::kInvalidRequest;
+  // IBTA 9.7.4.1.6: all packets but the last are full, and one that ends a message of several holds something.
+  if (ends ? size > core_.mtu() || (!starts && size == 0) : size != core_.mtu()) return InboundError::kInvalidRequest;
+
+  if (kind == Message::kWrite) {
+    const uint64_t left = starts ? reth.length : left_;
+    if (ends ? size != left : size >= left) return InboundError::kInvalidRequest;
+  }
+  const bool takes_receive = kind == Message::kSend ? starts : ends && info.has(kHasImmediate);
+  if (takes_receive && !core_.take_receive()) return InboundError::kNoReceive;
+  if (kind == Message::kSend) {
+    assert(core_.has_receive);
+    if (size > core_.receive_room - (starts ? 0 : core_.received)) return InboundError::kTooLong;
+  } else if (starts && reth.length > 0 &&
+             core_.memory.check_remote(core_.self(), {reth.rkey, reth.address, reth.length}, kRemoteWrite) !=
+                 Fault::kNone) {
+    return InboundError::kRemoteAccess;
+  }
+  return InboundError::kNone;
+}
+
+InboundError Inbound::execute(const Packet& packet) {
+  const OpcodeInfo& info = *packet.info;
+  if (info.has(kStarts)) {
+    message_ = is_write(info.operation) ? Message::kWrite : Message::kSend;
+    if (message_ == Message::kSend) {
+      core_.received = 0;
+    } else {
+      rkey_ = packet.headers.reth.rkey;
+      address_ = packet.headers.reth.address;
+      left_ = total_ = packet.headers.reth.length;
+    }
+  }
+  if (!packet.payload.empty()) {
+    const InboundError error = place(packet);
+    if (error != InboundError::kNone) return error;
+  }
+  return info.has(kEnds) ? end(packet) : InboundError::kNone;
+}
+
+InboundError Inbound::place(const Packet& packet) {
+  const size_t size = packet.payload.size();
+  if (message_ == Message::kSend) {
+    const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
+    const Fault fault = core_.memory.scatter(core_.self(), segments, core_.received, packet.payload.data(), size);
+    if (fault != Fault::kNone) return InboundError::kLocalAccess;
+    core_.received += size;
+    return InboundError::kNone;
+  }
+  const Fault fault = core_.memory.write(core_.self(), {rkey_, address_, size}, packet.payload.data());
+  if (fault != Fault::kNone) return InboundError::kRemoteAccess;
+  address_ += size;
+  left_ -= size;
+  return InboundError::kNone;
+}
+
+InboundError Inbound::end(const Packet& packet) {
+  const OpcodeInfo& info = *packet.info;
+  const Message kind = message_;
+  message_ = Message::kNone;
+  Completion completion;
+  completion.solicited = packet.headers.solicited;
+  if (info.has(kHasImmediate)) {
+    completion.flags |= kWithImmediate;
+    completion.immediate_or_rkey = packet.headers.immediate;
+  }
+  if (info.has(kHasIeth)) {
+    const uint32_t rkey = packet.headers.invalidated_rkey;
+    if (core_.memory.invalidate_remote(core_.self(), rkey) != Fault::kNone) return InboundError::kRemoteAccess;
+    completion.flags |= kWithInvalidate;
+    completion.immediate_or_rkey = rkey;
+  }
+  if (kind == Message::kWrite) {
+    if (!info.has(kHasImmediate)) return InboundError::kNone;
+    completion.opcode = CompletionOpcode::kReceiveWriteImmediate;
+    completion.byte_count = static_cast<uint32_t>(total_);
+  }
+  completion.source_qpn = core_.values.destination_qpn;
+  core_.finish_receive(CompletionStatus::kSuccess, completion);
+  return InboundError::kNone;
+}
+
+}  // namespace dapple::roce

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A message that comes in packets: does each packet fit to those before it? Of a reliable or unreliable connection.
+#ifndef DAPPLE_ROCE_INBOUND_HPP
+#define DAPPLE_ROCE_INBOUND_HPP
+
+#include <cstdint>
+
+#include "roce/core.hpp"
+
+namespace dapple::roce {
+
+enum class InboundError : uint8_t {
+  kNone,
+  kInvalidRequest,  // the packet cannot come here, or has a wrong size, or an operation is not allowed
+  kNoReceive,       // a receive is needed and there is none
+  kTooLong,         // for the receive
+  kRemoteAccess,    // the peer's key, range or rights
+  kLocalAccess,     // the receive's own memory
+};
+
+class Inbound {
+ public:
+  explicit Inbound(Core& core) : core_(core) {}
+
+  void reset() { message_ = Message::kNone; }
+  bool in_message() const { return message_ != Message::kNone; }
+
+  // IBTA tables 39 and 40 and 9.7.4.1: place, size and rights of a Send's or RDMA Write's packet, and its receive,
+  // before anything is changed.
+  InboundError check(const Packet& packet);
+  // Executes it. After an error of this the receive in progress, if any, is the caller's to finish.
+  InboundError execute(const Packet& packet);
+
+ private:
+  enum class Message : uint8_t { kNone, kSend, kWrite };
+
+  InboundError place(const Packet& packet);
+  InboundError end(const Packet& packet);
+
+  Core& core_;
+  Message message_ = Message::kNone;
+  // Of an RDMA Write in progress.
+  uint32_t rkey_ = 0;
+  uint64_t address_ = 0;
+  uint64_t left_ = 0;
+  uint64_t total_ = 0;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_INBOUND_HPP

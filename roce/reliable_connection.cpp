@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "roce/transports.hpp"
+
+namespace dapple::roce {
+
+bool ReliableConnection::prepare(QpState to, const QpAttributes& next) {
+  return to != QpState::kRtr || responder_.prepare(next.max_dest_rd_atomic);
+}
+
+void ReliableConnection::entered(QpState from) {
+  switch (state()) {
+    case QpState::kReset:
+    case QpState::kError:
+      requester_.stop();
+      if (state() == QpState::kReset) responder_.stop();
+      break;
+    case QpState::kRtr:
+      responder_.start();
+      break;
+    case QpState::kRts:
+      if (from == QpState::kRtr) {
+        requester_.start();
+      } else {
+        requester_.resume();
+      }
+      break;
+    case QpState::kSqd:
+      requester_.drain();
+      break;
+    default:
+      break;
+  }
+}
+
+void ReliableConnection::receive(Time now, const Packet& packet) {
+  const bool is_ready = state() == QpState::kRtr || state() == QpState::kRts || state() == QpState::kSqd;
+  if (!is_ready || packet.info->transport != Transport::kRc) {
+    count.dropped_packets++;
+    return;
+  }
+  if (!packet.info->has(kResponse)) {
+    responder_.receive(packet);
+  } else if (state() != QpState::kRtr) {
+    requester_.receive(now, packet);
+  }
+}
+
+bool ReliableConnection::transmit(Time now, PacketSink& sink) {
+  if (state() < QpState::kRtr) return false;
+  if (responder_.transmit(sink)) return true;
+  if (state() != QpState::kRts && state() != QpState::kSqd) return false;
+  return requester_.transmit(now, sink);
+}
+
+}  // namespace dapple::roce

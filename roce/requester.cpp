@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "roce/requester.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "roce/data_packet.hpp"
+#include "roce/psn.hpp"
+#include "roce/syndrome.hpp"
+
+namespace dapple::roce {
+namespace {
+
+// Bytes of a response that one RDMA Read request asks for, at most: what the default socket buffer holds in any case.
+constexpr uint32_t kChunkBytes = 32 * 1024;
+
+// An acknowledgement is asked for at least so often, so that a long message keeps moving.
+constexpr uint32_t kAskInterval = 16;
+
+uint32_t packets_of(uint64_t length, uint32_t mtu) {
+  return static_cast<uint32_t>(std::max<uint64_t>((length + mtu - 1) / mtu, 1));
+}
+
+}  // namespace
+
+void Requester::start() {
+  stop();
+  next_psn_ = oldest_psn_ = highest_psn_ = core_.values.send_psn;
+  retries_left_ = core_.values.retry_count;
+  rnr_retries_left_ = core_.values.rnr_retry;
+  window_.reset(core_.mtu());
+}
+
+void Requester::stop() {
+  cursor_ = core_.sends.head();
+  cursor_packet_ = 0;
+  next_psn_ = oldest_psn_ = highest_psn_ = 0;
+  unasked_ = 0;
+  chunk_head_ = chunk_tail_ = 0;
+  lost_seen_ = false;
+  ack_deadline_ = rnr_deadline_ = kNever;
+  draining_ = drained_ = false;
+}
+
+void Requester::drain() {
+  draining_ = true;
+  drained_ = false;
+  drain_end_ = core_.sends.head();
+  while (drain_end_ < core_.sends.tail() && core_.sends[drain_end_].started) drain_end_++;
+  check_drained();
+}
+
+void Requester::check_drained() {
+  if (!draining_ || drained_ || core_.sends.head() < drain_end_) return;
+  drained_ = true;
+  if (core_.values.notify_drained) core_.raise(QpEvent::kSendQueueDrained);
+}
+
+uint32_t Requester::cursor_psn() const {
+  if (cursor_ == core_.sends.tail()) return next_psn_;
+  const SendEntry& entry = core_.sends[cursor_];
+  return entry.started ? psn_add(entry.first_psn, cursor_packet_) : next_psn_;
+}
+
+uint32_t Requester::in_flight() const {
+  return static_cast<uint32_t>(psn_distance(cursor_psn(), oldest_psn_));
+}
+
+bool Requester::awaits(uint32_t psn) const {
+  return !psn_before(psn, oldest_psn_) && psn_before(psn, highest_psn_);
+}
+
+void Requester::move_cursor(uint32_t psn) {
+  while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
+  cursor_packet_ = 0;
+  for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
+    const SendEntry& entry = core_.sends[cursor_];
+    if (!entry.started) return;
+    const int32_t packet = psn_distance(psn, entry.first_psn);
+    if (packet >= 0 && packet < static_cast<int32_t>(entry.packets)) {
+      cursor_packet_ = static_cast<uint32_t>(packet);
+      return;
+    }
+  }
+}
+
+SendEntry* Requester::oldest_wanting_response() {
+  for (uint64_t number = core_.sends.head(); number < core_.sends.tail(); number++) {
+    SendEntry& entry = core_.sends[number];
+    if (!entry.started) return nullptr;
+    if (wants_response(entry.request.opcode) && !entry.failed && entry.received < entry.packets) return &entry;
+  }
+  return nullptr;
+}
+
+// --- Sending
+
+bool Requester::start_entry(SendEntry& entry) {
+  entry.started = true;
+  entry.first_psn = next_psn_;
+  const SendOpcode opcode = entry.request.opcode;
+  if (wants_response(opcode)) {
+    // Nothing may ever be asked for: waiting would be for ever.
+    if (core_.values.max_rd_atomic == 0) {
+      fail(entry, CompletionStatus::kLocalQpOperation);
+      return false;
+    }
+    const bool has_result = opcode != SendOpcode::kFlush && opcode != SendOpcode::kAtomicWrite;
+    if (has_result && core_.memory.check_local(core_.self(), entry.request.segments, true) != Fault::kNone) {
+      fail(entry, CompletionStatus::kLocalProtection);
+      return false;
+    }
+  }
+  entry.packets = opcode == SendOpcode::kRead || !wants_response(opcode) ? packets_of(entry.length, core_.mtu()) : 1;
+  entry.chunk = std::max<uint32_t>(kChunkBytes / core_.mtu(), 1);
+  next_psn_ = psn_add(next_psn_, entry.packets);
+  return true;
+}
+
+Requester::Step Requester::step_local(SendEntry& entry) {
+  // A retry could still need the key that goes.
+  const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
+  if (is_invalidate && core_.sends.head() != cursor_) return Step::kWait;
+  entry.started = true;
+  entry.first_psn = next_psn_;
+  const Fault fault = is_invalidate ? core_.memory.invalidate_local(core_.self(), entry.request.immediate_or_rkey)
+                                    : core_.memory.bind_window(core_.self(), entry.request.bind);
+  if (fault != Fault::kNone) {
+    fail(entry, is_invalidate ? CompletionStatus::kLocalQpOperation : CompletionStatus::kWindowBind);
+    return Step::kWait;
+  }
+  cursor_++;
+  settle();
+  return Step::kAgain;
+}
+
+uint32_t Requester::chunk_end(const SendEntry& entry) const {
+  return std::min(entry.packets, (cursor_packet_ / entry.chunk + 1) * entry.chunk);
+}
+
+bool Requester::window_allows(const SendEntry& entry) const {
+  const uint32_t flying = in_flight();
+  if (!wants_response(entry.request.opcode)) return flying < window_.packets();
+  if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
+  return flying == 0 || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
+}
+
+Requester::Step Requester::step_cursor() {
+  SendEntry& entry = core_.sends[cursor_];
+  if (!entry.started) {
+    if (draining_ && cursor_ >= drain_end_) return Step::kWait;
+    // IBTA 10.8.3.3: a fence waits for the RDMA Reads and atomics before it.
+    if ((entry.request.flags & kFence) && oldest_wanting_response() != nullptr) return Step::kWait;
+    if (is_local(entry.request.opcode)) return step_local(entry);
+    if (!start_entry(entry)) return Step::kWait;
+  } else if (is_local(entry.request.opcode) && !entry.failed) {
+    cursor_++;  // a retry comes by again
+    return Step::kAgain;
+  }
+  if (entry.failed) return Step::kWait;
+  return window_allows(entry) ? Step::kSend : Step::kWait;
+}
+
+void Requester::sent(SendEntry& entry, uint32_t end) {
+  const uint32_t psn = psn_add(entry.first_psn, end);
+  if (psn_before(highest_psn_, psn)) {
+    highest_psn_ = psn;
+  } else {
+    core_.count.retransmitted_packets++;
+  }
+  cursor_packet_ = end;
+  if (end < entry.packets) return;
+  cursor_++;
+  cursor_packet_ = 0;
+}
+
+bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
+  Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu());
+  headers.destination_qpn = core_.values.destination_qpn;
+  headers.ack_request =
+      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= window_.packets() || unasked_ + 1 >= kAskInterval;
+  switch (emit_data(core_, entry, headers, cursor_packet_, sink, nullptr)) {
+    case Emitted::kFull:
+      return false;
+    case Emitted::kFault:
+      fail(entry, CompletionStatus::kLocalProtection);
+      return true;
+    case Emitted::kSent:
+      break;
+  }
+  unasked_ = headers.ack_request ? 0 : unasked_ + 1;
+  sent(entry, cursor_packet_ + 1);
+  return true;
+}
+
+bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
+  const SendRequest& request = entry.request;
+  Headers headers;
+  headers.destination_qpn = core_.values.destination_qpn;
+  headers.psn = cursor_psn();
+  headers.ack_request = true;
+  headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(entry.length)};
+  uint32_t end = 1;
+  Operation operation = Operation::kReadRequest;
+  switch (request.opcode) {
+    case SendOpcode::kCompareSwap:
+      operation = Operation::kCompareSwap;
+      headers.atomic = {request.remote_address, request.rkey, request.swap, request.compare_or_add};
+      break;
+    case SendOpcode::kFetchAdd:
+      operation = Operation::kFetchAdd;
+      headers.atomic = {request.remote_address, request.rkey, request.compare_or_add, 0};
+      break;
+    case SendOpcode::kFlush:
+      operation = Operation::kFlush;
+      headers.flush = request.flush_type;
+      break;
+    case SendOpcode::kAtomicWrite:
+      operation = Operation::kAtomicWrite;
+      break;
+    default: {
+      end = chunk_end(entry);
+      const uint64_t offset = uint64_t{cursor_packet_} * core_.mtu();
+      headers.reth.address += offset;
+      headers.reth.length =
+          static_cast<uint32_t>(std::min<uint64_t>(entry.length, uint64_t{end} * core_.mtu()) - offset);
+      break;
+    }
+  }
+  headers.opcode = opcode_of(Transport::kRc, operation);
+  const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
+  const size_t size = operation == Operation::kAtomicWrite ? sizeof request.atomic_write : 0;
+  std::byte* room = sink.reserve(before + size);
+  if (room == nullptr) return false;
+  write_headers(headers, {room, before});
+  if (size > 0) memcpy(room + before, &request.atomic_write, size);
+  sink.commit(nullptr);
+  assert(chunk_tail_ - chunk_head_ < kChunks);
+  chunk_ends_[chunk_tail_++ % kChunks] = psn_add(entry.first_psn, end - 1);
+  unasked_ = 0;
+  sent(entry, end);
+  return true;
+}
+
+bool Requester::transmit(Time now, PacketSink& sink) {
+  if (rnr_deadline_ != kNever) {
+    if (now < rnr_deadline_) return false;
+    rnr_deadline_ = kNever;
+  }
+  bool is_full = false;
+  while (!is_full && cursor_ < core_.sends.tail()) {
+    const Step step = step_cursor();
+    if (core_.state() == QpState::kError) return false;
+    if (step == Step::kAgain) continue;
+    if (step == Step::kWait) break;
+    SendEntry& entry = core_.sends[cursor_];
+    is_full = !(wants_response(entry.request.opcode) ? send_request(entry, sink) : send_data(entry, sink));
+    if (core_.state() == QpState::kError) return false;
+  }
+  set_timer(now);
+  check_drained();
+  return is_full;
+}
+
+void Requester::set_timer(Time now) {
+  if (!outstanding()) {
+    ack_deadline_ = kNever;
+  } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
+    const Time wait = ack_time(core_.values.timeout);
+    ack_deadline_ = wait == kNever ? kNever : now + wait;
+  }
+}
+
+// --- What comes back
+
+void Requester::fail(SendEntry& entry, CompletionStatus status) {
+  entry.failed = true;
+  entry.status = status;
+  settle();
+}
+
+void Requester::settle() {
+  while (!core_.sends.empty() && core_.sends.front().started) {
+    const SendEntry& entry = core_.sends.front();
+    if (entry.failed) {
+      core_.finish_send(entry.status);
+      core_.enter_error();
+      return;
+    }
+    if (entry.packets != 0) return;
+    core_.finish_send(CompletionStatus::kSuccess);
+  }
+}
+
+bool Requester::acknowledge(Time now, uint32_t psn) {
+  uint32_t oldest = psn_add(psn, 1);
+  bool is_complete = true;
+  while (!core_.sends.empty() && core_.sends.front().started && !core_.sends.front().failed) {
+    const SendEntry& entry = core_.sends.front();
+    if (entry.packets != 0) {
+      if (psn_before(psn, entry.first_psn)) break;
+      if (wants_response(entry.request.opcode)) {
+        const uint32_t expected = psn_add(entry.first_psn, entry.received);
+        if (entry.received < entry.packets) {
+          is_complete = psn_before(psn, expected);
+          if (!is_complete) oldest = expected;
+          break;
+        }
+      } else if (psn_before(psn, psn_add(entry.first_psn, entry.packets - 1))) {
+        break;
+      }
+    }
+    core_.finish_send(CompletionStatus::kSuccess);
+  }
+  const int32_t advance = psn_distance(oldest, oldest_psn_);
+  if (advance > 0) {
+    oldest_psn_ = oldest;
+    while (chunk_head_ != chunk_tail_ && psn_before(chunk_ends_[chunk_head_ % kChunks], oldest)) chunk_head_++;
+    if (cursor_ < core_.sends.head() || psn_before(cursor_psn(), oldest)) move_cursor(oldest);
+    window_.acknowledged(static_cast<uint32_t>(advance));
+    retries_left_ = core_.values.retry_count;
+    rnr_retries_left_ = core_.values.rnr_retry;
+    lost_seen_ = false;
+    ack_deadline_ = rnr_deadline_ = kNever;
+    set_timer(now);
+  }
+  settle();
+  check_drained();
+  return is_complete;
+}
+
+void Requester::retry_lost(Time now, uint32_t psn) {
+  if (lost_seen_) return;
+  lost_seen_ = true;
+  window_.lost();
+  move_cursor(psn);
+  ack_deadline_ = kNever;
+  set_timer(now);
+}
+
+void Requester::receive(Time now, const Packet& packet) {
+  if (packet.info->operation == Operation::kAcknowledge) {
+    on_acknowledgement(now, packet);
+  } else {
+    on_response(now, packet);
+  }
+}
+
+void Requester::on_acknowledgement(Time now, const Packet& packet) {
+  const uint32_t psn = packet.headers.psn;
+  if (!awaits(psn)) return;  // IBTA 9.7.5.1.1: a ghost acknowledgement
+  const uint8_t syndrome = packet.headers.aeth.syndrome;
+  const bool is_ack = syndrome_kind(syndrome) == SyndromeKind::kAck;
+  // A NAK acknowledges what comes before it.
+  const bool is_complete = is_ack ? acknowledge(now, psn) : psn == oldest_psn_ || acknowledge(now, psn_add(psn, -1));
+  if (core_.state() == QpState::kError) return;
+  if (!is_complete) {
+    retry_lost(now, oldest_psn_);  // IBTA 9.7.5.2.8: an implied NAK
+  } else if (!is_ack && psn == oldest_psn_) {
+    on_nak(now, syndrome);
+  }
+}
+
+void Requester::on_nak(Time now, uint8_t syndrome) {
+  if (core_.sends.empty() || !core_.sends.front().started) return;
+  SendEntry& entry = core_.sends.front();
+  const uint8_t value = syndrome_value(syndrome);
+  if (syndrome_kind(syndrome) == SyndromeKind::kRnrNak) {
+    if (rnr_retries_left_ == 0) return fail(entry, CompletionStatus::kRnrRetryExceeded);
+    if (rnr_retries_left_ != 7) rnr_retries_left_--;
+    move_cursor(oldest_psn_);
+    ack_deadline_ = kNever;
+    rnr_deadline_ = now + rnr_time(value);
+    return;
+  }
+  if (syndrome_kind(syndrome) != SyndromeKind::kNak) return;
+  switch (static_cast<NakCode>(value)) {
+    case NakCode::kSequence:
+      if (lost_seen_) return;
+      if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
+      retries_left_--;
+      retry_lost(now, oldest_psn_);
+      return;
+    case NakCode::kInvalidRequest:
+      return fail(entry, CompletionStatus::kRemoteInvalidRequest);
+    case NakCode::kRemoteAccess:
+      return fail(entry, CompletionStatus::kRemoteAccess);
+    case NakCode::kRemoteOperation:
+      return fail(entry, CompletionStatus::kRemoteOperation);
+  }
+}
+
+CompletionStatus Requester::take_response(const SendEntry& entry, const Packet& packet) {
+  const Operation operation = packet.info->operation;
+  uint64_t offset = 0;
+  uint64_t original = packet.headers.atomic_original;
+  std::span<const std::byte> bytes = packet.payload;
+  switch (entry.request.opcode) {
+    case SendOpcode::kRead:
+      if (operation == Operation::kAtomicAcknowledge) return CompletionStatus::kBadResponse;
+      offset = uint64_t{entry.received} * core_.mtu();
+      if (bytes.size() != std::min<uint64_t>(core_.mtu(), entry.length - offset)) return CompletionStatus::kBadResponse;
+      break;
+    case SendOpcode::kCompareSwap:
+    case SendOpcode::kFetchAdd:
+      if (operation != Operation::kAtomicAcknowledge) return CompletionStatus::kBadResponse;
+      bytes = std::as_bytes(std::span(&original, 1));
+      break;
+    default:
+      if (operation != Operation::kReadResponseOnly || !bytes.empty()) return CompletionStatus::kBadResponse;
+      return CompletionStatus::kSuccess;
+  }
+  if (bytes.empty()) return CompletionStatus::kSuccess;
+  const Fault fault = core_.memory.scatter(core_.self(), entry.request.segments, offset, bytes.data(), bytes.size());
+  return fault == Fault::kNone ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtection;
+}
+
+void Requester::on_response(Time now, const Packet& packet) {
+  const uint32_t psn = packet.headers.psn;
+  if (!awaits(psn)) return;
+  SendEntry* entry = oldest_wanting_response();
+  if (entry == nullptr) {
+    core_.count.dropped_packets++;
+    return;
+  }
+  const uint32_t expected = psn_add(entry->first_psn, entry->received);
+  if (psn_before(psn, expected)) return;  // it has come before
+  if (expected != oldest_psn_ && psn_before(oldest_psn_, expected)) {
+    // A response acknowledges the requests before it.
+    acknowledge(now, psn_add(expected, -1));
+    if (core_.state() == QpState::kError) return;
+  }
+  if (psn != expected) return retry_lost(now, expected);
+  const CompletionStatus status = take_response(*entry, packet);
+  if (status != CompletionStatus::kSuccess) return fail(*entry, status);
+  entry->received++;
+  acknowledge(now, psn);
+}
+
+Time Requester::deadline() const {
+  return std::min(ack_deadline_, rnr_deadline_);
+}
+
+void Requester::expire(Time now) {
+  if (now < ack_deadline_ || core_.sends.empty()) return;
+  core_.count.timeouts++;
+  SendEntry& entry = core_.sends.front();
+  ack_deadline_ = kNever;
+  if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
+  retries_left_--;
+  lost_seen_ = false;
+  window_.timed_out();
+  move_cursor(oldest_psn_);
+  set_timer(now);
+}
+
+}  // namespace dapple::roce

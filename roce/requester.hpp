@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The requester of a reliable connection (IBTA 9.7.2 to 9.7.5): turns requests into packets, takes acknowledgements and
+// responses, retries.
+//
+// A request that has been started owns a range of PSNs. The cursor is the next packet to send; whatever asks for a
+// retry moves it back, and everything from there on is sent again (go back N). A long RDMA Read is asked for in chunks
+// of fixed places, so that the responder's packets fit into the window too; a retry asks for the rest of one chunk, so
+// it lies within the request that the responder remembers.
+#ifndef DAPPLE_ROCE_REQUESTER_HPP
+#define DAPPLE_ROCE_REQUESTER_HPP
+
+#include <cstdint>
+
+#include "roce/core.hpp"
+#include "roce/window.hpp"
+
+namespace dapple::roce {
+
+class Requester {
+ public:
+  explicit Requester(Core& core) : core_(core) {}
+
+  // RTR to RTS: begins with the attributes' send PSN.
+  void start();
+  // Forgets everything: the send queue is empty.
+  void stop();
+
+  // An acknowledgement, an RDMA Read's or an atomic's response.
+  void receive(Time now, const Packet& packet);
+  bool transmit(Time now, PacketSink& sink);
+  Time deadline() const;
+  void expire(Time now);
+
+  // SQD: requests that have not begun stay queued; the rest is finished.
+  void drain();
+  void resume() { draining_ = false; }
+  void check_drained();
+
+ private:
+  // What can be done with the entry at the cursor: send a packet of it, nothing now, or look at the cursor again.
+  enum class Step : uint8_t { kSend, kWait, kAgain };
+  Step step_cursor();
+  Step step_local(SendEntry& entry);
+  bool start_entry(SendEntry& entry);
+  bool window_allows(const SendEntry& entry) const;
+  // These are false if the sink is full.
+  bool send_data(SendEntry& entry, PacketSink& sink);
+  bool send_request(SendEntry& entry, PacketSink& sink);
+  void sent(SendEntry& entry, uint32_t end);
+  // One after the last packet of the response that a request at the cursor asks for.
+  uint32_t chunk_end(const SendEntry& entry) const;
+
+  // The PSN of the next packet to send.
+  uint32_t cursor_psn() const;
+  uint32_t in_flight() const;
+  void move_cursor(uint32_t psn);
+
+  void fail(SendEntry& entry, CompletionStatus status);
+  // Finishes what can be finished at the head: local operations, and the failed entry once nothing is before it.
+  void settle();
+  // Everything up to `psn` has arrived. False if data of a response is missing before that.
+  bool acknowledge(Time now, uint32_t psn);
+  void on_acknowledgement(Time now, const Packet& packet);
+  void on_nak(Time now, uint8_t syndrome);
+  void on_response(Time now, const Packet& packet);
+  // kSuccess, or how the request ends.
+  CompletionStatus take_response(const SendEntry& entry, const Packet& packet);
+  SendEntry* oldest_wanting_response();
+  // From `psn` on once more, because of a hint that packets were lost. One retry for each place.
+  void retry_lost(Time now, uint32_t psn);
+  void set_timer(Time now);
+  // In use: sent and not acknowledged.
+  bool outstanding() const { return oldest_psn_ != highest_psn_; }
+  // Was the packet with this PSN sent, and not acknowledged before?
+  bool awaits(uint32_t psn) const;
+
+  Core& core_;
+  CongestionWindow window_;
+  uint64_t cursor_ = 0;         // number of the entry
+  uint32_t cursor_packet_ = 0;  // within it
+  uint32_t next_psn_ = 0;       // of the next entry that is started
+  uint32_t oldest_psn_ = 0;     // not acknowledged
+  uint32_t highest_psn_ = 0;    // one after the highest that was ever sent
+  uint32_t unasked_ = 0;        // packets since the last one that asks for an acknowledgement
+
+  // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.
+  static constexpr uint32_t kChunks = 256;
+  uint32_t chunk_ends_[kChunks] = {};
+  uint32_t chunk_head_ = 0;  // counts up; the place is modulo kChunks
+  uint32_t chunk_tail_ = 0;
+
+  uint8_t retries_left_ = 0;
+  uint8_t rnr_retries_left_ = 0;
+  bool lost_seen_ = false;  // a retry from oldest_psn_ has been made for a hint; only the timer makes another
+  Time ack_deadline_ = kNever;
+  Time rnr_deadline_ = kNever;
+  bool draining_ = false;
+  bool drained_ = false;    // and said so
+  uint64_t drain_end_ = 0;  // entries from here on wait
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_REQUESTER_HPP

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "roce/responder.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+#include "roce/psn.hpp"
+
+namespace dapple::roce {
+namespace {
+
+bool has_response(Operation operation) {
+  return operation == Operation::kReadRequest || operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd || operation == Operation::kFlush || operation == Operation::kAtomicWrite;
+}
+
+bool is_atomic(Operation operation) {
+  return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
+}
+
+uint32_t access_for(const Packet& packet) {
+  switch (packet.info->operation) {
+    case Operation::kReadRequest:
+      return kRemoteRead;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return kRemoteAtomic;
+    case Operation::kAtomicWrite:
+      return kRemoteWrite;
+    default:
+      // IBTA A19: placement bit 0 is global visibility, bit 1 persistence.
+      return ((packet.headers.flush & 1) ? uint32_t{kFlushGlobal} : 0) |
+             ((packet.headers.flush & 2) ? uint32_t{kFlushPersistent} : 0);
+  }
+}
+
+}  // namespace
+
+bool Responder::prepare(uint8_t max_dest_rd_atomic) {
+  const uint32_t room = std::max<uint32_t>(max_dest_rd_atomic, 1);
+  std::unique_ptr<Resource[]> resources(new (std::nothrow) Resource[room]);
+  if (resources == nullptr) return false;
+  resources_ = std::move(resources);
+  room_ = room;
+  oldest_ = newest_ = 0;
+  return true;
+}
+
+void Responder::start() {
+  stop();
+  expected_psn_ = core_.values.receive_psn;
+}
+
+void Responder::stop() {
+  inbound_.reset();
+  msn_ = 0;
+  gap_ = false;
+  established_ = false;
+  oldest_ = newest_ = 0;
+  reply_ = Reply::kNone;
+}
+
+void Responder::receive(const Packet& packet) {
+  if (!established_ && core_.state() == QpState::kRtr) {
+    established_ = true;
+    core_.raise(QpEvent::kEstablished);
+  }
+  // IBTA 9.7.4.1.2: the PSN decides first.
+  const int32_t place = psn_distance(packet.headers.psn, expected_psn_);
+  if (place == 0) return on_new(packet);
+  if (place < 0) return on_duplicate(packet);
+  if (gap_) return;
+  gap_ = true;
+  core_.count.sequence_naks_sent++;
+  reply_ = Reply::kNak;
+  syndrome_ = nak_syndrome(NakCode::kSequence);
+  reply_psn_ = expected_psn_;
+}
+
+void Responder::on_new(const Packet& packet) {
+  gap_ = false;
+  if (has_response(packet.info->operation)) return on_request_with_response(packet);
+  InboundError error = inbound_.check(packet);
+  if (error == InboundError::kNone) error = inbound_.execute(packet);
+  if (error != InboundError::kNone) return refuse(error);
+  expected_psn_ = psn_add(expected_psn_, 1);
+  if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
+  // A refusal that waited for this packet is void.
+  if (reply_ == Reply::kNak) reply_ = Reply::kNone;
+  if (!packet.headers.ack_request && reply_ == Reply::kNone) return;
+  reply_ = Reply::kAck;
+  syndrome_ = kAckSyndrome;
+  reply_psn_ = packet.headers.psn;
+}
+
+void Responder::refuse(InboundError error) {
+  switch (error) {
+    case InboundError::kNoReceive:
+      gap_ = true;
+      core_.count.rnr_naks_sent++;
+      reply_ = Reply::kNak;
+      syndrome_ = rnr_syndrome(core_.values.min_rnr_timer);
+      reply_psn_ = expected_psn_;
+      return;
+    case InboundError::kTooLong:
+      core_.finish_receive(CompletionStatus::kLocalLength);
+      return fatal_nak(NakCode::kInvalidRequest);
+    case InboundError::kLocalAccess:
+      core_.finish_receive(CompletionStatus::kLocalProtection);
+      return fatal_nak(NakCode::kRemoteOperation);
+    case InboundError::kRemoteAccess:
+      if (!core_.has_receive) {
+        core_.raise(QpEvent::kAccessError);
+      } else {
+        core_.finish_receive(CompletionStatus::kLocalAccess);
+      }
+      return fatal_nak(NakCode::kRemoteAccess);
+    default:
+      if (!core_.has_receive) {
+        core_.raise(QpEvent::kRequestError);
+      } else {
+        core_.finish_receive(CompletionStatus::kRemoteInvalidRequest);
+      }
+      return fatal_nak(NakCode::kInvalidRequest);
+  }
+}
+
+void Responder::fatal_nak(NakCode code) {
+  const uint32_t psn = expected_psn_;
+  core_.enter_error();
+  reply_ = Reply::kNak;
+  syndrome_ = nak_syndrome(code);
+  reply_psn_ = psn;
+}
+
+void Responder::on_request_with_response(const Packet& packet) {
+  // IBTA 9.7.4.1.4 to 9.7.4.1.6: in the midst of another message, not enabled, or more than were agreed on.
+  const uint32_t enabled = core_.values.access & access_for(packet);
+  if (inbound_.in_message() || enabled != access_for(packet) || core_.values.max_dest_rd_atomic == 0) {
+    return refuse(InboundError::kInvalidRequest);
+  }
+  if (newest_ - oldest_ == room_) {
+    if (resource(oldest_).pending()) return refuse(InboundError::kInvalidRequest);
+    oldest_++;
+  }
+  Resource& fresh = resource(newest_);
+  fresh = Resource{};
+  const InboundError error = execute_with_response(packet, fresh);
+  if (error != InboundError::kNone) return refuse(error);
+  newest_++;
+  expected_psn_ = psn_add(expected_psn_, fresh.packets);
+  msn_ = psn_add(msn_, 1);
+  fresh.msn = msn_;
+  // The response acknowledges what came before it.
+  reply_ = Reply::kNone;
+}
+
+InboundError Responder::execute_with_response(const Packet& packet, Resource& made) {
+  const Headers& headers = packet.headers;
+  made.operation = packet.info->operation;
+  made.first_psn = headers.psn;
+  made.packets = made.end = 1;
+  Fault fault = Fault::kNone;
+  switch (made.operation) {
+    case Operation::kReadRequest: {
+      made.rkey = headers.reth.rkey;
+      made.address = headers.reth.address;
+      made.length = headers.reth.length;
+      // IBTA 9.3.2.3.
+      if (made.length > uint64_t{1} << 31) return InboundError::kInvalidRequest;
+      made.packets = made.end =
+          static_cast<uint32_t>(std::max<uint64_t>((made.length + core_.mtu() - 1) / core_.mtu(), 1));
+      if (made.length > 0) {
+        fault = core_.memory.check_remote(core_.self(), {made.rkey, made.address, made.length}, kRemoteRead);
+      }
+      break;
+    }
+    case Operation::kCompareSwap:
+      fault = core_.memory.compare_swap(core_.self(), headers.atomic.rkey, headers.atomic.address,
+                                        headers.atomic.compare, headers.atomic.swap_or_add, made.original);
+      break;
+    case Operation::kFetchAdd:
+      fault = core_.memory.fetch_add(core_.self(), headers.atomic.rkey, headers.atomic.address,
+                                     headers.atomic.swap_or_add, made.original);
+      break;
+    case Operation::kAtomicWrite: {
+      uint64_t value = 0;
+      if (packet.payload.size() != sizeof value) return InboundError::kInvalidRequest;
+      memcpy(&value, packet.payload.data(), sizeof value);
+      fault = core_.memory.atomic_write(core_.self(), headers.reth.rkey, headers.reth.address, value);
+      break;
+    }
+    default:
+      fault = core_.memory.flush(core_.self(), {headers.reth.rkey, headers.reth.address, headers.reth.length},
+                                 headers.flush);
+      break;
+  }
+  if (fault == Fault::kNone) return InboundError::kNone;
+  return fault == Fault::kUnaligned ? InboundError::kInvalidRequest : InboundError::kRemoteAccess;
+}
+
+// --- Duplicates
+
+Responder::Resource* Responder::find(uint32_t psn) {
+  for (uint32_t number = newest_; number != oldest_; number--) {
+    Resource& candidate = resource(number - 1);
+    const int32_t place = psn_distance(psn, candidate.first_psn);
+    if (place >= 0 && place < static_cast<int32_t>(candidate.packets)) return &candidate;
+  }
+  return nullptr;
+}
+
+// IBTA 9.7.4.4: the same range again, or its rest.
+bool Responder::duplicate_read(const Packet& packet, Resource& old) {
+  const Reth& reth = packet.headers.reth;
+  const uint32_t mtu = core_.mtu();
+  const auto first = static_cast<uint32_t>(psn_distance(packet.headers.psn, old.first_psn));
+  const uint64_t offset = uint64_t{first} * mtu;
+  if (reth.rkey != old.rkey || reth.address != old.address + offset || offset > old.length) return false;
+  if (reth.length > old.length - offset) return false;
+  const auto packets = static_cast<uint32_t>(std::max<uint64_t>((uint64_t{reth.length} + mtu - 1) / mtu, 1));
+  // The rest ends where a packet of the first request ended.
+  if (offset + reth.length != old.length && reth.length % mtu != 0) return false;
+  old.begin = old.next = first;
+  old.end = std::min(first + packets, old.packets);
+  return true;
+}
+
+void Responder::on_duplicate(const Packet& packet) {
+  core_.count.duplicates++;
+  const Operation operation = packet.info->operation;
+  if (!has_response(operation)) {
+    // IBTA 9.7.4.4.1: what was executed last is acknowledged again. A NAK that waits says more.
+    if (reply_ == Reply::kNak) return;
+    reply_ = Reply::kAck;
+    syndrome_ = kAckSyndrome;
+    reply_psn_ = psn_add(expected_psn_, -1);
+    return;
+  }
+  Resource* old = find(packet.headers.psn);
+  if (old == nullptr || old->operation != operation) {
+    core_.count.dropped_packets++;
+    return;
+  }
+  if (operation == Operation::kReadRequest) {
+    if (!duplicate_read(packet, *old)) core_.count.dropped_packets++;
+  } else {
+    old->begin = old->next = 0;
+    old->end = 1;
+  }
+}
+
+// --- Responses
+
+bool Responder::send_response(Resource& answer, PacketSink& sink) {
+  Headers headers;
+  headers.destination_qpn = core_.values.destination_qpn;
+  headers.psn = psn_add(answer.first_psn, answer.next);
+  headers.aeth = {kAckSyndrome, answer.msn};
+  headers.atomic_original = answer.original;
+  const bool is_first = answer.next == answer.begin;
+  const bool is_last = answer.next + 1 == answer.end;
+  Operation operation = is_first ? (is_last ? Operation::kReadResponseOnly : Operation::kReadResponseFirst)
+                                 : (is_last ? Operation::kReadResponseLast : Operation::kReadResponseMiddle);
+  size_t size = 0;
+  const uint64_t offset = uint64_t{answer.next} * core_.mtu();
+  if (is_atomic(answer.operation)) {
+    operation = Operation::kAtomicAcknowledge;
+  } else if (answer.operation == Operation::kReadRequest) {
+    size = std::min<uint64_t>(core_.mtu(), answer.length - offset);
+  }
+  headers.opcode = opcode_of(Transport::kRc, operation);
+  headers.pad = pad_of(size);
+  const size_t before = kBthSize + opcode_info(headers.opcode).extended_size;
+  std::byte* room = sink.reserve(before + size + headers.pad);
+  if (room == nullptr) return false;
+  write_headers(headers, {room, before});
+  if (size > 0 &&
+      core_.memory.read(core_.self(), {answer.rkey, answer.address + offset, size}, room + before) != Fault::kNone) {
+    // The region has gone since the request was accepted.
+    core_.raise(QpEvent::kAccessError);
+    fatal_nak(NakCode::kRemoteAccess);
+    reply_psn_ = headers.psn;
+    return true;
+  }
+  memset(room + before + size, 0, headers.pad);
+  sink.commit(nullptr);
+  answer.next++;
+  return true;
+}
+
+bool Responder::send_acknowledgement(PacketSink& sink) {
+  Headers headers;
+  headers.opcode = opcode_of(Transport::kRc, Operation::kAcknowledge);
+  headers.destination_qpn = core_.values.destination_qpn;
+  headers.psn = reply_psn_;
+  headers.aeth = {syndrome_, msn_};
+  const size_t size = kBthSize + opcode_info(headers.opcode).extended_size;
+  std::byte* room = sink.reserve(size);
+  if (room == nullptr) return false;
+  write_headers(headers, {room, size});
+  sink.commit(nullptr);
+  reply_ = Reply::kNone;
+  return true;
+}
+
+bool Responder::transmit(PacketSink& sink) {
+  if (core_.state() != QpState::kError) {
+    for (uint32_t number = oldest_; number != newest_; number++) {
+      while (resource(number).pending()) {
+        if (!send_response(resource(number), sink)) return true;
+        if (core_.state() == QpState::kError) break;
+      }
+      if (core_.state() == QpState::kError) break;
+    }
+  }
+  return reply_ != Reply::kNone && !send_acknowledgement(sink);
+}
+
+}  // namespace dapple::roce

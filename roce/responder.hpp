@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The responder of a reliable connection (IBTA 9.7.4 and 9.7.5): an ordered list of checks, then execution, then the
+// acknowledgement or response.
+#ifndef DAPPLE_ROCE_RESPONDER_HPP
+#define DAPPLE_ROCE_RESPONDER_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "roce/core.hpp"
+#include "roce/inbound.hpp"
+#include "roce/syndrome.hpp"
+
+namespace dapple::roce {
+
+class Responder {
+ public:
+  explicit Responder(Core& core) : core_(core), inbound_(core) {}
+
+  // Memory for `max_dest_rd_atomic` requests that are answered with data.
+  bool prepare(uint8_t max_dest_rd_atomic);
+  // RTR: begins with the attributes' receive PSN.
+  void start();
+  void stop();
+
+  void receive(const Packet& packet);
+  // Responses and the newest acknowledgement. Also in the error state, for the NAK that says why. True if the sink is
+  // full.
+  bool transmit(PacketSink& sink);
+
+ private:
+  // What is remembered of an RDMA Read or an atomic, so that a duplicate is answered as the first was.
+  struct Resource {
+    Operation operation{};
+    uint32_t first_psn = 0;
+    uint32_t packets = 0;
+    uint32_t rkey = 0;
+    uint64_t address = 0;
+    uint64_t length = 0;
+    uint64_t original = 0;  // an atomic's result
+    uint32_t msn = 0;
+    // What is still to be sent of the present response: packets next to end, of which the first has the number `begin`.
+    uint32_t begin = 0;
+    uint32_t next = 0;
+    uint32_t end = 0;
+
+    bool pending() const { return next < end; }
+  };
+
+  void on_new(const Packet& packet);
+  void on_duplicate(const Packet& packet);
+  void on_request_with_response(const Packet& packet);
+  InboundError execute_with_response(const Packet& packet, Resource& resource);
+  void refuse(InboundError error);
+  void fatal_nak(NakCode code);
+  Resource& resource(uint32_t number) { return resources_[number % room_]; }
+  Resource* find(uint32_t psn);
+  bool duplicate_read(const Packet& packet, Resource& old);
+  bool send_response(Resource& resource, PacketSink& sink);
+  bool send_acknowledgement(PacketSink& sink);
+
+  enum class Reply : uint8_t { kNone, kAck, kNak };
+
+  Core& core_;
+  Inbound inbound_;
+  uint32_t expected_psn_ = 0;
+  uint32_t msn_ = 0;
+  bool gap_ = false;  // a NAK was sent for expected_psn_: nothing is said until it comes
+  bool established_ = false;
+
+  std::unique_ptr<Resource[]> resources_;
+  uint32_t room_ = 0;
+  uint32_t oldest_ = 0;  // numbers count up
+  uint32_t newest_ = 0;  // one after the newest
+
+  Reply reply_ = Reply::kNone;
+  uint8_t syndrome_ = kAckSyndrome;
+  uint32_t reply_psn_ = 0;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_RESPONDER_HPP

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The send queue: requests from post to completion, in order. Each has room for its segments and inline bytes.
+#ifndef DAPPLE_ROCE_SEND_QUEUE_HPP
+#define DAPPLE_ROCE_SEND_QUEUE_HPP
+
+#include <cassert>
+#include <cstdint>
+#include <memory>
+
+#include "roce/queue_pair.hpp"
+
+namespace dapple::roce {
+
+struct SendEntry {
+  SendRequest request;  // its segments point into the queue
+  uint64_t length = 0;  // bytes of the message
+  const std::byte* inline_bytes = nullptr;
+
+  // Set when it is started.
+  bool started = false;
+  bool failed = false;
+  CompletionStatus status = CompletionStatus::kSuccess;  // with failed
+  uint32_t first_psn = 0;
+  uint32_t packets = 0;   // PSNs that it takes; 0 for what stays on this side
+  uint32_t received = 0;  // packets of the response that have come
+  uint32_t chunk = 0;     // Read: packets of the response that one request asks for
+};
+
+// Numbers of entries count up from 0 and never come again.
+class SendQueue {
+ public:
+  bool create(const QpConfig& config);
+
+  uint64_t head() const { return head_; }
+  uint64_t tail() const { return tail_; }
+  bool empty() const { return head_ == tail_; }
+  SendEntry& operator[](uint64_t number) {
+    assert(number >= head_ && number < tail_);
+    return entries_[number % depth_];
+  }
+  SendEntry& front() { return (*this)[head_]; }
+
+  PostError push(const SendRequest& request, QpType type);
+  void pop() {
+    assert(!empty());
+    head_++;
+  }
+  void clear() { head_ = tail_ = 0; }
+
+ private:
+  uint32_t depth_ = 0;
+  uint32_t max_segments_ = 0;
+  uint32_t max_inline_ = 0;
+  std::unique_ptr<SendEntry[]> entries_;
+  std::unique_ptr<Segment[]> segments_;
+  std::unique_ptr<std::byte[]> inline_bytes_;
+  uint64_t head_ = 0;
+  uint64_t tail_ = 0;
+};
+
+// A request that the responder answers with data: RDMA Reads, atomics, and what kernel rxe answers like a Read.
+bool wants_response(SendOpcode opcode);
+// A request that sends nothing.
+bool is_local(SendOpcode opcode);
+CompletionOpcode completion_opcode(SendOpcode opcode);
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_SEND_QUEUE_HPP

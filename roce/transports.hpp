@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The queue pairs of the three transports.
+#ifndef DAPPLE_ROCE_TRANSPORTS_HPP
+#define DAPPLE_ROCE_TRANSPORTS_HPP
+
+#include "roce/core.hpp"
+#include "roce/inbound.hpp"
+#include "roce/requester.hpp"
+#include "roce/responder.hpp"
+
+namespace dapple::roce {
+
+class ReliableConnection final : public Core {
+ public:
+  using Core::Core;
+  void receive(Time now, const Packet& packet) override;
+  bool transmit(Time now, PacketSink& sink) override;
+  Time deadline() const override { return requester_.deadline(); }
+  void expire(Time now) override { requester_.expire(now); }
+
+ private:
+  bool prepare(QpState to, const QpAttributes& next) override;
+  void entered(QpState from) override;
+
+  Requester requester_{*this};
+  Responder responder_{*this};
+};
+
+// What unreliable queue pairs send is done once it is handed out.
+class Unreliable : public Core {
+ public:
+  using Core::Core;
+  Time deadline() const final { return kNever; }
+  void expire(Time) final {}
+  bool transmit(Time now, PacketSink& sink) final;
+
+ protected:
+  bool prepare(QpState, const QpAttributes&) override { return true; }
+  void entered(QpState from) override;
+  // The transport's part of a packet's headers.
+  virtual void address(const SendEntry& entry, Headers& headers) const = 0;
+
+  uint32_t next_psn_ = 0;
+
+ private:
+  enum class Step : uint8_t { kDone, kFull, kFailed };
+  Step send_packet(SendEntry& entry, PacketSink& sink);
+  Step step_local(const SendEntry& entry);
+
+  uint32_t packet_ = 0;  // the next one of the request at the head
+};
+
+class UnreliableConnection final : public Unreliable {
+ public:
+  using Unreliable::Unreliable;
+  void receive(Time now, const Packet& packet) override;
+
+ private:
+  void entered(QpState from) override;
+  void address(const SendEntry& entry, Headers& headers) const override;
+  void drop_message();
+
+  Inbound inbound_{*this};
+  uint32_t expected_psn_ = 0;
+  bool established_ = false;
+};
+
+class UnreliableDatagram final : public Unreliable {
+ public:
+  using Unreliable::Unreliable;
+  void receive(Time now, const Packet& packet) override;
+
+ private:
+  void address(const SendEntry& entry, Headers& headers) const override;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_TRANSPORTS_HPP

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <algorithm>
+
+#include "roce/data_packet.hpp"
+#include "roce/psn.hpp"
+#include "roce/transports.hpp"
+
+namespace dapple::roce {
+
+void Unreliable::entered(QpState from) {
+  if (state() == QpState::kRts && from == QpState::kRtr) next_psn_ = values.send_psn;
+  if (state() != QpState::kSqd && state() != QpState::kRts) packet_ = 0;
+  // IBTA 10.3.1.5: the message in progress is finished first, by transmit(); between messages the queue is drained at
+  // once.
+  if (state() == QpState::kSqd && packet_ == 0 && values.notify_drained) raise(QpEvent::kSendQueueDrained);
+}
+
+Unreliable::Step Unreliable::step_local(const SendEntry& entry) {
+  const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
+  const Fault fault = is_invalidate ? memory.invalidate_local(self(), entry.request.immediate_or_rkey)
+                                    : memory.bind_window(self(), entry.request.bind);
+  if (fault == Fault::kNone) {
+    finish_send(CompletionStatus::kSuccess);
+    return Step::kDone;
+  }
+  finish_send(is_invalidate ? CompletionStatus::kLocalQpOperation : CompletionStatus::kWindowBind);
+  return Step::kFailed;
+}
+
+Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
+  if (is_local(entry.request.opcode)) return step_local(entry);
+  if (!entry.started) {
+    // IBTA 9.8.2.2.4: a datagram is one packet.
+    if (config.type == QpType::kUd && entry.length > mtu()) {
+      finish_send(CompletionStatus::kLocalLength);
+      return Step::kFailed;
+    }
+    entry.started = true;
+    entry.first_psn = next_psn_;
+    entry.packets = static_cast<uint32_t>(std::max<uint64_t>((entry.length + mtu() - 1) / mtu(), 1));
+    next_psn_ = psn_add(next_psn_, entry.packets);
+  }
+  const Transport transport = config.type == QpType::kUd ? Transport::kUd : Transport::kUc;
+  Headers headers = data_headers(entry, transport, packet_, mtu());
+  address(entry, headers);
+  const AddressVector* to = config.type == QpType::kUd ? &entry.request.address : nullptr;
+  switch (emit_data(*this, entry, headers, packet_, sink, to)) {
+    case Emitted::kFull:
+      return Step::kFull;
+    case Emitted::kFault:
+      packet_ = 0;
+      finish_send(CompletionStatus::kLocalProtection);
+      return Step::kFailed;
+    case Emitted::kSent:
+      break;
+  }
+  if (++packet_ < entry.packets) return Step::kDone;
+  packet_ = 0;
+  finish_send(CompletionStatus::kSuccess);
+  return Step::kDone;
+}
+
+bool Unreliable::transmit(Time, PacketSink& sink) {
+  if (state() != QpState::kRts && state() != QpState::kSqd) return false;
+  while (!sends.empty()) {
+    if (state() == QpState::kSqd && packet_ == 0) return false;
+    switch (send_packet(sends.front(), sink)) {
+      case Step::kFull:
+        return true;
+      case Step::kFailed:
+        enter_send_error();
+        return false;
+      case Step::kDone:
+        break;
+    }
+    if (state() == QpState::kSqd && packet_ == 0 && values.notify_drained) raise(QpEvent::kSendQueueDrained);
+  }
+  return false;
+}
+
+void UnreliableConnection::address(const SendEntry&, Headers& headers) const {
+  headers.destination_qpn = values.destination_qpn;
+}
+
+void UnreliableConnection::entered(QpState from) {
+  Unreliable::entered(from);
+  if (state() == QpState::kRtr) {
+    expected_psn_ = values.receive_psn;
+    established_ = false;
+  }
+  if (state() == QpState::kReset || state() == QpState::kRtr || state() == QpState::kError) inbound_.reset();
+}
+
+// The receive in progress serves the next message.
+void UnreliableConnection::drop_message() {
+  inbound_.reset();
+  count.dropped_packets++;
+}
+
+void UnreliableConnection::receive(Time, const Packet& packet) {
+  const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
+  if (!is_ready || packet.info->transport != Transport::kUc) {
+    count.dropped_packets++;
+    return;
+  }
+  if (!established_ && state() == QpState::kRtr) {
+    established_ = true;
+    raise(QpEvent::kEstablished);
+  }
+  // IBTA 9.8.2.2.2: after a loss the rest of the message is dropped; the next one begins anew.
+  const bool starts = packet.info->has(kStarts);
+  if (starts) {
+    inbound_.reset();
+  } else if (packet.headers.psn != expected_psn_) {
+    return drop_message();
+  }
+  expected_psn_ = psn_add(packet.headers.psn, 1);
+  InboundError error = inbound_.check(packet);
+  if (error == InboundError::kNone) error = inbound_.execute(packet);
+  switch (error) {
+    case InboundError::kNone:
+      return;
+    case InboundError::kLocalAccess:
+      // IBTA 9.9.3.1, class E: the receive cannot be used, and the queue with it.
+      finish_receive(CompletionStatus::kLocalProtection);
+      return enter_error();
+    default:
+      return drop_message();
+  }
+}
+
+}  // namespace dapple::roce

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <span>
+
+#include "roce/psn.hpp"
+#include "roce/transports.hpp"
+
+namespace dapple::roce {
+namespace {
+
+// IBTA 10.2.5: with its highest bit set the request's Q_Key yields to the queue pair's own.
+constexpr uint32_t kControlledQkey = 0x80000000;
+
+}  // namespace
+
+void UnreliableDatagram::address(const SendEntry& entry, Headers& headers) const {
+  const SendRequest& request = entry.request;
+  headers.destination_qpn = request.remote_qpn;
+  headers.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
+}
+
+void UnreliableDatagram::receive(Time, const Packet& packet) {
+  const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
+  // A datagram that does not fit is nobody's error but its sender's, so it must not stop the receiver.
+  if (!is_ready || packet.info->transport != Transport::kUd || packet.headers.deth.qkey != values.qkey ||
+      packet.payload.size() > mtu() || !take_receive() || packet.payload.size() + kGrhSize > receive_room) {
+    count.dropped_packets++;
+    return;
+  }
+  const std::span<const Segment> segments(receive_request.segments, receive_request.segment_count);
+  const std::byte no_grh[kGrhSize] = {};
+  const std::byte* grh = packet.grh.size() == kGrhSize ? packet.grh.data() : no_grh;
+  Fault fault = memory.scatter(self(), segments, 0, grh, kGrhSize);
+  if (fault == Fault::kNone && !packet.payload.empty()) {
+    fault = memory.scatter(self(), segments, kGrhSize, packet.payload.data(), packet.payload.size());
+  }
+  if (fault != Fault::kNone) {
+    finish_receive(CompletionStatus::kLocalProtection);
+    return enter_error();
+  }
+  received = kGrhSize + packet.payload.size();
+  Completion completion;
+  completion.flags = kWithGrh;
+  completion.solicited = packet.headers.solicited;
+  completion.source_qpn = packet.headers.deth.source_qpn;
+  if (packet.info->has(kHasImmediate)) {
+    completion.flags |= kWithImmediate;
+    completion.immediate_or_rkey = packet.headers.immediate;
+  }
+  finish_receive(CompletionStatus::kSuccess, completion);
+}
+
+}  // namespace dapple::roce

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How many packets a queue pair may have under way. Its peer's socket buffer holds perhaps fifty, and the peer cannot
+// say so: a loss is the only sign. Additive increase, multiplicative decrease, as TCP does.
+#ifndef DAPPLE_ROCE_WINDOW_HPP
+#define DAPPLE_ROCE_WINDOW_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dapple::roce {
+
+class CongestionWindow {
+ public:
+  // The default socket buffer of Linux, 212,992 bytes, holds 25 packets of 4,120 bytes or 92 of 1,084. Ours is larger
+  // if the system's limit allows; several senders share it.
+  void reset(uint32_t mtu) {
+    most_ = std::clamp<uint32_t>(kMostBytes / mtu, 16, 128);
+    threshold_ = most_;
+    packets_ = std::clamp<uint32_t>(kFirstBytes / mtu, 8, most_);
+    credit_ = 0;
+  }
+
+  uint32_t packets() const { return packets_; }
+
+  void acknowledged(uint32_t count) {
+    if (packets_ < threshold_) {
+      packets_ = std::min(packets_ + count, most_);
+      return;
+    }
+    credit_ += count;
+    if (credit_ < packets_) return;
+    credit_ -= packets_;
+    packets_ = std::min(packets_ + 1, most_);
+  }
+
+  void lost() {
+    threshold_ = std::max(packets_ / 2, kLeast);
+    packets_ = threshold_;
+    credit_ = 0;
+  }
+
+  // Nothing came back at all.
+  void timed_out() {
+    threshold_ = std::max(packets_ / 2, kLeast);
+    packets_ = kLeast;
+    credit_ = 0;
+  }
+
+ private:
+  static constexpr uint32_t kMostBytes = 192 * 1024;
+  static constexpr uint32_t kFirstBytes = 32 * 1024;
+  static constexpr uint32_t kLeast = 2;
+
+  uint32_t most_ = 16;
+  uint32_t threshold_ = 16;
+  uint32_t packets_ = 8;
+  uint32_t credit_ = 0;
+};
+
+}  // namespace dapple::roce
+
+#endif  // DAPPLE_ROCE_WINDOW_HPP
