@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/event_pipe.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+#include <new>
+
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr size_t kMaxMessage = 16;
+// A pipe holds 64 KiB unless somebody made it larger.
+constexpr size_t kMessages = 64 * 1024 / 8;
+
+// Reads one message if there is one. The program's end blocks, and the program may read at the same time, so this reads
+// from a description of its own. Without /proc there is none.
+class QuietReader {
+ public:
+  explicit QuietReader(int reader) : reader_(reader) {
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", reader);
+    own_.reset(open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  }
+  bool read_one(void* message, size_t size) {
+    if (own_) return read(own_.get(), message, size) == static_cast<ssize_t>(size);
+    pollfd waiting = {reader_, POLLIN, 0};
+    return poll(&waiting, 1, 0) == 1 && read(reader_, message, size) == static_cast<ssize_t>(size);
+  }
+
+ private:
+  int reader_;
+  OwnedFd own_;
+};
+
+}  // namespace
+
+void EventPipes::write(int writer, const void* message, size_t size, EventCount& count) {
+  const std::lock_guard lock(mutex_);
+  if (::write(writer, message, size) == static_cast<ssize_t>(size)) ++count.written;
+}
+
+void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, EventCount& count) {
+  const std::lock_guard lock(mutex_);
+  if (count.written == 0) return;
+  unsigned char message[kMaxMessage];
+  const std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[kMessages * size]);
+  size_t kept_count = 0;
+  QuietReader quiet(reader);
+  while (kept_count < kMessages && quiet.read_one(message, size)) {
+    if (memcmp(message, &object, sizeof(object)) == 0) {
+      --count.written;
+    } else if (kept != nullptr) {
+      memcpy(&kept[kept_count++ * size], message, size);
+    }
+  }
+  for (size_t i = 0; i < kept_count; ++i) {
+    // There was room for it a moment ago.
+    if (::write(writer, &kept[i * size], size) < 0) break;
+  }
+}
+
+void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, const uint32_t& acknowledged,
+                               const EventCount& count) {
+  pthread_mutex_lock(&mutex);
+  while (acknowledged != count.written) pthread_cond_wait(&condition, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Events on a pipe that libibverbs reads: of a completion channel, or of a context's asynchronous events.
+//
+// libibverbs follows the pointer that it reads, so a destroyed object must leave none behind: unread events are taken
+// out again, and those that the program has read are waited for until it acknowledges them.
+#ifndef DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
+#define DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <mutex>
+
+namespace dapple::soft {
+
+// Events of one object on one pipe. Guarded by the pipe's lock.
+struct EventCount {
+  uint32_t written = 0;  // without those that were taken out
+};
+
+// The pipes of one context. Internally locked; the lock is a leaf.
+class EventPipes {
+ public:
+  // `size` is 8 or 16; the first eight bytes name the object. An event for which there is no room is lost: the program
+  // has thousands of them unread.
+  void write(int writer, const void* message, size_t size, EventCount& count);
+  // Takes the unread events that name the object out of the pipe.
+  void remove(int reader, int writer, size_t size, uint64_t object, EventCount& count);
+
+ private:
+  std::mutex mutex_;
+};
+
+// Waits until the program has acknowledged all events that it has read, as libibverbs counts it.
+void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, const uint32_t& acknowledged,
+                               const EventCount& count);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The seam between the verbs objects and the wire below them (UDP).
+#ifndef DAPPLE_PROVIDER_SOFT_WIRE_HPP
+#define DAPPLE_PROVIDER_SOFT_WIRE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// Where packets go and where they come from. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
+struct Path {
+  uint8_t source[16] = {};
+  uint8_t destination[16] = {};
+  uint32_t netdev_index = 0;  // the device's; the scope of link-local addresses
+  uint32_t flow_label = 0;
+  uint8_t traffic_class = 0;
+  uint8_t hop_limit = 64;
+  uint32_t source_qpn = 0;
+  uint32_t destination_qpn = 0;  // its slot and the peer choose the UDP source port
+};
+
+// A packet that came, with its ICRC checked and cut off. Valid during the call that hands it out.
+struct Arrival {
+  uint8_t source[16];
+  uint8_t destination[16];
+  uint32_t netdev_index;                 // where it came in; 0 if unknown
+  std::span<const std::byte> transport;  // from the BTH to the pad
+  std::span<const std::byte> grh;        // kGrhSize bytes for UD receives
+};
+
+class ArrivalSink {
+ public:
+  virtual void arrived(const Arrival& arrival) = 0;
+
+ protected:
+  ~ArrivalSink() = default;
+};
+
+// Collects packets for one path after the other, and sends them in as few system calls as it can. Belongs to one thread
+// at a time. reserve() sends when its room is used up; it gives nullptr if the kernel's socket takes no more now.
+class SendBatch : public roce::PacketSink {
+ public:
+  virtual ~SendBatch() = default;
+  // The path of the packets that are committed from now on. It stays valid until flush().
+  virtual void set_path(const Path& path) = 0;
+  // Sends all that is committed. False if the socket is full: the rest is dropped, as a network does it.
+  virtual bool flush() = 0;
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  // Null without memory.
+  virtual SendBatch* make_batch() = 0;
+  // Hands out the packets that are there, up to some dozens of system calls' worth, and returns their number. Does not
+  // wait. One thread at a time.
+  virtual size_t receive(ArrivalSink& sink) = 0;
+  // Readable when receive() has something.
+  virtual int receive_fd() const = 0;
+  // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
+  virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;
+  virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_WIRE_HPP
