@@ -182,7 +182,6 @@ bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
   while (known != known_ + known_count_ && known->index != index) known++;
   if (known == known_ + kMaxDevices) known = known_;
   if (known == known_ + known_count_) known_count_++;
-  memcpy(known->name, info.name, sizeof known->name);
   memcpy(known->netdev, info.netdev, sizeof known->netdev);
   known->index = info.index;
   known->netdev_index = info.netdev_index;

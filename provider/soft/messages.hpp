@@ -109,7 +109,6 @@ struct SlotReply {
 };
 
 struct AnnouncedDevice {
-  char name[64] = {};
   char netdev[16] = {};
   uint32_t index = 0;
   uint32_t netdev_index = 0;
@@ -140,13 +139,13 @@ struct StatusReply {
   uint64_t takeovers = 0;
 };
 
-inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);
+inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);  // the largest
 inline constexpr size_t kMaxMessageDescriptors = 4;
 
 static_assert(sizeof(MessageHeader) == 16);
 static_assert(sizeof(GidEntry) == 24);
 static_assert(sizeof(DeviceInfo) == 120 + kMaxGids * sizeof(GidEntry));
-static_assert(sizeof(AnnouncedDevice) == 96);
+static_assert(sizeof(AnnouncedDevice) == 32);
 static_assert(std::is_trivially_copyable_v<AnnounceRequest> && std::is_trivially_copyable_v<DeviceReply>);
 
 }  // namespace dapple::soft

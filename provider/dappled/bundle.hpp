@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What keeps the port's sockets alive when dappled dies: a pair of connected sockets whose queue holds them, as
+// messages with descriptors that nobody has received. Every member has both ends, so any of them can hand the bundle to
+// the next dappled.
+#ifndef DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
+
+#include <cstdint>
+
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::dappled {
+
+class Bundle {
+ public:
+  // 0, or an errno.
+  int create();
+  // Puts a socket behind the others. ETOOMANYREFS: this user's processes have too many descriptors in queues.
+  int add(uint32_t index, int socket);
+
+  // The bundle that a member hands in.
+  void adopt(soft::OwnedFd writer, soft::OwnedFd queue);
+  // Copies of the sockets in the queue, which stays as it is. Returns their number; 0 if this is no bundle, or a
+  // negative errno.
+  int look(soft::OwnedFd* sockets, uint32_t most) const;
+
+  void close();
+  explicit operator bool() const { return static_cast<bool>(queue_); }
+  int writer() const { return writer_.get(); }
+  int queue() const { return queue_.get(); }
+
+ private:
+  soft::OwnedFd writer_;
+  soft::OwnedFd queue_;
+};
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/device_table.hpp"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace dapple::dappled {
+namespace {
+
+// A port of a bridge speaks for nobody, and tunnels that the kernel makes by itself have no address.
+bool usable(const Netdev& netdev) {
+  if (netdev.address_count > 0 || netdev.loopback) return true;
+  return netdev.ethernet && !netdev.enslaved;
+}
+
+int rank_of(const Netdev& netdev) {
+  if (netdev.loopback) return 2;
+  return netdev.up && netdev.address_count > 0 ? 0 : 1;
+}
+
+const Netdev* find_netdev(const Netdevs& netdevs, uint32_t index) {
+  for (uint32_t i = 0; i < netdevs.count; i++) {
+    if (netdevs.devices[i].index == index && usable(netdevs.devices[i])) return &netdevs.devices[i];
+  }
+  return nullptr;
+}
+
+bool has_address(const Netdev& netdev, const uint8_t* gid) {
+  for (uint32_t i = 0; i < netdev.address_count; i++) {
+    if (memcmp(netdev.addresses[i], gid, 16) == 0) return true;
+  }
+  return false;
+}
+
+void name_device(soft::DeviceInfo& device) {
+  snprintf(device.name, sizeof device.name, "dapple%u", device.index - soft::kFirstDeviceIndex);
+}
+
+}  // namespace
+
+const soft::DeviceInfo* DeviceTable::find(uint32_t index) const {
+  for (uint32_t i = 0; i < count_; i++) {
+    if (devices_[i].index == index) return &devices_[i];
+  }
+  return nullptr;
+}
+
+void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
+  const soft::DeviceInfo before = device;
+  memcpy(device.netdev, netdev.name, sizeof device.netdev);
+  memcpy(device.mac, netdev.mac, sizeof device.mac);
+  device.netdev_mtu = netdev.mtu;
+  device.up = netdev.up;
+  device.loopback = netdev.loopback;
+  for (soft::GidEntry& entry : device.gids) {
+    if (entry.valid != 0 && !has_address(netdev, entry.gid)) entry = {};
+  }
+  for (uint32_t i = 0; i < netdev.address_count; i++) {
+    soft::GidEntry* free_entry = nullptr;
+    bool known = false;
+    for (soft::GidEntry& entry : device.gids) {
+      if (entry.valid == 0 && free_entry == nullptr) free_entry = &entry;
+      if (entry.valid != 0 && memcmp(entry.gid, netdev.addresses[i], 16) == 0) known = true;
+    }
+    if (known || free_entry == nullptr) continue;
+    free_entry->valid = 1;
+    memcpy(free_entry->gid, netdev.addresses[i], 16);
+  }
+  // DeviceInfo has no padding that could differ.
+  if (memcmp(&before, &device, sizeof device) != 0) {
+    device.generation++;
+    generation_++;
+  }
+}
+
+void DeviceTable::add(const Netdev& netdev) {
+  uint32_t index = soft::kFirstDeviceIndex;
+  while (find(index) != nullptr) index++;
+  soft::DeviceInfo& device = devices_[count_++];
+  device = {};
+  device.index = index;
+  device.netdev_index = netdev.index;
+  device.guid = random_() | 1;  // 0 is none
+  name_device(device);
+  refresh(device, netdev);
+}
+
+void DeviceTable::sort() {
+  std::sort(devices_, devices_ + count_,
+            [](const soft::DeviceInfo& a, const soft::DeviceInfo& b) { return a.index < b.index; });
+}
+
+void DeviceTable::update(const Netdevs& netdevs) {
+  for (uint32_t i = 0; i < count_;) {
+    if (const Netdev* netdev = find_netdev(netdevs, devices_[i].netdev_index)) {
+      refresh(devices_[i++], *netdev);
+    } else {
+      devices_[i] = devices_[--count_];
+      generation_++;
+    }
+  }
+  // Programs take the first device unless told otherwise: one that reaches somebody, and loopback last.
+  for (const int rank : {0, 1, 2}) {
+    for (uint32_t i = 0; i < netdevs.count && count_ < soft::kMaxDevices; i++) {
+      const Netdev& netdev = netdevs.devices[i];
+      if (rank_of(netdev) != rank || !usable(netdev)) continue;
+      const bool known = std::any_of(devices_, devices_ + count_, [&](const soft::DeviceInfo& device) {
+        return device.netdev_index == netdev.index;
+      });
+      if (!known) add(netdev);
+    }
+  }
+  sort();
+}
+
+void DeviceTable::restore(const soft::AnnouncedDevice& known) {
+  soft::DeviceInfo* device = nullptr;
+  for (uint32_t i = 0; i < count_; i++) {
+    if (devices_[i].netdev_index == known.netdev_index) device = &devices_[i];
+  }
+  // The kernel gives out numbers of netdevs again.
+  if (device == nullptr || known.guid == 0 || strncmp(known.netdev, device->netdev, sizeof known.netdev) != 0) return;
+  if (known.index < soft::kFirstDeviceIndex || known.index - soft::kFirstDeviceIndex > 0xFFFF) return;
+  if (device->index == known.index && device->guid == known.guid) return;
+  // Another netdev got the number in the meantime: it was asked for less long.
+  for (uint32_t i = 0; i < count_; i++) {
+    if (&devices_[i] != device && devices_[i].index == known.index) {
+      std::swap(devices_[i].index, device->index);
+      name_device(devices_[i]);
+      devices_[i].generation++;
+    }
+  }
+  device->index = known.index;
+  device->guid = known.guid;
+  name_device(*device);
+  device->generation++;
+  generation_++;
+  sort();
+}
+
+}  // namespace dapple::dappled

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dappled: owns UDP port 4791 of a network namespace and the QP numbers of its programs' software RoCEv2 devices.
+// Programs start it when they need it, and it ends when the last of them has gone.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "provider/dappled/daemonize.hpp"
+#include "provider/dappled/server.hpp"
+
+using namespace dapple;
+using namespace dapple::dappled;
+
+namespace {
+
+constexpr Milliseconds kLinger = 1000;
+constexpr int kBacklog = 512;
+constexpr int kNameTries = 200;
+
+volatile int stop = 0;
+
+void on_signal(int) {
+  stop = 1;
+}
+
+struct Options {
+  int ready = -1;
+  bool foreground = false;
+};
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; i++) {
+    static constexpr char kReadyFd[] = "--ready-fd=";
+    if (strcmp(argv[i], "--foreground") == 0) {
+      options.foreground = true;
+    } else if (strncmp(argv[i], kReadyFd, sizeof kReadyFd - 1) == 0) {
+      char* end;
+      const long number = strtol(argv[i] + sizeof kReadyFd - 1, &end, 10);
+      if (*end != '\0' || number < 3 || number > 1 << 20) return false;
+      options.ready = static_cast<int>(number);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// DAPPLED_LINGER, in seconds.
+Milliseconds linger_time() {
+  const char* text = secure_getenv("DAPPLED_LINGER");
+  if (text == nullptr) return kLinger;
+  char* end;
+  const double seconds = strtod(text, &end);
+  const bool good = end != text && *end == '\0' && seconds >= 0 && seconds <= 86400;
+  return good ? static_cast<Milliseconds>(seconds * 1000) : kLinger;
+}
+
+void tell(const Options& options, const char* line) {
+  if (options.ready >= 0) {
+    const ssize_t written = write(options.ready, line, strlen(line));
+    (void)written;
+  } else if (options.foreground) {
+    fprintf(stderr, "dappled: %s\n", line);
+  }
+}
+
+bool somebody_listens(const sockaddr_un& address, socklen_t size) {
+  const soft::OwnedFd probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno == EAGAIN;
+}
+
+// The name is the lock: at most one dappled of a network namespace has it.
+soft::OwnedFd listen_on_name(bool& another) {
+  sockaddr_un address;
+  const socklen_t size = soft::abstract_address(soft::kDaemonName, address);
+  soft::OwnedFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  another = false;
+  for (int i = 0; listener && i < kNameTries; i++) {
+    if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0) {
+      if (listen(listener.get(), kBacklog) == 0) return listener;
+      break;
+    }
+    if (errno != EADDRINUSE) break;
+    another = somebody_listens(address, size);
+    if (another) break;
+    // One that ends just now, or has not got as far as listening.
+    const timespec pause = {0, 5000000};
+    nanosleep(&pause, nullptr);
+  }
+  listener.reset();
+  return listener;
+}
+
+// Descriptors that members hold in queues count against this limit too.
+void raise_descriptor_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    fprintf(stderr, "usage: dappled [--foreground] [--ready-fd=N]\n");
+    return 2;
+  }
+  if (!options.foreground) options.ready = daemonize(options.ready);
+  raise_descriptor_limit();
+  bool another = false;
+  soft::OwnedFd listener = listen_on_name(another);
+  if (another) {
+    tell(options, options.ready >= 0 ? "R" : "another one serves this network namespace");
+    return options.ready >= 0 ? 0 : 1;
+  }
+  if (!listener) {
+    tell(options, strerror(errno));
+    return 1;
+  }
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigaction(SIGTERM, &action, nullptr);
+  if (options.foreground) sigaction(SIGINT, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  static Server server(std::move(listener), linger_time());
+  if (const int error = server.prepare(); error != 0) {
+    tell(options, strerror(error));
+    return 1;
+  }
+  if (options.ready >= 0) {
+    tell(options, "R");
+    close(options.ready);
+  }
+  server.run(stop);
+  return 0;
+}

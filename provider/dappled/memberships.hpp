@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP
+#define DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP
+
+namespace dapple::dappled {
+
+// Leaves every multicast group that the socket has joined. A socket does not tell which those are, so this tries those
+// that anybody of the network namespace is in.
+void leave_multicast_groups(int socket, bool dual_stack);
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_MEMBERSHIPS_HPP

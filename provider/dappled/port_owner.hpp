@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP
+#define DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dapple::dappled {
+
+struct PortOwner {
+  enum class Kind { kUnknown, kNobody, kKernel, kProcess };
+  Kind kind = Kind::kUnknown;
+  uid_t uid = 0;
+  pid_t process = 0;  // 0: not visible
+  char program[32] = "";
+};
+
+// Who has a UDP socket on this port in this network namespace.
+PortOwner port_owner(uint16_t port);
+
+// One line for people: who has the port, and what to do about it.
+void describe(const PortOwner& owner, uint16_t port, char* line, size_t size);
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP

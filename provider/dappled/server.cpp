@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/server.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "provider/soft/trust.hpp"
+
+namespace dapple::dappled {
+namespace {
+
+constexpr uint64_t kListenerKey = UINT64_MAX;
+constexpr uint64_t kNetdevKey = UINT64_MAX - 1;
+constexpr int kEventsAtOnce = 64;
+constexpr Milliseconds kRetry = 20;
+// Members of a dappled that died announce themselves within that.
+constexpr Milliseconds kPortPatience = 3000;
+constexpr Milliseconds kTidy = 200;
+
+uint64_t random_number() {
+  uint64_t number = 0;
+  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
+  }
+  return number;
+}
+
+}  // namespace
+
+Milliseconds now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<Milliseconds>(time.tv_sec) * 1000 + time.tv_nsec / 1000000;
+}
+
+Server::Server(soft::OwnedFd listener, Milliseconds linger)
+    : listener_(std::move(listener)), linger_(linger), devices_(random_number) {}
+
+void Server::watch(int fd, uint64_t key, bool on) {
+  epoll_event event = {};
+  event.events = on ? static_cast<uint32_t>(EPOLLIN) : 0;
+  event.data.u64 = key;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+int Server::prepare() {
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return errno;
+  reserve_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  // First the watch, so that no change falls between.
+  if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
+  if (read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+  watch(listener_.get(), kListenerKey, true);
+  alone_since_ = now();
+  return 0;
+}
+
+void Server::run(const volatile int& stop) {
+  epoll_event events[kEventsAtOnce];
+  while (stop == 0 && !finished()) {
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_time());
+    for (int i = 0; i < count; i++) {
+      const uint64_t key = events[i].data.u64;
+      if (key == kListenerKey) {
+        accept_all();
+      } else if (key == kNetdevKey) {
+        refresh_devices();
+      } else if (connections_[key].socket) {
+        serve(connections_[key]);
+      }
+    }
+    retry_waiting();
+    if (slots_left_) slots_left_ = slots_.tidy();
+  }
+  // The port first: a successor that has the name may take it at once.
+  slots_.close();
+  listener_.reset();
+}
+
+int Server::wait_time() const {
+  for (uint32_t i = 0; i < kMaxConnections && members_ > 0; i++) {
+    if (connections_[i].socket && connections_[i].waits_for_port != 0) return kRetry;
+  }
+  if (slots_left_) return kTidy;
+  if (members_ > 0) return -1;
+  const Milliseconds left = alone_since_ + linger_ - now();
+  return left > 0 ? static_cast<int>(left) + 1 : 0;
+}
+
+bool Server::finished() {
+  if (members_ > 0 || slots_left_ || now() - alone_since_ < linger_) return false;
+  // Somebody may have come at the last moment.
+  accept_all();
+  return members_ == 0;
+}
+
+void Server::accept_all() {
+  for (int i = 0; i < 4 * kEventsAtOnce; i++) {
+    soft::OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      accept_one(std::move(socket));
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if ((errno == EMFILE || errno == ENFILE) && reserve_) {
+      // Else the connection would wait in the queue, and this loop would spin.
+      reserve_.reset();
+      soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      refused.reset();
+      refused_connections_++;
+      reserve_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      continue;
+    }
+    return;
+  }
+}
+
+void Server::accept_one(soft::OwnedFd socket) {
+  ucred who = {};
+  socklen_t size = sizeof who;
+  getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+  const bool trusted = soft::trusted_uid(who.uid);
+  const uint32_t strangers = connection_count_ - members_;
+  if (connection_count_ == kMaxConnections || (!trusted && strangers >= kMaxStrangers)) {
+    refused_connections_++;
+    return;
+  }
+  for (uint32_t i = 0; i < kMaxConnections; i++) {
+    Connection& connection = connections_[i];
+    if (connection.socket) continue;
+    connection = {};
+    connection.uid = who.uid;
+    connection.trusted = trusted;
+    connection.socket = std::move(socket);
+    watch(connection.socket.get(), i, true);
+    connection_count_++;
+    if (trusted) members_++;
+    return;
+  }
+}
+
+void Server::drop(Connection& connection) {
+  connection.socket.reset();
+  connection_count_--;
+  if (connection.trusted && --members_ == 0) alone_since_ = now();
+  if (connection.slot != 0) {
+    slots_.leave(connection.slot);
+    slots_left_ = true;
+  }
+  connection.slot = 0;
+}
+
+void Server::serve(Connection& connection) {
+  alignas(8) std::byte room[soft::kMaxMessageSize];
+  soft::Descriptors descriptors;
+  const ssize_t size = soft::receive_message(connection.socket.get(), room, descriptors);
+  if (size == -EAGAIN) return;
+  if (size == -EMSGSIZE) malformed_++;
+  if (size <= 0) return drop(connection);
+  // One question at a time: more of them while one is open would have to be kept somewhere.
+  if (connection.waits_for_port != 0) {
+    malformed_++;
+    return drop(connection);
+  }
+  answer(connection, std::span(room, static_cast<size_t>(size)), descriptors);
+}
+
+void Server::answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors) {
+  soft::MessageHeader header;
+  const bool whole = message.size() >= sizeof header;
+  if (whole) memcpy(&header, message.data(), sizeof header);
+  if (!whole || header.magic != soft::kMagic || header.size != message.size()) {
+    malformed_++;
+    return drop(connection);
+  }
+  const auto kind = static_cast<soft::MessageKind>(header.kind);
+  soft::Problem problem;
+  if (header.version != soft::kProtocolVersion) {
+    problem.set(EPROTONOSUPPORT,
+                "dappled of release protocol %u serves this network namespace, the program needs %u; "
+                "end the programs that use it and start again",
+                soft::kProtocolVersion, header.version);
+    return refuse(connection, kind, problem);
+  }
+  const bool plain = message.size() == sizeof(soft::HeaderOnly);
+  if (!connection.trusted && (kind == soft::MessageKind::kSlot || kind == soft::MessageKind::kAnnounce)) {
+    problem.set(EACCES,
+                "dappled of user %u serves this network namespace and gives nothing to user %u; run as that user, in "
+                "another network namespace, or set DAPPLE_TRUST_UID for both",
+                geteuid(), connection.uid);
+    return refuse(connection, kind, problem);
+  }
+  switch (kind) {
+    case soft::MessageKind::kDevices:
+      if (plain) return answer_devices(connection);
+      break;
+    case soft::MessageKind::kDevice:
+      return answer_device(connection, message);
+    case soft::MessageKind::kSlot:
+      if (plain) return answer_slot(connection);
+      break;
+    case soft::MessageKind::kAnnounce:
+      return answer_announce(connection, message, descriptors);
+    case soft::MessageKind::kStatus:
+      if (plain) return answer_status(connection);
+      break;
+  }
+  malformed_++;
+  drop(connection);
+}
+
+template <class Reply>
+void Server::reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors) {
+  const uint16_t number = static_cast<uint16_t>(kind) | soft::kReplyBit;
+  const int error = soft::send_message(connection.socket.get(), soft::seal(reply, number), descriptors, MSG_DONTWAIT);
+  if (error == 0) return;
+  if (descriptors.empty() || (error != ETOOMANYREFS && error != ENOMEM && error != ENOBUFS)) return drop(connection);
+  soft::Problem problem;
+  problem.set(error, "dappled cannot hand over a slot: %s%s", strerror(error),
+              error == ETOOMANYREFS ? "; raise ulimit -n, or end other dappleds of this user" : "");
+  if (connection.slot != 0) {
+    slots_.leave(connection.slot);
+    slots_left_ = true;
+    connection.slot = 0;
+  }
+  refuse(connection, kind, problem);
+}
+
+void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem) {
+  refused_requests_++;
+  soft::ErrorReply message;
+  message.header.error = static_cast<uint32_t>(problem.error);
+  static_assert(sizeof message.line >= sizeof problem.line);
+  memcpy(message.line, problem.line, sizeof problem.line);
+  reply(connection, kind, message);
+}
+
+void Server::refresh_devices() {
+  if (netdev_watch_.changed() && read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+}
+
+void Server::answer_devices(Connection& connection) {
+  // A change before the question is seen in the answer.
+  refresh_devices();
+  soft::DevicesReply message;
+  message.generation = devices_.generation();
+  message.count = devices_.count();
+  for (uint32_t i = 0; i < devices_.count(); i++) message.indexes[i] = devices_.at(i).index;
+  reply(connection, soft::MessageKind::kDevices, message);
+}
+
+void Server::answer_device(Connection& connection, std::span<const std::byte> bytes) {
+  soft::DeviceRequest request;
+  const auto kind = soft::MessageKind::kDevice;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  refresh_devices();
+  const soft::DeviceInfo* device = devices_.find(request.index);
+  if (device == nullptr) {
+    soft::Problem problem;
+    problem.set(ENODEV, "The device's network interface is gone");
+    return refuse(connection, kind, problem);
+  }
+  soft::DeviceReply message;
+  message.device = *device;
+  reply(connection, kind, message);
+}
+
+void Server::answer_slot(Connection& connection) {
+  const auto kind = soft::MessageKind::kSlot;
+  soft::Problem problem;
+  soft::OwnedFd lease;
+  uint32_t slot = 0;
+  if (connection.slot != 0) {
+    problem.set(EEXIST, "The connection has slot %u", connection.slot);
+    return refuse(connection, kind, problem);
+  }
+  const Slots::Grant grant = slots_.take(slot, lease, problem);
+  if (grant == Slots::Grant::kPortBusy) {
+    if (connection.waits_for_port == 0) connection.waits_for_port = now() + kPortPatience;
+    if (now() < connection.waits_for_port) return;
+  }
+  connection.waits_for_port = 0;
+  if (grant != Slots::Grant::kGranted) return refuse(connection, kind, problem);
+  connection.slot = slot;
+  soft::SlotReply message;
+  message.slot = slot;
+  message.dual_stack = slots_.group().dual_stack();
+  const Bundle& bundle = slots_.group().bundle();
+  const int descriptors[] = {slots_.group().socket(slot), bundle.writer(), bundle.queue(), lease.get()};
+  static_assert(sizeof descriptors / sizeof descriptors[0] == soft::kSlotDescriptors);
+  reply(connection, kind, message, descriptors);
+}
+
+void Server::retry_waiting() {
+  for (uint32_t i = 0; i < kMaxConnections && members_ > 0; i++) {
+    if (connections_[i].socket && connections_[i].waits_for_port != 0) answer_slot(connections_[i]);
+  }
+}
+
+void Server::answer_announce(Connection& connection, std::span<const std::byte> bytes, soft::Descriptors& descriptors) {
+  soft::AnnounceRequest request;
+  const auto kind = soft::MessageKind::kAnnounce;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request) || request.device_count > soft::kMaxDevices ||
+      connection.slot != 0) {
+    malformed_++;
+    return drop(connection);
+  }
+  soft::Problem problem;
+  if (request.slot != 0) {
+    if (!slots_.announce(request.slot, descriptors, problem)) return refuse(connection, kind, problem);
+    connection.slot = request.slot;
+    slots_left_ = true;  // of the others, who may have died together with the last dappled
+  }
+  for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
+  soft::HeaderOnly message;
+  reply(connection, kind, message);
+}
+
+void Server::answer_status(Connection& connection) {
+  soft::StatusReply message;
+  message.process = static_cast<uint32_t>(getpid());
+  message.uid = geteuid();
+  message.members = members_;
+  message.slots = slots_.group().size();
+  message.slots_in_use = slots_.in_use();
+  message.dual_stack = slots_.group().dual_stack();
+  message.refused_requests = refused_requests_;
+  message.malformed_messages = malformed_;
+  message.refused_connections = refused_connections_;
+  message.takeovers = slots_.takeovers();
+  reply(connection, soft::MessageKind::kStatus, message);
+}
+
+}  // namespace dapple::dappled

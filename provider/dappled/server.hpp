@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dappled's loop: connections of members, their questions, changes of netdevs. One thread.
+#ifndef DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
+#define DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+
+#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/slots.hpp"
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::dappled {
+
+// Milliseconds of CLOCK_MONOTONIC.
+using Milliseconds = int64_t;
+Milliseconds now();
+
+class Server {
+ public:
+  // `listener` listens on dappled's name. `linger`: how long it stays without members.
+  Server(soft::OwnedFd listener, Milliseconds linger);
+
+  // 0, or an errno.
+  int prepare();
+  // Until the last member has gone for long enough, or `stop` is set by a signal handler.
+  void run(const volatile int& stop);
+
+ private:
+  static constexpr uint32_t kMaxConnections = 1024;
+  // Of users who get no slot.
+  static constexpr uint32_t kMaxStrangers = 16;
+
+  struct Connection {
+    soft::OwnedFd socket;
+    uid_t uid = 0;
+    bool trusted = false;
+    uint32_t slot = 0;                // 0: none
+    Milliseconds waits_for_port = 0;  // its question for a slot is open until then; 0: none is
+  };
+
+  void accept_all();
+  void accept_one(soft::OwnedFd socket);
+  void drop(Connection& connection);
+  void serve(Connection& connection);
+  void answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
+  void answer_devices(Connection& connection);
+  void answer_device(Connection& connection, std::span<const std::byte> message);
+  void answer_slot(Connection& connection);
+  void answer_announce(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
+  void answer_status(Connection& connection);
+  void refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem);
+  template <class Reply>
+  void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {});
+
+  void refresh_devices();
+  void retry_waiting();
+  int wait_time() const;
+  bool finished();
+  void watch(int fd, uint64_t key, bool on);
+
+  soft::OwnedFd listener_;
+  Milliseconds linger_;
+  soft::OwnedFd epoll_;
+  soft::OwnedFd reserve_;  // is closed to accept, and refuse, a connection when no descriptor is left
+  NetdevWatch netdev_watch_;
+  Netdevs netdevs_;
+  DeviceTable devices_;
+  Slots slots_;
+  bool slots_left_ = false;  // some slots' owners have gone, as far as known
+  Milliseconds alone_since_ = 0;
+  uint32_t connection_count_ = 0;
+  uint32_t members_ = 0;
+  uint64_t refused_requests_ = 0;
+  uint64_t malformed_ = 0;
+  uint64_t refused_connections_ = 0;
+  Connection connections_[kMaxConnections];
+};
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_SERVER_HPP

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The mark of a slot in use: a socket bound to the slot's abstract name, which its owner holds as long as it lives. It
+// tells every dappled, also one that has just started, and shows a forked child that lives on.
+#ifndef DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::dappled {
+
+// Nothing if somebody has the slot (errno is EADDRINUSE then), or on failure.
+inline soft::OwnedFd take_lease(uint32_t slot) {
+  char name[32];
+  snprintf(name, sizeof name, "%s%u", soft::kSlotName, slot);
+  sockaddr_un address;
+  const socklen_t size = soft::abstract_address(name, address);
+  soft::OwnedFd lease(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (lease && bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) lease.reset();
+  return lease;
+}
+
+inline bool slot_in_use(uint32_t slot) {
+  return !take_lease(slot) && errno == EADDRINUSE;
+}
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/slots.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "provider/dappled/port_owner.hpp"
+#include "provider/dappled/slot_lease.hpp"
+#include "provider/soft/trust.hpp"
+
+namespace dapple::dappled {
+
+bool Slots::have_port(Grant& grant, soft::Problem& problem) {
+  if (group_.exists()) return true;
+  grant = Grant::kRefused;
+  if (group_.create(problem)) return true;
+  if (problem.error != EADDRINUSE) return false;
+  const PortOwner owner = port_owner(soft::kRocePort);
+  describe(owner, soft::kRocePort, problem.line, sizeof problem.line);
+  const bool foreign = owner.kind == PortOwner::Kind::kKernel ||
+                       (owner.kind == PortOwner::Kind::kProcess && !soft::trusted_uid(owner.uid));
+  if (!foreign) grant = Grant::kPortBusy;
+  return false;
+}
+
+bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
+  // Around the circle: the numbers of a slot's last owner rest as long as possible.
+  for (uint32_t i = 1; i <= group_.size(); i++) {
+    const uint32_t candidate = (last_ + i) % group_.size();
+    if (states_[candidate] != State::kFree) continue;
+    lease = take_lease(candidate);
+    // Not to be had: somebody holds the name who never was a member, or no descriptor is left.
+    if (!lease) continue;
+    slot = last_ = candidate;
+    return true;
+  }
+  return false;
+}
+
+Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem) {
+  Grant grant = Grant::kGranted;
+  if (!have_port(grant, problem)) return grant;
+  while (!take_free(slot, lease)) {
+    if (errno == EMFILE || errno == ENFILE) {
+      problem.set(errno, "dappled has no file descriptor left: %s", strerror(errno));
+      return Grant::kRefused;
+    }
+    if (!group_.grow(problem)) return Grant::kRefused;
+  }
+  // Packets for its last owner.
+  group_.idle(slot);
+  if (const int error = group_.open(slot); error != 0) {
+    problem.set(error, "dappled cannot open slot %u: %s", slot, strerror(error));
+    return Grant::kRefused;
+  }
+  states_[slot] = State::kOwned;
+  return Grant::kGranted;
+}
+
+void Slots::find_left() {
+  // Owners that have not announced themselves yet, or never will.
+  for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    if (slot_in_use(slot)) {
+      states_[slot] = State::kLeft;
+    } else {
+      group_.idle(slot);
+    }
+  }
+}
+
+bool Slots::announce(uint32_t slot, soft::Descriptors& bundle, soft::Problem& problem) {
+  if (bundle.count != soft::kBundleDescriptors || slot == 0 || slot >= soft::kMaxSlots) {
+    problem.set(EINVAL, "An announcement without a slot or the bundle");
+    return false;
+  }
+  if (!group_.exists()) {
+    if (!group_.take_over(std::move(bundle.fds[0]), std::move(bundle.fds[1]), problem)) return false;
+    takeovers_++;
+    find_left();
+  }
+  if (slot >= group_.size() || states_[slot] == State::kOwned || !slot_in_use(slot)) {
+    problem.set(EBUSY, "Slot %u of UDP port %u has another owner; start the program again", slot, soft::kRocePort);
+    return false;
+  }
+  if (const int error = group_.open(slot); error != 0) {
+    problem.set(error, "dappled cannot open slot %u: %s", slot, strerror(error));
+    return false;
+  }
+  states_[slot] = State::kOwned;
+  return true;
+}
+
+void Slots::leave(uint32_t slot) {
+  states_[slot] = State::kLeft;
+  tidy();
+}
+
+bool Slots::tidy() {
+  bool any = false;
+  for (uint32_t slot = 1; slot < group_.size(); slot++) {
+    if (states_[slot] != State::kLeft) continue;
+    if (slot_in_use(slot)) {
+      any = true;
+    } else {
+      group_.idle(slot);
+      states_[slot] = State::kFree;
+    }
+  }
+  return any;
+}
+
+uint32_t Slots::in_use() const {
+  uint32_t count = 0;
+  for (uint32_t slot = 1; slot < group_.size(); slot++) count += states_[slot] != State::kFree ? 1 : 0;
+  return count;
+}
+
+}  // namespace dapple::dappled

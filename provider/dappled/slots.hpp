@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Who has which slot. Slot 0 is dappled's own, for QP 0 and 1.
+#ifndef DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
+#define DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
+
+#include <cstdint>
+
+#include "provider/dappled/port_group.hpp"
+#include "provider/soft/messages.hpp"
+#include "provider/soft/problem.hpp"
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::dappled {
+
+class Slots {
+ public:
+  enum class Grant { kGranted, kRefused, kPortBusy };
+
+  // A slot for a new owner. kPortBusy: programs of this user have the port, perhaps members of a dappled that died, who
+  // will announce themselves; else `problem` says why not. The lease goes to the member.
+  Grant take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem);
+  // A member of the last dappled has this slot; the bundle is its.
+  bool announce(uint32_t slot, soft::Descriptors& bundle, soft::Problem& problem);
+  // Its connection is gone. The slot becomes free when the owner's lease has gone as well.
+  void leave(uint32_t slot);
+  // Looks after slots whose owners have left. True while there are any.
+  bool tidy();
+
+  const PortGroup& group() const { return group_; }
+  uint32_t in_use() const;
+  uint64_t takeovers() const { return takeovers_; }
+  void close() { group_.close(); }
+
+ private:
+  enum class State : uint8_t { kFree, kOwned, kLeft };
+
+  bool have_port(Grant& grant, soft::Problem& problem);
+  bool take_free(uint32_t& slot, soft::OwnedFd& lease);
+  void find_left();
+
+  PortGroup group_;
+  State states_[soft::kMaxSlots] = {State::kOwned};
+  uint32_t last_ = 0;
+  uint64_t takeovers_ = 0;
+};
+
+}  // namespace dapple::dappled
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
