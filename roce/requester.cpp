@@ -48,7 +48,11 @@ void Requester::drain() {
   draining_ = true;
   drained_ = false;
   drain_end_ = core_.sends.head();
-  while (drain_end_ < core_.sends.tail() && core_.sends[drain_end_].started) drain_end_++;
+  for (; drain_end_ < core_.sends.tail(); drain_end_++) {
+    // One that has a PSN and waits for the window has not begun.
+    const SendEntry& entry = core_.sends[drain_end_];
+    if (!entry.started || (entry.packets != 0 && !psn_before(entry.first_psn, highest_psn_))) break;
+  }
   check_drained();
 }
 
@@ -149,8 +153,8 @@ bool Requester::window_allows(const SendEntry& entry) const {
 
 Requester::Step Requester::step_cursor() {
   SendEntry& entry = core_.sends[cursor_];
+  if (draining_ && cursor_ >= drain_end_) return Step::kWait;
   if (!entry.started) {
-    if (draining_ && cursor_ >= drain_end_) return Step::kWait;
     // IBTA 10.8.3.3: a fence waits for the RDMA Reads and atomics before it.
     if ((entry.request.flags & kFence) && oldest_wanting_response() != nullptr) return Step::kWait;
     if (is_local(entry.request.opcode)) return step_local(entry);

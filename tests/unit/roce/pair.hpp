@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Two endpoints with a queue pair each, and a link on which a test can look at every packet, drop it or make one up.
+#ifndef DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
+#define DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "roce/psn.hpp"
+#include "roce/queue_pair.hpp"
+#include "tests/roce-support/frame.hpp"
+
+namespace dapple::roce::test {
+
+inline constexpr uint64_t kBase = 0x10000;       // the address of the first byte of an endpoint's memory
+inline constexpr uint32_t kKey = 0x77;           // local and remote key of all of it
+inline constexpr uint32_t kFirstPsn = 0xFFFFF0;  // runs over soon
+inline constexpr uint32_t kMtu = 256;
+inline constexpr Time kAckTime = Time{4096} << 10;
+
+class Endpoint final : public Memory, public CompletionSink, public ReceiveSource, public EventSink, public PacketSink {
+ public:
+  Endpoint(QpType type, uint32_t qpn) {
+    QpConfig config;
+    config.qpn = qpn;
+    config.type = type;
+    config.send_depth = 16;
+    config.max_send_segments = 4;
+    config.max_inline = 64;
+    config.datagram_mtu = kMtu;
+    qp = QueuePair::create(config, *this, *this, receive_completions, *this, *this);
+  }
+
+  // To RTS.
+  bool connect(uint32_t peer_qpn) {
+    QpAttributes attributes;
+    attributes.access = kRemoteWrite | kRemoteRead | kRemoteAtomic | kFlushGlobal;
+    attributes.qkey = 0x1234;
+    attributes.path_mtu = kMtu;
+    attributes.destination_qpn = peer_qpn;
+    attributes.receive_psn = attributes.send_psn = kFirstPsn;
+    attributes.max_rd_atomic = attributes.max_dest_rd_atomic = 2;
+    attributes.timeout = 10;
+    attributes.retry_count = 3;
+    attributes.rnr_retry = 2;
+    attributes.min_rnr_timer = 12;
+    return move(attributes, QpState::kInit) && move(attributes, QpState::kRtr) && move(attributes, QpState::kRts);
+  }
+
+  bool move(QpAttributes attributes, QpState state) {
+    const int column = type() == QpType::kRc ? 0 : type() == QpType::kUc ? 1 : 2;
+    const uint32_t masks[3][3] = {
+        {kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kAccessFlags, kPkeyIndex | kPort | kQkey},
+        {kAddress | kPathMtu | kDestinationQpn | kReceivePsn | kMaxDestRdAtomic | kMinRnrTimer,
+         kAddress | kPathMtu | kDestinationQpn | kReceivePsn, 0},
+        {kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxRdAtomic, kSendPsn, kSendPsn}};
+    attributes.state = state;
+    return qp->modify(attributes, kState | masks[static_cast<int>(state) - 1][column]);
+  }
+  QpType type() const { return type_; }
+  void set_type(QpType type) { type_ = type; }
+
+  // A request over `length` bytes at `offset` of the own memory.
+  SendRequest request(SendOpcode opcode, uint32_t length, uint64_t offset = 0) {
+    segment_ = {kBase + offset, length, kKey};
+    SendRequest made;
+    made.id = ++last_id;
+    made.opcode = opcode;
+    made.flags = kSignaled;
+    made.remote_address = kBase;
+    made.rkey = kKey;
+    if (length > 0) made.segments = {&segment_, 1};
+    return made;
+  }
+  void post_receive(uint32_t length, uint64_t offset = 0) {
+    ReceiveRequest made;
+    made.id = ++last_id;
+    made.segment_count = 1;
+    made.segments[0] = {kBase + offset, length, kKey};
+    receives.push_back(made);
+    qp->receives_posted();
+  }
+
+  std::byte* at(uint64_t address) { return bytes.data() + (address - kBase); }
+  bool holds(uint64_t address, uint64_t length) const {
+    return address >= kBase && length <= bytes.size() && address - kBase <= bytes.size() - length;
+  }
+
+  Fault check_remote(Accessor, const RemoteRange& range, uint32_t) override {
+    return range.rkey == kKey && !revoked && holds(range.address, range.length) ? Fault::kNone : Fault::kAccess;
+  }
+  Fault write(Accessor who, const RemoteRange& range, const std::byte* from) override {
+    if (const Fault fault = check_remote(who, range, kRemoteWrite); fault != Fault::kNone) return fault;
+    memcpy(at(range.address), from, range.length);
+    return Fault::kNone;
+  }
+  Fault read(Accessor who, const RemoteRange& range, std::byte* to) override {
+    if (const Fault fault = check_remote(who, range, kRemoteRead); fault != Fault::kNone) return fault;
+    memcpy(to, at(range.address), range.length);
+    return Fault::kNone;
+  }
+  Fault swap(uint32_t rkey, uint64_t address, uint64_t& original, auto change) {
+    if (address % 8 != 0) return Fault::kUnaligned;
+    if (check_remote({}, {rkey, address, 8}, kRemoteAtomic) != Fault::kNone) return Fault::kAccess;
+    memcpy(&original, at(address), 8);
+    const uint64_t next = change(original);
+    memcpy(at(address), &next, 8);
+    atomics++;
+    return Fault::kNone;
+  }
+  Fault compare_swap(Accessor, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t fresh,
+                     uint64_t& original) override {
+    return swap(rkey, address, original, [&](uint64_t old) { return old == compare ? fresh : old; });
+  }
+  Fault fetch_add(Accessor, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) override {
+    return swap(rkey, address, original, [&](uint64_t old) { return old + add; });
+  }
+  Fault atomic_write(Accessor, uint32_t rkey, uint64_t address, uint64_t value) override {
+    uint64_t original = 0;
+    return swap(rkey, address, original, [&](uint64_t) { return value; });
+  }
+  Fault flush(Accessor who, const RemoteRange& range, uint32_t) override {
+    flushes++;
+    return check_remote(who, range, kFlushGlobal);
+  }
+  Fault check_local(Accessor, std::span<const Segment> segments, bool) override {
+    for (const Segment& segment : segments) {
+      if (segment.lkey != kKey || revoked || !holds(segment.address, segment.length)) return Fault::kAccess;
+    }
+    return Fault::kNone;
+  }
+  Fault gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to, size_t size) override {
+    if (check_local(who, segments, false) != Fault::kNone) return Fault::kAccess;
+    memcpy(to, at(segments[0].address + offset), size);
+    return Fault::kNone;
+  }
+  Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                size_t size) override {
+    if (check_local(who, segments, true) != Fault::kNone) return Fault::kAccess;
+    memcpy(at(segments[0].address + offset), from, size);
+    return Fault::kNone;
+  }
+  Fault bind_window(Accessor, const WindowBind&) override { return Fault::kNone; }
+  Fault invalidate_local(Accessor, uint32_t) override { return Fault::kNone; }
+  Fault invalidate_remote(Accessor, uint32_t rkey) override {
+    invalidated = rkey;
+    return Fault::kNone;
+  }
+
+  void complete(const Completion& completion) override { sent.push_back(completion); }
+  bool take(ReceiveRequest& request) override {
+    if (receives.empty()) return false;
+    request = receives.front();
+    receives.pop_front();
+    return true;
+  }
+  void event(QpEvent event, uint32_t) override { raised.push_back(event); }
+  std::byte* reserve(size_t size) override {
+    if (link.size() >= link_room) return nullptr;
+    made_.assign(size, std::byte{0});
+    return made_.data();
+  }
+  void commit(const AddressVector*) override { link.push_back(made_); }
+
+  struct Received final : CompletionSink {
+    void complete(const Completion& completion) override { all.push_back(completion); }
+    std::vector<Completion> all;
+  };
+
+  std::vector<std::byte> bytes = std::vector<std::byte>(1 << 17);
+  bool revoked = false;
+  int atomics = 0;
+  int flushes = 0;
+  uint32_t invalidated = 0;
+  uint64_t last_id = 0;
+  std::deque<ReceiveRequest> receives;
+  std::vector<Completion> sent;
+  Received receive_completions;
+  std::vector<QpEvent> raised;
+  std::deque<Bytes> link;  // packets on their way to the peer
+  size_t link_room = 1000;
+  std::unique_ptr<QueuePair> qp;
+
+ private:
+  QpType type_ = QpType::kRc;
+  Segment segment_;
+  Bytes made_;
+};
+
+struct Pair {
+  explicit Pair(QpType type = QpType::kRc) : a(type, 0x11), b(type, 0x22) {
+    a.set_type(type);
+    b.set_type(type);
+    is_connected = a.connect(0x22) && b.connect(0x11);
+    for (size_t i = 0; i < a.bytes.size(); i++) a.bytes[i] = static_cast<std::byte>(i * 7 + i / 256);
+    for (size_t i = 0; i < b.bytes.size(); i++) b.bytes[i] = static_cast<std::byte>(i * 11 + i / 256);
+  }
+
+  static Packet parsed(const Bytes& bytes) {
+    Packet packet;
+    if (parse(bytes, packet) != ParseError::kNone) abort();
+    return packet;
+  }
+  // The next packet of `from` arrives.
+  void deliver(Endpoint& from, Endpoint& to) {
+    const Bytes bytes = from.link.front();
+    from.link.pop_front();
+    to.qp->receive(now, parsed(bytes));
+  }
+  // A packet of the test's own making.
+  void inject(Endpoint& to, Headers headers, std::span<const std::byte> payload = {}) {
+    headers.pad = pad_of(payload.size());
+    const Bytes bytes = transport_of(headers, payload);
+    to.qp->receive(now, parsed(bytes));
+  }
+  void transmit() {
+    a.qp->transmit(now, a);
+    b.qp->transmit(now, b);
+  }
+  // Until nobody has anything to send.
+  void run() {
+    for (transmit(); !a.link.empty() || !b.link.empty(); transmit()) {
+      if (!a.link.empty()) deliver(a, b);
+      if (!b.link.empty()) deliver(b, a);
+    }
+  }
+  // To the next deadline.
+  void sleep() {
+    now = std::min(a.qp->deadline(), b.qp->deadline());
+    a.qp->expire(now);
+    b.qp->expire(now);
+  }
+
+  Endpoint a;
+  Endpoint b;
+  Time now = 1'000'000;
+  bool is_connected = false;
+};
+
+}  // namespace dapple::roce::test
+
+#endif  // DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
