@@ -50,7 +50,7 @@ inline Context* context_of(const ibv_context* context) {
 }
 
 // The descriptor to write a completion channel's events to, non-blocking; -1 if the channel is none of ours. It lives
-// as long as the channel. A channel is full after 4,096 unread messages at least.
+// as long as the channel. A full one answers EAGAIN.
 int channel_writer(const ibv_comp_channel* channel);
 
 // The operations of a context, by libibverbs' names. A null one is left to libibverbs, which answers EOPNOTSUPP.

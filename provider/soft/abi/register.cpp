@@ -3,6 +3,7 @@
 //
 // Registers the software device's driver at the libibverbs that loads this plug-in.
 #include <dlfcn.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -156,7 +157,7 @@ bool complete(OpenDevice* open, ibv_device* device) {
   const ContextInit init = {
       .ibv = context,
       .device_name = device->name,
-      .node_guid = found->node_guid,
+      .node_guid = htobe64(found->node_guid),
       .device_index = static_cast<uint32_t>(found->ibdev_idx),
       .async_writer = open->async_writer,
   };

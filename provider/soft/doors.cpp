@@ -4,8 +4,6 @@
 
 #include <dlfcn.h>
 
-#include "provider/soft/plugin.hpp"
-
 namespace dapple::soft {
 
 const Doors* doors() {
@@ -15,10 +13,6 @@ const Doors* doors() {
     return candidate != nullptr && candidate->version == kDoorsVersion ? candidate : nullptr;
   }();
   return found;
-}
-
-int channel_writer(const ibv_comp_channel* channel) {
-  return doors() == nullptr ? -1 : doors()->channel_writer(channel->fd);
 }
 
 }  // namespace dapple::soft

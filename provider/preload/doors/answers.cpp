@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/answers.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "provider/preload/doors/real.hpp"
+
+namespace dapple::doors {
+namespace {
+
+// The longest message of ours: a device with two names of 64 bytes.
+constexpr size_t kLongestMessage = 512;
+
+bool address_of(int fd, sockaddr_nl& address) {
+  socklen_t size = sizeof address;
+  return getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+}
+
+}  // namespace
+
+Answers::Answers(int receiver) {
+  const int sender = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
+  if (sender < 0) return;
+  // The kernel gives a socket its address at bind().
+  sockaddr_nl ours = {};
+  ours.nl_family = AF_NETLINK;
+  sockaddr_nl theirs = {};
+  if (bind(sender, reinterpret_cast<const sockaddr*>(&ours), sizeof ours) != 0 || !address_of(sender, ours) ||
+      (ours.nl_groups = 0, connect(receiver, reinterpret_cast<const sockaddr*>(&ours), sizeof ours)) != 0 ||
+      !address_of(receiver, theirs)) {
+    const int error = errno;
+    real.close(sender);
+    errno = error;
+    return;
+  }
+  sender_ = sender;
+  port_ = theirs.nl_pid;
+}
+
+Answers::~Answers() {
+  if (sender_ >= 0) real.close(sender_);
+}
+
+void Answers::make_room(size_t size) {
+  if (size_ + size > sizeof bytes_) flush();
+}
+
+void Answers::begin(uint16_t type, uint16_t flags, uint32_t sequence) {
+  make_room(kLongestMessage);
+  begin_ = size_;
+  nlmsghdr header = {};
+  header.nlmsg_type = type;
+  header.nlmsg_flags = flags;
+  header.nlmsg_seq = sequence;
+  header.nlmsg_pid = port_;
+  put_bytes(&header, sizeof header);
+}
+
+void Answers::put_bytes(const void* bytes, size_t size) {
+  memcpy(bytes_ + size_, bytes, size);
+  memset(bytes_ + size_ + size, 0, NLMSG_ALIGN(size) - size);
+  size_ += NLMSG_ALIGN(size);
+}
+
+void Answers::put(uint16_t attribute, const void* value, size_t size) {
+  nlattr header = {};
+  header.nla_len = static_cast<uint16_t>(NLA_HDRLEN + size);
+  header.nla_type = attribute;
+  put_bytes(&header, sizeof header);
+  put_bytes(value, size);
+}
+
+void Answers::put_text(uint16_t attribute, const char* text) {
+  put(attribute, text, strlen(text) + 1);
+}
+
+void Answers::end() {
+  const auto length = static_cast<uint32_t>(size_ - begin_);
+  memcpy(bytes_ + begin_ + offsetof(nlmsghdr, nlmsg_len), &length, sizeof length);
+}
+
+void Answers::copy(const nlmsghdr* message) {
+  if (NLMSG_ALIGN(message->nlmsg_len) > sizeof bytes_) {
+    error_ = EMSGSIZE;
+    return;
+  }
+  make_room(NLMSG_ALIGN(message->nlmsg_len));
+  begin_ = size_;
+  put_bytes(message, message->nlmsg_len);
+  memcpy(bytes_ + begin_ + offsetof(nlmsghdr, nlmsg_pid), &port_, sizeof port_);
+}
+
+bool Answers::flush() {
+  if (size_ > 0) {
+    sockaddr_nl to = {};
+    to.nl_family = AF_NETLINK;
+    to.nl_pid = port_;
+    const ssize_t sent =
+        real.sendto(sender_, bytes_, size_, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    // The kernel's own answers overrun a full buffer with this error.
+    if (sent < 0) error_ = errno == EAGAIN ? ENOBUFS : errno;
+    size_ = 0;
+  }
+  if (error_ != 0) errno = error_;
+  return error_ == 0;
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/descriptors.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "provider/preload/doors/real.hpp"
+
+namespace dapple::doors {
+namespace detail {
+constinit std::atomic<uint16_t> record_of[kMaxDescriptor] = {};
+}
+
+namespace {
+
+constexpr unsigned kMaxRecords = 8192;
+static_assert(kMaxRecords <= UINT16_MAX);
+
+// One open file, which several descriptors may stand for.
+struct Record {
+  std::atomic<uint32_t> users;
+  Door door;
+  dev_t device;
+  ino_t inode;
+};
+
+// Number 0 is none.
+constinit Record records[kMaxRecords] = {};
+constinit std::atomic<unsigned> highest = 0;  // the highest descriptor ever tracked
+constinit std::atomic<pid_t> owner = 0;       // 0: nothing has been tracked yet
+
+bool same_file(int fd, const Record& record) {
+  struct stat status;
+  const int saved = errno;
+  const bool same = real.fstat(fd, &status) == 0 && status.st_dev == record.device && status.st_ino == record.inode;
+  errno = saved;
+  return same;
+}
+
+void release(unsigned number) {
+  Record& record = records[number];
+  const int writer = record.door.kind == Kind::kChannel ? record.door.writer : -1;
+  if (record.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (writer >= 0) close_hidden(writer);
+}
+
+// The record of a descriptor, or 0. What is stale goes.
+unsigned valid_record(int fd) {
+  if (!maybe_ours(fd)) return 0;
+  uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
+  if (number == 0 || same_file(fd, records[number])) return number;
+  if (owns_table() && detail::record_of[fd].compare_exchange_strong(number, 0)) release(number);
+  return 0;
+}
+
+void raise_highest(unsigned fd) {
+  unsigned seen = highest.load();
+  while (seen < fd && !highest.compare_exchange_weak(seen, fd)) {
+  }
+}
+
+void own_table() {
+  if (owner.load(std::memory_order_acquire) != 0) return;
+  pid_t none = 0;
+  if (owner.compare_exchange_strong(none, getpid())) {
+    pthread_atfork(nullptr, nullptr, [] { owner.store(getpid(), std::memory_order_release); });
+  }
+}
+
+}  // namespace
+
+bool owns_table() {
+  return owner.load(std::memory_order_acquire) == getpid();
+}
+
+bool find(int fd, Door& door) {
+  const unsigned number = valid_record(fd);
+  if (number == 0) return false;
+  door = records[number].door;
+  return true;
+}
+
+bool track(int fd, const Door& door) {
+  own_table();
+  struct stat status;
+  if (fd < kMaxDescriptor && real.fstat(fd, &status) == 0) {
+    for (unsigned i = 1; i < kMaxRecords; ++i) {
+      uint32_t unused = 0;
+      if (records[i].users.load(std::memory_order_relaxed) != 0) continue;
+      if (!records[i].users.compare_exchange_strong(unused, 1, std::memory_order_acq_rel)) continue;
+      records[i].door = door;
+      records[i].device = status.st_dev;
+      records[i].inode = status.st_ino;
+      detail::record_of[fd].store(static_cast<uint16_t>(i), std::memory_order_release);
+      raise_highest(static_cast<unsigned>(fd));
+      return true;
+    }
+  }
+  errno = EMFILE;
+  return false;
+}
+
+void copied(int from, int to) {
+  if (to < 0 || to >= kMaxDescriptor || from == to) return;
+  if (!maybe_ours(from) && !maybe_ours(to)) return;
+  if (!owns_table()) return;
+  const unsigned number = valid_record(from);
+  if (number != 0) records[number].users.fetch_add(1, std::memory_order_acq_rel);
+  const unsigned before = detail::record_of[to].exchange(static_cast<uint16_t>(number), std::memory_order_acq_rel);
+  if (before != 0) release(before);
+  if (number != 0) raise_highest(static_cast<unsigned>(to));
+}
+
+void forget(int fd) {
+  if (!maybe_ours(fd) || !owns_table()) return;
+  const unsigned number = detail::record_of[fd].exchange(0, std::memory_order_acq_rel);
+  if (number != 0) release(number);
+}
+
+int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to)) {
+  const unsigned end = highest.load();
+  unsigned begin = first;
+  for (unsigned fd = first; fd <= end && fd <= last; ++fd) {
+    Door door;
+    if (!find(static_cast<int>(fd), door)) continue;
+    if (door.kind != Kind::kHidden) {
+      forget(static_cast<int>(fd));
+      continue;
+    }
+    if (begin < fd && close_some(begin, fd - 1) != 0) return -1;
+    begin = fd + 1;
+  }
+  return begin > last ? 0 : close_some(begin, last);
+}
+
+int hide(int fd) {
+  // The upper quarter: programs take the lowest number that is free, and choose small ones themselves.
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t most = limit.rlim_cur < kMaxDescriptor ? limit.rlim_cur : kMaxDescriptor;
+  int moved = real.fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(most - most / 4));
+  if (moved >= 0 && moved < kMaxDescriptor) {
+    real.close(fd);
+  } else {
+    if (moved >= 0) real.close(moved);
+    moved = fd;
+  }
+  track(moved, {.kind = Kind::kHidden});
+  return moved;
+}
+
+void close_hidden(int fd) {
+  forget(fd);
+  real.close(fd);
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The descriptors of the program that are doors, and ours that the program must not close.
+//
+// Every function may be called from a signal handler, and in a child of vfork(), which shares this memory: there the
+// table is read and never written. Nothing locks or allocates. A descriptor that was closed behind our back (by a bare
+// system call) is noticed by its inode.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace dapple::doors {
+
+enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kHidden };
+
+inline constexpr int kMaxDescriptor = 65536;
+
+struct Door {
+  Kind kind;
+  uint32_t device = 0;  // kUverbs: DeviceInfo::index
+  int writer = -1;      // kChannel: the other end
+};
+
+namespace detail {
+// 0: not ours; else the number of a record.
+extern std::atomic<uint16_t> record_of[kMaxDescriptor];
+}  // namespace detail
+
+// The first question of each wrapper, nearly always answered with no.
+inline bool maybe_ours(int fd) {
+  return fd >= 0 && fd < kMaxDescriptor && detail::record_of[fd].load(std::memory_order_relaxed) != 0;
+}
+
+// False if the descriptor is none of ours.
+bool find(int fd, Door& door);
+
+// From now on the descriptor is a door. False with EMFILE if there is no room for another.
+bool track(int fd, const Door& door);
+
+// A descriptor is a copy of another one. Its number stands for nothing else any more.
+void copied(int from, int to);
+
+// The descriptor is about to be closed. The writer of a channel is closed with the last copy of the channel.
+void forget(int fd);
+
+// Is this the process that the table belongs to, and not a child of vfork()?
+bool owns_table();
+
+// The hidden descriptors among first..last are kept, and the other doors forgotten. Calls close_some(from, to) for
+// each piece that may be closed, until one fails.
+int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to));
+
+// As Doors says (provider/soft/doors.hpp).
+int hide(int fd);
+void close_hidden(int fd);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP

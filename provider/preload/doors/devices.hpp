@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The devices that there are now, as dappled says; the first question connects to it. Internally locked, blocking for
+// as long as dappled takes.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
+
+#include <stdint.h>
+
+#include "provider/soft/messages.hpp"
+
+namespace dapple::doors {
+
+// No device, and once a line on standard error, if dappled cannot be reached.
+uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]);
+
+// False with errno if there is no such device (any more).
+bool get_device(uint32_t index, soft::DeviceInfo& device);
+
+// "dapple0"; the name need not end with a NUL.
+bool get_device_named(const char* name, size_t size, soft::DeviceInfo& device);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/files.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/devices.hpp"
+#include "provider/preload/doors/real.hpp"
+#include "provider/soft/identity.hpp"
+
+namespace dapple::doors {
+namespace {
+
+// The number in all of a text, or -1.
+int64_t number_of(const char* text) {
+  if (*text == '\0') return -1;
+  int64_t number = 0;
+  for (; *text != '\0'; ++text) {
+    if (*text < '0' || *text > '9' || number > UINT32_MAX) return -1;
+    number = number * 10 + (*text - '0');
+  }
+  return number;
+}
+
+File look_up_uverbs(const char* digits) {
+  const int64_t number = number_of(digits);
+  // The kernel's own have smaller numbers.
+  if (number < soft::kFirstUverbs || number >= soft::kFirstUverbs + 65536) return {};
+  const auto index = static_cast<uint32_t>(number - soft::kFirstUverbs) + soft::kFirstDeviceIndex;
+  soft::DeviceInfo device;
+  if (!get_device(index, device)) return {.target = Target::kMissing};
+  return {.target = Target::kUverbs, .device = index};
+}
+
+// `name` begins with the device's name.
+File look_up_class(const char* name) {
+  const char* slash = strchr(name, '/');
+  if (slash == nullptr) return {};
+  soft::DeviceInfo device;
+  if (!get_device_named(name, static_cast<size_t>(slash - name), device)) return {};
+  File file = {.target = Target::kMissing};
+  constexpr char kPkeys[] = "/ports/1/pkeys/";
+  if (strncmp(slash, kPkeys, sizeof kPkeys - 1) == 0 && number_of(slash + sizeof kPkeys - 1) == 0) {
+    file.target = Target::kText;
+    strcpy(file.text, "0xffff\n");
+  }
+  return file;
+}
+
+// A file in memory that nobody can write to.
+int sealed_file(const char* name, const char* text, unsigned flags) {
+  const int fd = memfd_create(name, MFD_ALLOW_SEALING | flags);
+  if (fd < 0) return -1;
+  const size_t size = strlen(text);
+  if (real.write(fd, text, size) == static_cast<ssize_t>(size) && lseek(fd, 0, SEEK_SET) == 0 &&
+      real.fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0) {
+    return fd;
+  }
+  const int error = errno;
+  real.close(fd);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+File look_up(const char* path) {
+  return path[1] == 'd' ? look_up_uverbs(path + sizeof kUverbsPath - 1)
+                        : look_up_class(path + sizeof kClassPath - 1 - strlen("dapple"));
+}
+
+int open_file(const File& file, int flags) {
+  const unsigned memory_flags = (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0;
+  switch (file.target) {
+    case Target::kText:
+      if ((flags & O_ACCMODE) != O_RDONLY) {
+        errno = EACCES;
+        return -1;
+      }
+      return sealed_file("dapple", file.text, memory_flags);
+    case Target::kUverbs: {
+      // An inode of its own; a write() that goes around the wrappers fails.
+      const int fd = sealed_file("dapple-uverbs", "", memory_flags);
+      if (fd < 0 || track(fd, {.kind = Kind::kUverbs, .device = file.device})) return fd;
+      const int error = errno;
+      real.close(fd);
+      errno = error;
+      return -1;
+    }
+    default:
+      errno = ENOENT;
+      return -1;
+  }
+}
+
+dev_t device_number(uint32_t index) {
+  return makedev(soft::kUverbsMajor, index - soft::kFirstDeviceIndex);
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The paths of the kernel's doors: /dev/infiniband/uverbsN and the few files below /sys/class/infiniband/dappleN that
+// libibverbs reads.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+namespace dapple::doors {
+
+inline constexpr char kUverbsPath[] = "/dev/infiniband/uverbs";
+inline constexpr char kClassPath[] = "/sys/class/infiniband/dapple";
+
+// May a path be one of ours? The first question of each wrapper.
+inline bool maybe_ours(const char* path) {
+  return path != nullptr && path[0] == '/' &&
+         ((path[1] == 'd' && strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) == 0) ||
+          (path[1] == 's' && strncmp(path, kClassPath, sizeof kClassPath - 1) == 0));
+}
+
+// What stands behind such a path.
+enum class Target : uint8_t {
+  kOther,    // not ours: the kernel answers
+  kMissing,  // ours, and there is no such file
+  kUverbs,
+  kText,
+};
+
+struct File {
+  Target target = Target::kOther;
+  uint32_t device = 0;  // kUverbs: DeviceInfo::index
+  char text[64] = {};   // kText
+};
+
+File look_up(const char* path);
+
+// A descriptor that stands for the file; -1 with errno. `flags` are those of open().
+int open_file(const File& file, int flags);
+
+// The number of a device's character device.
+dev_t device_number(uint32_t index);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP

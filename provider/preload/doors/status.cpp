@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The functions that ask for a file's status, by name or by descriptor. On 64-bit machines struct stat64 is struct
+// stat.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/files.hpp"
+#include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/wrapper.hpp"
+
+using namespace dapple::doors;
+
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+
+namespace {
+
+struct stat status_of(const File& file) {
+  struct stat status = {};
+  status.st_nlink = 1;
+  status.st_blksize = 4096;
+  if (file.target == Target::kUverbs) {
+    status.st_mode = S_IFCHR | 0666;
+    status.st_rdev = device_number(file.device);
+    status.st_ino = file.device;
+  } else {
+    status.st_mode = S_IFREG | 0444;
+    status.st_size = static_cast<off_t>(strlen(file.text));
+  }
+  return status;
+}
+
+// 0 or -1 for a path of ours; 1 if it is not.
+[[gnu::noinline]] int status_of_ours(const char* path, struct stat* status) {
+  const File file = look_up(path);
+  if (file.target == Target::kOther) return 1;
+  if (file.target == Target::kMissing) {
+    errno = ENOENT;
+    return -1;
+  }
+  *status = status_of(file);
+  return 0;
+}
+
+// The open character device looks like one.
+[[gnu::noinline]] void disguise(int fd, struct stat* status) {
+  Door door;
+  if (!find(fd, door) || door.kind != Kind::kUverbs) return;
+  status->st_mode = S_IFCHR | 0666;
+  status->st_rdev = device_number(door.device);
+  status->st_size = 0;
+}
+
+int fstat_of(int fd, struct stat* status, int result) {
+  if (result == 0 && maybe_ours(fd)) disguise(fd, status);
+  return result;
+}
+
+void fill(struct statx* to, const struct stat& from) {
+  *to = {};
+  to->stx_mask = STATX_BASIC_STATS;
+  to->stx_mode = static_cast<uint16_t>(from.st_mode);
+  to->stx_nlink = 1;
+  to->stx_blksize = 4096;
+  to->stx_ino = from.st_ino;
+  to->stx_size = static_cast<uint64_t>(from.st_size);
+  to->stx_rdev_major = major(from.st_rdev);
+  to->stx_rdev_minor = minor(from.st_rdev);
+}
+
+}  // namespace
+
+DAPPLE_WRAPPER(stat, int wrapped_stat(const char* path, struct stat* status)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return real.stat(path, status);
+}
+
+DAPPLE_WRAPPER(lstat, int wrapped_lstat(const char* path, struct stat* status)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return real.lstat(path, status);
+}
+
+DAPPLE_WRAPPER(fstat, int wrapped_fstat(int fd, struct stat* status)) {
+  return fstat_of(fd, status, real.fstat(fd, status));
+}
+
+DAPPLE_WRAPPER(fstatat, int wrapped_fstatat(int folder, const char* path, struct stat* status, int flags)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  const int result = real.fstatat(folder, path, status, flags);
+  if ((flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0')) return fstat_of(folder, status, result);
+  return result;
+}
+
+DAPPLE_WRAPPER_ALIAS(stat64, stat, int wrapped_stat64(const char* path, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(lstat64, lstat, int wrapped_lstat64(const char* path, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(fstat64, fstat, int wrapped_fstat64(int fd, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(fstatat64, fstatat,
+                     int wrapped_fstatat64(int folder, const char* path, struct stat* status, int flags));
+
+// Programs that were built before glibc 2.33 call these.
+DAPPLE_WRAPPER(__xstat, int wrapped_xstat(int version, const char* path, struct stat* status)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return real.xstat(version, path, status);
+}
+
+DAPPLE_WRAPPER(__lxstat, int wrapped_lxstat(int version, const char* path, struct stat* status)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return real.lxstat(version, path, status);
+}
+
+DAPPLE_WRAPPER(__fxstat, int wrapped_fxstat(int version, int fd, struct stat* status)) {
+  return fstat_of(fd, status, real.fxstat(version, fd, status));
+}
+
+DAPPLE_WRAPPER(__fxstatat,
+               int wrapped_fxstatat(int version, int folder, const char* path, struct stat* status, int flags)) {
+  if (maybe_ours(path)) {
+    if (const int result = status_of_ours(path, status); result <= 0) return result;
+  }
+  return real.fxstatat(version, folder, path, status, flags);
+}
+
+DAPPLE_WRAPPER_ALIAS(__xstat64, __xstat, int wrapped_xstat64(int version, const char* path, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(__lxstat64, __lxstat, int wrapped_lxstat64(int version, const char* path, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(__fxstat64, __fxstat, int wrapped_fxstat64(int version, int fd, struct stat* status));
+DAPPLE_WRAPPER_ALIAS(__fxstatat64, __fxstatat,
+                     int wrapped_fxstatat64(int version, int folder, const char* path, struct stat* status, int flags));
+
+DAPPLE_WRAPPER(statx, int wrapped_statx(int folder, const char* path, int flags, unsigned mask, struct statx* status)) {
+  struct stat plain;
+  if (maybe_ours(path)) {
+    const int result = status_of_ours(path, &plain);
+    if (result == 0) fill(status, plain);
+    if (result <= 0) return result;
+  }
+  const int result = real.statx(folder, path, flags, mask, status);
+  if (result == 0 && (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || path[0] == '\0') && maybe_ours(folder)) {
+    plain = {};
+    disguise(folder, &plain);
+    if (plain.st_mode != 0) fill(status, plain);
+  }
+  return result;
+}
+
+DAPPLE_WRAPPER(access, int wrapped_access(const char* path, int mode)) {
+  struct stat status;
+  if (maybe_ours(path)) {
+    const int result = status_of_ours(path, &status);
+    if (result == 0 && (mode & X_OK) != 0) {
+      errno = EACCES;
+      return -1;
+    }
+    if (result <= 0) return result;
+  }
+  return real.access(path, mode);
+}
+
+DAPPLE_WRAPPER(faccessat, int wrapped_faccessat(int folder, const char* path, int mode, int flags)) {
+  if (maybe_ours(path) && look_up(path).target != Target::kOther) return wrapped_access(path, mode);
+  return real.faccessat(folder, path, mode, flags);
+}

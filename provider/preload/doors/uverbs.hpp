@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a program asks of an open /dev/infiniband/uverbsN, as the kernel's uverbs would be asked.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+namespace dapple::doors {
+
+// write(): one command. The only one that libibverbs itself sends makes a completion channel.
+ssize_t uverbs_write(const void* bytes, size_t size);
+
+int uverbs_ioctl(uint32_t device, unsigned long request, void* argument);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/doors.hpp"
+#include "provider/soft/plugin.hpp"
+
+namespace dapple::soft {
+
+int channel_writer(const ibv_comp_channel* channel) {
+  return doors() == nullptr ? -1 : doors()->channel_writer(channel->fd);
+}
+
+}  // namespace dapple::soft
