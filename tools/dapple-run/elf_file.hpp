@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A file that can be executed, as far as it can be read. Everything in it may be wrong.
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
+
+#include <elf.h>
+#include <stddef.h>
+
+#include <string>
+#include <string_view>
+
+namespace dapple::run {
+
+class ElfFile {
+ public:
+  // Empty if the file cannot be read.
+  explicit ElfFile(const std::string& path);
+  ~ElfFile();
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
+
+  bool is_elf() const { return bytes_.starts_with(ELFMAG); }
+  // What a script names behind "#!", without arguments; empty if the file is none.
+  std::string_view script_interpreter() const;
+
+  // The rest of ELF files only.
+  // Are class, byte order and machine the same?
+  bool same_architecture(const ElfFile& other) const;
+  // The dynamic loader that a 64-bit file asks for; empty if it asks for none.
+  std::string_view loader() const;
+  // Is the text in its table of dynamic names: of libraries that it needs, and of symbols?
+  bool names(std::string_view text) const;
+
+ private:
+  template <typename Structure>
+  bool read(size_t at, Structure& structure) const;
+  template <typename Callback>
+  void for_each_segment(Callback callback) const;
+  std::string_view part(size_t at, size_t size) const;
+  std::string_view dynamic_names() const;
+
+  std::string_view bytes_;
+};
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP
+
+namespace dapple::run {
+
+inline constexpr int kWrongUse = 2;
+inline constexpr int kCannotRun = 126;
+inline constexpr int kNoSuchProgram = 127;
+
+// One line on standard error.
+[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
+
+// One line on standard error, and the end.
+[[noreturn, gnu::format(printf, 2, 3)]] void fail(int code, const char* format, ...);
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_FAIL_HPP

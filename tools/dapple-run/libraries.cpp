@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/libraries.hpp"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string_view>
+
+#include "tools/dapple-run/fail.hpp"
+
+namespace dapple::run {
+namespace {
+
+// Seen from this program's folder: in a build, and installed.
+constexpr const char* kFolders[] = {"../lib/dapple", DAPPLE_PRELOAD_FOLDER};
+
+// ThreadSanitizer's own limit on x86-64 and arm64.
+constexpr int kMostRandomBits = 28;
+
+std::string resolved(const std::string& path) {
+  char bytes[PATH_MAX];
+  return realpath(path.c_str(), bytes) != nullptr ? bytes : "";
+}
+
+std::string own_folder() {
+  std::string own = resolved("/proc/self/exe");
+  return own.substr(0, own.rfind('/'));
+}
+
+// Is the word among those of a list?
+bool has_word(std::string_view list, std::string_view word, std::string_view separators) {
+  while (!list.empty()) {
+    const size_t end = list.find_first_of(separators);
+    if (list.substr(0, end) == word) return true;
+    if (end == list.npos) return false;
+    list.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+std::string environment(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+void put_first(const char* variable, const std::string& word, std::string_view separators) {
+  const std::string list = environment(variable);
+  if (has_word(list, word, separators)) return;
+  setenv(variable, (list.empty() ? word : word + ":" + list).c_str(), 1);
+}
+
+}  // namespace
+
+Libraries find_libraries() {
+  const std::string folder = own_folder();
+  for (const char* place : kFolders) {
+    const std::string overlay = resolved(folder + "/" + place + "/libdapple-preload.so");
+    if (overlay.empty()) continue;
+    if (overlay.find_first_of(": ") != overlay.npos) {
+      fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to where no name has a blank or a colon", overlay.c_str());
+    }
+    const std::string found = overlay.substr(0, overlay.rfind('/'));
+    return {.overlay = overlay, .doors = found + "/libdapple-doors.so", .plugin = found + "/libdapple"};
+  }
+  fail(kCannotRun,
+       "libdapple-preload.so is not there; build it with: "
+       "cmake --preset release && cmake --build --preset release");
+}
+
+void preload(const Libraries& libraries, bool device) {
+  if (device) {
+    if (access(libraries.doors.c_str(), R_OK) != 0) {
+      fail(kCannotRun, "%s is not there; --no-device runs without it", libraries.doors.c_str());
+    }
+    put_first("LD_PRELOAD", libraries.doors, ": ");
+    put_first("RDMAV_DRIVERS", libraries.plugin, ":;");
+  }
+  put_first("LD_PRELOAD", libraries.overlay, ": ");
+}
+
+void let_address_sanitizer_come_later() {
+  const std::string options = environment("ASAN_OPTIONS");
+  if (options.find("verify_asan_link_order=") != options.npos) return;
+  setenv("ASAN_OPTIONS", (options.empty() ? "" : options + ":").append("verify_asan_link_order=0").c_str(), 1);
+}
+
+void fix_addresses(const std::string& program) {
+  const int now = personality(0xFFFFFFFF);
+  if (now != -1 && personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) != -1) return;
+  int bits = 0;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/sys/vm/mmap_rnd_bits", "re"), fclose);
+  if (file == nullptr || fscanf(file.get(), "%d", &bits) != 1 || bits <= kMostRandomBits) return;
+  say("%s is built with ThreadSanitizer, which may refuse this machine's addresses, and the system does not let "
+      "dapple-run fix them: sysctl vm.mmap_rnd_bits=%d helps",
+      program.c_str(), kMostRandomBits);
+}
+
+}  // namespace dapple::run

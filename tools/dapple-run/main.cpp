@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dapple-run [OPTION...] PROGRAM [ARG...]: runs an RDMA program that does not know of dapple with the software device,
+// and with dapple's overlay on every device that it opens. See --help.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/libraries.hpp"
+#include "tools/dapple-run/program.hpp"
+
+namespace dapple::run {
+namespace {
+
+constexpr char kHelp[] = R"(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
+
+Runs PROGRAM, and what it starts, with software RoCEv2 devices beside the kernel's RDMA devices, one for each network
+interface (dapple0, dapple1, ...), and with dapple's overlay on every RDMA device that it opens through libibverbs,
+librdmacm included. PROGRAM needs no change and no rebuild.
+
+  -n, --no-device the overlay alone, without the software devices
+  -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
+  -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
+                  (x86-64; slow; system calls cannot be given such memory)
+  -v, --verbose   say on standard error which devices the overlay is on
+  -h, --help      print this
+
+The exit code is PROGRAM's, or
+  2    wrong options
+  66   with --emulate: a sync is missing, or nothing was checked, as no RDMA device was opened or a process ended without its
+       report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
+  126  PROGRAM cannot be run this way; one line on standard error says why
+  127  there is no such PROGRAM
+)";
+
+struct Options {
+  std::string verbose = "0";
+  std::string emulate = "0";
+  bool device = true;
+  char** command = nullptr;
+};
+
+std::string environment_or(const char* name, const char* otherwise) {
+  const char* value = getenv(name);
+  return value != nullptr && value[0] != '\0' ? value : otherwise;
+}
+
+// The options end where the program begins; its own are not looked at.
+Options parse(char** argument) {
+  Options options;
+  options.verbose = environment_or("DAPPLE_VERBOSE", "0");
+  options.emulate = environment_or("DAPPLE_EMULATE", "0");
+  for (; *argument != nullptr && **argument == '-'; ++argument) {
+    const std::string option = *argument;
+    if (option == "--") {
+      ++argument;
+      break;
+    }
+    if (option == "-h" || option == "--help") {
+      fputs(kHelp, stdout);
+      exit(fflush(stdout) == 0 ? 0 : 1);
+    } else if (option == "-e" || option == "--emulate") {
+      if (options.emulate == "0") options.emulate = "1";
+    } else if (option == "-w" || option == "--watch") {
+      options.emulate = "1,watch";
+    } else if (option == "-v" || option == "--verbose") {
+      options.verbose = "1";
+    } else if (option == "-n" || option == "--no-device") {
+      options.device = false;
+    } else {
+      fail(kWrongUse, "there is no option %s; see dapple-run --help", option.c_str());
+    }
+  }
+  if (*argument == nullptr) fail(kWrongUse, "which program? See dapple-run --help");
+  options.command = argument;
+  return options;
+}
+
+struct Command {
+  std::string path;
+  char** arguments;
+};
+
+// Becomes the program. A file without "#!" is the shell's, as it is when a shell starts it.
+[[noreturn]] void execute(void* argument) {
+  const Command& command = *static_cast<const Command*>(argument);
+  execv(command.path.c_str(), command.arguments);
+  if (errno == ENOEXEC) {
+    std::vector<char*> shell = {const_cast<char*>("/bin/sh"), const_cast<char*>(command.path.c_str())};
+    for (char** each = command.arguments + 1; *each != nullptr; ++each) shell.push_back(*each);
+    shell.push_back(nullptr);
+    execv(shell[0], shell.data());
+  }
+  fail(kCannotRun, "%s cannot be run: %s", command.path.c_str(), strerror(errno));
+}
+
+int main(char** arguments) {
+  const Options options = parse(arguments + 1);
+  const Libraries libraries = find_libraries();
+  const Program program = find_program(options.command[0], libraries.overlay);
+  Command command = {.path = program.path, .arguments = options.command};
+  const bool emulate = options.emulate != "0";
+  const int findings = emulate ? check_exit_code() : 0;
+
+  preload(libraries, options.device);
+  let_address_sanitizer_come_later();
+  if (program.has_thread_sanitizer) fix_addresses(program.path);
+  setenv("DAPPLE_VERBOSE", options.verbose.c_str(), 1);
+  setenv("DAPPLE_EMULATE", options.emulate.c_str(), 1);
+  if (emulate) return run_checked(findings, execute, &command);
+  execute(&command);
+}
+
+}  // namespace
+}  // namespace dapple::run
+
+int main(int, char** arguments) {
+  return dapple::run::main(arguments);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/program.hpp"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tools/dapple-run/elf_file.hpp"
+#include "tools/dapple-run/fail.hpp"
+
+namespace dapple::run {
+namespace {
+
+bool is_program(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string path_of(const char* name) {
+  const std::string given = name;
+  if (given.find('/') != given.npos) return given;
+  const char* path = getenv("PATH");
+  std::string_view folders = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  for (;;) {
+    const size_t end = folders.find(':');
+    const std::string folder(folders.substr(0, end));
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + given;
+    if (is_program(candidate)) return candidate;
+    if (end == folders.npos) fail(kNoSuchProgram, "there is no program %s in PATH", name);
+    folders.remove_prefix(end + 1);
+  }
+}
+
+// A program to which the system gives more rights than its caller has gets no libraries from outside.
+void check_rights(const char* path, const struct stat& status) {
+  if (getuid() != 0 && getxattr(path, "security.capability", nullptr, 0) > 0) {
+    fail(kCannotRun, "%s has file capabilities: the system loads no library into it", path);
+  }
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) {
+    fail(kCannotRun, "%s is setuid: the system loads no library into it", path);
+  }
+  if ((status.st_mode & S_ISGID) != 0 && status.st_gid != getgid()) {
+    fail(kCannotRun, "%s is setgid: the system loads no library into it", path);
+  }
+}
+
+void check_file(const std::string& path, const ElfFile& library, bool follow_script, Program& program) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return;
+  check_rights(path.c_str(), status);
+  // A file that can be run and not be read is not looked into.
+  const ElfFile file(path);
+  if (const std::string_view interpreter = file.script_interpreter(); !interpreter.empty()) {
+    if (follow_script) check_file(std::string(interpreter), library, false, program);
+    return;
+  }
+  if (!file.is_elf()) return;
+  if (!file.same_architecture(library)) {
+    fail(kCannotRun, "%s is built for another architecture than dapple", path.c_str());
+  }
+  const std::string_view loader = file.loader();
+  if (loader.empty()) {
+    fail(kCannotRun, "%s is statically linked: no library can be put before its own", path.c_str());
+  }
+  if (loader.find("musl") != loader.npos) {
+    fail(kCannotRun, "%s is built for the C library musl, and dapple for the GNU C library", path.c_str());
+  }
+  program.has_thread_sanitizer = file.names("libtsan.so.") || file.names("__tsan_init");
+}
+
+}  // namespace
+
+Program find_program(const char* name, const std::string& library) {
+  Program program;
+  program.path = path_of(name);
+  const char* path = program.path.c_str();
+  struct stat status;
+  if (stat(path, &status) != 0) fail(kNoSuchProgram, "there is no %s", path);
+  if (S_ISDIR(status.st_mode)) fail(kCannotRun, "%s is a folder", path);
+  if (access(path, X_OK) != 0) fail(kCannotRun, "%s is not executable", path);
+  check_file(program.path, ElfFile(library), true, program);
+  return program;
+}
+
+}  // namespace dapple::run
