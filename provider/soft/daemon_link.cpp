@@ -68,6 +68,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
     return false;
   }
   socket_ = std::move(socket);
+  socket_.hide();
   return true;
 }
 
@@ -201,7 +202,10 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
       problem.set(EPROTO, "dappled handed over an incomplete slot");
       return false;
     }
-    for (size_t i = 0; i < kSlotDescriptors; i++) slot_fds_[i] = std::move(descriptors.fds[i]);
+    for (size_t i = 0; i < kSlotDescriptors; i++) {
+      slot_fds_[i] = std::move(descriptors.fds[i]);
+      slot_fds_[i].hide();
+    }
     slot_ = {reply.slot, reply.dual_stack != 0, slot_fds_[0].get(), {slot_fds_[1].get(), slot_fds_[2].get()}};
     has_slot_ = true;
   }

@@ -3,6 +3,7 @@
 #include "provider/soft/doors.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace dapple::soft {
 
@@ -13,6 +14,18 @@ const Doors* doors() {
     return candidate != nullptr && candidate->version == kDoorsVersion ? candidate : nullptr;
   }();
   return found;
+}
+
+int hide_own(int fd) {
+  return doors() == nullptr ? fd : doors()->hide(fd);
+}
+
+void close_own(int fd) {
+  if (doors() == nullptr) {
+    close(fd);
+  } else {
+    doors()->close_hidden(fd);
+  }
 }
 
 }  // namespace dapple::soft

@@ -27,6 +27,10 @@ struct Doors {
 // Null if the preload library is not there, or of another version.
 const Doors* doors();
 
+// hide() and close_hidden(); without the doors the number stays, and close() closes it.
+int hide_own(int fd);
+void close_own(int fd);
+
 }  // namespace dapple::soft
 
 #endif  // DAPPLE_PROVIDER_SOFT_DOORS_HPP

@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "provider/soft/doors.hpp"
+
 namespace dapple::soft {
 
 // A descriptor that is closed with its owner.
@@ -25,8 +27,12 @@ class OwnedFd {
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ >= 0) close_own(fd_);
     fd_ = fd;
+  }
+  // Out of the program's way, in a program that has the doors (doors.hpp). Another number stands for it then.
+  void hide() {
+    if (fd_ >= 0) fd_ = hide_own(fd_);
   }
 
  private:

@@ -52,22 +52,10 @@ verbs_context* extended_of(OpenDevice* open) {
   return reinterpret_cast<verbs_context*>(open->front + sizeof(open->front) - library.layout->context_size);
 }
 
-int hidden(int fd) {
-  return doors() == nullptr ? fd : doors()->hide(fd);
-}
-
-void close_hidden(int fd) {
-  if (doors() == nullptr) {
-    close(fd);
-  } else {
-    doors()->close_hidden(fd);
-  }
-}
-
 void close_context(ibv_context* context) {
   OpenDevice* open = open_device_of(context);
   free_context(open->context);
-  close_hidden(open->async_writer);
+  close_own(open->async_writer);
   private_functions.uninit_context(extended_of(open));
   free(open);
 }
@@ -137,7 +125,7 @@ bool open_async_events(OpenDevice* open) {
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   fcntl(ends[1], F_SETFL, O_NONBLOCK);
   ibv_of(open)->async_fd = ends[0];
-  open->async_writer = hidden(ends[1]);
+  open->async_writer = hide_own(ends[1]);
   return true;
 }
 
@@ -173,7 +161,7 @@ verbs_context* alloc_context(ibv_device* device, int cmd_fd, void*) {
   open->async_writer = -1;
   if (complete(open, device)) return extended_of(open);
   const int error = errno;
-  if (open->async_writer >= 0) close_hidden(open->async_writer);
+  if (open->async_writer >= 0) close_own(open->async_writer);
   private_functions.uninit_context(extended_of(open));
   free(open);
   errno = error;
