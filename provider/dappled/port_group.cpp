@@ -16,7 +16,9 @@ namespace dapple::dappled {
 namespace {
 
 constexpr uint32_t kSlotsAtOnce = 8;
-constexpr int kUdpNoCheck6Rx = 102;  // <linux/udp.h>, which does not go with <netinet/udp.h>
+// Of <linux/udp.h>, which does not go with <netinet/udp.h>.
+constexpr int kUdpNoCheck6Rx = 102;
+constexpr int kUdpGro = 104;
 constexpr int kIpv6MulticastAll = 29;
 
 void set(int socket, int level, int option, int value) {
@@ -64,6 +66,8 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
   }
   // The kernel's rxe sends no UDP checksum with IPv6 either; the ICRC protects the packet.
   set(socket.get(), IPPROTO_UDP, kUdpNoCheck6Rx, 1);
+  // On all sockets: merging comes before steering, and asks any socket of the group whether it may.
+  set(socket.get(), IPPROTO_UDP, kUdpGro, 1);
   drop_everything(socket.get());
   sockaddr_storage address = {};
   socklen_t size;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/faults.hpp"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+#include <string_view>
+
+namespace dapple::soft {
+namespace {
+
+constexpr uint64_t kMaxDelay = 10'000'000'000;
+// A reordered packet lets those pass that come within that.
+constexpr uint64_t kReorderDelay = 200'000;
+constexpr size_t kMaxText = 40;
+
+bool number_of(std::string_view text, double& value, std::string_view& rest) {
+  char copy[kMaxText + 1];
+  if (text.empty() || text.size() > kMaxText || text[0] < '0' || text[0] > '9') return false;
+  memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  char* end;
+  value = strtod(copy, &end);
+  rest = text.substr(static_cast<size_t>(end - copy));
+  return true;
+}
+
+bool probability_of(std::string_view text, double& value) {
+  std::string_view rest;
+  return number_of(text, value, rest) && rest.empty() && value >= 0 && value <= 1;
+}
+
+bool delay_of(std::string_view text, uint64_t& value) {
+  double number;
+  std::string_view unit;
+  if (!number_of(text, number, unit)) return false;
+  double factor;
+  if (unit == "ns") {
+    factor = 1;
+  } else if (unit == "us") {
+    factor = 1e3;
+  } else if (unit == "ms") {
+    factor = 1e6;
+  } else if (unit == "s") {
+    factor = 1e9;
+  } else {
+    return false;
+  }
+  if (!(number * factor <= static_cast<double>(kMaxDelay))) return false;
+  value = static_cast<uint64_t>(number * factor);
+  return true;
+}
+
+bool seed_of(std::string_view text, uint64_t& value) {
+  value = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9' || __builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, static_cast<uint64_t>(digit - '0'), &value)) {
+      return false;
+    }
+  }
+  return !text.empty();
+}
+
+bool parse_one(std::string_view entry, FaultSettings& settings) {
+  const size_t equals = entry.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = entry.substr(0, equals), value = entry.substr(equals + 1);
+  if (name == "drop") return probability_of(value, settings.drop);
+  if (name == "dup") return probability_of(value, settings.duplicate);
+  if (name == "reorder") return probability_of(value, settings.reorder);
+  if (name == "corrupt") return probability_of(value, settings.corrupt);
+  if (name == "delay") return delay_of(value, settings.delay_ns);
+  if (name == "seed") return seed_of(value, settings.seed);
+  return false;
+}
+
+// Heaps of the standard library have the greatest first.
+bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
+  return a->due != b->due ? a->due > b->due : a->order > b->order;
+}
+
+}  // namespace
+
+bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
+  settings = {};
+  std::string_view rest = text;
+  for (;;) {
+    const size_t comma = rest.find(',');
+    const std::string_view entry = rest.substr(0, comma);
+    if (!parse_one(entry, settings)) {
+      problem.set(
+          EINVAL,
+          "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, at "
+          "most 10s), seed=",
+          static_cast<int>(std::min<size_t>(entry.size(), 60)), entry.data());
+      return false;
+    }
+    if (comma == std::string_view::npos) return true;
+    rest = rest.substr(comma + 1);
+  }
+}
+
+// SplitMix64.
+uint64_t FaultSource::random() {
+  state_ += 0x9E3779B97F4A7C15;
+  uint64_t value = state_;
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
+  value = (value ^ value >> 27) * 0x94D049BB133111EB;
+  return value ^ value >> 31;
+}
+
+bool FaultSource::happens(double probability) {
+  return static_cast<double>(random() >> 11) * 0x1p-53 < probability;
+}
+
+Fate FaultSource::next(size_t packet_size) {
+  Fate fate;
+  fate.dropped = happens(settings_.drop);
+  fate.duplicated = happens(settings_.duplicate);
+  fate.delay_ns = settings_.delay_ns + (happens(settings_.reorder) ? kReorderDelay : 0);
+  const bool damaged = happens(settings_.corrupt);
+  const uint64_t bit = random();
+  if (damaged && packet_size > 0) fate.damaged_bit = static_cast<uint32_t>(bit % (packet_size * 8));
+  return fate;
+}
+
+std::unique_ptr<DelayQueue> DelayQueue::create() {
+  std::unique_ptr<DelayQueue> queue(new (std::nothrow) DelayQueue);
+  if (queue == nullptr) return nullptr;
+  queue->packets_.reset(new (std::nothrow) Packet[kPlaces]);
+  if (queue->packets_ == nullptr) return nullptr;
+  for (size_t i = 0; i < kPlaces; i++) queue->heap_[i] = &queue->packets_[i];
+  return queue;
+}
+
+bool DelayQueue::put(uint64_t due, std::span<const std::byte> meta, std::span<const std::byte> bytes) {
+  if (count_ == kPlaces || bytes.size() > kPacketSize || meta.size() > sizeof(Packet::meta)) return false;
+  Packet& packet = *heap_[count_++];
+  packet.due = due;
+  packet.order = order_++;
+  packet.size = bytes.size();
+  memcpy(packet.meta, meta.data(), meta.size());
+  memcpy(packet.bytes, bytes.data(), bytes.size());
+  std::push_heap(heap_, heap_ + count_, later);
+  return true;
+}
+
+const DelayQueue::Packet* DelayQueue::take(uint64_t now) {
+  if (next_due() > now) return nullptr;
+  std::pop_heap(heap_, heap_ + count_, later);
+  return heap_[--count_];
+}
+
+uint64_t DelayQueue::next_due() const {
+  return count_ == 0 ? UINT64_MAX : heap_[0]->due;
+}
+
+}  // namespace dapple::soft

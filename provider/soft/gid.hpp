@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_GID_HPP
+#define DAPPLE_PROVIDER_SOFT_GID_HPP
+
+#include <cstdint>
+#include <cstring>
+
+namespace dapple::soft {
+
+inline constexpr uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+// GIDs of IPv4 addresses are ::ffff:a.b.c.d.
+inline bool is_ipv4(const uint8_t gid[16]) {
+  return memcmp(gid, kMappedPrefix, sizeof kMappedPrefix) == 0;
+}
+inline bool is_link_local(const uint8_t gid[16]) {
+  return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
+}
+inline bool is_multicast(const uint8_t gid[16]) {
+  return is_ipv4(gid) ? (gid[12] & 0xF0) == 0xE0 : gid[0] == 0xFF;
+}
+inline void ipv4_gid(const void* address, uint8_t gid[16]) {
+  memcpy(gid, kMappedPrefix, sizeof kMappedPrefix);
+  memcpy(gid + sizeof kMappedPrefix, address, 4);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_GID_HPP

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/identification.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// A socket that is not connected sends 0 with DF set, and the segments of one send count up from there.
+constexpr uint16_t kAlways = 127;
+// Linux counts the others up for groups of peers, and ahead by at most one for each tick (at most 1,000 in a second)
+// since it last used a counter. Packets to others of the group, and ones that came out of order:
+constexpr int64_t kSlack = 2048;
+constexpr int64_t kPerMillisecond = 2;
+
+}  // namespace
+
+bool IdentificationCheck::plausible(uint32_t peer, uint16_t identification, uint64_t milliseconds) {
+  if (identification <= kAlways) return true;
+  Entry& entry = entries_[(peer * 0x9E3779B1U) >> 24];
+  bool good = true;
+  if (entry.known && entry.peer == peer) {
+    const auto passed = static_cast<int64_t>(milliseconds - entry.seen);
+    const int64_t ahead = static_cast<int16_t>(identification - entry.last);
+    // After half of the circle nothing can be said.
+    const int64_t most = passed > 0x8000 ? 0x8000 : kSlack + passed * kPerMillisecond;
+    good = ahead >= -kSlack && ahead <= most;
+    if (most >= 0x8000) good = true;
+  }
+  if (good) entry = {peer, identification, true, milliseconds};
+  return good;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/send_sockets.hpp"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr uint16_t kFirstPort = 49152;
+constexpr int kTries = 256;
+constexpr int kBufferBytes = 4 << 20;
+
+int bind_somewhere(int socket, bool ipv6, uint16_t& port) {
+  for (int i = 0; i < kTries; i++) {
+    uint16_t number = 0;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<uint16_t>(i * 257);
+    port = static_cast<uint16_t>(kFirstPort | (number & 0x3FFF));
+    sockaddr_in in = {};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(port);
+    sockaddr_in6 in6 = {};
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(port);
+    const int result = ipv6 ? bind(socket, reinterpret_cast<const sockaddr*>(&in6), sizeof in6)
+                            : bind(socket, reinterpret_cast<const sockaddr*>(&in), sizeof in);
+    if (result == 0) return 0;
+    if (errno != EADDRINUSE) return errno;
+  }
+  return EADDRINUSE;
+}
+
+int make(bool ipv6, OwnedFd& made, uint16_t& port) {
+  OwnedFd socket(::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return errno;
+  const int one = 1;
+  if (ipv6) {
+    const int discover = IPV6_PMTUDISC_DO;
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, &discover, sizeof discover);
+  } else {
+    // "Don't fragment", with identifications that a sender can know: 0, or counted up from 0 by segmentation.
+    const int discover = IP_PMTUDISC_DO;
+    setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+  }
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
+  // Nobody reads from it.
+  sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program = {1, &drop};
+  setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+  if (const int error = bind_somewhere(socket.get(), ipv6, port); error != 0) return error;
+  made = std::move(socket);
+  return 0;
+}
+
+}  // namespace
+
+SendSockets::~SendSockets() {
+  for (auto& version : sockets_) {
+    for (auto& entry : version) {
+      if (entry != 0) close(static_cast<int>(entry.load() >> 32) - 1);
+    }
+  }
+}
+
+int SendSockets::get(bool ipv6, uint8_t slot, SendSocket& socket) {
+  std::atomic<uint64_t>& entry = sockets_[ipv6 ? 1 : 0][slot];
+  uint64_t value = entry.load(std::memory_order_acquire);
+  if (value == 0) {
+    std::lock_guard lock(mutex_);
+    value = entry.load(std::memory_order_acquire);
+    if (value == 0) {
+      OwnedFd made;
+      uint16_t port = 0;
+      if (const int error = make(ipv6, made, port); error != 0) return error;
+      value = static_cast<uint64_t>(made.release() + 1) << 32 | port;
+      entry.store(value, std::memory_order_release);
+    }
+  }
+  socket = {static_cast<int>(value >> 32) - 1, static_cast<uint16_t>(value)};
+  return 0;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The sockets that a process sends from: one for each IP version and slot of the destination. A receiver's GRO merges
+// packets of equal addresses and ports, and steers them by the first one's QP number, so packets to different slots
+// must differ in their source port.
+#ifndef DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP
+#define DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace dapple::soft {
+
+struct SendSocket {
+  int fd = -1;
+  uint16_t port = 0;  // 49152 .. 65535, as IBTA A17.9.2.4.1 recommends
+};
+
+// Any thread.
+class SendSockets {
+ public:
+  SendSockets() = default;
+  ~SendSockets();
+  SendSockets(const SendSockets&) = delete;
+  SendSockets& operator=(const SendSockets&) = delete;
+
+  // Makes it at first use. 0, or an errno.
+  int get(bool ipv6, uint8_t slot, SendSocket& socket);
+
+ private:
+  static constexpr uint32_t kSlots = 256;
+  std::mutex mutex_;
+  // Descriptor plus one in the upper half, port in the lower; 0: none yet.
+  std::atomic<uint64_t> sockets_[2][kSlots] = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SEND_SOCKETS_HPP

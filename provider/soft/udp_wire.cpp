@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/udp_wire.hpp"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include <new>
+
+#include "provider/soft/crc.hpp"
+#include "provider/soft/gid.hpp"
+#include "provider/soft/ip_headers.hpp"
+#include "roce/icrc.hpp"
+#include "roce/packet.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kUdpGro = 104;  // UDP_GRO of <linux/udp.h>
+constexpr int kBufferBytes = 8 << 20;
+constexpr uint32_t kDatagrams = 8;
+constexpr size_t kDatagramSize = 65536;
+constexpr size_t kControlSize = 256;
+constexpr int kCallsAtOnce = 4;
+// Payload of 4,096, headers, pad, ICRC; what is longer no peer may send.
+constexpr size_t kLongestPacket = 4096 + roce::kMaxHeaderSize + roce::kIcrcSize;
+constexpr size_t kShortestPacket = roce::kBthSize + roce::kIcrcSize;
+constexpr uint8_t kUdOpcodes = 3;  // the upper three bits
+constexpr uint32_t kMulticastQpn = 0xFFFFFF;
+
+int set(int socket, int level, int option, int value) {
+  return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+uint64_t nanoseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+uint64_t coarse_milliseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1'000'000;
+}
+
+template <class Value>
+bool control_value(const cmsghdr* header, Value& value) {
+  if (header->cmsg_len < CMSG_LEN(sizeof value)) return false;
+  memcpy(&value, CMSG_DATA(header), sizeof value);
+  return true;
+}
+
+}  // namespace
+
+struct UdpWire::Origin {
+  uint8_t source[16];
+  uint8_t destination[16];
+  uint32_t netdev_index;
+  uint16_t source_port;
+  uint8_t hop_limit;
+  uint8_t traffic_class;
+};
+
+struct UdpWire::Room {
+  mmsghdr messages[kDatagrams];
+  iovec parts[kDatagrams];
+  sockaddr_in6 sources[kDatagrams];
+  alignas(cmsghdr) char control[kDatagrams][kControlSize];
+  alignas(64) std::byte bytes[kDatagrams][kDatagramSize];
+};
+
+std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem) {
+  std::unique_ptr<UdpWire> wire(new (std::nothrow) UdpWire);
+  if (wire != nullptr) wire->room_.reset(new (std::nothrow) Room);
+  if (wire == nullptr || wire->room_ == nullptr) {
+    problem.set(ENOMEM, "No memory for the device's wire");
+    return nullptr;
+  }
+  wire->slot_ = slot;
+  return wire->prepare(problem) ? std::move(wire) : nullptr;
+}
+
+UdpWire::~UdpWire() = default;
+
+bool UdpWire::prepare(Problem& problem) {
+  const int socket = slot_.receive_socket;
+  // Merging is an advantage and no need.
+  set(socket, IPPROTO_UDP, kUdpGro, 1);
+  if (set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes) != 0) set(socket, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+  int error = 0;
+  if (slot_.dual_stack) {
+    error = set(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+    set(socket, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    set(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  } else {
+    error = set(socket, IPPROTO_IP, IP_PKTINFO, 1);
+  }
+  if (error != 0) {
+    problem.set(error, "The slot's socket does not tell addresses: %s", strerror(error));
+    return false;
+  }
+  set(socket, IPPROTO_IP, IP_RECVTTL, 1);
+  set(socket, IPPROTO_IP, IP_RECVTOS, 1);
+  send_.counters = &counters_;
+  if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
+    if (!pcap_.open(name, problem)) return false;
+    has_pcap_ = true;
+    send_.pcap = &pcap_;
+  }
+  const char* faults = secure_getenv("DAPPLE_FAULTS");
+  return faults == nullptr || faults[0] == '\0' || prepare_faults(faults, problem);
+}
+
+bool UdpWire::prepare_faults(const char* text, Problem& problem) {
+  FaultSettings settings;
+  if (!parse_faults(text, settings, problem)) return false;
+  faults_.reset(new (std::nothrow) FaultSource(settings));
+  delayed_ = DelayQueue::create();
+  timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  poll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  if (faults_ == nullptr || delayed_ == nullptr || !timer_ || !poll_ ||
+      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, timer_.get(), &event) != 0 ||
+      epoll_ctl(poll_.get(), EPOLL_CTL_ADD, slot_.receive_socket, &event) != 0) {
+    problem.set(errno != 0 ? errno : ENOMEM, "DAPPLE_FAULTS needs memory and file descriptors: %s", strerror(errno));
+    return false;
+  }
+  return true;
+}
+
+SendBatch* UdpWire::make_batch() {
+  return new (std::nothrow) UdpBatch(send_);
+}
+
+int UdpWire::receive_fd() const {
+  return poll_ ? poll_.get() : slot_.receive_socket;
+}
+
+size_t UdpWire::receive(ArrivalSink& sink) {
+  Room& room = *room_;
+  delivered_ = 0;
+  if (delayed_ != nullptr) deliver_delayed(sink);
+  for (int call = 0; call < kCallsAtOnce; call++) {
+    for (uint32_t i = 0; i < kDatagrams; i++) {
+      room.parts[i] = {room.bytes[i], kDatagramSize};
+      msghdr& header = room.messages[i].msg_hdr;
+      header = {};
+      header.msg_name = &room.sources[i];
+      header.msg_namelen = sizeof room.sources[i];
+      header.msg_iov = &room.parts[i];
+      header.msg_iovlen = 1;
+      header.msg_control = room.control[i];
+      header.msg_controllen = kControlSize;
+    }
+    const int count = recvmmsg(slot_.receive_socket, room.messages, kDatagrams, MSG_DONTWAIT, nullptr);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    for (int i = 0; i < count; i++) {
+      take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);
+    }
+    if (count < static_cast<int>(kDatagrams)) break;
+  }
+  return delivered_;
+}
+
+void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
+  msghdr& header = room_->messages[index].msg_hdr;
+  const sockaddr_in6& from = room_->sources[index];
+  Origin origin = {};
+  origin.hop_limit = 64;
+  // The port lies at the same place for both families.
+  origin.source_port = ntohs(from.sin6_port);
+  if (from.sin6_family == AF_INET6) {
+    memcpy(origin.source, &from.sin6_addr, 16);
+  } else {
+    ipv4_gid(&reinterpret_cast<const sockaddr_in&>(from).sin_addr, origin.source);
+  }
+  size_t segment = size;
+  for (cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr; control = CMSG_NXTHDR(&header, control)) {
+    int number;
+    in_pktinfo info;
+    in6_pktinfo info6;
+    const int type = control->cmsg_type;
+    if (control->cmsg_level == IPPROTO_IPV6) {
+      if (type == IPV6_PKTINFO && control_value(control, info6)) {
+        memcpy(origin.destination, &info6.ipi6_addr, 16);
+        origin.netdev_index = info6.ipi6_ifindex;
+      } else if (type == IPV6_HOPLIMIT && control_value(control, number)) {
+        origin.hop_limit = static_cast<uint8_t>(number);
+      } else if (type == IPV6_TCLASS && control_value(control, number)) {
+        origin.traffic_class = static_cast<uint8_t>(number);
+      }
+    } else if (control->cmsg_level == IPPROTO_IP) {
+      uint8_t byte;
+      if (type == IP_PKTINFO && control_value(control, info)) {
+        ipv4_gid(&info.ipi_addr, origin.destination);
+        origin.netdev_index = static_cast<uint32_t>(info.ipi_ifindex);
+      } else if (type == IP_TTL && control_value(control, number)) {
+        origin.hop_limit = static_cast<uint8_t>(number);
+      } else if (type == IP_TOS && control_value(control, byte)) {
+        origin.traffic_class = byte;
+      }
+    } else if (control->cmsg_level == IPPROTO_UDP && type == kUdpGro && control_value(control, number)) {
+      if (number > 0 && static_cast<size_t>(number) < size) segment = static_cast<size_t>(number);
+    }
+  }
+  if ((header.msg_flags & MSG_TRUNC) != 0) {
+    counters_.giants.add();
+    return;
+  }
+  counters_.received_batches.add();
+  std::byte* bytes = room_->bytes[index];
+  size_t offset = 0;
+  do {
+    const size_t length = size - offset < segment ? size - offset : segment;
+    pass(origin, {bytes + offset, length}, sink);
+    offset += length;
+  } while (offset < size);
+}
+
+void UdpWire::pass(const Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {
+  if (faults_ == nullptr) return deliver(origin, packet, sink);
+  const Fate fate = faults_->next(packet.size());
+  if (fate.dropped) {
+    counters_.fault_drops.add();
+    return;
+  }
+  if (fate.damaged_bit != UINT32_MAX) {
+    packet[fate.damaged_bit / 8] ^= static_cast<std::byte>(1U << fate.damaged_bit % 8);
+  }
+  if (fate.delay_ns == 0) {
+    deliver(origin, packet, sink);
+    if (fate.duplicated) deliver(origin, packet, sink);
+    return;
+  }
+  const auto meta = std::as_bytes(std::span<const Origin, 1>(&origin, 1));
+  const uint64_t due = nanoseconds() + fate.delay_ns;
+  for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
+    if (!delayed_->put(due, meta, packet)) counters_.fault_drops.add();
+  }
+  // The next of all.
+  const uint64_t first = delayed_->next_due();
+  itimerspec when = {};
+  when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
+  when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void UdpWire::deliver_delayed(ArrivalSink& sink) {
+  const uint64_t now = nanoseconds();
+  while (const DelayQueue::Packet* packet = delayed_->take(now)) {
+    Origin origin;
+    memcpy(&origin, packet->meta, sizeof origin);
+    deliver(origin, {packet->bytes, packet->size}, sink);
+  }
+  itimerspec when = {};
+  if (const uint64_t first = delayed_->next_due(); first != UINT64_MAX) {
+    when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);
+    when.it_value.tv_nsec = static_cast<long>(first % 1'000'000'000);
+  }
+  timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
+  if (packet.size() < kShortestPacket) return counters_.runts.add();
+  if (packet.size() > kLongestPacket) return counters_.giants.add();
+  if (packet.size() % 4 != 0) return counters_.unaligned.add();
+  const auto slot = static_cast<uint32_t>(packet[5]);
+  const bool multicast = is_multicast(origin.destination);
+  const uint32_t qpn = slot << 16 | static_cast<uint32_t>(packet[6]) << 8 | static_cast<uint32_t>(packet[7]);
+  if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_.foreign.add();
+
+  const std::span<const std::byte> transport = packet.first(packet.size() - roce::kIcrcSize);
+  roce::IcrcAddresses addresses;
+  addresses.ipv6 = !is_ipv4(origin.source);
+  addresses.source_port = origin.source_port;
+  const size_t from = addresses.ipv6 ? 0 : 12;
+  memcpy(addresses.source, origin.source + from, 16 - from);
+  memcpy(addresses.destination, origin.destination + from, 16 - from);
+  uint32_t received;
+  memcpy(&received, packet.data() + transport.size(), sizeof received);
+  const uint32_t prefix = roce::icrc_prefix(addresses, transport.size(), crc32);
+  const uint32_t expected = roce::icrc_of(prefix, transport, crc32);
+  int32_t identification = 0;
+  if (received != expected) {
+    identification = addresses.ipv6 ? -1 : roce::icrc_identification(received, expected, transport.size());
+  }
+  addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
+  if (has_pcap_) pcap_.write(addresses, origin.traffic_class, origin.hop_limit, packet);
+  if (identification < 0) return counters_.bad_icrc.add();
+  if (identification > 0) {
+    uint32_t peer;
+    memcpy(&peer, addresses.source, sizeof peer);
+    if (!identifications_.plausible(peer, addresses.identification, coarse_milliseconds())) {
+      return counters_.identification.add();
+    }
+  }
+
+  Arrival arrival = {};
+  memcpy(arrival.source, origin.source, sizeof arrival.source);
+  memcpy(arrival.destination, origin.destination, sizeof arrival.destination);
+  arrival.netdev_index = origin.netdev_index;
+  arrival.transport = transport;
+  std::byte grh[roce::kGrhSize];
+  if (static_cast<uint8_t>(packet[0]) >> 5 == kUdOpcodes) {
+    write_grh(grh, addresses, origin.traffic_class, origin.hop_limit, kUdpHeaderSize + packet.size());
+    arrival.grh = grh;
+  }
+  counters_.received_packets.add();
+  counters_.received_bytes.add(packet.size());
+  delivered_++;
+  sink.arrived(arrival);
+}
+
+int UdpWire::membership(const uint8_t group[16], uint32_t netdev_index, bool join) {
+  if (!is_multicast(group)) return EINVAL;
+  if (is_ipv4(group)) {
+    ip_mreqn request = {};
+    memcpy(&request.imr_multiaddr, group + 12, 4);
+    request.imr_ifindex = static_cast<int>(netdev_index);
+    const int option = join ? IP_ADD_MEMBERSHIP : IP_DROP_MEMBERSHIP;
+    return setsockopt(slot_.receive_socket, IPPROTO_IP, option, &request, sizeof request) == 0 ? 0 : errno;
+  }
+  if (!slot_.dual_stack) return EAFNOSUPPORT;
+  ipv6_mreq request = {};
+  memcpy(&request.ipv6mr_multiaddr, group, 16);
+  request.ipv6mr_interface = netdev_index;
+  const int option = join ? IPV6_ADD_MEMBERSHIP : IPV6_DROP_MEMBERSHIP;
+  return setsockopt(slot_.receive_socket, IPPROTO_IPV6, option, &request, sizeof request) == 0 ? 0 : errno;
+}
+
+int UdpWire::join(const uint8_t group[16], uint32_t netdev_index) {
+  // A group counts once for a socket, however many queue pairs are in it.
+  const int error = membership(group, netdev_index, true);
+  return error == EADDRINUSE ? 0 : error;
+}
+
+int UdpWire::leave(const uint8_t group[16], uint32_t netdev_index) {
+  return membership(group, netdev_index, false);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// RoCEv2 over UDP: the receiving socket is a slot's, which dappled hands out; the sending sockets are the process' own.
+#ifndef DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
+#define DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "provider/soft/daemon_link.hpp"
+#include "provider/soft/faults.hpp"
+#include "provider/soft/identification.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/pcap_writer.hpp"
+#include "provider/soft/problem.hpp"
+#include "provider/soft/udp_batch.hpp"
+#include "provider/soft/wire.hpp"
+#include "provider/soft/wire_counters.hpp"
+
+namespace dapple::soft {
+
+// Set by the environment: DAPPLE_PCAP writes what passes, DAPPLE_FAULTS makes the wire bad.
+class UdpWire final : public Wire {
+ public:
+  // Null on failure, and `problem` says why. The slot outlives the wire.
+  static std::unique_ptr<UdpWire> open(const Slot& slot, Problem& problem);
+  ~UdpWire() override;
+
+  // The caller deletes it, before the wire.
+  SendBatch* make_batch() override;
+  size_t receive(ArrivalSink& sink) override;
+  int receive_fd() const override;
+  int join(const uint8_t group[16], uint32_t netdev_index) override;
+  int leave(const uint8_t group[16], uint32_t netdev_index) override;
+
+  const WireCounters& counters() const { return counters_; }
+
+ private:
+  struct Origin;  // of a datagram: addresses, hop limit, ...
+  struct Room;    // for datagrams
+
+  UdpWire() = default;
+  bool prepare(Problem& problem);
+  bool prepare_faults(const char* text, Problem& problem);
+  void take_datagram(uint32_t index, size_t size, ArrivalSink& sink);
+  void pass(const Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
+  void deliver(const Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
+  void deliver_delayed(ArrivalSink& sink);
+  int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
+
+  Slot slot_;
+  WireCounters counters_;
+  SendSide send_;
+  PcapWriter pcap_;
+  bool has_pcap_ = false;
+  IdentificationCheck identifications_;
+  std::unique_ptr<Room> room_;
+  size_t delivered_ = 0;  // by the call of receive() that runs
+  // With faults only.
+  std::unique_ptr<FaultSource> faults_;
+  std::unique_ptr<DelayQueue> delayed_;
+  OwnedFd timer_;
+  OwnedFd poll_;  // the socket and the timer
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP

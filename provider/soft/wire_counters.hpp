@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP
+#define DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP
+
+#include <atomic>
+#include <cstdint>
+
+namespace dapple::soft {
+
+// Any thread may read and count.
+class Counter {
+ public:
+  void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// The passage of packets through a process' wire. Every packet that is not handed on counts once, by its first fault.
+struct WireCounters {
+  Counter received_packets;  // handed on
+  Counter received_bytes;
+  Counter received_batches;  // of packets that the kernel merged, single ones included
+  Counter runts;             // too short for a BTH and an ICRC
+  Counter giants;            // longer than any RoCE packet
+  Counter unaligned;         // no multiple of four bytes
+  Counter foreign;           // of another program's QP number
+  Counter bad_icrc;          // damaged, or changed on its way (NAT)
+  Counter identification;    // an ICRC that fits only an IPv4 identification that the peer would not use now
+  Counter fault_drops;       // by DAPPLE_FAULTS
+
+  Counter sent_packets;
+  Counter sent_bytes;
+  Counter sent_batches;            // system calls' messages
+  Counter send_full;               // packets dropped because the kernel's buffer was full
+  Counter send_errors;             // packets that the kernel refused
+  std::atomic<int> send_error{0};  // the errno of the last of them
+  Counter segmentation_off;        // times that the kernel refused to segment
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Network namespaces for tests, as root or as an unprivileged user.
+#ifndef DAPPLE_TESTS_NATIVE_NAMESPACES_HPP
+#define DAPPLE_TESTS_NATIVE_NAMESPACES_HPP
+
+namespace dapple::tests {
+
+// Says SKIP and ends the program with 77.
+[[noreturn]] void skip(const char* why, const char* more = "");
+
+// Moves this process, which must have one thread, into a new network namespace, whose loopback it brings up. A user who
+// may not gets a user namespace too. False if the system forbids it.
+bool enter_new_namespace();
+// The same, or the test is skipped.
+void need_new_namespace();
+
+// A veth pair between a new namespace and this one: 10.77.0.1 and fd77::1 at "va" here, 10.77.0.2 and fd77::2 at "vb"
+// there. Returns a descriptor of the other namespace, or -1. With GRO at vb, where the system knows it.
+int make_veth_pair();
+
+// Runs a shell command; true if it succeeded.
+bool run(const char* command);
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_NAMESPACES_HPP

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Packets between slots: over loopback, and over a veth pair whose receiver merges them (GRO), with both IP versions.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "provider/soft/daemon_link.hpp"
+#include "provider/soft/gid.hpp"
+#include "provider/soft/udp_wire.hpp"
+#include "roce/packet.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::soft;
+
+namespace {
+
+int other_namespace = -1, this_namespace = -1;
+
+// A program with a device: a link, a slot, a wire.
+struct Program {
+  Problem problem;
+  std::unique_ptr<DaemonLink> link;
+  Slot slot;
+  std::unique_ptr<UdpWire> wire;
+  std::unique_ptr<SendBatch> batch;
+
+  bool open() {
+    link = DaemonLink::open(problem);
+    if (link == nullptr || !link->slot(slot, problem)) return false;
+    wire = UdpWire::open(slot, problem);
+    if (wire == nullptr) return false;
+    batch.reset(wire->make_batch());
+    return batch != nullptr;
+  }
+};
+
+// Takes note of what arrived: the PSNs in order, and the last packet's addresses.
+struct Arrivals final : ArrivalSink {
+  std::vector<uint32_t> psns;
+  std::vector<std::byte> payload, grh;
+  Arrival last = {};
+  bool good = true;
+
+  void arrived(const Arrival& arrival) override {
+    roce::Packet packet;
+    good = good && roce::parse(arrival.transport, packet) == roce::ParseError::kNone;
+    psns.push_back(packet.headers.psn);
+    payload.assign(packet.payload.begin(), packet.payload.end());
+    grh.assign(arrival.grh.begin(), arrival.grh.end());
+    last = arrival;
+  }
+};
+
+void receive_until(Program& program, Arrivals& arrivals, size_t count) {
+  for (int i = 0; i < 200 && arrivals.psns.size() < count; i++) {
+    pollfd waiting = {program.wire->receive_fd(), POLLIN, 0};
+    if (poll(&waiting, 1, 10) > 0) program.wire->receive(arrivals);
+  }
+}
+
+Path path_between(const char* from, const char* to, bool ipv6) {
+  Path path;
+  if (ipv6) {
+    inet_pton(AF_INET6, from, path.source);
+    inet_pton(AF_INET6, to, path.destination);
+  } else {
+    in_addr address;
+    inet_pton(AF_INET, from, &address);
+    ipv4_gid(&address, path.source);
+    inet_pton(AF_INET, to, &address);
+    ipv4_gid(&address, path.destination);
+  }
+  return path;
+}
+
+// Writes one packet of a Send. False if the batch has no room.
+bool put(Program& from, const Path& path, uint32_t qpn, uint32_t psn, size_t payload_size, bool datagram = false) {
+  roce::Headers headers;
+  headers.opcode = datagram ? roce::opcode_of(roce::Transport::kUd, roce::Operation::kSendOnly)
+                            : roce::opcode_of(roce::Transport::kRc, roce::Operation::kSendMiddle);
+  headers.destination_qpn = qpn;
+  headers.psn = psn;
+  const size_t header_size = roce::kBthSize + (datagram ? 8 : 0);
+  from.batch->set_path(path);
+  std::byte* room = from.batch->reserve(header_size + payload_size);
+  if (room == nullptr) return false;
+  roce::write_headers(headers, {room, header_size});
+  for (size_t i = 0; i < payload_size; i++) room[header_size + i] = static_cast<std::byte>(psn + i);
+  from.batch->commit(nullptr);
+  return true;
+}
+
+void check_run(Program& from, Program& to, const Path& path, uint32_t count, size_t size) {
+  Arrivals arrivals;
+  for (uint32_t i = 0; i < count; i++) assert_true(put(from, path, to.slot.number << 16 | 7, i, size));
+  assert_true(from.batch->flush());
+  receive_until(to, arrivals, count);
+  assert_int_equal(arrivals.psns.size(), count);
+  assert_true(arrivals.good);
+  for (uint32_t i = 0; i < count; i++) assert_int_equal(arrivals.psns[i], i);
+  assert_int_equal(arrivals.payload.size(), size);
+  for (size_t i = 0; i < size; i++) assert_int_equal(arrivals.payload[i], static_cast<std::byte>(count - 1 + i));
+  assert_memory_equal(arrivals.last.source, path.source, 16);
+  assert_memory_equal(arrivals.last.destination, path.destination, 16);
+}
+
+struct Two {
+  Program a, b;
+};
+
+int open_two(void** state) {
+  auto* two = new Two;
+  *state = two;
+  if (two->a.open() && two->b.open()) return 0;
+  fprintf(stderr, "%s%s\n", two->a.problem.line, two->b.problem.line);
+  return -1;
+}
+
+int close_two(void** state) {
+  delete static_cast<Two*>(*state);
+  return 0;
+}
+
+void udp_wire__loopback__delivers_to_the_slot(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  assert_int_not_equal(a.slot.number, b.slot.number);
+  assert_true(a.slot.dual_stack);
+  for (const bool ipv6 : {false, true}) {
+    const Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.2", false);
+    check_run(a, b, path, 1, 8);
+    check_run(a, b, path, 64, 1024);
+    check_run(b, a, path, 200, 1024);
+    check_run(a, b, path, 10, 4096);
+  }
+  assert_int_equal(b.wire->counters().bad_icrc.value(), 0);
+  assert_int_equal(a.wire->counters().segmentation_off.value(), 0);
+  // Segmentation by the kernel: 64 packets of 1,024 bytes go out in two pieces at most.
+  assert_true(a.wire->counters().sent_batches.value() < a.wire->counters().sent_packets.value() / 4);
+}
+
+void udp_wire__mixed_sizes__all_arrive_in_order(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  const Path path = path_between("127.0.0.1", "127.0.0.1", false);
+  const size_t sizes[] = {1040, 1024, 1024, 1024, 512, 8, 1024, 1024, 4, 2048, 2048, 2048, 16, 16, 12};
+  Arrivals arrivals;
+  uint32_t psn = 0;
+  for (int round = 0; round < 20; round++) {
+    for (const size_t size : sizes) assert_true(put(a, path, b.slot.number << 16 | 9, psn++, size));
+  }
+  assert_true(a.batch->flush());
+  receive_until(b, arrivals, psn);
+  assert_int_equal(arrivals.psns.size(), psn);
+  for (uint32_t i = 0; i < psn; i++) assert_int_equal(arrivals.psns[i], i);
+}
+
+void udp_wire__datagram__has_a_grh(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  for (const bool ipv6 : {false, true}) {
+    Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.1", false);
+    path.hop_limit = 33;
+    path.traffic_class = 0x28;
+    Arrivals arrivals;
+    assert_true(put(a, path, b.slot.number << 16 | 9, 1, 16, true));
+    assert_true(a.batch->flush());
+    receive_until(b, arrivals, 1);
+    assert_int_equal(arrivals.psns.size(), 1);
+    assert_int_equal(arrivals.grh.size(), 40);
+    const auto* grh = reinterpret_cast<const uint8_t*>(arrivals.grh.data());
+    if (ipv6) {
+      assert_int_equal(grh[0] << 8 | grh[1], 0x6280);
+      assert_int_equal(grh[4] << 8 | grh[5], 8 + 12 + 8 + 16 + 4);
+      assert_int_equal(grh[6], 17);
+      assert_int_equal(grh[7], 33);
+      assert_memory_equal(grh + 8, path.source, 16);
+      assert_memory_equal(grh + 24, path.destination, 16);
+    } else {
+      for (int i = 0; i < 20; i++) assert_int_equal(grh[i], 0);
+      assert_int_equal(grh[20], 0x45);
+      assert_int_equal(grh[21], 0x28);
+      assert_int_equal(grh[28], 33);
+      assert_memory_equal(grh + 32, path.source + 12, 4);
+      assert_memory_equal(grh + 36, path.destination + 12, 4);
+    }
+  }
+}
+
+void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(kRocePort);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  static unsigned char bytes[60000];
+  const auto send_sized = [&](size_t size, uint32_t slot) {
+    memset(bytes, 0, sizeof bytes);
+    bytes[0] = 4;
+    bytes[5] = static_cast<unsigned char>(slot);
+    assert_int_equal(sendto(fd, bytes, size, 0, reinterpret_cast<sockaddr*>(&to), sizeof to), size);
+  };
+  const uint32_t slot = b.slot.number;
+  send_sized(12, slot);
+  send_sized(15, slot);
+  send_sized(8, slot);  // the least that is steered by its QP number
+  send_sized(50, slot);
+  send_sized(60000, slot);
+  send_sized(48, slot);  // ICRC 0
+  for (uint32_t other = 0; other < 256; other++) {
+    if (other != slot && other != a.slot.number) send_sized(48, other);
+  }
+  send_sized(0, 0);
+  send_sized(1, 0);
+  // Damage that no other check finds.
+  check_run(a, b, path_between("127.0.0.1", "127.0.0.1", false), 1, 64);
+  const WireCounters& counters = b.wire->counters();
+  assert_int_equal(counters.runts.value(), 3);
+  assert_int_equal(counters.unaligned.value(), 1);
+  assert_int_equal(counters.giants.value(), 1);
+  assert_int_equal(counters.bad_icrc.value() + counters.identification.value(), 1);
+  assert_int_equal(counters.foreign.value(), 0);
+  assert_int_equal(counters.received_packets.value(), 1);
+  Arrivals none;
+  a.wire->receive(none);
+  assert_int_equal(none.psns.size(), 0);
+  close(fd);
+}
+
+void udp_wire__ipv4_multicast__reaches_who_joined(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  Path path = path_between("127.0.0.1", "239.7.7.7", false);
+  path.netdev_index = 1;
+  assert_int_equal(b.wire->join(path.destination, 1), 0);
+  assert_int_equal(b.wire->join(path.destination, 1), 0);
+  Arrivals to_a, to_b;
+  assert_true(put(a, path, 0xFFFFFF, 5, 16, true));
+  assert_true(a.batch->flush());
+  receive_until(b, to_b, 1);
+  a.wire->receive(to_a);
+  assert_int_equal(to_b.psns.size(), 1);
+  assert_int_equal(to_a.psns.size(), 0);
+  assert_int_equal(b.wire->leave(path.destination, 1), 0);
+  assert_true(put(a, path, 0xFFFFFF, 6, 16, true));
+  assert_true(a.batch->flush());
+  usleep(20000);
+  b.wire->receive(to_b);
+  assert_int_equal(to_b.psns.size(), 1);
+}
+
+// Two slots of one host, one sender: the receiving kernel merges by address and port before it chooses the slot.
+void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
+  (void)state;
+  if (other_namespace < 0) skip();
+  auto programs = std::make_unique<Program[]>(3);
+  Program &sender = programs[0], &b = programs[1], &c = programs[2];
+  assert_true(sender.open());
+  setns(other_namespace, CLONE_NEWNET);
+  constexpr uint32_t kRounds = 50, kEach = 20;
+  const bool opened = b.open() && c.open();
+  setns(this_namespace, CLONE_NEWNET);
+  assert_true(opened);
+  for (const bool ipv6 : {false, true}) {
+    const Path path = ipv6 ? path_between("fd77::1", "fd77::2", true) : path_between("10.77.0.1", "10.77.0.2", false);
+    Arrivals to_b, to_c;
+    for (uint32_t round = 0; round < kRounds; round++) {
+      // One by one, so that merging is the receiver's work, and in runs.
+      for (uint32_t i = 0; i < kEach; i++) {
+        assert_true(put(sender, path, b.slot.number << 16 | 7, round * kEach + i, 1024));
+        if (round % 2 == 0) sender.batch->flush();
+        assert_true(put(sender, path, c.slot.number << 16 | 7, round * kEach + i, 1024));
+        if (round % 2 == 0) sender.batch->flush();
+      }
+      sender.batch->flush();
+      receive_until(b, to_b, (round + 1) * kEach);
+      receive_until(c, to_c, (round + 1) * kEach);
+    }
+    assert_int_equal(to_b.psns.size(), kRounds * kEach);
+    assert_int_equal(to_c.psns.size(), kRounds * kEach);
+    for (uint32_t i = 0; i < kRounds * kEach; i++) {
+      assert_int_equal(to_b.psns[i], i);
+      assert_int_equal(to_c.psns[i], i);
+    }
+  }
+  // There was something to mix up.
+  assert_true(b.wire->counters().received_batches.value() < 4 * kRounds * kEach / 5);
+  assert_int_equal(b.wire->counters().foreign.value() + c.wire->counters().foreign.value(), 0);
+  assert_int_equal(b.wire->counters().bad_icrc.value() + c.wire->counters().bad_icrc.value(), 0);
+}
+
+void udp_wire__faults__act_by_their_seed(void** state) {
+  (void)state;
+  setenv("DAPPLE_FAULTS", "drop=0.2,dup=0.1,corrupt=0.1,reorder=0.1,delay=1ms,seed=7", 1);
+  auto programs = std::make_unique<Program[]>(3);
+  Program &sender = programs[0], &faulty = programs[1], &refused = programs[2];
+  const bool opened = sender.open() && faulty.open();
+  setenv("DAPPLE_FAULTS", "drop=2", 1);
+  const bool opened_wrong = refused.open();
+  unsetenv("DAPPLE_FAULTS");
+  assert_true(opened);
+  assert_false(opened_wrong);
+  assert_non_null(strstr(refused.problem.line, "drop=2"));
+  const Path path = path_between("127.0.0.1", "127.0.0.1", false);
+  for (uint32_t i = 0; i < 1000; i++) assert_true(put(sender, path, faulty.slot.number << 16 | 7, i, 64));
+  assert_true(sender.batch->flush());
+  Arrivals arrivals;
+  receive_until(faulty, arrivals, 2000);
+  const WireCounters& counters = faulty.wire->counters();
+  const uint64_t copies =
+      arrivals.psns.size() + counters.bad_icrc.value() + counters.identification.value() + counters.foreign.value();
+  assert_in_range(counters.fault_drops.value(), 120, 280);
+  assert_in_range(copies, 780, 980);
+  assert_in_range(counters.bad_icrc.value(), 30, 150);
+  bool ordered = true;
+  for (size_t i = 1; i < arrivals.psns.size(); i++) ordered = ordered && arrivals.psns[i - 1] <= arrivals.psns[i];
+  assert_false(ordered);
+}
+
+void udp_wire__pcap__has_both_directions(void** state) {
+  (void)state;
+  char name[] = "pcap-test-XXXXXX";
+  const int fd = mkstemp(name);
+  setenv("DAPPLE_PCAP", name, 1);
+  auto programs = std::make_unique<Program[]>(2);
+  const bool opened = programs[0].open() && programs[1].open();
+  unsetenv("DAPPLE_PCAP");
+  unlink(name);
+  assert_true(opened);
+  for (const bool ipv6 : {false, true}) {
+    const Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.1", false);
+    check_run(programs[0], programs[1], path, 3, 64);
+  }
+  // Sent and received, three packets of each version: 20 or 40, 8, 12, 64 and 4 bytes each, and 16 of the record.
+  assert_int_equal(lseek(fd, 0, SEEK_END), 24 + 6 * (16 + 20 + 88) + 6 * (16 + 40 + 88));
+  close(fd);
+}
+
+}  // namespace
+
+int main() {
+  tests::need_new_namespace();
+  this_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+  other_namespace = tests::make_veth_pair();
+  const CMUnitTest all[] = {
+      cmocka_unit_test_setup_teardown(udp_wire__loopback__delivers_to_the_slot, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__mixed_sizes__all_arrive_in_order, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__datagram__has_a_grh, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__bad_packets__are_counted_and_dropped, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__ipv4_multicast__reaches_who_joined, open_two, close_two),
+      cmocka_unit_test(udp_wire__veth_with_gro__never_mixes_slots),
+      cmocka_unit_test(udp_wire__faults__act_by_their_seed),
+      cmocka_unit_test(udp_wire__pcap__has_both_directions),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}
