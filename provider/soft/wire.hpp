@@ -47,7 +47,7 @@ class ArrivalSink {
 class SendBatch : public roce::PacketSink {
  public:
   virtual ~SendBatch() = default;
-  // The path of the packets that are committed from now on. It stays valid until flush().
+  // The path of the packets that are committed from now on. It is copied.
   virtual void set_path(const Path& path) = 0;
   // Sends all that is committed. False if the socket is full: the rest is dropped, as a network does it.
   virtual bool flush() = 0;
@@ -66,6 +66,9 @@ class Wire {
   // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
   virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;
   virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;
+  // In a child of fork(): closes what belongs to the parent. Nothing else is called
+  // afterwards.
+  virtual void close_in_child() {}
 };
 
 }  // namespace dapple::soft

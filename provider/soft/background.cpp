@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Node's background thread: makes progress when no thread of the application polls.
+//
+// A thread that polls takes packets faster than a thread that sleeps, and both on one CPU would hinder each other. So
+// the background thread looks, when a packet has woken it, for a moment if somebody polls; if so it steps aside for a
+// while, without an ear for packets, and longer each time. It takes over when nobody has polled in between. While
+// nothing is going on it sleeps.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "provider/soft/node.hpp"
+
+namespace dapple::soft {
+namespace {
+
+using roce::Time;
+
+constexpr Time kMicrosecond = 1000;
+constexpr Time kLook = 10 * kMicrosecond;
+constexpr Time kRecent = 100 * kMicrosecond;
+constexpr Time kShortestAside = 50 * kMicrosecond;
+constexpr Time kLongestAside = 1000 * kMicrosecond;
+constexpr Time kLinkRetry = 1000000 * kMicrosecond;
+constexpr size_t kStackSize = 256 * 1024;
+
+}  // namespace
+
+bool Node::start_background() {
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return false;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackSize);
+  // The application's signals are for the application's threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, run_background, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (error == 0) return true;
+  close(wake_fd_);
+  wake_fd_ = -1;
+  return false;
+}
+
+void* Node::run_background(void* node) {
+  prctl(PR_SET_NAME, "dapple-progress");
+  // The default of 50 us would double the shorter waits.
+  prctl(PR_SET_TIMERSLACK, 1);
+  static_cast<Node*>(node)->background();
+}
+
+void Node::wake() {
+  const uint64_t one = 1;
+  // EAGAIN: it is awake already.
+  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
+}
+
+void Node::expect_no_polls() {
+  last_poll_.store(0, std::memory_order_relaxed);
+  if (steps_aside_.load() && steps_aside_.exchange(false)) wake();
+}
+
+// Does a thread of the application poll right now?
+bool Node::polled_meanwhile(Time seen) {
+  const Time last = last_poll_.load(std::memory_order_relaxed);
+  if (last == 0 || last + kRecent < seen) return false;
+  const timespec look = {0, static_cast<long>(kLook)};
+  nanosleep(&look, nullptr);
+  return last_poll_.load(std::memory_order_relaxed) > last;
+}
+
+void Node::sleep_until(Time when, bool for_packets) {
+  planned_wake_.store(when);
+  // A deadline that came before this line saw no need to wake us.
+  when = std::min(when, for_packets ? timers_.earliest() : when);
+  pollfd waiting[3] = {{wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+  if (for_packets) {
+    waiting[1].fd = wire_->receive_fd();
+    if (link_retry_ == 0) waiting[2].fd = link_->fd();
+  }
+  const Time start = now();
+  timespec timeout = {};
+  if (when > start) {
+    timeout.tv_sec = static_cast<time_t>((when - start) / 1000000000);
+    timeout.tv_nsec = static_cast<long>((when - start) % 1000000000);
+  }
+  ppoll(waiting, 3, when == roce::kNever ? nullptr : &timeout, nullptr);
+  if (waiting[0].revents != 0) {
+    uint64_t count;
+    [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof(count));
+  }
+  if (waiting[2].revents != 0) look_after_link();
+}
+
+// dappled has gone: the next one must hear of this process' slot.
+void Node::look_after_link() {
+  Problem problem;
+  link_retry_ = link_->check(problem) ? 0 : now() + kLinkRetry;
+}
+
+void Node::background() {
+  Time aside = kShortestAside;
+  for (;;) {
+    Time when = timers_.earliest();
+    if (link_retry_ != 0) when = std::min(when, link_retry_);
+    sleep_until(when, true);
+    if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
+    while (polled_meanwhile(now())) {
+      steps_aside_.store(true);
+      sleep_until(now() + aside, false);
+      aside = std::min(2 * aside, kLongestAside);
+    }
+    steps_aside_.store(false);
+    for (bool any = true; any;) {
+      if (!receive_mutex_.try_lock()) break;
+      any = work();
+      receive_mutex_.unlock();
+      if (any) aside = kShortestAside;
+    }
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/batch_pool.hpp"
+
+#include <utility>
+
+#include "provider/soft/context.hpp"
+
+namespace dapple::soft {
+
+std::unique_ptr<SendBatch> BatchPool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_ > 0) return std::move(kept_[--count_]);
+  }
+  return std::unique_ptr<SendBatch>(wire_.make_batch());
+}
+
+void BatchPool::give(std::unique_ptr<SendBatch> batch) {
+  const std::lock_guard lock(mutex_);
+  if (count_ < kKept) kept_[count_++] = std::move(batch);
+}
+
+Turn::~Turn() {
+  if (batch_ == nullptr) return;
+  batch_->flush();
+  pool_.give(std::move(batch_));
+}
+
+std::byte* Turn::reserve(size_t size) {
+  if (packets_ == kPacketsOfATurn) return nullptr;
+  if (batch_ == nullptr) {
+    batch_ = pool_.take();
+    if (batch_ == nullptr) return nullptr;
+    if (path_ != nullptr) batch_->set_path(*path_);
+  }
+  room_ = batch_->reserve(size);
+  return room_;
+}
+
+void Turn::commit(const roce::AddressVector* to) {
+  ++packets_;
+  if (path_ == nullptr) {
+    Path path;
+    // A datagram to an address that is gone is lost.
+    if (to == nullptr || !context_.resolve(*to, path)) return;
+    path.source_qpn = qpn_;
+    // BTH: the destination queue pair is in bytes 5 to 7.
+    path.destination_qpn = std::to_integer<uint32_t>(room_[5]) << 16 | std::to_integer<uint32_t>(room_[6]) << 8 |
+                           std::to_integer<uint32_t>(room_[7]);
+    batch_->set_path(path);
+  }
+  batch_->commit(to);
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Room to write packets in, kept for the next sender.
+#ifndef DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
+#define DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
+
+#include <stdint.h>
+
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/wire.hpp"
+
+namespace dapple::soft {
+
+class Context;
+
+// Internally locked.
+class BatchPool {
+ public:
+  explicit BatchPool(Wire& wire) : wire_(wire) {}
+
+  // Null without memory.
+  std::unique_ptr<SendBatch> take();
+  void give(std::unique_ptr<SendBatch> batch);
+
+ private:
+  // As many threads rarely send at the same time.
+  static constexpr uint32_t kKept = 8;
+
+  Wire& wire_;
+  std::mutex mutex_;
+  std::unique_ptr<SendBatch> kept_[kKept];
+  uint32_t count_ = 0;
+};
+
+// What one turn of a queue pair writes to. Takes a batch when there is something to send; a turn ends after some
+// packets, so that queue pairs with much to send take turns.
+class Turn final : public roce::PacketSink {
+ public:
+  // path: to the peer, or null where each packet brings its address (UD), which `context` resolves.
+  Turn(BatchPool& pool, Context& context, const Path* path, uint32_t qpn)
+      : pool_(pool), context_(context), path_(path), qpn_(qpn) {}
+  // Sends what is committed.
+  ~Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  std::byte* reserve(size_t size) override;
+  void commit(const roce::AddressVector* to) override;
+
+ private:
+  static constexpr uint32_t kPacketsOfATurn = 256;
+
+  BatchPool& pool_;
+  Context& context_;
+  const Path* path_;
+  const uint32_t qpn_;
+  std::unique_ptr<SendBatch> batch_;
+  std::byte* room_ = nullptr;
+  uint32_t packets_ = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/context.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <new>
+
+namespace dapple::soft {
+namespace {
+
+bool is_ipv4(const uint8_t gid[16]) {
+  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return memcmp(gid, kMapped, sizeof(kMapped)) == 0;
+}
+
+}  // namespace
+
+std::nullptr_t failed(int error) {
+  errno = error;
+  return nullptr;
+}
+
+int Context::refresh(DeviceInfo& info) {
+  Problem problem;
+  if (!node.link().device(device_index, info, problem)) return problem.error != 0 ? problem.error : EIO;
+  const std::lock_guard lock(info_mutex_);
+  info_ = info;
+  return 0;
+}
+
+bool Context::gid(uint32_t index, uint8_t gid[16]) {
+  if (index >= kMaxGids) return false;
+  const std::lock_guard lock(info_mutex_);
+  const GidEntry& entry = info_.gids[index];
+  if (entry.valid == 0) return false;
+  memcpy(gid, entry.gid, 16);
+  return true;
+}
+
+int Context::find_gid(uint32_t index, uint8_t gid_out[16]) {
+  if (index >= kMaxGids) return EINVAL;
+  DeviceInfo info;
+  const int error = refresh(info);
+  if (error != 0) return error;
+  return gid(index, gid_out) ? 0 : EINVAL;
+}
+
+bool Context::resolve(const roce::AddressVector& address, Path& path) {
+  if (!gid(address.source_gid_index, path.source)) return false;
+  if (is_ipv4(path.source) != is_ipv4(address.destination_gid)) return false;
+  memcpy(path.destination, address.destination_gid, 16);
+  path.flow_label = address.flow_label;
+  path.hop_limit = address.hop_limit;
+  path.traffic_class = address.traffic_class;
+  const std::lock_guard lock(info_mutex_);
+  path.netdev_index = info_.netdev_index;
+  return true;
+}
+
+// RoCEv2 has no addresses but global ones (IBTA A17.4.5).
+int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address) {
+  if (attr.is_global == 0 || attr.port_num != 1) return EINVAL;
+  uint8_t source[16];
+  const int error = find_gid(attr.grh.sgid_index, source);
+  if (error != 0) return error;
+  if (is_ipv4(source) != is_ipv4(attr.grh.dgid.raw)) return EINVAL;
+  memcpy(address.destination_gid, attr.grh.dgid.raw, 16);
+  address.flow_label = attr.grh.flow_label & 0xFFFFF;
+  address.source_gid_index = attr.grh.sgid_index;
+  // 0 would keep every packet on this host.
+  address.hop_limit = attr.grh.hop_limit == 0 ? 64 : attr.grh.hop_limit;
+  address.traffic_class = attr.grh.traffic_class;
+  return 0;
+}
+
+void Context::raise(ibv_event_type type, const void* element, EventCount& count) {
+  const AsyncMessage message = {reinterpret_cast<uintptr_t>(element), static_cast<uint32_t>(type), 0};
+  pipes.write(async_writer, &message, sizeof(message), count);
+}
+
+void Context::withdraw(const void* element, EventCount& count) {
+  pipes.remove(ibv->async_fd, async_writer, sizeof(AsyncMessage), reinterpret_cast<uintptr_t>(element), count);
+}
+
+Context* make_context(const ContextInit& init) {
+  Problem problem;
+  Node* node = Node::get(problem);
+  if (node == nullptr) {
+    fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
+    return failed(problem.error != 0 ? problem.error : EIO);
+  }
+  uint32_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint32_t>(Node::now());
+  auto* context = new (std::nothrow) Context(init, *node, random);
+  if (context == nullptr) return failed(ENOMEM);
+  DeviceInfo info;
+  const int error = context->refresh(info);
+  if (error == 0) return context;
+  delete context;
+  return failed(error);
+}
+
+void free_context(Context* context) {
+  // Queue pairs that the program leaked go on using it.
+  if (context->live_queue_pairs.load() == 0) delete context;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An open device: what all of its verbs objects share.
+#ifndef DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
+#define DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+#include "provider/soft/event_pipe.hpp"
+#include "provider/soft/memory_table.hpp"
+#include "provider/soft/messages.hpp"
+#include "provider/soft/node.hpp"
+#include "provider/soft/objects.hpp"
+#include "provider/soft/plugin.hpp"
+
+namespace dapple::soft {
+
+// Internally locked.
+class Context {
+ public:
+  Context(const ContextInit& init, Node& process_node, uint32_t random)
+      : ibv(init.ibv),
+        device_index(init.device_index),
+        node_guid(init.node_guid),
+        async_writer(init.async_writer),
+        node(process_node),
+        memory(random) {}
+
+  // Asks dappled for the device as it is now. 0 or an errno.
+  int refresh(DeviceInfo& info);
+  // A source address by its index, as of the last refresh. False if there is none.
+  bool gid(uint32_t index, uint8_t gid[16]);
+  // Asks anew if the last refresh does not know the index. 0, EINVAL, or an errno.
+  int find_gid(uint32_t index, uint8_t gid[16]);
+  // The path that an address describes. False if the source does not exist or the families differ.
+  bool resolve(const roce::AddressVector& address, Path& path);
+  // The same for what a program gives. 0 or an errno.
+  int check_address(const ibv_ah_attr& attr, roce::AddressVector& address);
+
+  // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
+  void raise(ibv_event_type type, const void* element, EventCount& count);
+  // Takes unread asynchronous events of an object back.
+  void withdraw(const void* element, EventCount& count);
+
+  ibv_context* const ibv;
+  const uint32_t device_index;
+  const uint64_t node_guid;  // in network byte order
+  const int async_writer;
+  Node& node;
+  MemoryTable memory;
+  EventPipes pipes;
+  std::atomic<uint32_t> next_domain{1};
+  std::atomic<uint32_t> live_queue_pairs{0};
+  const uint32_t generation = Node::generation();
+
+ private:
+  std::mutex info_mutex_;
+  DeviceInfo info_;
+};
+
+// For a verb that returns a pointer: sets errno and gives null.
+std::nullptr_t failed(int error);
+
+// False in a child of fork(), where the parent's objects are no good: verbs on them answer ENODEV.
+inline bool usable(const ibv_context* context) {
+  return context_of(context)->generation == Node::generation();
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_CONTEXT_HPP

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/multicast.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+namespace dapple::soft {
+namespace {
+
+// IPv4's groups are mapped as other addresses are.
+bool is_group(const uint8_t gid[16]) {
+  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return gid[0] == 0xFF || (memcmp(gid, kMapped, sizeof(kMapped)) == 0 && (gid[12] & 0xF0) == 0xE0);
+}
+
+}  // namespace
+
+Multicast::Attachment* Multicast::find(uint32_t qpn, const uint8_t group[16]) {
+  for (Attachment& attachment : attachments_) {
+    if (attachment.qpn == qpn && (qpn == 0 || memcmp(attachment.group, group, 16) == 0)) return &attachment;
+  }
+  return nullptr;
+}
+
+bool Multicast::joined(const uint8_t group[16], uint32_t netdev_index) const {
+  for (const Attachment& attachment : attachments_) {
+    if (attachment.qpn != 0 && attachment.netdev_index == netdev_index && memcmp(attachment.group, group, 16) == 0)
+      return true;
+  }
+  return false;
+}
+
+int Multicast::attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
+  if (!is_group(group)) return EINVAL;
+  const std::lock_guard lock(mutex_);
+  if (find(qp.qpn, group) != nullptr) return 0;
+  Attachment* free = find(0, nullptr);
+  if (free == nullptr) return ENOMEM;
+  if (!joined(group, netdev_index)) {
+    const int error = wire_.join(group, netdev_index);
+    if (error != 0) return error;
+  }
+  free->qpn = qp.qpn;
+  free->netdev_index = netdev_index;
+  memcpy(free->group, group, 16);
+  qp.multicast_groups.fetch_add(1);
+  return 0;
+}
+
+int Multicast::detach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
+  const std::lock_guard lock(mutex_);
+  Attachment* attachment = find(qp.qpn, group);
+  if (attachment == nullptr) return EINVAL;
+  attachment->qpn = 0;
+  qp.multicast_groups.fetch_sub(1);
+  return joined(group, netdev_index) ? 0 : wire_.leave(group, netdev_index);
+}
+
+uint32_t Multicast::members(const uint8_t group[16], uint32_t* qpns, uint32_t room) {
+  const std::lock_guard lock(mutex_);
+  uint32_t count = 0;
+  for (const Attachment& attachment : attachments_) {
+    if (count < room && attachment.qpn != 0 && memcmp(attachment.group, group, 16) == 0) qpns[count++] = attachment.qpn;
+  }
+  return count;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/node.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/udp_wire.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// Never destroyed: the background thread lives until the process ends.
+constinit Node* the_node = nullptr;
+constinit bool handlers_registered = false;
+pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+uint32_t random_number() {
+  uint32_t number = 0;
+  if (getrandom(&number, sizeof(number), 0) != sizeof(number)) number = static_cast<uint32_t>(Node::now());
+  return number;
+}
+
+}  // namespace
+
+constinit std::atomic<uint32_t> Node::generation_{0};
+
+roce::Time Node::now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<roce::Time>(time.tv_sec) * 1000000000 + static_cast<roce::Time>(time.tv_nsec);
+}
+
+Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, uint32_t slot, uint32_t random)
+    : link_(std::move(link)), wire_(std::move(wire)), qps_(slot << 16, random), batches_(*wire_), multicast_(*wire_) {}
+
+Node* Node::get(Problem& problem) {
+  pthread_mutex_lock(&node_mutex);
+  if (the_node == nullptr) {
+    std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
+    Slot slot;
+    std::unique_ptr<Wire> wire;
+    if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
+    if (wire != nullptr) {
+      std::unique_ptr<Node> node(new (std::nothrow)
+                                     Node(std::move(link), std::move(wire), slot.number, random_number()));
+      if (node == nullptr || !node->start_background()) {
+        problem.set(ENOMEM, "no memory for the software device");
+      } else {
+        the_node = node.release();
+        if (!handlers_registered) pthread_atfork(fork_prepare, fork_parent, fork_child);
+        handlers_registered = true;
+      }
+    }
+  }
+  Node* node = the_node;
+  pthread_mutex_unlock(&node_mutex);
+  return node;
+}
+
+void Node::fork_prepare() {
+  pthread_mutex_lock(&node_mutex);
+  if (the_node != nullptr) the_node->link_->fork_prepare();
+}
+
+void Node::fork_parent() {
+  if (the_node != nullptr) the_node->link_->fork_parent();
+  pthread_mutex_unlock(&node_mutex);
+}
+
+// The parent's node stays in memory, as it was in whatever call its threads were; nothing looks at it again.
+void Node::fork_child() {
+  generation_.fetch_add(1, std::memory_order_relaxed);
+  if (the_node != nullptr) {
+    the_node->link_->fork_child();
+    the_node->wire_->close_in_child();
+    close(the_node->wake_fd_);
+    the_node = nullptr;
+  }
+  pthread_mutex_unlock(&node_mutex);
+}
+
+int Node::add(Qp& qp) {
+  if (!timers_.make_room()) return ENOMEM;
+  if (qps_.add(qp) != 0) return 0;
+  timers_.remove(qp);
+  return ENOMEM;
+}
+
+void Node::remove(Qp& qp) {
+  {
+    const std::lock_guard lock(qp.mutex);
+    qp.dying = true;
+  }
+  timers_.remove(qp);
+  forget_ready(qp);
+  qps_.remove(qp);
+}
+
+void Node::settle(Qp& qp, roce::Time now) {
+  bool more = false;
+  {
+    const bool connected = qp.init.qp_type != IBV_QPT_UD;
+    Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
+    more = qp.engine->transmit(now, turn);
+  }
+  const roce::QpState state = qp.engine->state();
+  if (state != qp.state.load(std::memory_order_relaxed)) {
+    // A receive that is posted now sees the state, or is seen here.
+    qp.state.store(state, std::memory_order_seq_cst);
+    if (state == roce::QpState::kError) qp.engine->receives_posted();
+  }
+  if (qp.dying) return;
+  if (more) make_ready(qp);
+  if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
+}
+
+void Node::make_ready(Qp& qp) {
+  if (qp.ready) return;
+  qp.ready = true;
+  QpTable::pin(qp);
+  {
+    const std::lock_guard lock(ready_mutex_);
+    qp.next_ready = nullptr;
+    (first_ready_ == nullptr ? first_ready_ : last_ready_->next_ready) = &qp;
+    last_ready_ = &qp;
+    any_ready_.store(true, std::memory_order_relaxed);
+  }
+  wake_due_.store(true, std::memory_order_relaxed);
+}
+
+void Node::forget_ready(Qp& qp) {
+  const std::lock_guard lock(ready_mutex_);
+  Qp* before = nullptr;
+  for (Qp* at = first_ready_; at != nullptr; before = at, at = at->next_ready) {
+    if (at != &qp) continue;
+    (before == nullptr ? first_ready_ : before->next_ready) = qp.next_ready;
+    if (last_ready_ == &qp) last_ready_ = before;
+    QpTable::unpin(qp);
+    return;
+  }
+}
+
+namespace {
+
+void deliver_completions(Context& context, Cq& cq) {
+  const uint32_t notice = cq.queue.take_notice();
+  if (notice == 0) return;
+  if ((notice & CompletionQueue::kOverrun) != 0) context.raise(IBV_EVENT_CQ_ERR, &cq.abi, cq.asynchronous_events);
+  if ((notice & CompletionQueue::kEventDue) != 0 && cq.abi.cq.channel != nullptr) {
+    const CompletionMessage message = reinterpret_cast<uintptr_t>(&cq.abi);
+    context.pipes.write(channel_writer(cq.abi.cq.channel), &message, sizeof(message), cq.completion_events);
+  }
+}
+
+}  // namespace
+
+void Node::deliver(Qp& qp) {
+  deliver_completions(*qp.context, *qp.send_cq);
+  if (qp.recv_cq != qp.send_cq) deliver_completions(*qp.context, *qp.recv_cq);
+  if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
+    qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
+  for (uint32_t events = qp.events.take(); events != 0; events &= events - 1) {
+    const auto type = static_cast<ibv_event_type>(__builtin_ctz(events));
+    qp.context->raise(type, &qp.abi, qp.event_count);
+  }
+  if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();
+}
+
+}  // namespace dapple::soft

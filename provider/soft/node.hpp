@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// This process' end of the network: its slot, its queue pairs, and their progress.
+//
+// Progress is made by the application's threads that poll a completion queue and find it empty, and by one background
+// thread when nobody polls. Each thread that called a queue pair's engine under its lock calls settle() before the lock
+// goes and deliver() after it.
+//
+// A child of fork() has no use of the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
+// and makes a node of its own when it opens a device.
+#ifndef DAPPLE_PROVIDER_SOFT_NODE_HPP
+#define DAPPLE_PROVIDER_SOFT_NODE_HPP
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/batch_pool.hpp"
+#include "provider/soft/daemon_link.hpp"
+#include "provider/soft/multicast.hpp"
+#include "provider/soft/problem.hpp"
+#include "provider/soft/qp_table.hpp"
+#include "provider/soft/timers.hpp"
+#include "provider/soft/wire.hpp"
+
+namespace dapple::soft {
+
+// Packets that came and were not for any queue pair.
+struct NodeCounters {
+  std::atomic<uint64_t> malformed{0};
+  std::atomic<uint64_t> no_queue_pair{0};
+  std::atomic<uint64_t> wrong_address{0};
+};
+
+// Internally locked.
+class Node final : public ArrivalSink {
+ public:
+  // The process' node, made at the first call; it stays for as long as the process. Null on failure, and `problem` says
+  // why.
+  static Node* get(Problem& problem);
+  // Counts forks; an object of another generation belongs to the parent.
+  static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
+
+  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, uint32_t slot, uint32_t random);
+
+  DaemonLink& link() { return *link_; }
+  Wire& wire() { return *wire_; }
+  Multicast& multicast() { return multicast_; }
+  const NodeCounters& counters() const { return counters_; }
+
+  // Gives a queue pair its number. 0, or ENOMEM.
+  int add(Qp& qp);
+  // It receives nothing any more, and no thread but the caller's uses it afterwards. No lock is held.
+  void remove(Qp& qp);
+
+  // Under the queue pair's lock, after calls of its engine: sends, and looks after its state and its deadline.
+  void settle(Qp& qp, roce::Time now);
+  // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.
+  void deliver(Qp& qp);
+
+  // By a thread of the application that polls: does what is to be done, unless another thread does it right now.
+  void progress();
+  // The application is about to wait for an event: the background thread takes over at once.
+  void expect_no_polls();
+
+  // ArrivalSink, for the wire.
+  void arrived(const Arrival& arrival) override;
+
+  static roce::Time now();
+
+ private:
+  static constexpr uint32_t kMaxTouched = 64;
+
+  static void fork_prepare();
+  static void fork_parent();
+  static void fork_child();
+  bool start_background();
+  static void* run_background(void* node);
+
+  // Under receive_mutex_. True if there was something to do.
+  bool work();
+  void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
+  void hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet);
+  void finish_touched();
+  bool expire_due();
+  bool run_ready();
+  void make_ready(Qp& qp);
+  void forget_ready(Qp& qp);
+  void wake();
+
+  bool polled_meanwhile(roce::Time seen);
+  void sleep_until(roce::Time when, bool for_packets);
+  void look_after_link();
+  [[noreturn]] void background();
+
+  static std::atomic<uint32_t> generation_;
+
+  const std::unique_ptr<DaemonLink> link_;
+  const std::unique_ptr<Wire> wire_;
+  QpTable qps_;
+  Timers timers_;
+  BatchPool batches_;
+  Multicast multicast_;
+  NodeCounters counters_;
+
+  std::mutex receive_mutex_;
+  // Under receive_mutex_: the queue pairs that this batch of packets was for, pinned.
+  Qp* touched_[kMaxTouched];
+  uint32_t touched_count_ = 0;
+  roce::Time batch_time_ = 0;
+
+  std::mutex ready_mutex_;
+  Qp* first_ready_ = nullptr;
+  Qp* last_ready_ = nullptr;
+  std::atomic<bool> any_ready_{false};
+
+  int wake_fd_ = -1;
+  std::atomic<bool> wake_due_{false};
+  std::atomic<roce::Time> last_poll_{0};
+  std::atomic<roce::Time> planned_wake_{0};  // when the background thread wakes by itself
+  std::atomic<bool> steps_aside_{false};     // it does not look at packets meanwhile
+  roce::Time link_retry_ = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_NODE_HPP

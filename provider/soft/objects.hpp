@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The verbs objects: what libibverbs knows of each, and ours behind it.
+//
+// Locks, in the order in which they are taken: the node's receive lock, one queue pair's, then one of the leaves: a
+// completion queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's. No
+// thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that send.
+#ifndef DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
+#define DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
+
+#include <stdint.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/abi/structures.hpp"
+#include "provider/soft/completion_queue.hpp"
+#include "provider/soft/event_pipe.hpp"
+#include "provider/soft/plugin.hpp"
+#include "provider/soft/receive_queue.hpp"
+#include "provider/soft/wire.hpp"
+#include "roce/queue_pair.hpp"
+
+namespace dapple::soft {
+
+class Node;
+
+// How many objects need this one: it cannot go before them.
+using Users = std::atomic<uint32_t>;
+
+struct Pd {
+  ibv_pd ibv = {};
+  uint32_t number = 0;
+  Users users{0};
+  // Of a parent domain: the protection domain that it stands for.
+  Pd* origin = nullptr;
+};
+
+struct Mr {
+  abi::Mr abi = {};
+  Pd* pd = nullptr;
+};
+
+struct Mw {
+  ibv_mw ibv = {};
+  Pd* pd = nullptr;
+};
+
+struct Ah {
+  ibv_ah ibv = {};
+  Pd* pd = nullptr;
+  roce::AddressVector address;
+};
+
+struct Cq {
+  abi::Cq abi = {};
+  Context* context = nullptr;
+  CompletionQueue queue;
+  Users users{0};
+  EventCount completion_events;
+  EventCount asynchronous_events;
+  // Between start_poll() and end_poll().
+  std::mutex poll_mutex;
+  roce::Completion current;
+  bool single_threaded = false;
+};
+
+struct Srq {
+  abi::Srq abi = {};
+  Context* context = nullptr;
+  Pd* pd = nullptr;
+  ReceiveQueue queue;
+  Users users{0};
+  EventCount events;
+};
+
+// Notes events until the queue pair's lock is gone.
+class QpEvents final : public roce::EventSink {
+ public:
+  void event(roce::QpEvent event, uint32_t) override {
+    pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
+  }
+  uint32_t take() {
+    return pending_.load(std::memory_order_relaxed) == 0 ? 0 : pending_.exchange(0, std::memory_order_acq_rel);
+  }
+
+ private:
+  std::atomic<uint32_t> pending_{0};
+};
+
+struct ExtendedPost;
+
+struct Qp {
+  abi::Qp abi = {};
+  Context* context = nullptr;
+  Node* node = nullptr;
+  Pd* pd = nullptr;
+  Cq* send_cq = nullptr;
+  Cq* recv_cq = nullptr;
+  Srq* srq = nullptr;
+  ReceiveQueue own_receives;
+  QpEvents events;
+  EventCount event_count;
+  ibv_qp_init_attr init = {};
+  uint32_t qpn = 0;
+  std::atomic<uint32_t> multicast_groups{0};
+
+  // The rest is guarded by the lock, except for the atomics.
+  std::mutex mutex;
+  std::unique_ptr<roce::QueuePair> engine;
+  Path path;  // to the peer (RC, UC)
+  ibv_ah_attr address = {};
+  uint16_t pkey_index = 0;
+  uint8_t port = 0;
+  bool dying = false;  // it is neither scheduled nor made ready any more
+  // The engine's state after its last call, for who posts receives.
+  std::atomic<roce::QpState> state{roce::QpState::kReset};
+  std::unique_ptr<ExtendedPost> extended;
+
+  // The node's.
+  std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
+  std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
+  uint32_t heap_index = 0;
+  bool ready = false;  // it waits for its turn to send
+  Qp* next_ready = nullptr;
+  bool touched = false;  // by packets of this batch; guarded by the receive lock
+};
+
+// libibverbs' objects begin ours.
+template <typename Object, typename Ibv>
+Object* ours(Ibv* ibv) {
+  return reinterpret_cast<Object*>(ibv);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_OBJECTS_HPP

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// From libibverbs' work requests to the engine's.
+#ifndef DAPPLE_PROVIDER_SOFT_POST_HPP
+#define DAPPLE_PROVIDER_SOFT_POST_HPP
+
+#include "provider/soft/objects.hpp"
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kMaxInline = 1024;  // bytes
+
+// The errno that a refused post deserves.
+int error_of(roce::PostError error);
+
+// Posts one request and sends. 0 or an errno. Takes the queue pair's lock.
+int post_one(Qp& qp, const roce::SendRequest& request);
+
+roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info);
+
+// The datagram's destination.
+void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey);
+
+int post_receives(ReceiveQueue& queue, const ibv_recv_wr* requests, ibv_recv_wr** bad);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_POST_HPP

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/post.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft {
+namespace {
+
+using roce::SendOpcode;
+
+static_assert(static_cast<int>(SendOpcode::kWrite) == IBV_WR_RDMA_WRITE);
+static_assert(static_cast<int>(SendOpcode::kWriteImmediate) == IBV_WR_RDMA_WRITE_WITH_IMM);
+static_assert(static_cast<int>(SendOpcode::kSend) == IBV_WR_SEND);
+static_assert(static_cast<int>(SendOpcode::kSendImmediate) == IBV_WR_SEND_WITH_IMM);
+static_assert(static_cast<int>(SendOpcode::kRead) == IBV_WR_RDMA_READ);
+static_assert(static_cast<int>(SendOpcode::kCompareSwap) == IBV_WR_ATOMIC_CMP_AND_SWP);
+static_assert(static_cast<int>(SendOpcode::kFetchAdd) == IBV_WR_ATOMIC_FETCH_AND_ADD);
+static_assert(static_cast<int>(SendOpcode::kLocalInvalidate) == IBV_WR_LOCAL_INV);
+static_assert(static_cast<int>(SendOpcode::kBindWindow) == IBV_WR_BIND_MW);
+static_assert(static_cast<int>(SendOpcode::kSendInvalidate) == IBV_WR_SEND_WITH_INV);
+static_assert(static_cast<int>(SendOpcode::kAtomicWrite) == IBV_WR_ATOMIC_WRITE);
+static_assert(int{roce::kFence} == IBV_SEND_FENCE && int{roce::kSignaled} == IBV_SEND_SIGNALED);
+static_assert(int{roce::kSolicited} == IBV_SEND_SOLICITED && int{roce::kInline} == IBV_SEND_INLINE);
+static_assert(sizeof(roce::Segment) == sizeof(ibv_sge) && offsetof(ibv_sge, lkey) == offsetof(roce::Segment, lkey));
+static_assert(offsetof(ibv_sge, addr) == offsetof(roce::Segment, address));
+static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
+
+constexpr unsigned kFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
+
+// One request's segments, copied: the compiler may not look at one type through another.
+struct Segments {
+  roce::Segment segments[roce::kMaxSegments];
+
+  bool copy(const ibv_sge* list, int count) {
+    if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
+    if (count > 0) memcpy(static_cast<void*>(segments), list, static_cast<size_t>(count) * sizeof(*list));
+    return true;
+  }
+};
+
+// The eight bytes that an atomic write takes along.
+bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
+  if (wr.num_sge != 1 || wr.sg_list->length != sizeof(request.atomic_write)) return false;
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+    memcpy(&request.atomic_write, reinterpret_cast<const void*>(wr.sg_list->addr), sizeof(request.atomic_write));
+    return true;
+  }
+  return qp.context->memory.gather({qp.pd->number, qp.qpn}, request.segments, 0,
+                                   reinterpret_cast<std::byte*>(&request.atomic_write),
+                                   sizeof(request.atomic_write)) == roce::Fault::kNone;
+}
+
+int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest& request) {
+  if (!segments.copy(wr.sg_list, wr.num_sge)) return EINVAL;
+  request.id = wr.wr_id;
+  request.opcode = static_cast<SendOpcode>(wr.opcode);
+  request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
+  request.segments = {segments.segments, static_cast<size_t>(wr.num_sge)};
+  switch (static_cast<int>(wr.opcode)) {
+    case IBV_WR_SEND:
+    case IBV_WR_SEND_WITH_IMM:
+    case IBV_WR_SEND_WITH_INV:
+    case IBV_WR_LOCAL_INV:
+      request.immediate_or_rkey = wr.imm_data;
+      if (qp.init.qp_type != IBV_QPT_UD) return 0;
+      if (wr.wr.ud.ah == nullptr) return EINVAL;
+      set_destination(request, *wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+      return 0;
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+    case IBV_WR_RDMA_READ:
+    case IBV_WR_ATOMIC_WRITE:
+      request.immediate_or_rkey = wr.imm_data;
+      request.remote_address = wr.wr.rdma.remote_addr;
+      request.rkey = wr.wr.rdma.rkey;
+      if (wr.opcode != IBV_WR_ATOMIC_WRITE) return 0;
+      if (!take_word(qp, wr, request)) return EINVAL;
+      request.segments = {};
+      return 0;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      request.remote_address = wr.wr.atomic.remote_addr;
+      request.rkey = wr.wr.atomic.rkey;
+      request.compare_or_add = wr.wr.atomic.compare_add;
+      request.swap = wr.wr.atomic.swap;
+      return 0;
+    case IBV_WR_BIND_MW:
+      // IBTA 10.6.7.2.2: windows of type 1 are bound by a verb of their own.
+      if (wr.bind_mw.mw == nullptr || wr.bind_mw.mw->type != IBV_MW_TYPE_2) return EINVAL;
+      request.bind = window_bind(*wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+
+}  // namespace
+
+int error_of(roce::PostError error) {
+  switch (error) {
+    case roce::PostError::kNone:
+      return 0;
+    case roce::PostError::kFull:
+      return ENOMEM;
+    default:
+      return EINVAL;
+  }
+}
+
+int post_one(Qp& qp, const roce::SendRequest& request) {
+  int error = 0;
+  {
+    const std::lock_guard lock(qp.mutex);
+    error = error_of(qp.engine->post_send(request));
+    if (error == 0) qp.node->settle(qp, Node::now());
+  }
+  qp.node->deliver(qp);
+  return error;
+}
+
+roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info) {
+  return {
+      .window_rkey = mw.rkey,
+      .new_rkey = new_rkey,
+      .region_lkey = info.mr == nullptr ? 0 : info.mr->lkey,
+      .address = info.addr,
+      .length = info.length,
+      .access = info.mw_access_flags,
+  };
+}
+
+void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey) {
+  request.address = reinterpret_cast<const Ah*>(&ah)->address;
+  request.remote_qpn = remote_qpn;
+  request.remote_qkey = remote_qkey;
+}
+
+int post_receives(ReceiveQueue& queue, const ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  Segments segments;
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    int error = EINVAL;
+    if (segments.copy(wr->sg_list, wr->num_sge))
+      error = queue.post(wr->wr_id, {segments.segments, static_cast<size_t>(wr->num_sge)});
+    if (error == 0) continue;
+    *bad = const_cast<ibv_recv_wr*>(wr);
+    return error;
+  }
+  return 0;
+}
+
+namespace verbs {
+
+int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+  if (!usable(ibv->context)) {
+    *bad = requests;
+    return ENODEV;
+  }
+  Qp& qp = *ours<Qp>(ibv);
+  int error = 0;
+  {
+    const std::lock_guard lock(qp.mutex);
+    Segments segments;
+    for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+      roce::SendRequest request;
+      error = convert(qp, *wr, segments, request);
+      if (error == 0) error = error_of(qp.engine->post_send(request));
+      if (error == 0) continue;
+      *bad = wr;
+      break;
+    }
+    qp.node->settle(qp, Node::now());
+  }
+  qp.node->deliver(qp);
+  return error;
+}
+
+int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  Qp& qp = *ours<Qp>(ibv);
+  if (!usable(ibv->context)) {
+    *bad = requests;
+    return ENODEV;
+  }
+  if (qp.srq != nullptr || qp.state.load() == roce::QpState::kReset) {
+    *bad = requests;
+    return EINVAL;
+  }
+  const int error = post_receives(qp.own_receives, requests, bad);
+  if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
+    {
+      const std::lock_guard lock(qp.mutex);
+      qp.engine->receives_posted();
+    }
+    qp.node->deliver(qp);
+  }
+  return error;
+}
+
+}  // namespace verbs
+}  // namespace dapple::soft

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Node's progress: packets that came, deadlines, queue pairs that wait for their turn.
+#include <string.h>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/node.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// So that packets and deadlines get their turn, too.
+constexpr uint32_t kMostAtOnce = 64;
+
+}  // namespace
+
+void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {
+  const std::lock_guard lock(qp.mutex);
+  if (qp.init.qp_type != IBV_QPT_UD &&
+      (memcmp(arrival.source, qp.path.destination, 16) != 0 || memcmp(arrival.destination, qp.path.source, 16) != 0)) {
+    counters_.wrong_address.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  qp.engine->receive(batch_time_, packet);
+}
+
+// The queue pair stays pinned until finish_touched().
+void Node::hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet) {
+  receive_into(pinned, arrival, packet);
+  if (pinned.touched) {
+    QpTable::unpin(pinned);
+    return;
+  }
+  pinned.touched = true;
+  touched_[touched_count_++] = &pinned;
+  if (touched_count_ == kMaxTouched) finish_touched();
+}
+
+void Node::arrived(const Arrival& arrival) {
+  roce::Packet packet;
+  if (roce::parse(arrival.transport, packet) != roce::ParseError::kNone) {
+    counters_.malformed.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  packet.grh = arrival.grh;
+  const uint32_t qpn = packet.headers.destination_qpn;
+  if (qpn == kMulticastQpn) {
+    uint32_t members[kMaxAttachments];
+    const uint32_t count = multicast_.members(arrival.destination, members, kMaxAttachments);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (Qp* qp = qps_.pin(members[i])) hand_out(*qp, arrival, packet);
+    }
+    return;
+  }
+  if (touched_count_ > 0 && touched_[touched_count_ - 1]->qpn == qpn) {
+    receive_into(*touched_[touched_count_ - 1], arrival, packet);
+    return;
+  }
+  Qp* qp = qps_.pin(qpn);
+  if (qp == nullptr) {
+    counters_.no_queue_pair.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  hand_out(*qp, arrival, packet);
+}
+
+void Node::finish_touched() {
+  for (uint32_t i = 0; i < touched_count_; ++i) {
+    Qp& qp = *touched_[i];
+    {
+      const std::lock_guard lock(qp.mutex);
+      qp.touched = false;
+      settle(qp, batch_time_);
+    }
+    deliver(qp);
+    QpTable::unpin(qp);
+  }
+  touched_count_ = 0;
+}
+
+bool Node::expire_due() {
+  bool any = false;
+  for (uint32_t i = 0; i < kMostAtOnce; ++i) {
+    Qp* qp = timers_.pop_due(batch_time_);
+    if (qp == nullptr) break;
+    any = true;
+    {
+      const std::lock_guard lock(qp->mutex);
+      if (qp->engine->deadline() <= batch_time_) qp->engine->expire(batch_time_);
+      settle(*qp, batch_time_);
+    }
+    deliver(*qp);
+    QpTable::unpin(*qp);
+  }
+  return any;
+}
+
+bool Node::run_ready() {
+  if (!any_ready_.load(std::memory_order_relaxed)) return false;
+  Qp* last = nullptr;
+  for (uint32_t i = 0; i < kMostAtOnce; ++i) {
+    Qp* qp = nullptr;
+    {
+      const std::lock_guard lock(ready_mutex_);
+      qp = first_ready_;
+      if (i == 0) last = last_ready_;
+      if (qp != nullptr) first_ready_ = qp->next_ready;
+      if (first_ready_ == nullptr) {
+        last_ready_ = nullptr;
+        any_ready_.store(false, std::memory_order_relaxed);
+      }
+    }
+    if (qp == nullptr) break;
+    {
+      const std::lock_guard lock(qp->mutex);
+      qp->ready = false;
+      settle(*qp, batch_time_);
+    }
+    const bool was_last = qp == last;
+    deliver(*qp);
+    QpTable::unpin(*qp);
+    if (was_last) break;
+  }
+  return true;
+}
+
+bool Node::work() {
+  batch_time_ = now();
+  bool any = wire_->receive(*this) > 0;
+  finish_touched();
+  any |= expire_due();
+  any |= run_ready();
+  return any;
+}
+
+void Node::progress() {
+  last_poll_.store(now(), std::memory_order_relaxed);
+  if (!receive_mutex_.try_lock()) return;
+  work();
+  receive_mutex_.unlock();
+}
+
+}  // namespace dapple::soft

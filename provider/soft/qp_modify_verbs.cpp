@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Attributes of queue pairs.
+#include <errno.h>
+#include <string.h>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/port_mtu.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+static_assert(uint32_t{roce::kState} == IBV_QP_STATE && uint32_t{roce::kDestinationQpn} == IBV_QP_DEST_QPN);
+static_assert(uint32_t{roce::kAddress} == IBV_QP_AV && uint32_t{roce::kQkey} == IBV_QP_QKEY);
+static_assert(uint32_t{roce::kSendPsn} == IBV_QP_SQ_PSN && uint32_t{roce::kReceivePsn} == IBV_QP_RQ_PSN);
+static_assert(static_cast<int>(roce::QpState::kError) == IBV_QPS_ERR);
+static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
+
+constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
+
+// What the engine leaves to the host: port, P_Key, address, MTU. `path` and `address` change for kAddress only.
+int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+  if ((mask & ~kKnown) != 0) return EINVAL;
+  if ((mask & (roce::kAlternatePath | roce::kCapabilities)) != 0) return EINVAL;
+  if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
+  if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) return EINVAL;
+  if ((mask & roce::kPort) != 0 && attr.port_num != 1) return EINVAL;
+  if ((mask & roce::kAddress) != 0) {
+    roce::AddressVector address;
+    const int error = qp.context->check_address(attr.ah_attr, address);
+    if (error != 0) return error;
+    if (!qp.context->resolve(address, path)) return EINVAL;
+  }
+  if ((mask & roce::kPathMtu) != 0) {
+    if (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096) return EINVAL;
+    DeviceInfo info;
+    const int error = qp.context->refresh(info);
+    if (error != 0) return error;
+    // Packets that do not fit would be lost without a word.
+    if (attr.path_mtu > roce_mtu(info.netdev_mtu)) return EINVAL;
+  }
+  return 0;
+}
+
+roce::QpAttributes engine_attributes(const ibv_qp_attr& attr, uint32_t mask) {
+  roce::QpAttributes attributes;
+  attributes.state = static_cast<roce::QpState>(attr.qp_state);
+  attributes.current_state = static_cast<roce::QpState>(attr.cur_qp_state);
+  attributes.notify_drained = attr.en_sqd_async_notify != 0;
+  attributes.access = attr.qp_access_flags;
+  attributes.qkey = attr.qkey;
+  if ((mask & roce::kPathMtu) != 0) attributes.path_mtu = mtu_bytes(attr.path_mtu);
+  attributes.timeout = attr.timeout;
+  attributes.retry_count = attr.retry_cnt;
+  attributes.rnr_retry = attr.rnr_retry;
+  attributes.min_rnr_timer = attr.min_rnr_timer;
+  attributes.receive_psn = attr.rq_psn;
+  attributes.send_psn = attr.sq_psn;
+  attributes.max_rd_atomic = attr.max_rd_atomic;
+  attributes.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+  attributes.destination_qpn = attr.dest_qp_num;
+  return attributes;
+}
+
+ibv_mtu mtu_of(uint32_t bytes) {
+  for (int mtu = IBV_MTU_256; mtu < IBV_MTU_4096; ++mtu) {
+    if (mtu_bytes(static_cast<ibv_mtu>(mtu)) == bytes) return static_cast<ibv_mtu>(mtu);
+  }
+  return IBV_MTU_4096;
+}
+
+}  // namespace
+
+int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
+  if (!usable(ibv->context)) return ENODEV;
+  Qp& qp = *ours<Qp>(ibv);
+  const auto mask = static_cast<uint32_t>(attr_mask);
+  if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;
+  Path path;
+  const int error = check(qp, *attr, mask, path);
+  if (error != 0) return error;
+  {
+    const std::lock_guard lock(qp.mutex);
+    if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) return EINVAL;
+    if ((mask & roce::kAddress) != 0) {
+      qp.path = path;
+      qp.address = attr->ah_attr;
+    }
+    if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr->pkey_index;
+    if ((mask & roce::kPort) != 0) qp.port = attr->port_num;
+    qp.path.source_qpn = qp.qpn;
+    qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
+    if (qp.engine->state() == roce::QpState::kReset) qp.own_receives.clear();
+    qp.node->settle(qp, Node::now());
+  }
+  qp.node->deliver(qp);
+  return 0;
+}
+
+int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
+  if (!usable(ibv->context)) return ENODEV;
+  Qp& qp = *ours<Qp>(ibv);
+  const std::lock_guard lock(qp.mutex);
+  const roce::QpAttributes now = qp.engine->attributes();
+  *attr = {};
+  attr->qp_state = static_cast<ibv_qp_state>(qp.engine->state());
+  attr->cur_qp_state = attr->qp_state;
+  attr->path_mtu = mtu_of(now.path_mtu);
+  attr->path_mig_state = IBV_MIG_MIGRATED;
+  attr->qkey = now.qkey;
+  attr->rq_psn = now.receive_psn;
+  attr->sq_psn = now.send_psn;
+  attr->dest_qp_num = now.destination_qpn;
+  attr->qp_access_flags = now.access;
+  attr->cap = qp.init.cap;
+  attr->ah_attr = qp.address;
+  attr->pkey_index = qp.pkey_index;
+  attr->en_sqd_async_notify = now.notify_drained ? 1 : 0;
+  attr->max_rd_atomic = now.max_rd_atomic;
+  attr->max_dest_rd_atomic = now.max_dest_rd_atomic;
+  attr->min_rnr_timer = now.min_rnr_timer;
+  attr->port_num = qp.port;
+  attr->timeout = now.timeout;
+  attr->retry_cnt = now.retry_count;
+  attr->rnr_retry = now.rnr_retry;
+  *init = qp.init;
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Queue pairs: making them and taking them away.
+#include <errno.h>
+
+#include <new>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/extended_post.hpp"
+#include "provider/soft/port_mtu.hpp"
+#include "provider/soft/post.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft::verbs {
+namespace {
+
+static_assert(static_cast<int>(roce::QpType::kRc) == IBV_QPT_RC);
+static_assert(static_cast<int>(roce::QpType::kUc) == IBV_QPT_UC);
+static_assert(static_cast<int>(roce::QpType::kUd) == IBV_QPT_UD);
+
+int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
+  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UC && attr.qp_type != IBV_QPT_UD) return EOPNOTSUPP;
+  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
+  if (attr.send_cq->context != pd.context || attr.recv_cq->context != pd.context) return EINVAL;
+  if (attr.srq != nullptr && attr.srq->context != pd.context) return EINVAL;
+  const ibv_qp_cap& cap = attr.cap;
+  if (cap.max_send_wr > kMaxRequests || cap.max_send_sge > roce::kMaxSegments || cap.max_inline_data > kMaxInline)
+    return EINVAL;
+  return 0;
+}
+
+// The receive queue, the engine and the number.
+int equip(Qp& qp) {
+  const ibv_qp_cap& cap = qp.init.cap;
+  int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
+  if (error != 0) return error;
+  DeviceInfo info;
+  error = qp.context->refresh(info);
+  if (error != 0) return error;
+  error = qp.node->add(qp);
+  if (error != 0) return error;
+  const roce::QpConfig config = {
+      .qpn = qp.qpn,
+      .type = static_cast<roce::QpType>(qp.init.qp_type),
+      .domain = qp.pd->number,
+      .send_depth = cap.max_send_wr,
+      .max_send_segments = cap.max_send_sge,
+      .max_inline = cap.max_inline_data,
+      .signal_all = qp.init.sq_sig_all != 0,
+      .shared_receives = qp.srq != nullptr,
+      .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
+  };
+  ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
+  qp.engine =
+      roce::QueuePair::create(config, qp.context->memory, qp.send_cq->queue, qp.recv_cq->queue, receives, qp.events);
+  if (qp.engine != nullptr) return 0;
+  qp.node->remove(qp);
+  return ENOMEM;
+}
+
+void publish(Qp& qp, ibv_pd* pd) {
+  ibv_qp& shown = qp.abi.qp;
+  shown.context = pd->context;
+  shown.qp_context = qp.init.qp_context;
+  shown.pd = pd;
+  shown.send_cq = qp.init.send_cq;
+  shown.recv_cq = qp.init.recv_cq;
+  shown.srq = qp.init.srq;
+  shown.handle = qp.qpn;
+  shown.qp_num = qp.qpn;
+  shown.state = IBV_QPS_RESET;
+  shown.qp_type = qp.init.qp_type;
+  pthread_mutex_init(&shown.mutex, nullptr);
+  pthread_cond_init(&shown.cond, nullptr);
+  qp.context->live_queue_pairs.fetch_add(1);
+  qp.pd->users.fetch_add(1);
+  qp.send_cq->users.fetch_add(1);
+  qp.recv_cq->users.fetch_add(1);
+  if (qp.srq != nullptr) qp.srq->users.fetch_add(1);
+}
+
+ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send_operations) {
+  if (!usable(pd->context)) return failed(ENODEV);
+  int error = check(*pd, attr);
+  if (error != 0) return failed(error);
+  std::unique_ptr<Qp> qp(new (std::nothrow) Qp);
+  if (qp == nullptr) return failed(ENOMEM);
+  if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+  qp->init = attr;
+  qp->context = context_of(pd->context);
+  qp->node = &qp->context->node;
+  qp->pd = ours<Pd>(pd);
+  qp->send_cq = ours<Cq>(attr.send_cq);
+  qp->recv_cq = ours<Cq>(attr.recv_cq);
+  qp->srq = attr.srq == nullptr ? nullptr : ours<Srq>(attr.srq);
+  if (extended) error = publish_qp_ex(*qp, send_operations);
+  if (error == 0) error = equip(*qp);
+  if (error != 0) return failed(error);
+  publish(*qp, pd);
+  return &qp.release()->abi.qp;
+}
+
+}  // namespace
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  return make_qp(pd, *attr, false, 0);
+}
+
+ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+  constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  if ((attr->comp_mask & ~kKnown) != 0) return failed(EOPNOTSUPP);
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return failed(EINVAL);
+  if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0) return failed(EOPNOTSUPP);
+  ibv_qp_init_attr plain = {
+      .qp_context = attr->qp_context,
+      .send_cq = attr->send_cq,
+      .recv_cq = attr->recv_cq,
+      .srq = attr->srq,
+      .cap = attr->cap,
+      .qp_type = attr->qp_type,
+      .sq_sig_all = attr->sq_sig_all,
+  };
+  const bool extended = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
+  ibv_qp* qp = make_qp(attr->pd, plain, extended, extended ? attr->send_ops_flags : 0);
+  if (qp != nullptr) attr->cap = plain.cap;
+  return qp;
+}
+
+int destroy_qp(ibv_qp* ibv) {
+  if (!usable(ibv->context)) return ENODEV;
+  if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
+  const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
+  qp->node->remove(*qp);
+  qp->context->withdraw(&qp->abi, qp->event_count);
+  wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
+  if (qp->srq != nullptr) qp->srq->users.fetch_sub(1);
+  qp->recv_cq->users.fetch_sub(1);
+  qp->send_cq->users.fetch_sub(1);
+  qp->pd->users.fetch_sub(1);
+  qp->context->live_queue_pairs.fetch_sub(1);
+  pthread_cond_destroy(&ibv->cond);
+  pthread_mutex_destroy(&ibv->mutex);
+  return 0;
+}
+
+}  // namespace dapple::soft::verbs

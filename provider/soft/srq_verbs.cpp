@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Shared receive queues.
+#include <errno.h>
+
+#include <new>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/post.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft::verbs {
+
+ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
+  if (!usable(ibv->context)) return failed(ENODEV);
+  if (attr->attr.max_wr == 0) return failed(EINVAL);
+  auto* srq = new (std::nothrow) Srq;
+  if (srq == nullptr) return failed(ENOMEM);
+  const int error = srq->queue.initialize(attr->attr.max_wr, attr->attr.max_sge);
+  if (error != 0) {
+    delete srq;
+    return failed(error);
+  }
+  srq->context = context_of(ibv->context);
+  srq->pd = ours<Pd>(ibv);
+  srq->pd->users.fetch_add(1);
+  srq->abi.srq.context = ibv->context;
+  srq->abi.srq.pd = ibv;
+  srq->abi.srq_type = IBV_SRQT_BASIC;
+  return &srq->abi.srq;
+}
+
+int modify_srq(ibv_srq* ibv, ibv_srq_attr* attr, int mask) {
+  if (!usable(ibv->context)) return ENODEV;
+  if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
+  Srq* srq = ours<Srq>(ibv);
+  if ((mask & IBV_SRQ_LIMIT) != 0) {
+    const uint32_t depth = (mask & IBV_SRQ_MAX_WR) != 0 ? attr->max_wr : srq->queue.depth();
+    if (attr->srq_limit > depth) return EINVAL;
+  }
+  if ((mask & IBV_SRQ_MAX_WR) != 0) {
+    const int error = srq->queue.resize(attr->max_wr);
+    if (error != 0) return error;
+  }
+  return (mask & IBV_SRQ_LIMIT) != 0 ? srq->queue.set_limit(attr->srq_limit) : 0;
+}
+
+int query_srq(ibv_srq* ibv, ibv_srq_attr* attr) {
+  if (!usable(ibv->context)) return ENODEV;
+  Srq* srq = ours<Srq>(ibv);
+  attr->max_wr = srq->queue.depth();
+  attr->max_sge = srq->queue.max_segments();
+  attr->srq_limit = srq->queue.limit();
+  return 0;
+}
+
+int destroy_srq(ibv_srq* ibv) {
+  if (!usable(ibv->context)) return ENODEV;
+  Srq* srq = ours<Srq>(ibv);
+  if (srq->users.load() != 0) return EBUSY;
+  srq->context->withdraw(&srq->abi, srq->events);
+  wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, srq->events);
+  srq->pd->users.fetch_sub(1);
+  delete srq;
+  return 0;
+}
+
+int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  if (!usable(ibv->context)) {
+    *bad = requests;
+    return ENODEV;
+  }
+  return post_receives(ours<Srq>(ibv)->queue, requests, bad);
+}
+
+// Only XRC names shared receive queues by number.
+int get_srq_num(ibv_srq*, uint32_t*) {
+  return EOPNOTSUPP;
+}
+
+}  // namespace dapple::soft::verbs
