@@ -448,6 +448,8 @@ Time Requester::deadline() const {
 }
 
 void Requester::expire(Time now) {
+  // A host whose wire is full just then is not to come again for it.
+  if (now >= rnr_deadline_) rnr_deadline_ = kNever;
   if (now < ack_deadline_ || core_.sends.empty()) return;
   core_.count.timeouts++;
   SendEntry& entry = core_.sends.front();
