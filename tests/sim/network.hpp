@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A network between nodes that loses, delays, repeats, reorders and damages packets, and is cut at times.
+#ifndef DAPPLE_TESTS_SIM_NETWORK_HPP
+#define DAPPLE_TESTS_SIM_NETWORK_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "roce/icrc.hpp"
+#include "tests/roce-support/pcap.hpp"
+#include "tests/sim/plan.hpp"
+#include "tests/sim/referee.hpp"
+
+namespace dapple::sim {
+
+struct Flight {
+  uint32_t from = 0;  // nodes
+  uint32_t to = 0;
+  // Packets of a queue pair's former lives are not delivered, as after the time that connection managers wait.
+  uint32_t life = 0;
+  uint32_t icrc = 0;
+  std::vector<std::byte> transport;  // from the BTH to the pad
+};
+
+class Network {
+ public:
+  // deliver_at(time, flight) calls arrived() at that time.
+  using DeliverAt = std::function<void(roce::Time, Flight&&)>;
+
+  Network(const Plan& plan, Random& random, Referee& referee, DeliverAt deliver_at)
+      : plan_(plan), random_(random), referee_(referee), deliver_at_(std::move(deliver_at)) {}
+
+  roce::test::PcapFile* pcap = nullptr;
+  bool has_faults = true;
+
+  void send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport);
+  // Is the ICRC right? Damaged packets end here.
+  bool is_intact(const Flight& flight) const;
+  // No packet passes between the two until then.
+  void cut(uint32_t a, uint32_t b, roce::Time until);
+
+ private:
+  roce::IcrcAddresses addresses(uint32_t from, uint32_t to) const;
+  void launch(Flight flight);
+
+  static constexpr size_t kMaxNodes = 4;
+
+  const Plan& plan_;
+  Random& random_;
+  Referee& referee_;
+  DeliverAt deliver_at_;
+  std::array<std::array<roce::Time, kMaxNodes>, kMaxNodes> cut_until_{};
+  std::array<std::array<roce::Time, kMaxNodes>, kMaxNodes> last_arrival_{};
+};
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_NETWORK_HPP

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A request as the simulator posts it, with what it knows of its fate.
+#ifndef DAPPLE_TESTS_SIM_OPERATION_HPP
+#define DAPPLE_TESTS_SIM_OPERATION_HPP
+
+#include <cstdint>
+#include <vector>
+
+#include "roce/request.hpp"
+#include "tests/sim/memory.hpp"
+#include "tests/sim/random.hpp"
+
+namespace dapple::sim {
+
+using Statuses = uint32_t;  // a set of roce::CompletionStatus
+
+constexpr Statuses status_bit(roce::CompletionStatus status) {
+  return 1U << static_cast<unsigned>(status);
+}
+
+struct Operation {
+  // Part of a Read's source as the responder saw it.
+  struct Seen {
+    uint64_t offset = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  roce::SendRequest request;  // without segments
+  std::vector<roce::Segment> segments;
+  uint32_t length = 0;
+  bool is_signaled = true;
+  // It must not succeed; or it may fail so, apart from what the whole stream may do.
+  bool must_fail = false;
+  bool is_unreachable = false;  // nobody may ever receive it
+  Statuses excuses = 0;
+
+  // At the responder.
+  uint64_t written = 0;    // bytes, in order
+  bool executed = false;   // an atomic
+  uint64_t original = 0;   // its result
+  bool delivered = false;  // a message: its receive has completed
+  uint64_t flushes = 0;
+  std::vector<Seen> seen;
+
+  // At the requester.
+  uint64_t result_bytes = 0;
+  bool completed = false;
+  roce::CompletionStatus status{};
+
+  roce::SendOpcode opcode() const { return request.opcode; }
+  bool is_write() const {
+    return opcode() == roce::SendOpcode::kWrite || opcode() == roce::SendOpcode::kWriteImmediate;
+  }
+  bool is_send() const {
+    return opcode() == roce::SendOpcode::kSend || opcode() == roce::SendOpcode::kSendImmediate ||
+           opcode() == roce::SendOpcode::kSendInvalidate;
+  }
+  bool is_atomic() const {
+    return opcode() == roce::SendOpcode::kCompareSwap || opcode() == roce::SendOpcode::kFetchAdd ||
+           opcode() == roce::SendOpcode::kAtomicWrite;
+  }
+  bool is_local() const {
+    return opcode() == roce::SendOpcode::kBindWindow || opcode() == roce::SendOpcode::kLocalInvalidate;
+  }
+  bool has_source() const { return is_send() || is_write(); }
+  // It takes a receive.
+  bool is_message() const { return is_send() || opcode() == roce::SendOpcode::kWriteImmediate; }
+  // Everything that changes the responder's memory has been done.
+  bool took_effect() const {
+    if (is_write()) return written == length;
+    return !is_atomic() || executed;
+  }
+};
+
+// Byte `offset` of what the request with this id carries.
+constexpr std::byte content_byte(uint64_t id, uint64_t offset) {
+  return static_cast<std::byte>(mixed(id * 0x2545F4914F6CDD1D + offset / 8) >> (offset % 8 * 8));
+}
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_OPERATION_HPP

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tests/sim/party.hpp"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+
+namespace dapple::sim {
+
+using roce::CompletionStatus;
+using roce::QpState;
+using roce::QpType;
+
+std::vector<std::byte> grh_between(uint32_t from, uint32_t to) {
+  std::vector<std::byte> grh(roce::kGrhSize, std::byte{0x60});
+  grh[23] = static_cast<std::byte>(from);
+  grh[39] = static_cast<std::byte>(to);
+  return grh;
+}
+
+Party::Party(Referee& referee, Random& random, Network& network, Node& node, const roce::QpConfig& config)
+    : referee_(referee), random_(random), network_(network), node_(node), config_(config) {}
+
+bool Party::create(Receives& receives) {
+  receives_ = &receives;
+  qp_ = roce::QueuePair::create(config_, *node_.memory, sends_, received_, receives, *this);
+  return qp_ != nullptr;
+}
+
+void Party::begin_stream(Statuses excuses) {
+  stream_ = std::make_unique<Stream>(referee_, config_.type, config_.qpn);
+  stream_->excuses = excuses;
+}
+
+bool Party::move(QpState to) {
+  using namespace roce;
+  uint32_t mask = kState;
+  const bool is_rc = config_.type == QpType::kRc;
+  const bool is_ud = config_.type == QpType::kUd;
+  const QpState from = qp_->state();
+  if (to == QpState::kInit) mask |= kPkeyIndex | kPort | (is_ud ? kQkey : kAccessFlags);
+  if (to == QpState::kRtr && !is_ud) mask |= kAddress | kPathMtu | kDestinationQpn | kReceivePsn;
+  if (to == QpState::kRtr && is_rc) mask |= kMaxDestRdAtomic | kMinRnrTimer;
+  if (to == QpState::kRts && from == QpState::kRtr) mask |= kSendPsn;
+  if (to == QpState::kRts && from == QpState::kRtr && is_rc) mask |= kTimeout | kRetryCount | kRnrRetry | kMaxRdAtomic;
+  if (to == QpState::kSqd) mask |= kNotifyDrained;
+  QpAttributes changes = attributes;
+  changes.state = to;
+  changes.notify_drained = true;
+  if (to == QpState::kError) stream_->is_broken = true;
+  if (to == QpState::kReset && !receives_->is_shared()) receives_->clear();
+  referee_.note("modify", config_.qpn, static_cast<uint64_t>(to));
+  if (!qp_->modify(changes, mask)) {
+    referee_.fail("QP %#x: modify from state %u to %u was refused", config_.qpn, static_cast<unsigned>(from),
+                  static_cast<unsigned>(to));
+    return false;
+  }
+  return true;
+}
+
+// --- Packets
+
+std::byte* Party::reserve(size_t size) {
+  if (room_left_ == 0) {
+    was_refused_ = true;
+    return nullptr;
+  }
+  packet_.assign(size, std::byte{0xEE});
+  return packet_.data();
+}
+
+void Party::commit(const roce::AddressVector* to) {
+  --room_left_;
+  roce::Packet packet;
+  const roce::ParseError error = roce::parse(packet_, packet);
+  if (error != roce::ParseError::kNone)
+    return referee_.fail("QP %#x sent a packet that cannot be parsed: %u", config_.qpn, static_cast<unsigned>(error));
+  const uint32_t mtu = config_.type == QpType::kUd ? config_.datagram_mtu : attributes.path_mtu;
+  if (packet.payload.size() > mtu) referee_.fail("QP %#x sent more than its MTU", config_.qpn);
+  if ((to == nullptr) == (config_.type == QpType::kUd))
+    referee_.fail("QP %#x: wrong address for its type", config_.qpn);
+  // IBTA 9.9.2.4.2: an error stops everything but the NAK that tells of it.
+  if (qp_->state() == QpState::kError && packet.info->operation != roce::Operation::kAcknowledge)
+    referee_.fail("QP %#x sent opcode %#x in the error state", config_.qpn, packet.headers.opcode);
+  if (to == nullptr && packet.headers.destination_qpn != attributes.destination_qpn)
+    referee_.fail("QP %#x sent to a stranger", config_.qpn);
+  const uint32_t node = to != nullptr ? to->destination_gid[15] : peer->node().number;
+  network_.send(node_.number, node, life, packet_);
+}
+
+bool Party::pump() {
+  room_left_ = sink_room == 0 ? SIZE_MAX : random_.between(1, sink_room);
+  was_refused_ = false;
+  const bool has_more = qp_->transmit(referee_.now, *this);
+  if (has_more != was_refused_) referee_.fail("QP %#x: transmit() gave %d", config_.qpn, has_more);
+  check_state();
+  return has_more;
+}
+
+void Party::check_state() {
+  const QpState state = qp_->state();
+  if (state != QpState::kError && state != QpState::kSqe) return;
+  stream_->is_broken = true;
+  if (stream_->open_count() > 0 &&
+      std::any_of(stream_->operations().begin(), stream_->operations().end(),
+                  [](const Operation& each) { return !each.completed && each.is_signaled; }))
+    referee_.fail("QP %#x is in an error and has requests that were not flushed", config_.qpn);
+  if (state == QpState::kError && !receives_->is_shared() && receives_->taken_count() + receives_->posted_count() > 0)
+    referee_.fail("QP %#x is in the error state and has receives that were not flushed", config_.qpn);
+}
+
+void Party::arrived(const Flight& flight) {
+  // The packet lies in a block of its own size, so that AddressSanitizer sees the first byte too far.
+  roce::Packet packet;
+  if (roce::parse(flight.transport, packet) != roce::ParseError::kNone) return;
+  std::vector<std::byte> grh;
+  if (config_.type == QpType::kUd) {
+    grh = grh_between(flight.from, flight.to);
+    packet.grh = grh;
+  } else if (flight.from != peer->node().number || flight.life != life) {
+    return;
+  }
+  qp_->receive(referee_.now, packet);
+}
+
+// --- Time
+
+roce::Time Party::expiry() {
+  const roce::Time deadline = qp_->deadline();
+  if (deadline == roce::kNever) {
+    seen_deadline_ = expiry_ = roce::kNever;
+    return roce::kNever;
+  }
+  if (deadline != seen_deadline_) {
+    seen_deadline_ = deadline;
+    expiry_ = deadline + (expiry_delay == 0 ? 0 : random_.below(expiry_delay));
+  }
+  return std::max(expiry_, referee_.now);
+}
+
+void Party::expire() {
+  referee_.note("expire", config_.qpn);
+  qp_->expire(referee_.now);
+}
+
+void Party::event(roce::QpEvent event, uint32_t qpn) {
+  referee_.note("event", qpn, static_cast<uint64_t>(event));
+  if (qpn != config_.qpn) referee_.fail("QP %#x raised an event of QP %#x", config_.qpn, qpn);
+  if (event == roce::QpEvent::kSendQueueDrained) drained = true;
+  if (event == roce::QpEvent::kFatal || (event == roce::QpEvent::kLastRequestReached && !config_.shared_receives))
+    referee_.fail("QP %#x raised event %u", config_.qpn, static_cast<unsigned>(event));
+}
+
+// --- Completions
+
+void Party::send_completed(const roce::Completion& completion) {
+  referee_.note("send completion", config_.qpn, completion.request_id, static_cast<uint64_t>(completion.status));
+  if (completion.qpn != config_.qpn) referee_.fail("QP %#x: completion of QP %#x", config_.qpn, completion.qpn);
+  if (qp_->state() == QpState::kError || qp_->state() == QpState::kSqe) stream_->is_broken = true;
+  Operation* operation =
+      stream_->completed(completion, *node_.memory, peer == nullptr ? nullptr : peer->node().memory.get());
+  if (operation == nullptr || completion.status != CompletionStatus::kSuccess) return;
+  stream_->check_result(*operation, *node_.memory);
+  // The buffer is its owner's again.
+  for (const roce::Segment& segment : operation->segments)
+    std::memset(node_.memory->at(segment.address), 0xDD, segment.length);
+  if (peer == nullptr) return;
+  if (operation->opcode() == roce::SendOpcode::kLocalInvalidate) target.window_is_bound = false;
+  if (operation->opcode() != roce::SendOpcode::kBindWindow) return;
+  target.window = target.window_slot = operation->request.bind.new_rkey;
+  target.window_is_bound = true;
+}
+
+void Party::receive_completed(const roce::Completion& completion) {
+  referee_.note("receive completion", config_.qpn, completion.request_id, static_cast<uint64_t>(completion.status),
+                completion.byte_count);
+  if (completion.qpn != config_.qpn) referee_.fail("QP %#x: completion of QP %#x", config_.qpn, completion.qpn);
+  roce::ReceiveRequest request;
+  if (!receives_->completed(completion.request_id, request)) return;
+  if (completion.status == CompletionStatus::kSuccess) return receive_succeeded(completion, request);
+  const bool is_flush = completion.status == CompletionStatus::kFlushed;
+  if (is_flush && qp_->state() != QpState::kError)
+    return referee_.fail("QP %#x flushed a receive while it works", config_.qpn);
+  const Key* key = node_.memory->find(request.segments[0].lkey);
+  Statuses excuses = receive_excuses | (receives_->had_short ? status_bit(CompletionStatus::kLocalLength) : 0U);
+  if (key == nullptr || key->died) excuses |= status_bit(CompletionStatus::kLocalProtection);
+  if (!is_flush && !(excuses & status_bit(completion.status)))
+    referee_.fail("QP %#x: a receive failed with status %u without a reason", config_.qpn,
+                  static_cast<unsigned>(completion.status));
+}
+
+void Party::receive_succeeded(const roce::Completion& completion, const roce::ReceiveRequest& request) {
+  if (qp_->state() == QpState::kError)
+    return referee_.fail("QP %#x received a message in the error state", config_.qpn);
+  roce::Completion message = completion;
+  const bool is_write = completion.opcode == roce::CompletionOpcode::kReceiveWriteImmediate;
+  std::vector<std::byte> bytes = receives_->bytes(request, is_write ? 0 : completion.byte_count);
+  if (bytes.size() != (is_write ? 0 : completion.byte_count))
+    return referee_.fail("QP %#x received more than the buffer holds", config_.qpn);
+  Stream* stream = peer == nullptr ? nullptr : peer->stream_.get();
+  if (peer == nullptr) {
+    const auto sender = std::find_if(parties->begin(), parties->end(), [&completion](const auto& each) {
+      return each->config_.qpn == completion.source_qpn;
+    });
+    if (sender == parties->end() || !(completion.flags & roce::kWithGrh) || bytes.size() < roce::kGrhSize)
+      return referee_.fail("QP %#x: a datagram without its sender or its GRH", config_.qpn);
+    const std::vector<std::byte> grh = grh_between((*sender)->node().number, node_.number);
+    if (!std::equal(grh.begin(), grh.end(), bytes.begin()))
+      referee_.fail("QP %#x: a datagram's GRH is wrong", config_.qpn);
+    bytes.erase(bytes.begin(), bytes.begin() + roce::kGrhSize);
+    message.byte_count -= roce::kGrhSize;
+    stream = (*sender)->stream_.get();
+  }
+  uint64_t id = 0;
+  if (!stream->message_arrived(message, bytes, id))
+    return referee_.fail("QP %#x received %u bytes that are not the message to come (request %#" PRIx64 ")",
+                         config_.qpn, completion.byte_count, id);
+  if (!(completion.flags & roce::kWithInvalidate)) return;
+  const Key* key = node_.memory->find(completion.immediate_or_rkey);
+  if (key == nullptr || key->live)
+    referee_.fail("QP %#x: key %#x was not invalidated", config_.qpn, completion.immediate_or_rkey);
+  target.window_is_bound = false;
+}
+
+}  // namespace dapple::sim

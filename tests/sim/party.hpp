@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A queue pair and its host: what the provider is to it in production.
+#ifndef DAPPLE_TESTS_SIM_PARTY_HPP
+#define DAPPLE_TESTS_SIM_PARTY_HPP
+
+#include <memory>
+#include <vector>
+
+#include "roce/queue_pair.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/receives.hpp"
+#include "tests/sim/stream.hpp"
+
+namespace dapple::sim {
+
+// Memory of a party's node that its peer reaches.
+struct Target {
+  static constexpr uint32_t kWriteSize = 16 * 1024;
+  static constexpr uint32_t kReadSize = 16 * 1024;
+  static constexpr uint32_t kAtomics = 64;
+  static constexpr uint32_t kSize = kWriteSize + kReadSize + kAtomics * 8;
+
+  uint64_t address = 0;
+  uint32_t key = 0;            // stays
+  uint32_t revocable_key = 0;  // does not, in some runs
+  uint32_t read_only_key = 0;
+  uint32_t foreign_key = 0;      // of another protection domain
+  uint32_t window = 0;           // a memory window's key; 0 while the peer shall not use it
+  uint32_t window_slot = 0;      // the key that it has or had; 0 while it is being bound
+  bool window_is_bound = false;  // and not known to be invalidated
+};
+
+struct Node {
+  uint32_t number = 0;
+  std::unique_ptr<SimMemory> memory;
+  std::unique_ptr<Receives> shared_receives;
+  uint32_t local_key = 0;  // of all of its memory
+  uint32_t revocable_local_key = 0;
+};
+
+class Party final : public roce::EventSink, public roce::PacketSink {
+ public:
+  Party(Referee& referee, Random& random, Network& network, Node& node, const roce::QpConfig& config);
+
+  // The attributes for all transitions up to RTS.
+  roce::QpAttributes attributes;
+  Party* peer = nullptr;  // null for UD
+  Target target;
+  uint32_t life = 0;
+  uint32_t sink_room = 0;  // packets that the wire takes at once; 0: any number
+  roce::Time expiry_delay = 0;
+  Statuses receive_excuses = 0;
+  bool drained = false;
+  // For receivers of datagrams.
+  std::vector<std::unique_ptr<Party>>* parties = nullptr;
+
+  bool create(Receives& receives);
+  void begin_stream(Statuses excuses);
+  bool move(roce::QpState to);
+
+  Node& node() { return node_; }
+  const roce::QpConfig& config() const { return config_; }
+  roce::QueuePair& qp() { return *qp_; }
+  Stream& stream() { return *stream_; }
+  Receives& receives() { return *receives_; }
+
+  // After each call of the queue pair: sends what it has to send, and looks at its state. True if it has more.
+  bool pump();
+  // When expire() is called. The host may be late.
+  roce::Time expiry();
+  void expire();
+  void arrived(const Flight& flight);
+
+  void event(roce::QpEvent event, uint32_t qpn) override;
+  std::byte* reserve(size_t size) override;
+  void commit(const roce::AddressVector* to) override;
+
+ private:
+  class Sends final : public roce::CompletionSink {
+   public:
+    explicit Sends(Party& party) : party_(party) {}
+    void complete(const roce::Completion& completion) override { party_.send_completed(completion); }
+
+   private:
+    Party& party_;
+  };
+  class Received final : public roce::CompletionSink {
+   public:
+    explicit Received(Party& party) : party_(party) {}
+    void complete(const roce::Completion& completion) override { party_.receive_completed(completion); }
+
+   private:
+    Party& party_;
+  };
+
+  void send_completed(const roce::Completion& completion);
+  void receive_completed(const roce::Completion& completion);
+  void receive_succeeded(const roce::Completion& completion, const roce::ReceiveRequest& request);
+  void check_state();
+
+  Referee& referee_;
+  Random& random_;
+  Network& network_;
+  Node& node_;
+  roce::QpConfig config_;
+  Sends sends_{*this};
+  Received received_{*this};
+  Receives* receives_ = nullptr;
+  std::unique_ptr<roce::QueuePair> qp_;
+  std::unique_ptr<Stream> stream_;
+
+  std::vector<std::byte> packet_;
+  size_t room_left_ = 0;
+  bool was_refused_ = false;
+  roce::Time seen_deadline_ = roce::kNever;
+  roce::Time expiry_ = roce::kNever;
+};
+
+// What a UD receive has before the message.
+std::vector<std::byte> grh_between(uint32_t from, uint32_t to);
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_PARTY_HPP

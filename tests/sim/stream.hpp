@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The requests of one queue pair from its connection to its end, in order, and the rules of their execution and
+// completion: the oracle.
+#ifndef DAPPLE_TESTS_SIM_STREAM_HPP
+#define DAPPLE_TESTS_SIM_STREAM_HPP
+
+#include <cstddef>
+#include <deque>
+
+#include "roce/queue_pair.hpp"
+#include "tests/sim/operation.hpp"
+#include "tests/sim/referee.hpp"
+
+namespace dapple::sim {
+
+class Stream {
+ public:
+  Stream(Referee& referee, roce::QpType type, uint32_t qpn) : referee_(referee), type_(type), qpn_(qpn) {}
+
+  // What may go wrong with any of its requests.
+  Statuses excuses = 0;
+  // Its queue pair has gone into an error: flushes are in order.
+  bool is_broken = false;
+
+  Operation& add(Operation operation);
+  // It was not posted after all.
+  void take_back() { operations_.pop_back(); }
+
+  // At the responder, in its memory.
+  void remote_written(uint64_t address, std::span<const std::byte> bytes);
+  void remote_read(uint64_t address, std::span<const std::byte> bytes);
+  void remote_atomic(const AtomicAccess& access);
+  void remote_flushed(const roce::RemoteRange& range);
+  // A receive has completed with success and holds `bytes`. False if it is none of this stream's messages, which only a
+  // caller that asks several streams may take lightly.
+  bool message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint64_t& id);
+
+  // At the requester.
+  void gathered(std::span<const roce::Segment> segments);
+  // The request that this completes, which is checked against the rules; null if one is broken.
+  Operation* completed(const roce::Completion& completion, const SimMemory& local, const SimMemory* remote);
+  void check_result(const Operation& operation, SimMemory& local);
+
+  // Nothing more will happen. `works`: its queue pair is in no error.
+  void check_end(bool works);
+
+  size_t open_count() const { return operations_.size() - first_open_; }
+  std::deque<Operation>& operations() { return operations_; }
+
+ private:
+  // All before `number` has taken effect at the responder.
+  bool effective_before(size_t number);
+  Statuses excuses_of(const Operation& operation, const SimMemory& local, const SimMemory* remote) const;
+  bool same_message(const Operation& operation, const roce::Completion& completion,
+                    std::span<const std::byte> bytes) const;
+  void check_delivered(const Operation& operation, size_t number);
+
+  Referee& referee_;
+  roce::QpType type_;
+  uint32_t qpn_;
+  std::deque<Operation> operations_;
+  size_t first_open_ = 0;       // not completed, and no signalled one after it
+  size_t first_unwritten_ = 0;  // not all before it is known to have taken effect
+  size_t next_message_ = 0;     // no message before it is to come
+};
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_STREAM_HPP

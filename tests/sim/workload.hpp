@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Applications: they post random requests, some of them wrong.
+#ifndef DAPPLE_TESTS_SIM_WORKLOAD_HPP
+#define DAPPLE_TESTS_SIM_WORKLOAD_HPP
+
+#include <vector>
+
+#include "tests/sim/party.hpp"
+#include "tests/sim/plan.hpp"
+
+namespace dapple::sim {
+
+class Workload {
+ public:
+  Workload(uint64_t seed, Random& random, const Plan& plan, Referee& referee)
+      : next_id_(mixed(seed) & ~uint64_t{0xFFFF}), random_(random), plan_(plan), referee_(referee) {}
+
+  // Posts a request. False if the send queue has no room.
+  bool post(Party& party);
+
+ private:
+  // Its name on the way from random numbers to a request.
+  void choose_opcode(Party& party, Operation& operation);
+  void fill_data(Party& party, Operation& operation);
+  void fill_response(Party& party, Operation& operation);
+  void fill_window(Party& party, Operation& operation);
+  void fill_datagram(Party& party, Operation& operation);
+  void spoil(Party& party, Operation& operation);
+  uint32_t remote_key(Party& party);
+  bool lay_out(Party& party, Operation& operation);
+  uint32_t random_length(const Party& party, uint32_t most);
+
+  uint64_t next_id_;
+  Random& random_;
+  const Plan& plan_;
+  Referee& referee_;
+  std::vector<std::byte> inline_bytes_;
+};
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_WORKLOAD_HPP

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// One run: nodes, queue pairs and a network from a seed, in virtual time.
+#ifndef DAPPLE_TESTS_SIM_WORLD_HPP
+#define DAPPLE_TESTS_SIM_WORLD_HPP
+
+#include <functional>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "tests/sim/memory.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/party.hpp"
+#include "tests/sim/plan.hpp"
+#include "tests/sim/workload.hpp"
+
+namespace dapple::sim {
+
+// Memory for the nodes, used again by each run.
+using Arena = std::vector<std::byte>;
+
+class World final : public MemoryWatcher {
+ public:
+  World(uint64_t seed, Arena& arena, Referee& referee);
+
+  void set_pcap(roce::test::PcapFile* pcap) { network_.pcap = pcap; }
+  void run();
+
+  void remote_written(uint32_t qpn, uint64_t address, std::span<const std::byte> bytes) override;
+  void remote_read(uint32_t qpn, uint64_t address, std::span<const std::byte> bytes) override;
+  void remote_atomic(uint32_t qpn, const AtomicAccess& access) override;
+  void remote_flushed(uint32_t qpn, const roce::RemoteRange& range) override;
+  void gathered(uint32_t qpn, std::span<const roce::Segment> segments) override;
+
+ private:
+  struct Happening {
+    roce::Time time = 0;
+    uint64_t number = 0;  // equal times: in the order in which they were planned
+    std::function<void()> act;
+    bool operator<(const Happening& other) const {
+      return time != other.time ? time > other.time : number > other.number;
+    }
+  };
+
+  void at(roce::Time time, std::function<void()> act);
+  void make_nodes(Arena& arena);
+  void make_pair(roce::QpType type);
+  void make_datagrams();
+  Party& make_party(roce::QpType type, Node& node);
+  void connect(Party& a, Party& b);
+  Statuses excuses(const Party& party) const;
+  void plan_faults();
+  void plan_work(Party& party);
+
+  void pump(Party& party);
+  void arrive(const Flight& flight);
+  void drain(Party& party);
+  void resume(Party& party);
+  void end_chaos();
+  // From the end of the chaos on, applications post receives in time.
+  void top_up(Party& party);
+  void throw_into_error(Party& party);
+  void reconnect(Party& party);
+  // The next thing that happens, whether planned or a deadline. False if nothing will.
+  bool step();
+  void check_end();
+  Party* party_of(uint32_t qpn);
+  // Whose requests the queue pair with this number executes.
+  Stream* stream_to(uint32_t qpn);
+
+  Random random_;
+  Plan plan_;
+  Referee& referee_;
+  Network network_;
+  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<Receives>> own_receives_;
+  std::vector<std::unique_ptr<Party>> parties_;
+  Workload workload_;
+  std::priority_queue<Happening> happenings_;
+  uint64_t last_number_ = 0;
+  bool chaos_is_over_ = false;
+};
+
+}  // namespace dapple::sim
+
+#endif  // DAPPLE_TESTS_SIM_WORLD_HPP
