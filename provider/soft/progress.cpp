@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Node's progress: packets that came, deadlines, queue pairs that wait for their turn.
+#include <sched.h>
 #include <string.h>
 
 #include "provider/soft/context.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 // So that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
+constexpr uint32_t kPollsInVain = 8;
 
 }  // namespace
 
@@ -136,9 +138,17 @@ bool Node::work() {
 
 void Node::progress() {
   last_poll_.store(now(), std::memory_order_relaxed);
-  if (!receive_mutex_.try_lock()) return;
-  work();
+  if (!receive_mutex_.try_lock()) {
+    // Its owner may wait for this CPU.
+    sched_yield();
+    return;
+  }
+  const bool any = work();
   receive_mutex_.unlock();
+  // A program that polls in a loop would keep its peer from a CPU that they share.
+  thread_local uint32_t in_vain = 0;
+  in_vain = any ? 0 : in_vain + 1;
+  if (in_vain >= kPollsInVain) sched_yield();
 }
 
 }  // namespace dapple::soft
