@@ -46,7 +46,8 @@ bool query_port_as(int cmd_fd, uint32_t driver_id) {
 
 bool kernel_says_software_driver(int cmd_fd) {
   const KeepErrno keep;
-  return query_port_as(cmd_fd, RDMA_DRIVER_RXE) || query_port_as(cmd_fd, RDMA_DRIVER_SIW);
+  return query_port_as(cmd_fd, RDMA_DRIVER_RXE) || query_port_as(cmd_fd, RDMA_DRIVER_SIW) ||
+         query_port_as(cmd_fd, kDappleDriver);
 }
 
 }  // namespace dapple::provider

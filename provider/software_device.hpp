@@ -5,9 +5,14 @@
 #ifndef DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 #define DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 
+#include <stdint.h>
+
 namespace dapple::provider {
 
-// True if the kernel says that the device behind the command file belongs to rxe or siw. False for what is no uverbs
+// The number of dapple's own driver. The kernel counts its drivers from 0 (enum rdma_driver_id).
+inline constexpr uint32_t kDappleDriver = 0x4C504144;
+
+// True if the device behind the command file belongs to rxe, siw or dapple's own driver. False for what is no uverbs
 // file, or a kernel that knows no ioctl there.
 //
 // The kernel refuses an ioctl that names another driver than the device's, so a query that is harmless everywhere tells

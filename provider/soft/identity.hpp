@@ -7,10 +7,11 @@
 
 #include <stdint.h>
 
+#include "provider/software_device.hpp"
+
 namespace dapple::soft {
 
-// The kernel counts its drivers from 0 (enum rdma_driver_id).
-inline constexpr uint32_t kDriverId = 0x4C504144;
+inline constexpr uint32_t kDriverId = provider::kDappleDriver;
 
 // The kernel's character devices have majors below 512.
 inline constexpr unsigned kUverbsMajor = 4000;
