@@ -19,6 +19,9 @@ constexpr uint32_t kChunkBytes = 32 * 1024;
 // An acknowledgement is asked for at least so often, so that a long message keeps moving.
 constexpr uint32_t kAskInterval = 16;
 
+// The timer grows to four times its value.
+constexpr uint8_t kMostPatience = 2;
+
 uint32_t packets_of(uint64_t length, uint32_t mtu) {
   return static_cast<uint32_t>(std::max<uint64_t>((length + mtu - 1) / mtu, 1));
 }
@@ -40,6 +43,7 @@ void Requester::stop() {
   unasked_ = 0;
   chunk_head_ = chunk_tail_ = 0;
   lost_seen_ = false;
+  patience_ = 0;
   ack_deadline_ = rnr_deadline_ = kNever;
   draining_ = drained_ = false;
 }
@@ -272,8 +276,10 @@ void Requester::set_timer(Time now) {
   if (!outstanding()) {
     ack_deadline_ = kNever;
   } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
+    // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
+    // packet; later ones give a peer time that the system does not run just now.
     const Time wait = ack_time(core_.values.timeout);
-    ack_deadline_ = wait == kNever ? kNever : now + wait;
+    ack_deadline_ = wait == kNever ? kNever : now + (wait << patience_);
   }
 }
 
@@ -327,6 +333,7 @@ bool Requester::acknowledge(Time now, uint32_t psn) {
     retries_left_ = core_.values.retry_count;
     rnr_retries_left_ = core_.values.rnr_retry;
     lost_seen_ = false;
+    patience_ = 0;
     ack_deadline_ = rnr_deadline_ = kNever;
     set_timer(now);
   }
@@ -456,6 +463,7 @@ void Requester::expire(Time now) {
   ack_deadline_ = kNever;
   if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
   retries_left_--;
+  if (patience_ < kMostPatience) patience_++;
   lost_seen_ = false;
   window_.timed_out();
   move_cursor(oldest_psn_);

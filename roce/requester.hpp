@@ -94,6 +94,7 @@ class Requester {
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool lost_seen_ = false;  // a retry from oldest_psn_ has been made for a hint; only the timer makes another
+  uint8_t patience_ = 0;    // time-outs since anything was acknowledged, to a limit: the timer doubles with each
   Time ack_deadline_ = kNever;
   Time rnr_deadline_ = kNever;
   bool draining_ = false;

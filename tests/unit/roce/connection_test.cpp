@@ -239,11 +239,11 @@ void silence__local_ack_timeout__retries_then_error(void**) {
   Pair pair;
   post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
   post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
-  for (int i = 0; i < 4; i++) {
+  for (const Time wait : {kAckTime, 2 * kAckTime, 4 * kAckTime, 4 * kAckTime}) {
     pair.transmit();
     assert_int_equal(pair.a.link.size(), 2);
     pair.a.link.clear();
-    assert_int_equal(pair.a.qp->deadline(), pair.now + kAckTime);
+    assert_int_equal(pair.a.qp->deadline(), pair.now + wait);
     assert_true(pair.a.sent.empty());
     pair.sleep();
   }
