@@ -13,6 +13,10 @@
 
 #include <atomic>
 
+#include "provider/preload/real_dlsym.hpp"
+
+using namespace dapple::preload;
+
 namespace {
 
 constexpr const char* kVerbs = "libibverbs.so.1";
@@ -23,7 +27,7 @@ template <typename Function>
 Function real(const char* soname, const char* name, const char* version) {
   void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  auto function = reinterpret_cast<Function>(dlvsym(library, name, version));
+  auto function = reinterpret_cast<Function>(real_dlvsym()(library, name, version));
   dlclose(library);
   return function;
 }
@@ -61,12 +65,12 @@ bool has_driver() {
              nullptr) != 0;
 }
 
-// A program that has asked, and not here, has the functions from dlsym() in libibverbs' handle.
+// A program that has asked, and not here, has found the functions in a way of its own.
 [[gnu::destructor]] void tell_of_detour() {
   if (called.load(std::memory_order_relaxed) || !has_driver()) return;
   fprintf(stderr,
-          "dapple: %s has libibverbs' functions from dlsym(), so the overlay is on none of its devices; let it call "
-          "dappledv_attach()\n",
+          "dapple: %s does not have libibverbs' functions from the dynamic loader, so the overlay is on none of its "
+          "devices; let it call dappledv_attach()\n",
           program_invocation_short_name);
 }
 
@@ -113,6 +117,69 @@ ibv_context* mlx5dv_open_device(ibv_device* device, void* attributes) {
     return nullptr;
   }
   return attached(open(device, attributes));
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
+
+namespace {
+
+struct Detour {
+  const char* name;
+  const char* version;
+  void* ours;
+};
+
+// Our function in place of the one that a program looks up in a library's handle, or null to leave that to the C
+// library. Without a version the newest is meant, which is the one that we stand before.
+[[gnu::noinline]] void* ours_for(void* handle, const char* name, const char* version) {
+  // In RTLD_DEFAULT ours is found anyway, and RTLD_NEXT asks for what is behind us.
+  if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return nullptr;
+  static const Detour kDetours[] = {
+      {"ibv_get_device_list", "IBVERBS_1.1", reinterpret_cast<void*>(&ibv_get_device_list)},
+      {"ibv_open_device", "IBVERBS_1.1", reinterpret_cast<void*>(&ibv_open_device)},
+      {"ibv_import_device", "IBVERBS_1.10", reinterpret_cast<void*>(&ibv_import_device)},
+      {"mlx5dv_open_device", "MLX5_1.7", reinterpret_cast<void*>(&mlx5dv_open_device)},
+  };
+  for (const Detour& detour : kDetours) {
+    if (strcmp(detour.name, name) != 0 || (version != nullptr && strcmp(detour.version, version) != 0)) continue;
+    return real_dlvsym()(handle, name, detour.version) != nullptr ? detour.ours : nullptr;
+  }
+  return nullptr;
+}
+
+bool may_have_detour(const char* name) {
+  return name != nullptr &&
+         ((name[0] == 'i' && name[1] == 'b' && name[2] == 'v') || (name[0] == 'm' && name[1] == 'l'));
+}
+
+}  // namespace
+
+// A program such as NCCL looks libibverbs' functions up in its handle. What the C library does for RTLD_NEXT depends on
+// its caller, by the return address: so these two jump there, and leave nothing on the stack.
+#if defined(__clang__)
+#define DAPPLE_JUMP [[clang::musttail]]
+#define DAPPLE_JUMPS
+#else
+#define DAPPLE_JUMP
+#define DAPPLE_JUMPS [[gnu::optimize("O2", "optimize-sibling-calls", "no-stack-protector"), gnu::no_sanitize("all")]]
+#endif
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+DAPPLE_JUMPS void* dlsym(void* handle, const char* name) noexcept {
+  if (may_have_detour(name)) {
+    if (void* ours = ours_for(handle, name, nullptr)) return ours;
+  }
+  DAPPLE_JUMP return real_dlsym()(handle, name);
+}
+
+DAPPLE_JUMPS void* dlvsym(void* handle, const char* name, const char* version) noexcept {
+  if (may_have_detour(name)) {
+    if (void* ours = ours_for(handle, name, version)) return ours;
+  }
+  DAPPLE_JUMP return real_dlvsym()(handle, name, version);
 }
 
 }  // extern "C"

@@ -19,8 +19,7 @@
 namespace dapple::doors {
 namespace {
 
-constexpr unsigned kProtocol = RDMA_NL_NLDEV;
-// sizeof(soft::DeviceInfo::index) and what else we look for in a request.
+// The attributes of a request that are looked at.
 struct Wanted {
   bool has_index = false;
   uint32_t index = 0;
@@ -64,6 +63,19 @@ void put_device(Answers& answers, const nlmsghdr* request, uint16_t flags, const
   answers.put_u64(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, device.guid);
   answers.put_u8(RDMA_NLDEV_ATTR_DEV_NODE_TYPE, RDMA_NODE_IB_CA);
   answers.put_text(RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
+  answers.end();
+}
+
+// IBTA's numbers: active or down; link up or disabled.
+void put_port(Answers& answers, const nlmsghdr* request, uint16_t flags, const soft::DeviceInfo& device) {
+  answers.begin(request->nlmsg_type, flags, request->nlmsg_seq);
+  answers.put_u32(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+  answers.put_text(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
+  answers.put_u32(RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+  answers.put_u8(RDMA_NLDEV_ATTR_PORT_STATE, device.up != 0 ? 4 : 1);
+  answers.put_u8(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, device.up != 0 ? 5 : 3);
+  answers.put_u32(RDMA_NLDEV_ATTR_NDEV_INDEX, device.netdev_index);
+  answers.put_text(RDMA_NLDEV_ATTR_NDEV_NAME, device.netdev);
   answers.end();
 }
 
@@ -145,6 +157,8 @@ void answer_for_device(Answers& answers, const nlmsghdr* request, const Wanted& 
     put_error(answers, request, ENODEV);
   } else if (command == RDMA_NLDEV_CMD_GET) {
     put_device(answers, request, 0, device);
+  } else if (command == RDMA_NLDEV_CMD_PORT_GET) {
+    put_port(answers, request, 0, device);
   } else if (command == RDMA_NLDEV_CMD_GET_CHARDEV && strcmp(wanted.door, "uverbs") == 0) {
     put_door(answers, request, wanted.index);
   } else {
@@ -155,17 +169,24 @@ void answer_for_device(Answers& answers, const nlmsghdr* request, const Wanted& 
 }
 
 void answer(Answers& answers, const nlmsghdr* request) {
-  const bool nldev = RDMA_NL_GET_CLIENT(request->nlmsg_type) == kProtocol;
+  const bool nldev = RDMA_NL_GET_CLIENT(request->nlmsg_type) == RDMA_NL_NLDEV;
   const unsigned command = RDMA_NL_GET_OP(request->nlmsg_type);
   const bool dump = (request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
   const Wanted wanted = wanted_by(request);
   if (nldev && !dump && is_ours(wanted)) return answer_for_device(answers, request, wanted);
+  if (nldev && dump && is_ours(wanted)) {
+    soft::DeviceInfo device;
+    if (command == RDMA_NLDEV_CMD_PORT_GET && get_device(wanted.index, device)) {
+      put_port(answers, request, NLM_F_MULTI, device);
+    }
+    return put_done(answers, request);
+  }
   const bool kernel = ask_kernel(answers, request);
   if (dump) {
     if (nldev && command == RDMA_NLDEV_CMD_GET) put_all_devices(answers, request);
     put_done(answers, request);
   } else if (!kernel && nldev && command == RDMA_NLDEV_CMD_SYS_GET) {
-    // Memory of ours needs no protection from fork().
+    // There is no memory that fork() would take from a device.
     answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
     answers.put_u8(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
     answers.end();

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * detour [default]: opens the first device by functions that it finds by dlsym() in libibverbs' handle, where
- * dapple-run cannot stand before them; with "default", in RTLD_DEFAULT, where it does.
+ * detour [default]: opens the first device by functions that it finds by dlsym() in libibverbs' handle; with "default",
+ * in RTLD_DEFAULT.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

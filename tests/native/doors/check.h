@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+#ifndef DAPPLE_TESTS_NATIVE_DOORS_CHECK_H
+#define DAPPLE_TESTS_NATIVE_DOORS_CHECK_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+
+/* Prints what does not hold, and goes on. */
+#define CHECK(condition)                                                                                    \
+  do {                                                                                                      \
+    errno = 0;                                                                                              \
+    if (!(condition)) {                                                                                     \
+      printf("FAILED %s:%d: %s (%s)\n", strrchr(__FILE__, '/') + 1, __LINE__, #condition, strerror(errno)); \
+      failures++;                                                                                           \
+    }                                                                                                       \
+  } while (0)
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * undisturbed: a program without RDMA that uses the functions which the doors stand before. It prints what they do,
+ * which is the same with dapple-run and without.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+static void show(const char* what, long result) {
+  printf("%s: %ld %s\n", what, result, result < 0 ? strerror(errno) : "");
+  fflush(stdout);
+}
+
+static int status_of(pid_t child) {
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static void files(const char* folder) {
+  char path[4096];
+  char bytes[16] = "";
+  struct stat status;
+  struct statx extended;
+  FILE* file;
+  snprintf(path, sizeof path, "%s/file", folder);
+  umask(022);
+  const int fd = open(path, O_CREAT | O_RDWR, 0640);
+  show("create", fd);
+  show("write", write(fd, "text", 4));
+  show("fstat", fstat(fd, &status));
+  show("mode", status.st_mode);
+  show("size", status.st_size);
+  show("stat", stat(path, &status));
+  show("statx", statx(AT_FDCWD, path, 0, STATX_SIZE, &extended));
+  show("statx size", (long)extended.stx_size);
+  show("access", access(path, X_OK));
+  show("ioctl", ioctl(fd, TIOCGWINSZ, bytes));
+  show("close", close(fd));
+  show("close again", close(fd));
+  show("openat", openat(AT_FDCWD, path, O_RDONLY));
+  show("temporary", openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR, 0600));
+  show("missing", open("/no/such/file", O_RDONLY));
+  show("missing uverbs", open("/dev/infiniband/uverbs77", O_RDWR));
+  show("missing class", open("/sys/class/infiniband/dapple", O_RDONLY));
+  show("stat missing", stat("/dev/infiniband/uverbs77", &status));
+  file = fopen(path, "r");
+  show("fopen", file != NULL && fgets(bytes, sizeof bytes, file) != NULL ? (long)strlen(bytes) : -1);
+  if (file != NULL) fclose(file);
+}
+
+static void copies(void) {
+  int ends[2];
+  char byte = 0;
+  show("pipe", pipe(ends));
+  show("dup", dup(ends[1]));
+  show("dup2", dup2(ends[1], 50));
+  show("dup2 of itself", dup2(50, 50));
+  show("dup2 of nothing", dup2(999, 51));
+  show("dup3", dup3(ends[1], 52, O_CLOEXEC));
+  show("fcntl", fcntl(ends[1], F_DUPFD, 60));
+  show("fcntl of nothing", fcntl(999, F_DUPFD, 60));
+  show("write to a copy", write(60, "x", 1));
+  show("read", read(ends[0], &byte, 1));
+  show("close_range", close_range(3, ~0U, 0));
+  show("write to nothing", write(60, "x", 1));
+  show("lowest number", open("/dev/null", O_WRONLY));
+  closefrom(3);
+  show("lowest number again", open("/dev/null", O_WRONLY));
+}
+
+static void children(void) {
+  char* command[] = {"sh", "-c", "ls /proc/self/fd | wc -l", NULL};
+  pid_t child = fork();
+  if (child == 0) {
+    closefrom(3);
+    execvp(command[0], command);
+    _exit(1);
+  }
+  show("fork", status_of(child));
+  child = vfork();
+  if (child == 0) {
+    for (int fd = 3; fd < 1024; fd++) close(fd);
+    execvp(command[0], command);
+    _exit(1);
+  }
+  show("vfork", status_of(child));
+  posix_spawnp(&child, command[0], NULL, NULL, command, environ);
+  show("spawn", status_of(child));
+  show("system", system("exit 3"));
+}
+
+static void sockets(void) {
+  int ends[2];
+  show("netlink", socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+  show("no socket", socket(AF_NETLINK, SOCK_RAW, 99));
+  show("pair", socketpair(AF_UNIX, SOCK_DGRAM, 0, ends));
+  show("send", send(ends[0], "ab", 2, 0));
+  show("sendto", sendto(ends[0], "abc", 3, 0, NULL, 0));
+  struct iovec piece = {.iov_base = "abcd", .iov_len = 4};
+  struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+  show("sendmsg", sendmsg(ends[0], &message, 0));
+}
+
+/* The next one after the caller's library, which the C library tells by the return address. */
+static void symbols(void) {
+  Dl_info info = {0};
+  void* next = dlsym(RTLD_NEXT, "malloc");
+  printf("next malloc: %s\n", next != NULL && dladdr(next, &info) != 0 ? info.dli_fname : "none");
+  next = dlvsym(RTLD_NEXT, "realpath", "GLIBC_2.3");
+  printf("next realpath: %s\n", next != NULL && dladdr(next, &info) != 0 ? info.dli_fname : "none");
+  printf("own: %d\n", dlsym(RTLD_DEFAULT, "no_such_symbol") == NULL);
+  printf("error: %d\n", dlerror() != NULL);
+}
+
+static int in_handler;
+
+/* Every function that a handler may call stays so. */
+static void handler(int signal_number) {
+  (void)signal_number;
+  struct stat status;
+  const int fd = open("/dev/null", O_WRONLY);
+  const int copy = dup(fd);
+  in_handler = write(copy, "x", 1) == 1 && fstat(copy, &status) == 0 && close(copy) == 0 && close(fd) == 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  files(argv[1]);
+  copies();
+  children();
+  sockets();
+  symbols();
+  signal(SIGUSR1, handler);
+  raise(SIGUSR1);
+  show("in a handler", in_handler);
+  return 0;
+}
