@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Two queue pairs of one process that are connected over lo.
+#ifndef DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP
+#define DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP
+
+#include <infiniband/verbs.h>
+#include <stddef.h>
+
+namespace dapple::tests {
+
+inline constexpr size_t kBufferSize = 64 * 1024;
+inline constexpr uint32_t kDepth = 64;
+inline constexpr unsigned kPeerRights =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+struct End {
+  ibv_cq* cq = nullptr;
+  ibv_qp* qp = nullptr;
+  ibv_mr* mr = nullptr;
+  alignas(4096) char buffer[kBufferSize] = {};
+};
+
+// Plain functions give false or null on failure, so that frames with asserts hold nothing.
+struct Pair {
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_srq* srq = nullptr;
+  ibv_comp_channel* channel = nullptr;  // of end b's queue
+  End a, b;
+
+  ~Pair();
+};
+
+// The device whose netdev is lo, open; null if there is none.
+ibv_context* open_loopback();
+
+// What a test asks for beside the plain pair.
+struct PairOptions {
+  ibv_qp_type type = IBV_QPT_RC;
+  bool srq = false;         // end b receives from one
+  bool channel = false;     // end b's completions have one
+  bool windows = false;     // the regions may have windows
+  uint64_t operations = 0;  // of the extended interface: IBV_QP_EX_WITH_...
+  uint32_t cq_size = 2 * kDepth;
+};
+
+// Null on failure, with errno.
+Pair* make_pair(const PairOptions& options);
+// Through INIT and RTR to RTS, to the queue pair `remote`.
+bool connect(ibv_qp* qp, uint32_t remote);
+bool to_error(ibv_qp* qp);
+
+// 0 or an errno. The segment is [offset, offset + length) of the end's buffer.
+int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length, const End* remote = nullptr,
+              size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
+int post_receive(End& end, uint64_t id, size_t offset, uint32_t length);
+
+// Polls until there is one, for five seconds at most.
+bool wait_for(ibv_cq* cq, ibv_wc& completion);
+// The same where nobody polls: looks at a byte of memory.
+bool wait_for_byte(const volatile char* byte, char value);
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_VERBS_PAIR_HPP
