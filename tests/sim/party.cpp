@@ -24,7 +24,7 @@ Party::Party(Referee& referee, Random& random, Network& network, Node& node, con
 
 bool Party::create(Receives& receives) {
   receives_ = &receives;
-  qp_ = roce::QueuePair::create(config_, *node_.memory, sends_, received_, receives, *this);
+  qp_ = roce::QueuePair::create(config_, *node_.memory, sends_, received_, *this, *this);
   return qp_ != nullptr;
 }
 
@@ -49,7 +49,9 @@ bool Party::move(QpState to) {
   changes.state = to;
   changes.notify_drained = true;
   if (to == QpState::kError) stream_->is_broken = true;
+  if (to == QpState::kReset) taken_ = 0;
   if (to == QpState::kReset && !receives_->is_shared()) receives_->clear();
+  if (to != QpState::kSqd) drained = false;
   referee_.note("modify", config_.qpn, static_cast<uint64_t>(to));
   if (!qp_->modify(changes, mask)) {
     referee_.fail("QP %#x: modify from state %u to %u was refused", config_.qpn, static_cast<unsigned>(from),
@@ -83,6 +85,9 @@ void Party::commit(const roce::AddressVector* to) {
   // IBTA 9.9.2.4.2: an error stops everything but the NAK that tells of it.
   if (qp_->state() == QpState::kError && packet.info->operation != roce::Operation::kAcknowledge)
     referee_.fail("QP %#x sent opcode %#x in the error state", config_.qpn, packet.headers.opcode);
+  // IBTA 10.3.1.5.
+  if (drained && !packet.info->has(roce::kResponse))
+    referee_.fail("QP %#x sent a request after it was drained", config_.qpn);
   if (to == nullptr && packet.headers.destination_qpn != attributes.destination_qpn)
     referee_.fail("QP %#x sent to a stranger", config_.qpn);
   const uint32_t node = to != nullptr ? to->destination_gid[15] : peer->node().number;
@@ -106,8 +111,16 @@ void Party::check_state() {
       std::any_of(stream_->operations().begin(), stream_->operations().end(),
                   [](const Operation& each) { return !each.completed && each.is_signaled; }))
     referee_.fail("QP %#x is in an error and has requests that were not flushed", config_.qpn);
+  if (state == QpState::kError && taken_ > 0)
+    referee_.fail("QP %#x is in the error state and keeps a receive", config_.qpn);
   if (state == QpState::kError && !receives_->is_shared() && receives_->taken_count() + receives_->posted_count() > 0)
     referee_.fail("QP %#x is in the error state and has receives that were not flushed", config_.qpn);
+}
+
+bool Party::take(roce::ReceiveRequest& request) {
+  if (!receives_->take(request)) return false;
+  if (++taken_ > 1) referee_.fail("QP %#x took a receive while it had one", config_.qpn);
+  return true;
 }
 
 void Party::arrived(const Flight& flight) {
@@ -147,7 +160,10 @@ void Party::expire() {
 void Party::event(roce::QpEvent event, uint32_t qpn) {
   referee_.note("event", qpn, static_cast<uint64_t>(event));
   if (qpn != config_.qpn) referee_.fail("QP %#x raised an event of QP %#x", config_.qpn, qpn);
-  if (event == roce::QpEvent::kSendQueueDrained) drained = true;
+  if (event == roce::QpEvent::kSendQueueDrained) {
+    if (drained || qp_->state() != QpState::kSqd) referee_.fail("QP %#x is drained again", config_.qpn);
+    drained = true;
+  }
   if (event == roce::QpEvent::kFatal || (event == roce::QpEvent::kLastRequestReached && !config_.shared_receives))
     referee_.fail("QP %#x raised event %u", config_.qpn, static_cast<unsigned>(event));
 }
@@ -178,6 +194,7 @@ void Party::receive_completed(const roce::Completion& completion) {
   if (completion.qpn != config_.qpn) referee_.fail("QP %#x: completion of QP %#x", config_.qpn, completion.qpn);
   roce::ReceiveRequest request;
   if (!receives_->completed(completion.request_id, request)) return;
+  --taken_;
   if (completion.status == CompletionStatus::kSuccess) return receive_succeeded(completion, request);
   const bool is_flush = completion.status == CompletionStatus::kFlushed;
   if (is_flush && qp_->state() != QpState::kError)

@@ -40,7 +40,7 @@ struct Node {
   uint32_t revocable_local_key = 0;
 };
 
-class Party final : public roce::EventSink, public roce::PacketSink {
+class Party final : public roce::EventSink, public roce::PacketSink, public roce::ReceiveSource {
  public:
   Party(Referee& referee, Random& random, Network& network, Node& node, const roce::QpConfig& config);
 
@@ -52,7 +52,8 @@ class Party final : public roce::EventSink, public roce::PacketSink {
   uint32_t sink_room = 0;  // packets that the wire takes at once; 0: any number
   roce::Time expiry_delay = 0;
   Statuses receive_excuses = 0;
-  bool drained = false;
+  bool drained = false;  // and not resumed
+  bool resume_is_planned = false;
   // For receivers of datagrams.
   std::vector<std::unique_ptr<Party>>* parties = nullptr;
 
@@ -76,6 +77,7 @@ class Party final : public roce::EventSink, public roce::PacketSink {
   void event(roce::QpEvent event, uint32_t qpn) override;
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  bool take(roce::ReceiveRequest& request) override;
 
  private:
   class Sends final : public roce::CompletionSink {
@@ -112,6 +114,7 @@ class Party final : public roce::EventSink, public roce::PacketSink {
   std::unique_ptr<Stream> stream_;
 
   std::vector<std::byte> packet_;
+  uint32_t taken_ = 0;  // receives that the queue pair has
   size_t room_left_ = 0;
   bool was_refused_ = false;
   roce::Time seen_deadline_ = roce::kNever;

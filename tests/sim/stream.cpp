@@ -42,13 +42,16 @@ bool Stream::effective_before(size_t number) {
 void Stream::remote_written(uint64_t address, std::span<const std::byte> bytes) {
   if (type_ == QpType::kUc) {
     // Messages may be lost, so any may be the next; its bytes are one's that was posted.
+    bool is_known = false;
     for (Operation& operation : operations_) {
       if (!operation.is_write() || !covers(operation, address, bytes.size())) continue;
       const uint64_t offset = address - operation.request.remote_address;
       if (!has_content(operation.request.id, offset, bytes)) continue;
+      // A few bytes may be those of several requests.
       operation.written = std::max(operation.written, offset + bytes.size());
-      return;
+      is_known = true;
     }
+    if (is_known) return;
     return referee_.fail("QP %#x: the peer wrote %zu bytes at %#" PRIx64 " that no request carries", qpn_, bytes.size(),
                          address);
   }
@@ -237,9 +240,12 @@ Operation* Stream::completed(const roce::Completion& completion, const SimMemory
   return nullptr;
 }
 
-void Stream::check_end(bool works) {
+void Stream::check_end(bool works, bool is_calm) {
   for (size_t number = 0; number < operations_.size(); ++number) {
     const Operation& operation = operations_[number];
+    if (type_ == QpType::kUc && is_calm && operation.opcode() == SendOpcode::kWrite &&
+        operation.written != operation.length)
+      return referee_.fail("QP %#x: Write %#" PRIx64 " did not arrive", qpn_, operation.request.id);
     if (operation.completed) continue;
     if (operation.is_signaled)
       return referee_.fail("QP %#x: request %#" PRIx64 " never completed", qpn_, operation.request.id);

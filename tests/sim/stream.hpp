@@ -43,8 +43,8 @@ class Stream {
   Operation* completed(const roce::Completion& completion, const SimMemory& local, const SimMemory* remote);
   void check_result(const Operation& operation, SimMemory& local);
 
-  // Nothing more will happen. `works`: its queue pair is in no error.
-  void check_end(bool works);
+  // Nothing more will happen. `works`: its queue pair is in no error. `is_calm`: the network loses nothing.
+  void check_end(bool works, bool is_calm);
 
   size_t open_count() const { return operations_.size() - first_open_; }
   std::deque<Operation>& operations() { return operations_; }

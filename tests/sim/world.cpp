@@ -84,10 +84,11 @@ bool World::step() {
 void World::pump(Party& party) {
   if (party.pump()) at(referee_.now + random_.between(1, 20) * kMicrosecond, [this, &party] { pump(party); });
   if (chaos_is_over_) top_up(party);
-  if (party.drained) {
-    party.drained = false;
+  if (party.drained && !party.resume_is_planned) {
+    party.resume_is_planned = true;
     at(referee_.now + random_.below(kMillisecond), [this, &party] { resume(party); });
   }
+  if (party.qp().state() == QpState::kSqe) recover(party);
 }
 
 void World::arrive(const Flight& flight) {
@@ -142,7 +143,18 @@ void World::drain(Party& party) {
   pump(party);
 }
 
+// IBTA 10.3.1.6: the send queue alone has stopped.
+void World::recover(Party& party) {
+  at(referee_.now + random_.below(kMillisecond), [this, &party] {
+    if (party.qp().state() != QpState::kSqe) return;
+    party.move(QpState::kRts);
+    party.stream().is_broken = false;
+    pump(party);
+  });
+}
+
 void World::resume(Party& party) {
+  party.resume_is_planned = false;
   if (party.qp().state() != QpState::kSqd) return;
   party.move(QpState::kRts);
   pump(party);
@@ -187,7 +199,7 @@ void World::check_end() {
       return referee_.fail("QP %#x ends in state %u without a reason", party->config().qpn,
                            static_cast<unsigned>(state));
     if (state == QpState::kSqd) return referee_.fail("QP %#x was never drained", party->config().qpn);
-    party->stream().check_end(state == QpState::kRts);
+    party->stream().check_end(state == QpState::kRts, plan_.mood == Mood::kCalm);
   }
 }
 

@@ -58,6 +58,7 @@ class World final : public MemoryWatcher {
   void arrive(const Flight& flight);
   void drain(Party& party);
   void resume(Party& party);
+  void recover(Party& party);
   void end_chaos();
   // From the end of the chaos on, applications post receives in time.
   void top_up(Party& party);

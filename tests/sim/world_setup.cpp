@@ -175,9 +175,9 @@ void World::make_datagrams() {
 }
 
 void World::plan_work(Party& party) {
-  const uint64_t bursts = random_.between(1, 6);
+  const uint64_t bursts = random_.between(1, 10);
   for (uint64_t i = 0; i < bursts; ++i) {
-    at(random_.below(plan_.chaos_ends), [this, &party, count = random_.between(1, 8)] {
+    at(random_.below(plan_.chaos_ends), [this, &party, count = random_.between(1, 10)] {
       if (party.qp().state() < QpState::kRts) return;
       for (uint64_t post = 0; post < count && !referee_.failed(); ++post)
         if (!workload_.post(party)) break;
