@@ -17,6 +17,10 @@
 
 #include "provider/soft/owned_fd.hpp"
 
+// clone() by the name that no sanitizer stands before: ThreadSanitizer takes it for fork(), and ends a program that
+// starts a thread afterwards.
+extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept;
+
 namespace dapple::soft {
 namespace {
 
@@ -172,7 +176,7 @@ bool start_daemon(Problem& problem) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int process = clone(child, static_cast<char*>(memory) + kStackSize, CLONE_VM | CLONE_VFORK, &start);
+  const int process = __clone(child, static_cast<char*>(memory) + kStackSize, CLONE_VM | CLONE_VFORK, &start);
   const int clone_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   munmap(memory, size);
