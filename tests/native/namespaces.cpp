@@ -50,11 +50,11 @@ void loopback_up() {
 }
 
 // Lets the receiver wait for packets to merge. Its files are those of the namespace that mounts sysfs.
-void wait_to_merge() {
-  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return;
-  if (mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return;
+bool wait_to_merge() {
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
+  if (mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return false;
   write_file("/sys/class/net/vb/napi_defer_hard_irqs", "10");
-  write_file("/sys/class/net/vb/gro_flush_timeout", "200000");
+  return write_file("/sys/class/net/vb/gro_flush_timeout", "200000");
 }
 
 // As "ethtool -K NAME FEATURE on" and "off".
@@ -70,7 +70,7 @@ void set_feature(const char* name, uint32_t command, uint32_t on) {
 
 }  // namespace
 
-void skip(const char* why, const char* more) {
+void skip_program(const char* why, const char* more) {
   printf("SKIP: %s%s\n", why, more);
   fflush(stdout);
   _exit(77);
@@ -85,7 +85,7 @@ bool enter_new_namespace() {
 }
 
 void need_new_namespace() {
-  if (!enter_new_namespace()) skip("no network namespace can be made: ", strerror(errno));
+  if (!enter_new_namespace()) skip_program("no network namespace can be made: ", strerror(errno));
 }
 
 bool run(const char* command) {
@@ -93,12 +93,13 @@ bool run(const char* command) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-int make_veth_pair() {
+VethPair make_veth_pair() {
   int ready[2], done[2];
-  if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(done, O_CLOEXEC) != 0) return -1;
+  if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(done, O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
     char byte = 0;
+    bool merges = false;
     const bool good = unshare(CLONE_NEWNET) == 0;
     loopback_up();
     if (good && write(ready[1], "x", 1) == 1) {
@@ -107,10 +108,10 @@ int make_veth_pair() {
       if (byte == 'x') {
         run("ip addr add 10.77.0.2/24 dev vb && ip addr add fd77::2/64 dev vb nodad && ip link set vb up");
         set_feature("vb", ETHTOOL_SGRO, 1);
-        wait_to_merge();
+        merges = wait_to_merge();
       }
     }
-    _exit(0);
+    _exit(merges ? 1 : 0);
   }
   close(ready[1]);
   close(done[0]);
@@ -134,8 +135,9 @@ int make_veth_pair() {
   close(ready[0]);
   // veth merges only what comes from a peer without it.
   set_feature("va", ETHTOOL_STSO, 0);
-  waitpid(child, nullptr, 0);
-  return fd;
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {fd, WIFEXITED(status) && WEXITSTATUS(status) == 1};
 }
 
 }  // namespace dapple::tests

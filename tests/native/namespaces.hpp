@@ -8,7 +8,7 @@
 namespace dapple::tests {
 
 // Says SKIP and ends the program with 77.
-[[noreturn]] void skip(const char* why, const char* more = "");
+[[noreturn]] void skip_program(const char* why, const char* more = "");
 
 // Moves this process, which must have one thread, into a new network namespace, whose loopback it brings up. A user who
 // may not gets a user namespace too. False if the system forbids it.
@@ -17,8 +17,12 @@ bool enter_new_namespace();
 void need_new_namespace();
 
 // A veth pair between a new namespace and this one: 10.77.0.1 and fd77::1 at "va" here, 10.77.0.2 and fd77::2 at "vb"
-// there. Returns a descriptor of the other namespace, or -1. With GRO at vb, where the system knows it.
-int make_veth_pair();
+// there.
+struct VethPair {
+  int other = -1;       // a descriptor of the other namespace, or -1: no pair could be made
+  bool merges = false;  // vb waits some time for packets that it can merge (GRO)
+};
+VethPair make_veth_pair();
 
 // Runs a shell command; true if it succeeded.
 bool run(const char* command);

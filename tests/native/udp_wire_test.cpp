@@ -26,7 +26,8 @@ using namespace dapple::soft;
 
 namespace {
 
-int other_namespace = -1, this_namespace = -1;
+tests::VethPair veth;
+int this_namespace = -1;
 
 // A program with a device: a link, a slot, a wire.
 struct Program {
@@ -64,9 +65,10 @@ struct Arrivals final : ArrivalSink {
 };
 
 void receive_until(Program& program, Arrivals& arrivals, size_t count) {
-  for (int i = 0; i < 200 && arrivals.psns.size() < count; i++) {
+  // Until nothing has come for a while.
+  for (int idle = 0; idle < 30 && arrivals.psns.size() < count; idle++) {
     pollfd waiting = {program.wire->receive_fd(), POLLIN, 0};
-    if (poll(&waiting, 1, 10) > 0) program.wire->receive(arrivals);
+    if (poll(&waiting, 1, 10) > 0 && program.wire->receive(arrivals) > 0) idle = 0;
   }
 }
 
@@ -261,11 +263,11 @@ void udp_wire__ipv4_multicast__reaches_who_joined(void** state) {
 // Two slots of one host, one sender: the receiving kernel merges by address and port before it chooses the slot.
 void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
   (void)state;
-  if (other_namespace < 0) skip();
+  if (veth.other < 0) skip();
   auto programs = std::make_unique<Program[]>(3);
   Program &sender = programs[0], &b = programs[1], &c = programs[2];
   assert_true(sender.open());
-  setns(other_namespace, CLONE_NEWNET);
+  setns(veth.other, CLONE_NEWNET);
   constexpr uint32_t kRounds = 50, kEach = 20;
   const bool opened = b.open() && c.open();
   setns(this_namespace, CLONE_NEWNET);
@@ -293,7 +295,7 @@ void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
     }
   }
   // There was something to mix up.
-  assert_true(b.wire->counters().received_batches.value() < 4 * kRounds * kEach / 5);
+  if (veth.merges) assert_true(b.wire->counters().received_batches.value() < 4 * kRounds * kEach / 5);
   assert_int_equal(b.wire->counters().foreign.value() + c.wire->counters().foreign.value(), 0);
   assert_int_equal(b.wire->counters().bad_icrc.value() + c.wire->counters().bad_icrc.value(), 0);
 }
@@ -350,7 +352,7 @@ void udp_wire__pcap__has_both_directions(void** state) {
 int main() {
   tests::need_new_namespace();
   this_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-  other_namespace = tests::make_veth_pair();
+  veth = tests::make_veth_pair();
   const CMUnitTest all[] = {
       cmocka_unit_test_setup_teardown(udp_wire__loopback__delivers_to_the_slot, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__mixed_sizes__all_arrive_in_order, open_two, close_two),
