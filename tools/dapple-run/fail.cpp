@@ -9,7 +9,7 @@
 namespace dapple::run {
 namespace {
 
-void print(const char* format, va_list arguments) {
+[[gnu::format(printf, 1, 0)]] void print(const char* format, va_list arguments) {
   fputs("dapple-run: ", stderr);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
