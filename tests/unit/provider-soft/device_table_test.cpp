@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/device_table.hpp"
+
+#include <string.h>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::dappled;
+
+namespace {
+
+uint64_t next_random = 2;
+
+uint64_t counted() {
+  return next_random += 2;
+}
+
+Netdevs netdevs;
+
+Netdev& add(uint32_t index, const char* name) {
+  Netdev& netdev = netdevs.devices[netdevs.count++];
+  netdev = {};
+  netdev.index = index;
+  strcpy(netdev.name, name);
+  netdev.up = netdev.ethernet = true;
+  netdev.mtu = 1500;
+  return netdev;
+}
+
+void add_address(Netdev& netdev, uint8_t last) {
+  uint8_t* gid = netdev.addresses[netdev.address_count++];
+  memset(gid, 0, 16);
+  gid[10] = gid[11] = 0xFF;
+  gid[12] = 10;
+  gid[15] = last;
+}
+
+void remove_address(Netdev& netdev, uint32_t place) {
+  netdev.address_count--;
+  memmove(netdev.addresses[place], netdev.addresses[place + 1], 16 * (netdev.address_count - place));
+}
+
+int start(void**) {
+  netdevs.count = 0;
+  Netdev& loopback = add(1, "lo");
+  loopback.loopback = true;
+  loopback.ethernet = false;
+  add(2, "idle0").up = false;
+  add_address(add(3, "eth0"), 1);
+  add(4, "port0").enslaved = true;
+  add(5, "tunnel0").ethernet = false;
+  return 0;
+}
+
+void update__first__orders_by_use(void**) {
+  DeviceTable table(counted);
+  table.update(netdevs);
+  assert_int_equal(table.count(), 3);
+  assert_string_equal(table.at(0).netdev, "eth0");
+  assert_string_equal(table.at(1).netdev, "idle0");
+  assert_string_equal(table.at(2).netdev, "lo");
+  assert_string_equal(table.at(2).name, "dapple2");
+  assert_int_equal(table.at(0).index, soft::kFirstDeviceIndex);
+  assert_true(table.at(0).guid != table.at(1).guid && table.at(0).guid != 0);
+  assert_int_equal(table.at(0).gids[0].valid, 1);
+  assert_int_equal(table.at(0).gids[1].valid, 0);
+}
+
+void update__nothing_new__changes_nothing(void**) {
+  DeviceTable table(counted);
+  table.update(netdevs);
+  const uint32_t generation = table.generation();
+  table.update(netdevs);
+  assert_int_equal(table.generation(), generation);
+}
+
+void update__netdev_gone__frees_its_number(void**) {
+  DeviceTable table(counted);
+  table.update(netdevs);
+  const uint64_t guid = table.at(0).guid;
+  netdevs.devices[2] = netdevs.devices[3];
+  netdevs.count = 3;
+  table.update(netdevs);
+  assert_int_equal(table.count(), 2);
+  assert_null(table.find(soft::kFirstDeviceIndex));
+  assert_string_equal(table.at(0).name, "dapple1");
+  add(9, "eth9");
+  table.update(netdevs);
+  assert_string_equal(table.at(0).netdev, "eth9");
+  assert_string_equal(table.at(0).name, "dapple0");
+  assert_true(table.at(0).guid != guid);
+}
+
+void update__address_gone__leaves_others_in_place(void**) {
+  Netdev& eth0 = netdevs.devices[2];
+  DeviceTable table(counted);
+  add_address(eth0, 2);
+  add_address(eth0, 3);
+  table.update(netdevs);
+  remove_address(eth0, 1);
+  table.update(netdevs);
+  assert_int_equal(table.at(0).gids[0].gid[15], 1);
+  assert_int_equal(table.at(0).gids[1].valid, 0);
+  assert_int_equal(table.at(0).gids[2].gid[15], 3);
+  add_address(eth0, 4);
+  table.update(netdevs);
+  assert_int_equal(table.at(0).gids[1].gid[15], 4);
+}
+
+soft::AnnouncedDevice announced(uint32_t netdev_index, const char* netdev, uint32_t index, uint64_t guid) {
+  soft::AnnouncedDevice known;
+  known.netdev_index = netdev_index;
+  strcpy(known.netdev, netdev);
+  known.index = index;
+  known.guid = guid;
+  return known;
+}
+
+void restore__known_device__has_its_identity_again(void**) {
+  DeviceTable table(counted);
+  table.update(netdevs);
+  table.restore(announced(3, "eth0", soft::kFirstDeviceIndex + 2, 77));
+  const soft::DeviceInfo* device = table.find(soft::kFirstDeviceIndex + 2);
+  assert_non_null(device);
+  assert_string_equal(device->netdev, "eth0");
+  assert_string_equal(device->name, "dapple2");
+  assert_true(device->guid == 77);
+  // The one that had the number has the other's.
+  device = table.find(soft::kFirstDeviceIndex);
+  assert_non_null(device);
+  assert_string_equal(device->netdev, "lo");
+  assert_string_equal(device->name, "dapple0");
+}
+
+void restore__nonsense__is_ignored(void**) {
+  DeviceTable table(counted);
+  table.update(netdevs);
+  const uint32_t generation = table.generation();
+  table.restore(announced(3, "eth1", soft::kFirstDeviceIndex + 2, 77));
+  table.restore(announced(33, "eth0", soft::kFirstDeviceIndex + 2, 77));
+  table.restore(announced(3, "eth0", 2, 77));
+  table.restore(announced(3, "eth0", soft::kFirstDeviceIndex + 2, 0));
+  table.restore(announced(3, "eth0", UINT32_MAX, 77));
+  assert_int_equal(table.generation(), generation);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest all[] = {
+      cmocka_unit_test_setup(update__first__orders_by_use, start),
+      cmocka_unit_test_setup(update__nothing_new__changes_nothing, start),
+      cmocka_unit_test_setup(update__netdev_gone__frees_its_number, start),
+      cmocka_unit_test_setup(update__address_gone__leaves_others_in_place, start),
+      cmocka_unit_test_setup(restore__known_device__has_its_identity_again, start),
+      cmocka_unit_test_setup(restore__nonsense__is_ignored, start),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}

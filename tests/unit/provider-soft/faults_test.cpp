@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/faults.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+
+namespace {
+
+void parse__all_settings__are_read(void**) {
+  FaultSettings settings;
+  Problem problem;
+  assert_true(
+      parse_faults("drop=0.01,delay=1.5ms,dup=1,reorder=0,corrupt=1e-3,seed=18446744073709551615", settings, problem));
+  assert_true(settings.drop == 0.01 && settings.duplicate == 1 && settings.reorder == 0 && settings.corrupt == 1e-3);
+  assert_true(settings.delay_ns == 1500000 && settings.seed == UINT64_MAX);
+  assert_true(parse_faults("delay=10s", settings, problem));
+  assert_true(settings.delay_ns == 10000000000 && settings.drop == 0);
+}
+
+void parse__malformed__is_one_line_with_the_place(void**) {
+  const char* wrong[] = {"",
+                         "drop",
+                         "drop=",
+                         "drop=2",
+                         "drop=-0.1",
+                         "drop=x",
+                         "drop=0.1,",
+                         "drop=nan",
+                         "delay=1",
+                         "delay=11s",
+                         "delay=1 ms",
+                         "delay=-1ms",
+                         "seed=-1",
+                         "seed=1e3",
+                         "seed=18446744073709551616",
+                         "Drop=0.1",
+                         "drop=0.1 ,dup=0",
+                         "loss=0.1",
+                         "drop=0.1;seed=7",
+                         "delay=1e999s",
+                         "drop=0x1p-3z"};
+  for (const char* text : wrong) {
+    FaultSettings settings;
+    Problem problem;
+    assert_false(parse_faults(text, settings, problem));
+    assert_int_equal(problem.error, EINVAL);
+    assert_memory_equal(problem.line, "DAPPLE_FAULTS: ", 15);
+    assert_null(strchr(problem.line, '\n'));
+  }
+}
+
+void next__same_seed__same_fates(void**) {
+  FaultSettings settings;
+  settings.drop = settings.duplicate = settings.reorder = settings.corrupt = 0.5;
+  settings.seed = 9;
+  FaultSource a(settings), b(settings);
+  settings.seed = 10;
+  FaultSource other(settings);
+  int differ = 0, dropped = 0, damaged = 0;
+  for (int i = 0; i < 1000; i++) {
+    const Fate x = a.next(100), y = b.next(100), z = other.next(100);
+    assert_true(x.dropped == y.dropped && x.damaged_bit == y.damaged_bit && x.delay_ns == y.delay_ns);
+    assert_true(x.damaged_bit == UINT32_MAX || x.damaged_bit < 800);
+    differ += x.dropped != z.dropped ? 1 : 0;
+    dropped += x.dropped ? 1 : 0;
+    damaged += x.damaged_bit != UINT32_MAX ? 1 : 0;
+  }
+  assert_in_range(differ, 400, 600);
+  assert_in_range(dropped, 400, 600);
+  assert_in_range(damaged, 400, 600);
+}
+
+void delay_queue__packets__come_by_time_and_then_by_order(void**) {
+  const auto queue = DelayQueue::create();
+  std::byte bytes[4] = {};
+  const uint64_t dues[] = {30, 10, 20, 10, 30};
+  for (int i = 0; i < 5; i++) {
+    bytes[0] = static_cast<std::byte>(i);
+    assert_true(queue->put(dues[i], {}, bytes));
+  }
+  assert_true(queue->next_due() == 10);
+  assert_null(queue->take(9));
+  const int wanted[] = {1, 3, 2, 0, 4};
+  for (const int number : wanted) {
+    const DelayQueue::Packet* packet = queue->take(100);
+    assert_non_null(packet);
+    assert_int_equal(static_cast<int>(packet->bytes[0]), number);
+    assert_int_equal(packet->size, 4);
+  }
+  assert_null(queue->take(UINT64_MAX - 1));
+  assert_true(queue->next_due() == UINT64_MAX);
+}
+
+void delay_queue__full_or_too_large__refuses(void**) {
+  const auto queue = DelayQueue::create();
+  static std::byte bytes[DelayQueue::kPacketSize + 1];
+  assert_false(queue->put(1, {}, bytes));
+  for (size_t i = 0; i < DelayQueue::kPlaces; i++) assert_true(queue->put(i, {}, {bytes, 1}));
+  assert_false(queue->put(1, {}, {bytes, 1}));
+  assert_non_null(queue->take(0));
+  assert_true(queue->put(1, {}, {bytes, 1}));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest all[] = {
+      cmocka_unit_test(parse__all_settings__are_read),
+      cmocka_unit_test(parse__malformed__is_one_line_with_the_place),
+      cmocka_unit_test(next__same_seed__same_fates),
+      cmocka_unit_test(delay_queue__packets__come_by_time_and_then_by_order),
+      cmocka_unit_test(delay_queue__full_or_too_large__refuses),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}

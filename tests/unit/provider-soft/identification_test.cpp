@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/identification.hpp"
+
+#include "tests/unit/provider/cmocka.hpp"
+
+using dapple::soft::IdentificationCheck;
+
+namespace {
+
+constexpr uint32_t kPeer = 0x0100000A, kOther = 0x0200000A;
+
+void plausible__low_numbers__always(void**) {
+  IdentificationCheck check;
+  assert_true(check.plausible(kPeer, 40000, 0));
+  for (uint16_t i = 0; i <= 127; i++) assert_true(check.plausible(kPeer, i, 1));
+  // They say nothing of the peer's counter.
+  assert_true(check.plausible(kPeer, 40001, 2));
+  assert_false(check.plausible(kPeer, 128, 2));
+}
+
+void plausible__near_the_last__around_the_circle(void**) {
+  IdentificationCheck check;
+  assert_true(check.plausible(kPeer, 65000, 0));
+  assert_true(check.plausible(kPeer, 65535, 0));
+  assert_true(check.plausible(kPeer, 300, 0));
+  assert_true(check.plausible(kPeer, 65530, 0));
+  assert_false(check.plausible(kPeer, 20000, 0));
+  assert_false(check.plausible(kPeer, 45000, 0));
+}
+
+void plausible__after_a_pause__further_ahead(void**) {
+  IdentificationCheck check;
+  assert_true(check.plausible(kPeer, 1000, 0));
+  assert_false(check.plausible(kPeer, 11000, 10));
+  assert_true(check.plausible(kPeer, 11000, 10000));
+  assert_false(check.plausible(kPeer, 1000, 10010));
+  assert_true(check.plausible(kPeer, 1000, 100000));
+}
+
+void plausible__unknown_peer__any(void**) {
+  IdentificationCheck check;
+  assert_true(check.plausible(kPeer, 1000, 0));
+  assert_true(check.plausible(kOther, 50000, 0));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest all[] = {
+      cmocka_unit_test(plausible__low_numbers__always),
+      cmocka_unit_test(plausible__near_the_last__around_the_circle),
+      cmocka_unit_test(plausible__after_a_pause__further_ahead),
+      cmocka_unit_test(plausible__unknown_peer__any),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}
