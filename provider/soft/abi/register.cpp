@@ -38,6 +38,8 @@ struct OpenDevice {
   alignas(16) unsigned char front[2048];
   Context* context;
   int async_writer;
+  // A release that is not what it says may write here, before it is found out.
+  unsigned char behind[1024];
 };
 
 OpenDevice* open_device_of(ibv_context* context) {
@@ -131,7 +133,8 @@ bool open_async_events(OpenDevice* open) {
 
 bool complete(OpenDevice* open, ibv_device* device) {
   ibv_context* context = ibv_of(open);
-  if (verbs_get_ctx(context)->sz != library.layout->context_size) {
+  const verbs_context* extended = verbs_get_ctx(context);
+  if (extended == nullptr || extended->sz != library.layout->context_size) {
     fprintf(stderr, "dapple: cannot open %s: the contexts of this libibverbs are not those of rdma-core %s\n",
             device->name, library.layout->releases);
     errno = EPROTONOSUPPORT;

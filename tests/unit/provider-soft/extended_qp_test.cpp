@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/abi/extended_qp.hpp"
+
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using namespace dapple::soft::abi;
+
+// By the libibverbs that this program is linked to, whichever it is.
+void publish_qp_ex__is_seen_by_libibverbs(void**) {
+  Qp plain = {};
+  Qp extended = {};
+  publish_qp_ex(extended, nullptr);
+  assert_null(ibv_qp_to_qp_ex(&plain.qp));
+  assert_ptr_equal(ibv_qp_to_qp_ex(&extended.qp), &extended.qp_ex);
+}
+
+#ifdef DAPPLE_HAS_WR_FLUSH
+void publish_qp_ex__flush_is_where_the_header_has_it(void**) {
+  const auto flush = [](ibv_qp_ex*, uint32_t, uint64_t, size_t, uint8_t, uint8_t) {};
+  Qp extended = {};
+  publish_qp_ex(extended, flush);
+  assert_true(extended.qp_ex.wr_flush == static_cast<WrFlush>(flush));
+}
+#endif
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(publish_qp_ex__is_seen_by_libibverbs),
+#ifdef DAPPLE_HAS_WR_FLUSH
+      cmocka_unit_test(publish_qp_ex__flush_is_where_the_header_has_it),
+#endif
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
