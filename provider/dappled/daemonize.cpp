@@ -25,8 +25,8 @@ void close_from(int first) {
 
 int daemonize(int ready) {
   const pid_t child = fork();
-  if (child > 0) _exit(0);
-  // Without a second process it is at least out of the way of the terminal.
+  // Whoever started this process waits for its end.
+  if (child != 0) _exit(child > 0 ? 0 : 1);
   setsid();
   const int null = open("/dev/null", O_RDWR);
   if (null >= 0) {

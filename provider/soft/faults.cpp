@@ -144,7 +144,7 @@ bool DelayQueue::put(uint64_t due, std::span<const std::byte> meta, std::span<co
   packet.due = due;
   packet.order = order_++;
   packet.size = bytes.size();
-  memcpy(packet.meta, meta.data(), meta.size());
+  if (!meta.empty()) memcpy(packet.meta, meta.data(), meta.size());
   memcpy(packet.bytes, bytes.data(), bytes.size());
   std::push_heap(heap_, heap_ + count_, later);
   return true;
