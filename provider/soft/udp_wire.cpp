@@ -75,6 +75,22 @@ struct UdpWire::Room {
   sockaddr_in6 sources[kDatagrams];
   alignas(cmsghdr) char control[kDatagrams][kControlSize];
   alignas(64) std::byte bytes[kDatagrams][kDatagramSize];
+
+  Room() {
+    for (uint32_t i = 0; i < kDatagrams; i++) prepare(i);
+  }
+  // The kernel overwrites sizes with those of a datagram.
+  void prepare(uint32_t i) {
+    parts[i] = {bytes[i], kDatagramSize};
+    msghdr& header = messages[i].msg_hdr;
+    header = {};
+    header.msg_name = &sources[i];
+    header.msg_namelen = sizeof sources[i];
+    header.msg_iov = &parts[i];
+    header.msg_iovlen = 1;
+    header.msg_control = control[i];
+    header.msg_controllen = kControlSize;
+  }
 };
 
 std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem) {
@@ -150,22 +166,12 @@ size_t UdpWire::receive(ArrivalSink& sink) {
   delivered_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
   for (int call = 0; call < kCallsAtOnce; call++) {
-    for (uint32_t i = 0; i < kDatagrams; i++) {
-      room.parts[i] = {room.bytes[i], kDatagramSize};
-      msghdr& header = room.messages[i].msg_hdr;
-      header = {};
-      header.msg_name = &room.sources[i];
-      header.msg_namelen = sizeof room.sources[i];
-      header.msg_iov = &room.parts[i];
-      header.msg_iovlen = 1;
-      header.msg_control = room.control[i];
-      header.msg_controllen = kControlSize;
-    }
     const int count = recvmmsg(slot_.receive_socket, room.messages, kDatagrams, MSG_DONTWAIT, nullptr);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     for (int i = 0; i < count; i++) {
       take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);
+      room.prepare(static_cast<uint32_t>(i));
     }
     if (count < static_cast<int>(kDatagrams)) break;
   }
