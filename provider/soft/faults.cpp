@@ -3,10 +3,10 @@
 #include "provider/soft/faults.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <string_view>
 
@@ -16,16 +16,13 @@ namespace {
 constexpr uint64_t kMaxDelay = 10'000'000'000;
 // A reordered packet lets those pass that come within that.
 constexpr uint64_t kReorderDelay = 200'000;
-constexpr size_t kMaxText = 40;
 
+// strtod() would want a comma where the program's locale has one.
 bool number_of(std::string_view text, double& value, std::string_view& rest) {
-  char copy[kMaxText + 1];
-  if (text.empty() || text.size() > kMaxText || text[0] < '0' || text[0] > '9') return false;
-  memcpy(copy, text.data(), text.size());
-  copy[text.size()] = '\0';
-  char* end;
-  value = strtod(copy, &end);
-  rest = text.substr(static_cast<size_t>(end - copy));
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc()) return false;
+  rest = text.substr(static_cast<size_t>(end - text.data()));
   return true;
 }
 
