@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Times as messages have them.
+#ifndef DAPPLE_ROCE_CM_EXPONENT_HPP
+#define DAPPLE_ROCE_CM_EXPONENT_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "roce/ports.hpp"
+
+namespace dapple::roce::cm {
+
+// The least and the greatest that a message can ask for: a peer can neither make us send without a pause nor keep a
+// record here for hours. rdma_cm of Linux asks for 20, and for 24 in an MRA.
+inline constexpr Time kLeastWait = 1'000'000;
+inline constexpr Time kMostWait = Time{4096} << 24;
+
+// 4.096 µs * 2^exponent, within these limits.
+constexpr Time wait_of(uint8_t exponent) {
+  return std::clamp(Time{4096} << std::min<uint8_t>(exponent, 31), kLeastWait, kMostWait);
+}
+
+}  // namespace dapple::roce::cm
+
+#endif  // DAPPLE_ROCE_CM_EXPONENT_HPP

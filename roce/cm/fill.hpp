@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A consumer's data in a message's place for it.
+#ifndef DAPPLE_ROCE_CM_FILL_HPP
+#define DAPPLE_ROCE_CM_FILL_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace dapple::roce::cm {
+
+// The caller has compared the sizes. What is left of the place stays zero.
+template <size_t Size>
+void fill(std::array<std::byte, Size>& place, std::span<const std::byte> data) {
+  std::copy_n(data.begin(), std::min(data.size(), Size), place.begin());
+}
+
+}  // namespace dapple::roce::cm
+
+#endif  // DAPPLE_ROCE_CM_FILL_HPP

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Listeners, and the one that a request is for.
+#ifndef DAPPLE_ROCE_CM_LISTENERS_HPP
+#define DAPPLE_ROCE_CM_LISTENERS_HPP
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "roce/cm/ports.hpp"
+
+namespace dapple::roce::cm {
+
+enum class Family : uint8_t { kBoth, kIpv4, kIpv6 };
+
+struct ListenParameters {
+  uint64_t service_id = 0;
+  // Bits of the service id that count.
+  uint64_t service_mask = UINT64_MAX;
+  // For REQs, or for SIDR REQs. A request of the other kind is rejected.
+  bool datagram = false;
+  // These narrow the requests that a listener is for: to those that come in by one device, and to those for one address
+  // or one family of them. That address is the IP header's destination, or the path's local GID if there is no header.
+  std::optional<uint32_t> device = std::nullopt;
+  std::optional<Gid> address = std::nullopt;
+  Family family = Family::kBoth;
+  // Requests that wait for the consumer; another one is not answered, so that it comes again.
+  uint32_t backlog = 128;
+  uint64_t user = 0;
+};
+
+struct Listener {
+  Id id = kNoId;
+  uint32_t pending = 0;
+  ListenParameters parameters;
+};
+
+// What of a request listeners look at.
+struct Wanted {
+  uint64_t service_id = 0;
+  uint32_t device = 0;
+  Gid address{};
+};
+
+class Listeners {
+ public:
+  explicit Listeners(uint32_t most) : most_(most) {}
+
+  // nullptr: too many, or no memory.
+  Listener* add(const ListenParameters& parameters);
+  void remove(Listener& listener);
+  Listener* find(Id id) const;
+  // One with the same service, device, address and family.
+  bool has_same(const ListenParameters& parameters) const;
+  // The narrowest one that the request is for, or nullptr.
+  Listener* match(const Wanted& wanted) const;
+
+  static bool is_listener(Id id) { return (id & kMark) != 0; }
+
+ private:
+  static constexpr Id kMark = 0x80000000;
+
+  bool grow();
+
+  uint32_t most_;
+  uint32_t size_ = 0;  // places used so far, some of them free again
+  uint32_t room_ = 0;
+  uint32_t generation_ = 0;
+  std::unique_ptr<Listener[]> listeners_;
+};
+
+}  // namespace dapple::roce::cm
+
+#endif  // DAPPLE_ROCE_CM_LISTENERS_HPP

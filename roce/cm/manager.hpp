@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// InfiniBand connection management (IBTA 12) for many connections, as the kernel's ib_cm and rdma_cm do it: datagrams
+// and the time go in, datagrams and events come out at the host. Confined to one thread. It allocates nothing but room
+// for more records, up to its limits; all that strangers send is bounded and counted.
+//
+// The active side:  connect → kResponse → establish → … → kDisconnected → kTimewaitExit → destroy
+// The passive side: listen → kConnectRequest → accept → kEstablished → … → kDisconnected → kTimewaitExit → destroy
+// Datagrams:        resolve → kSidrReply → destroy;  listen → kSidrRequest → answer → destroy
+//
+// An id is the consumer's until destroy(), which works in every state and tells the peer. After it no event follows;
+// the manager goes on for a while by itself, so that the peer hears of it though datagrams get lost.
+#ifndef DAPPLE_ROCE_CM_MANAGER_HPP
+#define DAPPLE_ROCE_CM_MANAGER_HPP
+
+#include <memory>
+#include <span>
+
+#include "roce/cm/listeners.hpp"
+#include "roce/cm/ports.hpp"
+#include "roce/cm/table.hpp"
+
+namespace dapple::roce::cm {
+
+struct Limits {
+  uint32_t records = 16384;    // connections and SIDR exchanges, those included that their consumer has destroyed
+  uint32_t half_open = 4096;   // of these, passive ones that their peer has not confirmed
+  uint32_t remembered = 4096;  // of these, destroyed ones; the oldest gives way
+  uint32_t listeners = 4096;
+};
+
+struct Counters {
+  uint64_t received = 0;
+  uint64_t sent = 0;
+  uint64_t resent = 0;       // by time-out
+  uint64_t timed_out = 0;    // exchanges given up
+  uint64_t malformed = 0;    // no datagram of connection management: size, version, class, method, attribute
+  uint64_t unsupported = 0;  // alternate paths
+  uint64_t duplicates = 0;   // answered again or ignored
+  uint64_t unexpected = 0;   // not in this state
+  uint64_t unknown = 0;      // for an id that is not here
+  uint64_t foreign = 0;      // for an id of another peer
+  uint64_t stale = 0;        // a queue pair or id of the peer's that is connected already
+  uint64_t unserved = 0;     // nobody listens, or not for this kind of request
+  uint64_t over_backlog = 0;
+  uint64_t over_limit = 0;
+  uint64_t forgotten = 0;  // destroyed ones that gave way
+};
+
+enum class Status : uint8_t {
+  kOk,
+  kNoSuchId,
+  kWrongState,
+  kNoRoom,   // the limit is reached, or there is no memory
+  kInUse,    // somebody listens there
+  kTooLong,  // private data
+  kUnsupported,
+};
+
+using Data = std::span<const std::byte>;
+
+class Manager {
+ public:
+  // nullptr if there is no memory.
+  static std::unique_ptr<Manager> create(const Limits& limits, Host& host);
+
+  // A datagram for QP 1 with kGsiQkey: the UD payload. `path.remote` has sent it. Every byte may be hostile.
+  void receive(Time now, const Path& path, std::span<const std::byte> mad);
+  // When advance() has something to do; kNever if nothing waits.
+  Time deadline() const;
+  void advance(Time now);
+
+  Status listen(const ListenParameters& parameters, Id& id);
+
+  // Sends a REQ. Of `req` the manager writes comm_id and ca_guid. Time-outs, retries and the packets' lifetime
+  // (ack_timeout) are as it says.
+  Status connect(Time now, uint64_t user, const Path& path, const Req& req, Id& id);
+  // Answers kResponse by an RTU. From now on the connection is established; no event says so.
+  Status establish(Time now, Id id, Data private_data);
+
+  // Answers kConnectRequest. Of `rep` the manager writes comm_id, remote_comm_id and ca_guid.
+  Status accept(Time now, Id id, const Rep& rep);
+  // Answers kConnectRequest or kResponse, or takes an accept() back.
+  Status reject(Time now, Id id, RejectReason reason, Data info, Data private_data);
+  // Asks the peer for patience, by an MRA, after kConnectRequest or kResponse: 4.096 µs * 2^service_timeout. Without it
+  // the manager sends one when the peer repeats its message.
+  Status prolong(Time now, Id id, uint8_t service_timeout);
+  // The consumer has seen the connection's first packet, before the RTU.
+  Status note_established(Time now, Id id);
+
+  // Sends a DREQ. kDisconnected follows. Nothing happens if the connection is over already.
+  Status disconnect(Time now, Id id, Data private_data);
+
+  // Sends a SIDR REQ, again after 4.096 µs * 2^response_timeout. The manager writes request_id.
+  Status resolve(Time now, uint64_t user, const Path& path, const SidrReq& request, uint8_t response_timeout,
+                 uint8_t max_retries, Id& id);
+  // Answers kSidrRequest. The manager writes request_id and service_id.
+  Status answer(Time now, Id id, const SidrRep& reply);
+
+  // Of a connection, an exchange or a listener. Requests that wait for a listener's consumer stay.
+  Status destroy(Time now, Id id);
+
+  // What the id's events say from now on.
+  Status set_user(Id id, uint64_t user);
+
+  const Counters& counters() const { return count_; }
+  uint32_t records() const { return table_.size(); }
+  uint32_t half_open() const { return half_open_; }
+  uint32_t remembered() const { return remembered_; }
+
+ private:
+  Manager(const Limits& limits, Host& host) : limits_(limits), host_(host), listeners_(limits.listeners) {}
+
+  // manager.cpp: what all states share.
+  Record* add_record();
+  Record* consumers(Id id) const;
+  void change(Record& record, State state);
+  void send(const Record& record, const Mad& mad);
+  void send_first(Time now, Record& record, const Mad& mad);
+  void expire(Time now, Record& record);
+  void give_up(Time now, Record& record);
+  void emit(const Record& record, Event event);
+  void remember(Record& record);
+  void forget(Record& record);
+  void finish(Record& record);
+  void release(Record& record);
+  bool is_foreign(const Record& record, const Path& path);
+  Record* by_both_ids(const Path& path, uint32_t local_id, uint32_t remote_id);
+
+  // active.cpp, passive.cpp
+  void received_rep(Time now, const Path& path, const MadView& view);
+  void repeated_rep(Time now, Record& record);
+  void send_mra(Record& record, Subject subject);
+  void received_req(Time now, const Path& path, const MadView& view);
+  void repeated_req(Time now, Record& record, const Path& path);
+  Listener* listener_for(uint64_t service_id, const Path& path, const IpHeader* ip) const;
+  // A record for a request that has come for a listener; nullptr if there is no room for it.
+  Record* admit(const Listener& listener, const Path& path, const MadView& view, uint32_t remote_id);
+  void received_rtu(Time now, const Path& path, const MadView& view);
+  void received_mra(Time now, const Path& path, const MadView& view);
+
+  // rejection.cpp
+  Mad rej_of(const Record& record, RejectReason reason, Data info, Data private_data) const;
+  void refuse(const Path& path, uint64_t transaction, const Rej& rej);
+  void refuse_stale(Time now, Record& old, const Path& path, uint64_t transaction, const Rej& rej);
+  void reject_and_remember(Time now, Record& record, const Mad& rej);
+  void received_rej(Time now, const Path& path, const MadView& view);
+  Record* rejected_record(const Path& path, const Rej& rej);
+
+  // disconnection.cpp
+  void begin_disconnection(Time now, Record& record, Data private_data);
+  void enter_timewait(Time now, Record& record);
+  void received_dreq(Time now, const Path& path, const MadView& view);
+  void received_drep(Time now, const Path& path, const MadView& view);
+
+  // sidr.cpp
+  void received_sidr_req(Time now, const Path& path, const MadView& view);
+  void received_sidr_rep(const Path& path, const MadView& view);
+  void answer_and_remember(Time now, Record& record, const SidrRep& reply);
+
+  const Limits limits_;
+  Host& host_;
+  Table table_;
+  Listeners listeners_;
+  Counters count_;
+  uint32_t half_open_ = 0;
+  // Destroyed ones, the oldest first.
+  uint32_t remembered_ = 0;
+  Record* oldest_ = nullptr;
+  Record* newest_ = nullptr;
+};
+
+}  // namespace dapple::roce::cm
+
+#endif  // DAPPLE_ROCE_CM_MANAGER_HPP

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// One connection or SIDR exchange, as the manager remembers it.
+#ifndef DAPPLE_ROCE_CM_RECORD_HPP
+#define DAPPLE_ROCE_CM_RECORD_HPP
+
+#include <array>
+#include <cstdint>
+
+#include "roce/cm/ports.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::roce::cm {
+
+enum class State : uint8_t {
+  kClosed,  // over; only the consumer still has it
+  // The active side.
+  kReqSent,
+  kRepReceived,
+  // The passive side.
+  kReqReceived,
+  kRepSent,
+  // Both.
+  kEstablished,
+  kDreqSent,
+  kTimewait,
+  kRejected,  // our REJ is sent again when what it answers comes again
+  // SIDR.
+  kSidrReqSent,
+  kSidrReqReceived,
+  kSidrAnswered,  // our SIDR REP is sent again when the request comes again
+};
+
+// Waiting for the consumer, on behalf of a listener.
+constexpr bool is_pending(State state) {
+  return state == State::kReqReceived || state == State::kSidrReqReceived;
+}
+
+// Made by a stranger's datagram and not yet confirmed by its next one.
+constexpr bool is_half_open(State state) {
+  return is_pending(state) || state == State::kRepSent;
+}
+
+// The table's indexes.
+enum KeyKind : uint8_t { kByLocalId, kByRemoteId, kByRemoteQpn, kKeyKinds };
+
+struct Record {
+  Id id = kNoId;
+  State state = State::kClosed;
+  bool owned = false;  // a consumer has the id
+  bool active = false;
+  bool sidr = false;
+  uint64_t user = 0;
+  Id listener = kNoId;
+
+  Path path;
+  uint32_t local_id = 0;
+  uint32_t remote_id = 0;
+  uint64_t remote_guid = 0;
+  uint32_t local_qpn = 0;
+  uint32_t remote_qpn = 0;
+  uint64_t transaction = 0;
+  uint64_t service_id = 0;  // of a SIDR REQ
+
+  uint8_t max_retries = 0;
+  uint8_t retries_left = 0;
+  uint8_t service_timeout = 0;  // of our MRA; 0 before the first
+  bool prolonged = false;       // by the peer's MRA, since the last sending
+  Time period = 0;              // between two sendings of a message
+  Time lifetime = 0;            // two packets' ways; also the stay in kTimewait
+  Time hold = 0;                // how long a rejection or a SIDR reply is remembered
+  Mad message{};                // sent last, if it may have to be sent again
+
+  // The table's.
+  std::array<uint64_t, kKeyKinds> hash{};
+  std::array<Record*, kKeyKinds> chained{};
+  std::array<bool, kKeyKinds> indexed{};
+  Time deadline = kNever;
+  uint32_t timer_at = 0;  // in the heap, from 1; 0 for none
+  Record* older = nullptr;
+  Record* newer = nullptr;
+};
+
+}  // namespace dapple::roce::cm
+
+#endif  // DAPPLE_ROCE_CM_RECORD_HPP

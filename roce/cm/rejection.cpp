@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// REJ, ours and the peer's (IBTA 12.6.7).
+#include <array>
+
+#include "roce/big_endian.hpp"
+#include "roce/cm/fill.hpp"
+#include "roce/cm/manager.hpp"
+
+namespace dapple::roce::cm {
+
+Mad Manager::rej_of(const Record& record, RejectReason reason, Data info, Data private_data) const {
+  Rej rej{.comm_id = record.local_id,
+          .remote_comm_id = record.remote_id,
+          .subject = Subject::kOther,
+          .info_size = static_cast<uint8_t>(info.size()),
+          .reason = reason};
+  if (record.state == State::kReqReceived) {
+    rej.subject = Subject::kReq;
+    // The peer has heard of our id by an MRA only.
+    if (record.service_timeout == 0) rej.comm_id = 0;
+  } else if (record.state == State::kRepReceived) {
+    rej.subject = Subject::kRep;
+  }
+  fill(rej.info, info);
+  if (reason == RejectReason::kTimeout) {
+    // IBTA table 109: the sender's CA, by which a peer whose id we never heard of finds the connection.
+    rej.info_size = sizeof record.path.ca_guid;
+    store_be64(rej.info.data(), record.path.ca_guid);
+  }
+  fill(rej.private_data, private_data);
+  return make_mad(record.transaction, rej);
+}
+
+void Manager::refuse(const Path& path, uint64_t transaction, const Rej& rej) {
+  ++count_.sent;
+  host_.send(path, make_mad(transaction, rej));
+}
+
+void Manager::refuse_stale(Time now, Record& old, const Path& path, uint64_t transaction, const Rej& rej) {
+  ++count_.stale;
+  Rej stale = rej;
+  stale.reason = RejectReason::kStaleConnection;
+  refuse(path, transaction, stale);
+  // As the kernel: the peer has lost the old connection, so it ends here, too. Not at another host's word.
+  if (old.state == State::kEstablished && old.path.remote == path.remote) begin_disconnection(now, old, {});
+}
+
+void Manager::reject_and_remember(Time now, Record& record, const Mad& rej) {
+  record.message = rej;
+  table_.take_out(record, kByRemoteQpn);
+  change(record, State::kRejected);
+  send(record, rej);
+  table_.timers().set(record, now + record.hold);
+}
+
+Status Manager::reject(Time now, Id id, RejectReason reason, Data info, Data private_data) {
+  Record* record = consumers(id);
+  if (record == nullptr) return Status::kNoSuchId;
+  if (record->state != State::kReqReceived && record->state != State::kRepReceived && record->state != State::kRepSent)
+    return Status::kWrongState;
+  if (info.size() > sizeof(Rej::info) || private_data.size() > sizeof(Rej::private_data)) return Status::kTooLong;
+  reject_and_remember(now, *record, rej_of(*record, reason, info, private_data));
+  return Status::kOk;
+}
+
+Record* Manager::rejected_record(const Path& path, const Rej& rej) {
+  if (rej.reason == RejectReason::kTimeout && rej.info_size >= sizeof(uint64_t)) {
+    Record* record = table_.by_remote_id(load_be64(rej.info.data()), rej.comm_id);
+    if (record != nullptr) return is_foreign(*record, path) ? nullptr : record;
+  }
+  Record* record = table_.by_local_id(rej.remote_comm_id);
+  if (record == nullptr || record->sidr) {
+    ++count_.unknown;
+    return nullptr;
+  }
+  if (is_foreign(*record, path)) return nullptr;
+  // While we wait for the REP, the peer's id is unknown here.
+  if (record->state == State::kReqSent) return record;
+  if (rej.subject != Subject::kReq && record->remote_id == rej.comm_id) return record;
+  ++count_.unexpected;
+  return nullptr;
+}
+
+void Manager::received_rej(Time now, const Path& path, const MadView& view) {
+  Rej rej;
+  read(view, rej);
+  Record* record = rejected_record(path, rej);
+  if (record == nullptr) return;
+  bool timewait = false;
+  switch (record->state) {
+    case State::kReqSent:
+    case State::kReqReceived:
+    case State::kRepSent:
+      // As in the kernel: the peer knows the queue pair's number from before.
+      timewait = rej.reason == RejectReason::kStaleConnection;
+      break;
+    case State::kRepReceived:
+    case State::kEstablished:
+    case State::kDreqSent:
+      timewait = true;
+      break;
+    default:
+      ++count_.duplicates;
+      return;
+  }
+  const Data info = Data(rej.info).first(std::min<size_t>(rej.info_size, rej.info.size()));
+  if (record->state == State::kDreqSent)
+    emit(*record, {.type = EventType::kDisconnected});
+  else
+    emit(*record, {.type = EventType::kRejected,
+                   .last = !timewait,
+                   .reason = rej.reason,
+                   .info = info,
+                   .private_data = rej.private_data});
+  if (!timewait) return finish(*record);
+  // The peer has forgotten this connection: its next REQ is a new one.
+  table_.take_out(*record, kByRemoteId);
+  enter_timewait(now, *record);
+}
+
+}  // namespace dapple::roce::cm
