@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@ std::string resolved(const std::string& path) {
 
 std::string own_folder() {
   std::string own = resolved("/proc/self/exe");
+  // Without /proc: the name by which it was executed.
+  if (own.empty()) own = resolved(reinterpret_cast<const char*>(getauxval(AT_EXECFN)));
   return own.substr(0, own.rfind('/'));
 }
 
