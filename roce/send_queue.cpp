@@ -19,10 +19,11 @@ bool serves(QpType type, SendOpcode opcode) {
       return true;
     case SendOpcode::kWrite:
     case SendOpcode::kWriteImmediate:
-    case SendOpcode::kSendInvalidate:
     case SendOpcode::kLocalInvalidate:
     case SendOpcode::kBindWindow:
       return type != QpType::kUd;
+    // IBTA table 38: UC has no opcode for it.
+    case SendOpcode::kSendInvalidate:
     case SendOpcode::kRead:
     case SendOpcode::kCompareSwap:
     case SendOpcode::kFetchAdd:
