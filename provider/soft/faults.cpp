@@ -20,7 +20,7 @@ constexpr uint64_t kReorderDelay = 200'000;
 // strtod() would want a comma where the program's locale has one.
 bool number_of(std::string_view text, double& value, std::string_view& rest) {
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::general);
   if (error != std::errc()) return false;
   rest = text.substr(static_cast<size_t>(end - text.data()));
   return true;
