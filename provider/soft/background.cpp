@@ -4,20 +4,24 @@
 // Node's background thread: makes progress when no thread of the application polls.
 //
 // A thread that polls takes packets faster than a thread that sleeps, and both on one CPU would hinder each other. So
-// the background thread looks, when a packet has woken it, for a moment if somebody polls; if so it steps aside for a
-// while, without an ear for packets, and longer each time. It takes over when nobody has polled in between. While
-// nothing is going on it sleeps.
+// when a packet has woken the background thread and is gone already, the next one makes it look for a moment if
+// somebody polls; if so it steps aside for a while, without an ear for packets, and longer each time. It takes over
+// when nobody has polled in between. While nothing is going on it sleeps.
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "provider/soft/doors.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -30,13 +34,34 @@ constexpr Time kRecent = 100 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 1000 * kMicrosecond;
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
+constexpr Time kSlice = 100 * kMicrosecond;
 constexpr size_t kStackSize = 256 * 1024;
+
+// The thread runs for moments, and the program may spin on its CPU meanwhile, looking at memory. A short slice makes
+// the scheduler of Linux 6.12 and later let it run at once; an older one ignores it.
+void ask_for_short_slices() {
+  struct {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime;
+    uint64_t deadline;
+    uint64_t period;
+  } attributes = {};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0 || attributes.policy != SCHED_OTHER)
+    return;
+  attributes.runtime = kSlice;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
 
 }  // namespace
 
 bool Node::start_background() {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return false;
+  wake_fd_ = hide_own(wake_fd_);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -51,7 +76,7 @@ bool Node::start_background() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (error == 0) return true;
-  close(wake_fd_);
+  close_own(wake_fd_);
   wake_fd_ = -1;
   return false;
 }
@@ -60,10 +85,12 @@ void* Node::run_background(void* node) {
   prctl(PR_SET_NAME, "dapple-progress");
   // The default of 50 us would double the shorter waits.
   prctl(PR_SET_TIMERSLACK, 1);
+  ask_for_short_slices();
   static_cast<Node*>(node)->background();
 }
 
 void Node::wake() {
+  const Undisturbed undisturbed;
   const uint64_t one = 1;
   // EAGAIN: it is awake already.
   [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
@@ -83,7 +110,7 @@ bool Node::polled_meanwhile(Time seen) {
   return last_poll_.load(std::memory_order_relaxed) > last;
 }
 
-void Node::sleep_until(Time when, bool for_packets) {
+bool Node::sleep_until(Time when, bool for_packets) {
   planned_wake_.store(when);
   // A deadline that came before this line saw no need to wake us.
   when = std::min(when, for_packets ? timers_.earliest() : when);
@@ -104,6 +131,7 @@ void Node::sleep_until(Time when, bool for_packets) {
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof(count));
   }
   if (waiting[2].revents != 0) look_after_link();
+  return waiting[1].revents != 0;
 }
 
 // dappled has gone: the next one must hear of this process' slot.
@@ -114,23 +142,28 @@ void Node::look_after_link() {
 
 void Node::background() {
   Time aside = kShortestAside;
+  bool rival = false;
   for (;;) {
     Time when = timers_.earliest();
     if (link_retry_ != 0) when = std::min(when, link_retry_);
-    sleep_until(when, true);
+    const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
-    while (polled_meanwhile(now())) {
+    while (rival && polled_meanwhile(now())) {
       steps_aside_.store(true);
       sleep_until(now() + aside, false);
       aside = std::min(2 * aside, kLongestAside);
     }
     steps_aside_.store(false);
+    bool found = false;
     for (bool any = true; any;) {
       if (!receive_mutex_.try_lock()) break;
       any = work();
       receive_mutex_.unlock();
-      if (any) aside = kShortestAside;
+      found |= any;
     }
+    if (found) aside = kShortestAside;
+    // Somebody else has taken the packets.
+    rival = packets && !found;
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include <new>
 
+#include "provider/soft/undisturbed.hpp"
+
 namespace dapple::soft {
 namespace {
 
@@ -25,6 +27,7 @@ std::nullptr_t failed(int error) {
 }
 
 int Context::refresh(DeviceInfo& info) {
+  const Undisturbed undisturbed;
   Problem problem;
   if (!node.link().device(device_index, info, problem)) return problem.error != 0 ? problem.error : EIO;
   const std::lock_guard lock(info_mutex_);

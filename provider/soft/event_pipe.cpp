@@ -13,6 +13,7 @@
 #include <new>
 
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -44,11 +45,13 @@ class QuietReader {
 }  // namespace
 
 void EventPipes::write(int writer, const void* message, size_t size, EventCount& count) {
+  const Undisturbed undisturbed;
   const std::lock_guard lock(mutex_);
   if (::write(writer, message, size) == static_cast<ssize_t>(size)) ++count.written;
 }
 
 void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, EventCount& count) {
+  const Undisturbed undisturbed;
   const std::lock_guard lock(mutex_);
   if (count.written == 0) return;
   unsigned char message[kMaxMessage];
@@ -70,6 +73,7 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
 
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, const uint32_t& acknowledged,
                                const EventCount& count) {
+  const Undisturbed undisturbed;
   pthread_mutex_lock(&mutex);
   while (acknowledged != count.written) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);

@@ -9,6 +9,7 @@
 #include "coherence/persistence.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/ordered_copy.hpp"
+#include "provider/soft/unseen_access.hpp"
 
 namespace dapple::soft {
 
@@ -91,6 +92,7 @@ Fault MemoryTable::write(Accessor who, const RemoteRange& range, const std::byte
   if (!use) return Fault::kAccess;
   std::byte* to = reach_remote(*use, who, range.address, range.length, roce::kRemoteWrite);
   if (to == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
   copy_last_word_last(to, from, range.length);
   return Fault::kNone;
 }
@@ -101,6 +103,7 @@ Fault MemoryTable::read(Accessor who, const RemoteRange& range, std::byte* to) {
   if (!use) return Fault::kAccess;
   const std::byte* from = reach_remote(*use, who, range.address, range.length, roce::kRemoteRead);
   if (from == nullptr) return Fault::kAccess;
+  const UnseenAccess unseen;
   memcpy(to, from, range.length);
   return Fault::kNone;
 }
@@ -114,6 +117,7 @@ Fault MemoryTable::with_word(Accessor who, uint32_t rkey, uint64_t address, uint
   if (word == nullptr) return Fault::kAccess;
   // An IOVA may be aligned where the memory is not.
   if (!aligned_for<uint64_t>(word)) return Fault::kUnaligned;
+  const UnseenAccess unseen;
   operation(reinterpret_cast<uint64_t*>(word));
   return Fault::kNone;
 }
@@ -155,7 +159,7 @@ Fault MemoryTable::flush(Accessor who, const RemoteRange& range, uint32_t type) 
     coherence::persist(coherence::cpu_back_end(), persistence, memory, length);
     coherence::cpu_back_end().complete_persistence();
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  coherence::cpu_back_end().full_barrier();
   return Fault::kNone;
 }
 
@@ -186,6 +190,7 @@ Fault MemoryTable::for_each_part(Accessor who, std::span<const Segment> segments
     std::byte* memory =
         reach_local(*use, who, {segment.address + offset, static_cast<uint32_t>(part), segment.lkey}, access);
     if (memory == nullptr) return Fault::kAccess;
+    const UnseenAccess unseen;
     copy(memory, done, part);
     done += part;
     offset = 0;

@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/doors.hpp"
 #include "provider/soft/udp_wire.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -42,6 +44,7 @@ Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, uint32_
     : link_(std::move(link)), wire_(std::move(wire)), qps_(slot << 16, random), batches_(*wire_), multicast_(*wire_) {}
 
 Node* Node::get(Problem& problem) {
+  const Undisturbed undisturbed;
   pthread_mutex_lock(&node_mutex);
   if (the_node == nullptr) {
     std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
@@ -81,7 +84,7 @@ void Node::fork_child() {
   if (the_node != nullptr) {
     the_node->link_->fork_child();
     the_node->wire_->close_in_child();
-    close(the_node->wake_fd_);
+    close_own(the_node->wake_fd_);
     the_node = nullptr;
   }
   pthread_mutex_unlock(&node_mutex);
@@ -108,6 +111,7 @@ void Node::settle(Qp& qp, roce::Time now) {
   bool more = false;
   {
     const bool connected = qp.init.qp_type != IBV_QPT_UD;
+    const Undisturbed undisturbed;
     Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
     more = qp.engine->transmit(now, turn);
   }

@@ -34,6 +34,7 @@ struct NodeCounters {
   std::atomic<uint64_t> malformed{0};
   std::atomic<uint64_t> no_queue_pair{0};
   std::atomic<uint64_t> wrong_address{0};
+  std::atomic<uint64_t> wrong_pkey{0};
 };
 
 // Internally locked.
@@ -93,7 +94,8 @@ class Node final : public ArrivalSink {
   void wake();
 
   bool polled_meanwhile(roce::Time seen);
-  void sleep_until(roce::Time when, bool for_packets);
+  // True if packets have come.
+  bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
   [[noreturn]] void background();
 

@@ -34,8 +34,6 @@ struct Pd {
   ibv_pd ibv = {};
   uint32_t number = 0;
   Users users{0};
-  // Of a parent domain: the protection domain that it stands for.
-  Pd* origin = nullptr;
 };
 
 struct Mr {

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <atomic>
 #include <cstddef>
 
 namespace dapple::soft {
@@ -38,14 +37,6 @@ inline void copy_last_word_last(std::byte* to, const std::byte* from, size_t siz
   if (size == sizeof(uint32_t) && aligned_for<uint32_t>(to)) {
     store_word_last<uint32_t>(to, from);
     return;
-  }
-  if (size >= sizeof(uint64_t)) {
-    const size_t body = size - sizeof(uint64_t);
-    memcpy(to, from, body);
-    to += body;
-    from += body;
-    size = sizeof(uint64_t);
-    std::atomic_thread_fence(std::memory_order_release);
   }
   memcpy(to, from, size - 1);
   __atomic_store_n(reinterpret_cast<uint8_t*>(to + size - 1), static_cast<uint8_t>(from[size - 1]), __ATOMIC_RELEASE);

@@ -10,6 +10,8 @@
 namespace dapple::soft {
 
 inline constexpr uint32_t kMaxInline = 1024;  // bytes
+// Reads and atomics that a queue pair has on their way, either way.
+inline constexpr int kMaxReadsAndAtomics = 128;
 
 // The errno that a refused post deserves.
 int error_of(roce::PostError error);

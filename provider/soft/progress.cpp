@@ -7,6 +7,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 // So that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
+// A P_Key without the bit of the membership.
+constexpr uint16_t kPkeyBase = 0x7FFF;
 
 }  // namespace
 
@@ -46,6 +49,11 @@ void Node::arrived(const Arrival& arrival) {
     return;
   }
   packet.grh = arrival.grh;
+  // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
+  if ((packet.headers.pkey & kPkeyBase) != kPkeyBase) {
+    counters_.wrong_pkey.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   const uint32_t qpn = packet.headers.destination_qpn;
   if (qpn == kMulticastQpn) {
     uint32_t members[kMaxAttachments];
@@ -137,6 +145,7 @@ bool Node::work() {
 }
 
 void Node::progress() {
+  const Undisturbed undisturbed;
   last_poll_.store(now(), std::memory_order_relaxed);
   if (!receive_mutex_.try_lock()) {
     // Its owner may wait for this CPU.

@@ -7,6 +7,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/port_mtu.hpp"
+#include "provider/soft/post.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft::verbs {
@@ -27,6 +28,8 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
   if ((mask & roce::kPathMigration) != 0 && attr.path_mig_state != IBV_MIG_MIGRATED) return EINVAL;
   if ((mask & roce::kPkeyIndex) != 0 && attr.pkey_index != 0) return EINVAL;
   if ((mask & roce::kPort) != 0 && attr.port_num != 1) return EINVAL;
+  if ((mask & roce::kMaxRdAtomic) != 0 && attr.max_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
+  if ((mask & roce::kMaxDestRdAtomic) != 0 && attr.max_dest_rd_atomic > kMaxReadsAndAtomics) return EINVAL;
   if ((mask & roce::kAddress) != 0) {
     roce::AddressVector address;
     const int error = qp.context->check_address(attr.ah_attr, address);

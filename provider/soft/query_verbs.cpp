@@ -16,7 +16,6 @@
 namespace dapple::soft::verbs {
 namespace {
 
-constexpr int kMaxReadsAndAtomics = 128;
 constexpr uint8_t kWidth1x = 1;
 constexpr uint8_t kSpeed2_5 = 1;
 constexpr uint8_t kPhysicalLinkUp = 5;

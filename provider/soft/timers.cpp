@@ -97,8 +97,7 @@ void Timers::take_out(uint32_t at) {
 }
 
 void Timers::publish() {
-  earliest_.store(size_ == 0 ? roce::kNever : heap_[0]->scheduled.load(std::memory_order_relaxed),
-                  std::memory_order_release);
+  earliest_.store(size_ == 0 ? roce::kNever : heap_[0]->scheduled.load(std::memory_order_relaxed));
 }
 
 }  // namespace dapple::soft

@@ -30,7 +30,7 @@ class Timers {
   bool schedule(Qp& qp, roce::Time deadline);
   // A queue pair whose time has come, out of the heap and pinned; or null.
   Qp* pop_due(roce::Time now);
-  roce::Time earliest() const { return earliest_.load(std::memory_order_acquire); }
+  roce::Time earliest() const { return earliest_.load(); }
 
  private:
   bool before(uint32_t a, uint32_t b) const;

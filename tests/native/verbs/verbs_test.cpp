@@ -17,6 +17,11 @@
 
 using namespace dapple::tests;
 
+// The child of a fork makes a thread, which ThreadSanitizer forbids unless it is told otherwise.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+
 namespace {
 
 Pair* pair = nullptr;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
+#define DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
+
+#include <errno.h>
+#include <pthread.h>
+
+namespace dapple::soft {
+
+// While one exists, a pthread_cancel() of this thread waits: verbs are no cancellation points, and their locks must not
+// stay behind. At its end errno is as before.
+class Undisturbed {
+ public:
+  Undisturbed() : errno_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  ~Undisturbed() {
+    pthread_setcancelstate(state_, nullptr);
+    errno = errno_;
+  }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  const int errno_;
+  int state_ = PTHREAD_CANCEL_ENABLE;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP

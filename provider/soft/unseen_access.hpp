@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The device reads and writes a program's memory as hardware would. ThreadSanitizer cannot see hardware, nor what
+// orders its accesses with the program's; so a build with it does not see these accesses either.
+#ifndef DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
+#define DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DAPPLE_HAS_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define DAPPLE_HAS_TSAN 1
+#endif
+
+#ifdef DAPPLE_HAS_TSAN
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+#endif
+
+namespace dapple::soft {
+
+// This thread's accesses are unseen while one exists.
+class UnseenAccess {
+ public:
+#ifdef DAPPLE_HAS_TSAN
+  UnseenAccess() {
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+  }
+  ~UnseenAccess() {
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+  }
+#else
+  UnseenAccess() {}
+  ~UnseenAccess() {}
+#endif
+  UnseenAccess(const UnseenAccess&) = delete;
+  UnseenAccess& operator=(const UnseenAccess&) = delete;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
