@@ -12,6 +12,8 @@ using roce::CompletionStatus;
 using roce::QpState;
 using roce::QpType;
 
+constexpr uint8_t kSequenceNak = 0x60;
+
 std::vector<std::byte> grh_between(uint32_t from, uint32_t to) {
   std::vector<std::byte> grh(roce::kGrhSize, std::byte{0x60});
   grh[23] = static_cast<std::byte>(from);
@@ -31,6 +33,7 @@ bool Party::create(Receives& receives) {
 void Party::begin_stream(Statuses excuses) {
   stream_ = std::make_unique<Stream>(referee_, config_.type, config_.qpn);
   stream_->excuses = excuses;
+  nak_psn_ = kNoPsn;
 }
 
 bool Party::move(QpState to) {
@@ -85,6 +88,11 @@ void Party::commit(const roce::AddressVector* to) {
   // IBTA 9.9.2.4.2: an error stops everything but the NAK that tells of it.
   if (qp_->state() == QpState::kError && packet.info->operation != roce::Operation::kAcknowledge)
     referee_.fail("QP %#x sent opcode %#x in the error state", config_.qpn, packet.headers.opcode);
+  // IBTA 9.7.5.2.8: one NAK for a gap.
+  if (packet.info->operation == roce::Operation::kAcknowledge && packet.headers.aeth.syndrome == kSequenceNak) {
+    if (packet.headers.psn == nak_psn_) referee_.fail("QP %#x sent a second NAK for PSN %#x", config_.qpn, nak_psn_);
+    nak_psn_ = packet.headers.psn;
+  }
   // IBTA 10.3.1.5.
   if (drained && !packet.info->has(roce::kResponse))
     referee_.fail("QP %#x sent a request after it was drained", config_.qpn);
@@ -134,6 +142,7 @@ void Party::arrived(const Flight& flight) {
   } else if (flight.from != peer->node().number || flight.life != life) {
     return;
   }
+  if (!packet.info->has(roce::kResponse) && packet.headers.psn == nak_psn_) nak_psn_ = kNoPsn;
   qp_->receive(referee_.now, packet);
 }
 

@@ -102,6 +102,8 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   void receive_succeeded(const roce::Completion& completion, const roce::ReceiveRequest& request);
   void check_state();
 
+  static constexpr uint32_t kNoPsn = UINT32_MAX;
+
   Referee& referee_;
   Random& random_;
   Network& network_;
@@ -114,7 +116,8 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   std::unique_ptr<Stream> stream_;
 
   std::vector<std::byte> packet_;
-  uint32_t taken_ = 0;  // receives that the queue pair has
+  uint32_t nak_psn_ = kNoPsn;  // of a sequence error that was told and not mended
+  uint32_t taken_ = 0;         // receives that the queue pair has
   size_t room_left_ = 0;
   bool was_refused_ = false;
   roce::Time seen_deadline_ = roce::kNever;
