@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -434,6 +435,73 @@ void refusals__have_the_documented_errors(void**) {
   assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+void vanished_peer__ends_the_retries_whether_somebody_polls_or_not(void**) {
+  PairOptions options;
+  options.channel = true;
+  assert_true(begin(options));
+  assert_int_equal(ibv_req_notify_cq(pair->b.cq, 0), 0);
+  assert_int_equal(ibv_destroy_qp(pair->a.qp), 0);
+  pair->a.qp = nullptr;
+  assert_int_equal(post_send(pair->b, 1, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
+  assert_int_equal(post_send(pair->b, 2, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
+  assert_true(readable(pair->channel->fd, 5000));
+  expect(pair->b.cq, 1, IBV_WC_RETRY_EXC_ERR, IBV_WC_RDMA_WRITE);
+  expect(pair->b.cq, 2, IBV_WC_WR_FLUSH_ERR, IBV_WC_RDMA_WRITE);
+}
+
+struct Traffic {
+  pthread_t thread;
+  uint32_t rkey;
+  uint64_t succeeded;
+  uint64_t failed;
+};
+
+// Writes until a Write fails, and polls meanwhile.
+void* write_until_it_fails(void* argument) {
+  auto* traffic = static_cast<Traffic*>(argument);
+  ibv_wc completion = {};
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 20000, pair->a.mr->lkey};
+  ibv_send_wr request = {};
+  ibv_send_wr* bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(pair->b.buffer);
+  request.wr.rdma.rkey = traffic->rkey;
+  while (traffic->failed == 0) {
+    if (ibv_post_send(pair->a.qp, &request, &bad) != 0) break;
+    if (!wait_for(pair->a.cq, completion)) break;
+    __atomic_fetch_add(completion.status == IBV_WC_SUCCESS ? &traffic->succeeded : &traffic->failed, 1,
+                       __ATOMIC_RELEASE);
+  }
+  return nullptr;
+}
+
+void destruction__of_what_a_peer_writes_to(void**) {
+  for (int round = 0; round < 10; ++round) {
+    assert_true(begin({}));
+    Traffic traffic = {};
+    traffic.rkey = pair->b.mr->rkey;
+    assert_int_equal(pthread_create(&traffic.thread, nullptr, write_until_it_fails, &traffic), 0);
+    while (__atomic_load_n(&traffic.succeeded, __ATOMIC_ACQUIRE) < 20) usleep(100);
+    if (round % 2 == 0) {
+      assert_int_equal(ibv_dereg_mr(pair->b.mr), 0);
+      pair->b.mr = nullptr;
+      memset(pair->b.buffer, 1, kBufferSize);
+    } else {
+      assert_int_equal(ibv_destroy_qp(pair->b.qp), 0);
+      pair->b.qp = nullptr;
+    }
+    pthread_join(traffic.thread, nullptr);
+    assert_int_equal(traffic.failed, 1);
+    if (round % 2 == 0) {
+      for (size_t i = 0; i < kBufferSize; ++i) assert_int_equal(pair->b.buffer[i], 1);
+    }
+    finish(nullptr);
+  }
+}
+
 // The child's verbs fail, and the parent goes on.
 void fork__child_is_refused_and_the_parent_goes_on(void**) {
   assert_true(begin({}));
@@ -478,6 +546,8 @@ int main() {
       cmocka_unit_test_teardown(extended__requests_and_completions, finish),
       cmocka_unit_test_teardown(extended__completions_are_read_field_by_field, finish),
       cmocka_unit_test_teardown(refusals__have_the_documented_errors, finish),
+      cmocka_unit_test_teardown(vanished_peer__ends_the_retries_whether_somebody_polls_or_not, finish),
+      cmocka_unit_test_teardown(destruction__of_what_a_peer_writes_to, finish),
       cmocka_unit_test_teardown(fork__child_is_refused_and_the_parent_goes_on, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
