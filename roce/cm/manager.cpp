@@ -29,7 +29,7 @@ void Manager::receive(Time now, const Path& path, std::span<const std::byte> mad
     case Attribute::kRep:
       return received_rep(now, path, view);
     case Attribute::kRtu:
-      return received_rtu(now, path, view);
+      return received_rtu(path, view);
     case Attribute::kDreq:
       return received_dreq(now, path, view);
     case Attribute::kDrep:
@@ -90,10 +90,9 @@ void Manager::give_up(Time now, Record& record) {
       emit(record, {.type = EventType::kUnreachable, .last = true});
       return finish(record);
     default:
-      // IBTA 12.9.8.3: the peer, if it is there, shall not believe in a connection. The rejection is remembered, since
-      // a peer whose RTUs got lost may come back.
+      // The peer, if it is there, shall not believe in a connection.
       emit(record, {.type = EventType::kUnreachable, .last = true});
-      return reject_and_remember(now, record, rej_of(record, RejectReason::kTimeout, {}, {}));
+      return reject_and_go_on(now, record, rej_of(record, RejectReason::kTimeout, {}, {}));
   }
 }
 
@@ -111,7 +110,7 @@ void Manager::send_first(Time now, Record& record, const Mad& mad) {
 }
 
 void Manager::emit(const Record& record, Event event) {
-  if (!record.owned) return;
+  if (!record.owned || record.ended) return;
   event.id = record.id;
   event.user = record.user;
   event.path = &record.path;
@@ -230,7 +229,7 @@ Status Manager::destroy(Time now, Id id) {
     case State::kReqReceived:
     case State::kRepReceived:
     case State::kRepSent:
-      reject_and_remember(now, record, rej_of(record, RejectReason::kConsumer, {}, {}));
+      reject_and_go_on(now, record, rej_of(record, RejectReason::kConsumer, {}, {}));
       break;
     case State::kEstablished:
       begin_disconnection(now, record, {});

@@ -137,18 +137,19 @@ class Manager {
   Listener* listener_for(uint64_t service_id, const Path& path, const IpHeader* ip) const;
   // A record for a request that has come for a listener; nullptr if there is no room for it.
   Record* admit(const Listener& listener, const Path& path, const MadView& view, uint32_t remote_id);
-  void received_rtu(Time now, const Path& path, const MadView& view);
+  void received_rtu(const Path& path, const MadView& view);
   void received_mra(Time now, const Path& path, const MadView& view);
 
   // rejection.cpp
   Mad rej_of(const Record& record, RejectReason reason, Data info, Data private_data) const;
   void refuse(const Path& path, uint64_t transaction, const Rej& rej);
   void refuse_stale(Time now, Record& old, const Path& path, uint64_t transaction, const Rej& rej);
-  void reject_and_remember(Time now, Record& record, const Mad& rej);
+  void reject_and_go_on(Time now, Record& record, const Mad& rej);
   void received_rej(Time now, const Path& path, const MadView& view);
   Record* rejected_record(const Path& path, const Rej& rej);
 
   // disconnection.cpp
+  void prepare_disconnection(Record& record, Data private_data);
   void begin_disconnection(Time now, Record& record, Data private_data);
   void enter_timewait(Time now, Record& record);
   void received_dreq(Time now, const Path& path, const MadView& view);

@@ -91,7 +91,9 @@ void Manager::repeated_req(Time now, Record& record, const Path& path) {
     case State::kRejected:
       table_.timers().set(record, now + record.hold);
       return send(record, record.message);
+    case State::kDreqSent:
     case State::kTimewait:
+      // The peer asks for a connection that is over here: it has not had our REP, and our REJ got lost.
       return send(record, rej_of(record, RejectReason::kStaleConnection, {}, {}));
     default:
       return;
@@ -112,25 +114,19 @@ Status Manager::accept(Time now, Id id, const Rep& rep) {
   return Status::kOk;
 }
 
-void Manager::received_rtu(Time now, const Path& path, const MadView& view) {
+void Manager::received_rtu(const Path& path, const MadView& view) {
   Rtu rtu;
   read(view, rtu);
   Record* record = by_both_ids(path, rtu.remote_comm_id, rtu.comm_id);
   if (record == nullptr) return;
-  switch (record->state) {
-    case State::kRepSent:
-      table_.timers().cancel(*record);
-      change(*record, State::kEstablished);
-      return emit(*record, {.type = EventType::kEstablished, .private_data = rtu.private_data});
-    case State::kRejected:
-      // The peer believes in a connection that is none.
-      ++count_.duplicates;
-      table_.timers().set(*record, now + record->hold);
-      return send(*record, record->message);
-    default:
-      ++count_.duplicates;
-      return;
+  if (record->state != State::kRepSent) {
+    // One that has been rejected meanwhile gets its DREQ soon.
+    ++count_.duplicates;
+    return;
   }
+  table_.timers().cancel(*record);
+  change(*record, State::kEstablished);
+  emit(*record, {.type = EventType::kEstablished, .private_data = rtu.private_data});
 }
 
 Status Manager::note_established(Time, Id id) {

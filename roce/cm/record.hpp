@@ -51,6 +51,7 @@ struct Record {
   bool owned = false;  // a consumer has the id
   bool active = false;
   bool sidr = false;
+  bool ended = false;  // by the consumer's own word, or said to be over: no event any more
   uint64_t user = 0;
   Id listener = kNoId;
 

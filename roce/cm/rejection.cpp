@@ -47,11 +47,18 @@ void Manager::refuse_stale(Time now, Record& old, const Path& path, uint64_t tra
   if (old.state == State::kEstablished && old.path.remote == path.remote) begin_disconnection(now, old, {});
 }
 
-void Manager::reject_and_remember(Time now, Record& record, const Mad& rej) {
+void Manager::reject_and_go_on(Time now, Record& record, const Mad& rej) {
+  record.ended = true;
+  send(record, rej);
+  if (record.state == State::kRepSent) {
+    // The peer may have sent its RTU and believe in the connection, and nobody confirms a REJ. A DREQ is confirmed.
+    prepare_disconnection(record, {});
+    table_.timers().set(record, now + record.period);
+    return;
+  }
   record.message = rej;
   table_.take_out(record, kByRemoteQpn);
   change(record, State::kRejected);
-  send(record, rej);
   table_.timers().set(record, now + record.hold);
 }
 
@@ -61,7 +68,7 @@ Status Manager::reject(Time now, Id id, RejectReason reason, Data info, Data pri
   if (record->state != State::kReqReceived && record->state != State::kRepReceived && record->state != State::kRepSent)
     return Status::kWrongState;
   if (info.size() > sizeof(Rej::info) || private_data.size() > sizeof(Rej::private_data)) return Status::kTooLong;
-  reject_and_remember(now, *record, rej_of(*record, reason, info, private_data));
+  reject_and_go_on(now, *record, rej_of(*record, reason, info, private_data));
   return Status::kOk;
 }
 

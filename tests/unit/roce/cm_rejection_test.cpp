@@ -128,11 +128,18 @@ void reject__after_accept__client_hears_of_it_though_rep_or_rej_got_lost(void** 
     if (rep_arrives) {
       pair.lose(pair.server, Attribute::kRej);
       pair.client.cm->establish(pair.now, pair.active, {});
-      pair.carry(pair.client, pair.server, Attribute::kRtu);
+      pair.lose(pair.client, Attribute::kRtu);
+      pair.wait();
+      pair.carry(pair.server, pair.client, Attribute::kDreq);
+      pair.expect(pair.client, EventType::kDisconnected);
+      pair.carry(pair.client, pair.server, Attribute::kDrep);
+    } else {
+      pair.carry(pair.server, pair.client, Attribute::kRej);
+      pair.expect(pair.client, EventType::kRejected, true);
     }
-    pair.carry(pair.server, pair.client, Attribute::kRej);
-    pair.expect(pair.client, EventType::kRejected, !rep_arrives);
     pair.assert_quiet();
+    pair.client.cm->destroy(pair.now, pair.active);
+    pair.assert_nothing_left();
   }
   (void)state;
 }
@@ -198,6 +205,26 @@ Datagram reborn_req(Pair& pair) {
   req.comm_id = 0xBEEF;
   req.ca_guid = 0xCA000001;
   return {pair.client.path_to(2), make_mad(9, req)};
+}
+
+// A REJ that the kernel's client would not match to its REQ: it asks again.
+void reject__after_accept_and_rep_lost__repeated_req_stale(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  pair.accept();
+  pair.lose(pair.server, Attribute::kRep);
+  pair.server.cm->reject(pair.now, pair.passive, RejectReason::kConsumer, {}, {});
+  pair.lose(pair.server, Attribute::kRej);
+  pair.wait();
+  pair.lose(pair.server, Attribute::kDreq);
+  pair.carry(pair.client, pair.server, Attribute::kReq);
+  assert_true(pair.server.events.empty());
+  pair.carry(pair.server, pair.client, Attribute::kRej);
+  assert_int_equal(pair.expect(pair.client, EventType::kRejected).reason, RejectReason::kStaleConnection);
+  pair.assert_quiet();
+  pair.destroy_both();
+  pair.assert_nothing_left();
+  pair.assert_quiet();
 }
 
 void req__queue_pair_connected_already__stale_and_old_one_disconnected(void** state) {
@@ -297,6 +324,7 @@ int main() {
       CM_TEST(reject__lost__sent_again_for_the_repeated_req),
       CM_TEST(reject__of_a_response__both_over),
       CM_TEST(reject__after_accept__client_hears_of_it_though_rep_or_rej_got_lost),
+      CM_TEST(reject__after_accept_and_rep_lost__repeated_req_stale),
       CM_TEST(destroy__req_sent__server_request_over),
       CM_TEST(destroy__req_sent_and_rej_lost__rep_refused),
       CM_TEST(destroy__established__dreq_until_answered_and_no_event),
