@@ -143,7 +143,10 @@ void Responder::on_request_with_response(const Packet& packet) {
     return refuse(InboundError::kInvalidRequest);
   }
   if (newest_ - oldest_ == room_) {
-    if (resource(oldest_).pending()) return refuse(InboundError::kInvalidRequest);
+    // A requester that keeps to what was agreed on has all of the oldest response, or it would not ask for more. A
+    // second pass over it that still waits for the wire is of no use to anybody.
+    const Resource& last = resource(oldest_);
+    if (last.answered < last.packets) return refuse(InboundError::kInvalidRequest);
     oldest_++;
   }
   Resource& fresh = resource(newest_);
@@ -289,6 +292,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   memset(room + before + size, 0, headers.pad);
   sink.commit(nullptr);
   answer.next++;
+  answer.answered = std::max(answer.answered, answer.next);
   return true;
 }
 

@@ -41,6 +41,7 @@ class Responder {
     uint64_t length = 0;
     uint64_t original = 0;  // an atomic's result
     uint32_t msn = 0;
+    uint32_t answered = 0;  // packets of the response that have been sent, in whatever pass
     // What is still to be sent of the present response: packets next to end, of which the first has the number `begin`.
     uint32_t begin = 0;
     uint32_t next = 0;
