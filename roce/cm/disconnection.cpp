@@ -45,9 +45,10 @@ void Manager::received_dreq(Time now, const Path& path, const MadView& view) {
   Record* record = table_.by_local_id(dreq.remote_comm_id);
   const bool known = record != nullptr && !record->sidr && record->remote_id == dreq.comm_id;
   if (known && is_foreign(*record, path)) return;
+  // In kRepReceived: the passive side has taken its REP back, and its REJ got lost.
   const bool connected = known && (record->state == State::kEstablished || record->state == State::kRepSent ||
-                                   record->state == State::kDreqSent);
-  const bool before = known && (record->state == State::kReqReceived || record->state == State::kRepReceived);
+                                   record->state == State::kRepReceived || record->state == State::kDreqSent);
+  const bool before = known && record->state == State::kReqReceived;
   if (before || (connected && dreq.remote_qpn != record->local_qpn)) {
     ++count_.unexpected;
     return;

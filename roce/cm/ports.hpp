@@ -37,7 +37,7 @@ enum class EventType : uint8_t {
   kEstablished,     // the passive side's connection: an RTU has come, or the consumer has seen its first packet
   kRejected,        // a REJ, with its reason, info and private data
   kUnreachable,     // no answer to a REQ, REP or SIDR REQ after all retries
-  kDisconnected,    // the connection is over: by the peer, or by disconnect()
+  kDisconnected,    // the connection is over, by the peer or by disconnect(); it may come right after kResponse
   kTimewaitExit,    // the queue pair's number may be used again
   kSidrRequest,     // a SIDR REQ for a listener; the consumer answers or destroys the new id
   kSidrReply,

@@ -161,7 +161,7 @@ void Simulation::check_order(const Track& track, const SeenEvent& event) {
       last = true;
       break;
     case EventType::kDisconnected:
-      allowed = in({Phase::kAnswered, Phase::kEstablished, Phase::kDisconnecting});
+      allowed = in({Phase::kAnswered, Phase::kResponded, Phase::kEstablished, Phase::kDisconnecting});
       break;
     case EventType::kTimewaitExit:
       allowed = in({Phase::kOver});

@@ -207,6 +207,20 @@ Datagram reborn_req(Pair& pair) {
   return {pair.client.path_to(2), make_mad(9, req)};
 }
 
+void reject__after_accept_while_the_client_thinks__disconnected(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  pair.server.cm->destroy(pair.now, pair.passive);
+  pair.lose(pair.server, Attribute::kRej);
+  pair.wait();
+  pair.carry(pair.server, pair.client, Attribute::kDreq);
+  pair.expect(pair.client, EventType::kDisconnected);
+  pair.carry(pair.client, pair.server, Attribute::kDrep);
+  assert_int_equal(pair.client.cm->establish(pair.now, pair.active, {}), Status::kWrongState);
+  pair.client.cm->destroy(pair.now, pair.active);
+  pair.assert_nothing_left();
+}
+
 // A REJ that the kernel's client would not match to its REQ: it asks again.
 void reject__after_accept_and_rep_lost__repeated_req_stale(void** state) {
   Pair& pair = pair_of(state);
@@ -324,6 +338,7 @@ int main() {
       CM_TEST(reject__lost__sent_again_for_the_repeated_req),
       CM_TEST(reject__of_a_response__both_over),
       CM_TEST(reject__after_accept__client_hears_of_it_though_rep_or_rej_got_lost),
+      CM_TEST(reject__after_accept_while_the_client_thinks__disconnected),
       CM_TEST(reject__after_accept_and_rep_lost__repeated_req_stale),
       CM_TEST(destroy__req_sent__server_request_over),
       CM_TEST(destroy__req_sent_and_rej_lost__rep_refused),
