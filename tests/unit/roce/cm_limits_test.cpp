@@ -209,6 +209,39 @@ void records__all_taken__no_room_until_one_is_free(void** state) {
   assert_int_equal(node.cm->destroy(1, ids[50]), Status::kNoSuchId);
 }
 
+void records__all_taken_and_one_destroyed__the_destroyed_one_gives_way(void** state) {
+  (void)state;
+  Limits limits;
+  limits.records = 2;
+  Node server(2, limits);
+  ListenParameters parameters;
+  parameters.service_id = kService;
+  Id listener = kNoId;
+  server.cm->listen(parameters, listener);
+  server.take(1, stranger(1));
+  const Id kept = server.seen().id;
+  server.take(1, stranger(2));
+  server.cm->destroy(1, server.seen().id);
+  assert_int_equal(server.cm->records(), 2);
+  server.take(1, stranger(3));
+  assert_int_equal(server.seen().type, EventType::kConnectRequest);
+  assert_int_equal(server.cm->counters().forgotten, 1);
+  assert_int_equal(server.cm->remembered(), 0);
+  server.take(1, stranger(4));
+  assert_true(server.events.empty());
+  assert_int_equal(server.cm->counters().over_limit, 1);
+  assert_int_equal(server.cm->destroy(1, kept), Status::kOk);
+}
+
+void set_user__listener__next_request(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  assert_int_equal(pair.server.cm->set_user(pair.listener, 5), Status::kOk);
+  pair.server.take(pair.now, stranger(1));
+  assert_int_equal(pair.expect(pair.server, EventType::kConnectRequest).user, 5);
+  assert_int_equal(pair.server.cm->set_user(pair.listener + 1, 5), Status::kNoSuchId);
+}
+
 void receive__no_messages__counted_and_never_answered(void** state) {
   Pair& pair = pair_of(state);
   pair.listen();
@@ -287,6 +320,8 @@ int main() {
       CM_TEST(flood__half_open_limit__dropped_and_established_unharmed),
       CM_TEST(flood__rejected_at_once__remembers_so_many_and_keeps_connections),
       CM_TEST(records__all_taken__no_room_until_one_is_free),
+      CM_TEST(records__all_taken_and_one_destroyed__the_destroyed_one_gives_way),
+      CM_TEST(set_user__listener__next_request),
       CM_TEST(receive__no_messages__counted_and_never_answered),
       CM_TEST(receive__right_ids_from_another_host__ignored),
       CM_TEST(dreq__wrong_queue_pair__ignored),

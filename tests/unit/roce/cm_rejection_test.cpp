@@ -302,6 +302,25 @@ void rep__queue_pair_connected_already__refused_and_req_goes_on(void** state) {
   pair.expect(pair.client, EventType::kResponse);
 }
 
+void rep__with_an_id_that_another_connection_has_or_a_second_id__ignored(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  pair.accept();
+  const Rep rep = message_of<Rep>(pair.server.out.front());
+  pair.carry(pair.server, pair.client, Attribute::kRep);
+  pair.expect(pair.client, EventType::kResponse);
+  Rep second = rep;
+  second.comm_id = rep.comm_id + 1;
+  pair.client.take(pair.now, {pair.server.path_to(1), make_mad(1, second)});
+  assert_int_equal(pair.client.cm->counters().unexpected, 1);
+  pair.connect();
+  second = rep;
+  second.remote_comm_id = message_of<Req>(pair.client.sent()).comm_id;
+  pair.client.take(pair.now, {pair.server.path_to(1), make_mad(1, second)});
+  assert_int_equal(pair.client.cm->counters().unexpected, 2);
+  pair.assert_quiet();
+}
+
 void rej__in_every_other_state__ignored(void** state) {
   Pair& pair = pair_of(state);
   pair.establish();
@@ -347,6 +366,7 @@ int main() {
       CM_TEST(req__queue_pair_connected_already__stale_and_old_one_disconnected),
       CM_TEST(req__stale_by_another_host__old_one_unharmed),
       CM_TEST(rep__queue_pair_connected_already__refused_and_req_goes_on),
+      CM_TEST(rep__with_an_id_that_another_connection_has_or_a_second_id__ignored),
       CM_TEST(rej__in_every_other_state__ignored),
       CM_TEST(rej__of_a_dreq__disconnected),
   };
