@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kChunkBytes = 32 * 1024;
 
 // An acknowledgement is asked for at least so often, so that a long message keeps moving.
-constexpr uint32_t kAskInterval = 16;
+constexpr uint32_t kAskInterval = 32;
 
 // The timer grows to four times its value.
 constexpr uint8_t kMostPatience = 2;

@@ -29,8 +29,8 @@ namespace {
 using roce::Time;
 
 constexpr Time kMicrosecond = 1000;
-constexpr Time kLook = 10 * kMicrosecond;
-constexpr Time kRecent = 100 * kMicrosecond;
+constexpr Time kLook = 50 * kMicrosecond;
+constexpr Time kRecent = 300 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 1000 * kMicrosecond;
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
@@ -103,6 +103,7 @@ void Node::expect_no_polls() {
 
 // Does a thread of the application poll right now?
 bool Node::polled_meanwhile(Time seen) {
+  if (poller_works_.load(std::memory_order_relaxed)) return true;
   const Time last = last_poll_.load(std::memory_order_relaxed);
   if (last == 0 || last + kRecent < seen) return false;
   const timespec look = {0, static_cast<long>(kLook)};

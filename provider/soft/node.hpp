@@ -123,6 +123,7 @@ class Node final : public ArrivalSink {
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};
   std::atomic<roce::Time> last_poll_{0};
+  std::atomic<bool> poller_works_{false};    // a thread of the application is in progress()
   std::atomic<roce::Time> planned_wake_{0};  // when the background thread wakes by itself
   std::atomic<bool> steps_aside_{false};     // it does not look at packets meanwhile
   roce::Time link_retry_ = 0;

@@ -152,7 +152,9 @@ void Node::progress() {
     sched_yield();
     return;
   }
+  poller_works_.store(true, std::memory_order_relaxed);
   const bool any = work();
+  poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
   thread_local uint32_t in_vain = 0;
