@@ -3,7 +3,8 @@
 //
 // cm-peer LOCAL connect|resolve REMOTE [PORT], cm-peer LOCAL accept|reject|ignore|answer: the connection manager at UDP
 // port 4791 of an IPv4 address, for the kernel's rdma_cm to talk to. It prints each event and ends after the last one,
-// or after 20 s with code 1.
+// or after 30 s with code 1. With CM_PEER_LOSE in the environment the first message of each kind that it sends gets
+// lost.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -60,6 +61,11 @@ class Peer final : public Host {
   }
 
   void send(const Path& path, const Mad& mad) override {
+    const unsigned attribute = static_cast<unsigned>(mad[17]) & 31;
+    if (lose_ && (lost_ >> attribute & 1) == 0) {
+      lost_ |= 1U << attribute;
+      return;
+    }
     Headers headers;
     headers.opcode = opcode_of(Transport::kUd, Operation::kSendOnly);
     headers.destination_qpn = kGsiQpn;
@@ -99,7 +105,7 @@ class Peer final : public Host {
 
   int run(const char* remote, uint16_t port) {
     begin(remote, port);
-    const Time end = now() + 20 * kSecond;
+    const Time end = now() + 30 * kSecond;
     while (!last_ && now() < end) {
       const Time wake = std::min({cm_->deadline(), disconnect_at_, end});
       pollfd ready{socket_, POLLIN, 0};
@@ -141,6 +147,9 @@ class Peer final : public Host {
   Path path_to(in_addr remote) const {
     return {.ca_guid = 0x0202020202020202, .local = gid_of(local_), .remote = gid_of(remote)};
   }
+
+  // Until the kernel has asked for a lost RTU: rping's server hangs when it is disconnected before it is connected.
+  Time patience() const { return lose_ ? 6 * kSecond : kSecond / 2; }
 
   void begin(const char* remote, uint16_t port) {
     if (remote == nullptr) {
@@ -206,10 +215,10 @@ class Peer final : public Host {
       }
       case EventType::kResponse:
         std::printf("establish: %d\n", static_cast<int>(cm_->establish(now(), id_, {})));
-        disconnect_at_ = now() + kSecond / 2;
+        disconnect_at_ = now() + patience();
         return;
       case EventType::kEstablished:
-        disconnect_at_ = now() + kSecond / 2;
+        disconnect_at_ = now() + patience();
         return;
       case EventType::kSidrRequest: {
         SidrRep reply;
@@ -228,6 +237,8 @@ class Peer final : public Host {
   in_addr local_{};
   int socket_ = -1;
   uint32_t psn_ = 0;
+  const bool lose_ = std::getenv("CM_PEER_LOSE") != nullptr;
+  uint32_t lost_ = 0;
   std::random_device device_;
   std::unique_ptr<Manager> cm_;
   std::optional<EventType> next_;
