@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What queue pairs of all types share: attributes and states, the send queue, the receive in progress, errors and
-// flushes. Internal to the engine; requester and responder work on it.
+// The part that queue pairs of all types share: attributes and states, the send queue, the receive in progress, errors
+// and flushes. Internal to the engine; requester and responder work on it.
 #ifndef DAPPLE_ROCE_CORE_HPP
 #define DAPPLE_ROCE_CORE_HPP
 

@@ -15,7 +15,7 @@ namespace dapple::roce {
 // CRC-32 of Ethernet, reflected, without initial or final inversion: crc(crc(seed, a), b) == crc(seed, a + b).
 using Crc32 = uint32_t (*)(uint32_t seed, const std::byte* bytes, size_t size);
 
-// What the ICRC takes from the headers below the BTH. Addresses in network byte order, ports in the host's.
+// The fields that the ICRC takes from the headers below the BTH. Addresses in network byte order, ports in the host's.
 struct IcrcAddresses {
   bool ipv6 = false;
   uint8_t source[16] = {};  // IPv4: the first four bytes

@@ -47,7 +47,7 @@ constexpr uint8_t opcode_of(Transport transport, Operation operation) {
   return static_cast<uint8_t>(static_cast<unsigned>(transport) << 5 | static_cast<unsigned>(operation));
 }
 
-// What an operation is made of. Sets of these bits.
+// The parts of an operation, as sets of these bits.
 enum OpcodeBit : uint16_t {
   kHasReth = 1 << 0,
   kHasAeth = 1 << 1,

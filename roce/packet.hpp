@@ -75,7 +75,7 @@ struct Packet {
   const OpcodeInfo* info = nullptr;
   // Without the pad.
   std::span<const std::byte> payload;
-  // What a UD receive puts before the payload: the GRH, or the 20 bytes of zero and the IPv4 header. Empty unless the
+  // A UD receive puts this before the payload: the GRH, or the 20 bytes of zero and the IPv4 header. Empty unless the
   // wire gave it.
   std::span<const std::byte> grh;
 };

@@ -30,7 +30,7 @@ enum Access : uint32_t {
   kFlushPersistent = 512,
 };
 
-// Who accesses: keys are valid for one protection domain, windows of type 2 for one queue pair.
+// The accessing queue pair: keys are valid for one protection domain, windows of type 2 for one queue pair.
 struct Accessor {
   uint32_t domain = 0;
   uint32_t qpn = 0;
@@ -120,7 +120,7 @@ class EventSink {
   ~EventSink() = default;
 };
 
-// Where a queue pair writes its packets.
+// A queue pair writes its packets to it.
 class PacketSink {
  public:
   // Room for a packet's headers, payload and pad, or nullptr if the sink takes no more now. One at a time.

@@ -21,7 +21,7 @@ struct Segment {
   uint32_t lkey = 0;
 };
 
-// Where a datagram goes: the application's address handle by value, so that the handle may go at once.
+// A datagram's destination: the application's address handle by value, so that the handle may go at once.
 struct AddressVector {
   uint8_t destination_gid[16] = {};
   uint32_t flow_label = 0;

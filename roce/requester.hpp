@@ -39,7 +39,7 @@ class Requester {
   void check_drained();
 
  private:
-  // What can be done with the entry at the cursor: send a packet of it, nothing now, or look at the cursor again.
+  // The next step for the entry at the cursor: send a packet of it, nothing now, or look at the cursor again.
   enum class Step : uint8_t { kSend, kWait, kAgain };
   Step step_cursor();
   Step step_local(SendEntry& entry);

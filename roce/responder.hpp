@@ -31,7 +31,7 @@ class Responder {
   bool transmit(PacketSink& sink);
 
  private:
-  // What is remembered of an RDMA Read or an atomic, so that a duplicate is answered as the first was.
+  // The memory of an RDMA Read or an atomic, so that a duplicate is answered as the first was.
   struct Resource {
     Operation operation{};
     uint32_t first_psn = 0;
@@ -42,7 +42,7 @@ class Responder {
     uint64_t original = 0;  // an atomic's result
     uint32_t msn = 0;
     uint32_t answered = 0;  // packets of the response that have been sent, in whatever pass
-    // What is still to be sent of the present response: packets next to end, of which the first has the number `begin`.
+    // The rest of the present response: packets next to end, of which the first has the number `begin`.
     uint32_t begin = 0;
     uint32_t next = 0;
     uint32_t end = 0;

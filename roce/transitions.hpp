@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which changes of a queue pair's attributes the specification allows.
+// The changes of a queue pair's attributes that the specification allows.
 #ifndef DAPPLE_ROCE_TRANSITIONS_HPP
 #define DAPPLE_ROCE_TRANSITIONS_HPP
 

@@ -28,7 +28,7 @@ class ReliableConnection final : public Core {
   Responder responder_{*this};
 };
 
-// What unreliable queue pairs send is done once it is handed out.
+// A request of an unreliable queue pair is done once its packets are handed out.
 class Unreliable : public Core {
  public:
   using Core::Core;

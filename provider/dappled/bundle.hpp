@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What keeps the port's sockets alive when dappled dies: a pair of connected sockets whose queue holds them, as
+// The bundle keeps the port's sockets alive when dappled dies: a pair of connected sockets whose queue holds them, as
 // messages with descriptors that nobody has received. Every member has both ends, so any of them can hand the bundle to
 // the next dappled.
 #ifndef DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP

@@ -185,7 +185,7 @@ void PortGroup::idle(uint32_t slot) {
   const int socket = sockets_[slot].get();
   drop_everything(socket);
   leave_multicast_groups(socket, dual_stack_);
-  // What came before. Nothing new comes, so this ends; the bound is for a filter that could not be attached.
+  // Drop what came before. Nothing new comes, so this ends; the bound is for a filter that could not be attached.
   char byte;
   for (int i = 0; i < 1 << 20; i++) {
     if (recv(socket, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0 && errno == EAGAIN) break;

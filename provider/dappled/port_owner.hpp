@@ -18,7 +18,7 @@ struct PortOwner {
   char program[32] = "";
 };
 
-// Who has a UDP socket on this port in this network namespace.
+// The process that has a UDP socket on this port in this network namespace.
 PortOwner port_owner(uint16_t port);
 
 // One line for people: who has the port, and what to do about it.

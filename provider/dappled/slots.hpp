@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Who has which slot. Slot 0 is dappled's own, for QP 0 and 1.
+// The slots and their owners. Slot 0 is dappled's own, for QP 0 and 1.
 #ifndef DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
 #define DAPPLE_PROVIDER_DAPPLED_SLOTS_HPP
 

@@ -35,8 +35,8 @@ class BatchPool {
   uint32_t count_ = 0;
 };
 
-// What one turn of a queue pair writes to. Takes a batch when there is something to send; a turn ends after some
-// packets, so that queue pairs with much to send take turns.
+// The sink that one turn of a queue pair writes to. Takes a batch when there is something to send; a turn ends after
+// some packets, so that queue pairs with much to send take turns.
 class Turn final : public roce::PacketSink {
  public:
   // path: to the peer, or null where each packet brings its address (UD), which `context` resolves.

@@ -28,7 +28,7 @@ constexpr int kReadyMilliseconds = 10000;
 constexpr size_t kStackSize = 64 * 1024;
 constexpr size_t kMaxEnvironment = 4096;
 
-// Where dappled lies, seen from the folder of the file that this code is in.
+// The path of dappled, seen from the folder of the file that this code is in.
 constexpr const char* kPlaces[] = {
     "/../libexec/dapple/dappled",        // PREFIX/lib
     "/../../libexec/dapple/dappled",     // PREFIX/lib/dapple, PREFIX/lib/ARCHITECTURE
@@ -64,7 +64,7 @@ bool find_program(char (&path)[PATH_MAX], Problem& problem) {
   return false;
 }
 
-// What the child needs, prepared before: it shares this process' memory and must not allocate.
+// The child's needs, prepared before: it shares this process' memory and must not allocate.
 struct Start {
   const char* path;
   char* const* arguments;

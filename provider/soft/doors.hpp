@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What libdapple-doors.so does for the plug-in, which finds it by dlsym(): the two are separate files in one process.
+// The services of libdapple-doors.so for the plug-in, which finds it by dlsym(): the two are separate files in one
+// process.
 #ifndef DAPPLE_PROVIDER_SOFT_DOORS_HPP
 #define DAPPLE_PROVIDER_SOFT_DOORS_HPP
 

@@ -14,7 +14,7 @@
 
 namespace dapple::soft {
 
-// What is collected for one queue pair.
+// The requests that are collected for one queue pair.
 struct ExtendedPost {
   struct Request {
     roce::SendRequest send;

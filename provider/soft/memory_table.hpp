@@ -65,7 +65,7 @@ class MemoryTable final : public roce::Memory {
   int add_window(uint32_t domain, WindowType type, uint32_t& key);
   // `key` may bear any tag. A bound window is unbound.
   int remove_window(uint32_t key);
-  // What bind_window() would say of it, without binding: 0, or EINVAL, or EPERM for a region of another domain.
+  // The answer that bind_window() would give, without binding: 0, or EINVAL, or EPERM for a region of another domain.
   int check_bind(roce::Accessor who, const roce::WindowBind& bind);
 
   // roce::Memory.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which queue pairs have attached themselves to which multicast groups.
+// The multicast groups and the queue pairs that are attached to them.
 #ifndef DAPPLE_PROVIDER_SOFT_MULTICAST_HPP
 #define DAPPLE_PROVIDER_SOFT_MULTICAST_HPP
 

@@ -19,7 +19,7 @@ namespace dapple::soft {
 // The verbs objects' part of an open device.
 class Context;
 
-// What an asynchronous event is on async_writer, in one write().
+// An asynchronous event on async_writer, in one write().
 struct AsyncMessage {
   uint64_t element;  // the ibv_cq*, ibv_qp* or ibv_srq*, or the port's number
   uint32_t event;    // ibv_event_type
@@ -27,7 +27,7 @@ struct AsyncMessage {
 };
 static_assert(sizeof(AsyncMessage) == 16);
 
-// What a completion event is on channel_writer(), in one write(): the ibv_cq*.
+// A completion event on channel_writer(), in one write(): the ibv_cq*.
 using CompletionMessage = uint64_t;
 
 struct ContextInit {

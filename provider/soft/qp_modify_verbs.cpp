@@ -21,7 +21,7 @@ static_assert(static_cast<int>(roce::QpState::kRts) == IBV_QPS_RTS);
 
 constexpr uint32_t kKnown = (roce::kDestinationQpn << 1) - 1;
 
-// What the engine leaves to the host: port, P_Key, address, MTU. `path` and `address` change for kAddress only.
+// The engine leaves these to the host: port, P_Key, address, MTU. `path` and `address` change for kAddress only.
 int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
   if ((mask & ~kKnown) != 0) return EINVAL;
   if ((mask & (roce::kAlternatePath | roce::kCapabilities)) != 0) return EINVAL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the device and its port are.
+// The attributes of the device and its port.
 #include <errno.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@ namespace dapple::soft {
 
 class PcapWriter;
 
-// What the batches of a wire share.
+// The state that the batches of a wire share.
 struct SendSide {
   SendSockets sockets;
   WireCounters* counters = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the verbs objects offer to the table of operations. Each is one of libibverbs' operations, under its name.
+// The verbs objects' part of the table of operations. Each is one of libibverbs' operations, under its name.
 #ifndef DAPPLE_PROVIDER_SOFT_VERBS_HPP
 #define DAPPLE_PROVIDER_SOFT_VERBS_HPP
 

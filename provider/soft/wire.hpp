@@ -13,7 +13,7 @@
 
 namespace dapple::soft {
 
-// Where packets go and where they come from. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
+// The two ends of packets. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
 struct Path {
   uint8_t source[16] = {};
   uint8_t destination[16] = {};

@@ -37,7 +37,7 @@ struct Listener {
   ListenParameters parameters;
 };
 
-// What of a request listeners look at.
+// The parts of a request that listeners look at.
 struct Wanted {
   uint64_t service_id = 0;
   uint32_t device = 0;

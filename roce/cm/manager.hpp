@@ -101,7 +101,7 @@ class Manager {
   // Of a connection, an exchange or a listener. Requests that wait for a listener's consumer stay.
   Status destroy(Time now, Id id);
 
-  // What the id's events say from now on.
+  // The value that the id's events carry from now on.
   Status set_user(Id id, uint64_t user);
 
   const Counters& counters() const { return count_; }

@@ -124,7 +124,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   roce::Time expiry_ = roce::kNever;
 };
 
-// What a UD receive has before the message.
+// A UD receive has this before the message.
 std::vector<std::byte> grh_between(uint32_t from, uint32_t to);
 
 }  // namespace dapple::sim

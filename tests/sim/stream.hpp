@@ -19,7 +19,7 @@ class Stream {
  public:
   Stream(Referee& referee, roce::QpType type, uint32_t qpn) : referee_(referee), type_(type), qpn_(qpn) {}
 
-  // What may go wrong with any of its requests.
+  // The faults that any of its requests may meet.
   Statuses excuses = 0;
   // Its queue pair has gone into an error: flushes are in order.
   bool is_broken = false;

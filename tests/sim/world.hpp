@@ -68,7 +68,7 @@ class World final : public MemoryWatcher {
   bool step();
   void check_end();
   Party* party_of(uint32_t qpn);
-  // Whose requests the queue pair with this number executes.
+  // The party whose requests the queue pair with this number executes.
   Stream* stream_to(uint32_t qpn);
 
   Random random_;

@@ -118,7 +118,7 @@ class Peer final : public Host {
         std::printf("disconnect: %d\n", static_cast<int>(cm_->disconnect(now(), id_, {})));
       }
     }
-    // What a consumer has said at last, and its peer may ask again for.
+    // The consumer's last answer, for which its peer may ask again.
     for (int i = 0; last_ && i < 10; ++i) {
       pollfd ready{socket_, POLLIN, 0};
       if (poll(&ready, 1, 50) > 0) receive();

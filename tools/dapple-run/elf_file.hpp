@@ -22,7 +22,7 @@ class ElfFile {
   ElfFile& operator=(const ElfFile&) = delete;
 
   bool is_elf() const { return bytes_.starts_with(ELFMAG); }
-  // What a script names behind "#!", without arguments; empty if the file is none.
+  // The interpreter that a script names behind "#!", without arguments; empty if the file is none.
   std::string_view script_interpreter() const;
 
   // The rest of ELF files only.

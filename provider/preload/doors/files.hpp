@@ -22,7 +22,7 @@ inline bool maybe_ours(const char* path) {
           (path[1] == 's' && strncmp(path, kClassPath, sizeof kClassPath - 1) == 0));
 }
 
-// What stands behind such a path.
+// The object behind such a path.
 enum class Target : uint8_t {
   kOther,    // not ours: the kernel answers
   kMissing,  // ours, and there is no such file

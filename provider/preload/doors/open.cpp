@@ -56,7 +56,7 @@ DAPPLE_WRAPPER(openat, int wrapped_openat(int folder, const char* path, int flag
 DAPPLE_WRAPPER_ALIAS(open64, open, int wrapped_open64(const char* path, int flags, ...));
 DAPPLE_WRAPPER_ALIAS(openat64, openat, int wrapped_openat64(int folder, const char* path, int flags, ...));
 
-// What a compiler makes of calls without a mode. It has checked that they need none.
+// A compiler makes these of calls without a mode. It has checked that they need none.
 DAPPLE_WRAPPER(__open_2, int wrapped_open_2(const char* path, int flags)) {
   int fd;
   if (maybe_ours(path) && open_ours(path, flags, fd)) return fd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a program asks of an open /dev/infiniband/uverbsN, as the kernel's uverbs would be asked.
+// Requests of a program to an open /dev/infiniband/uverbsN, as the kernel's uverbs would get them.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_UVERBS_HPP
 

@@ -36,7 +36,7 @@ struct Pair {
 // The device whose netdev is lo, open; null if there is none.
 ibv_context* open_loopback();
 
-// What a test asks for beside the plain pair.
+// The options of a test beside the plain pair.
 struct PairOptions {
   ibv_qp_type type = IBV_QPT_RC;
   bool srq = false;         // end b receives from one
