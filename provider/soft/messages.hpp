@@ -19,7 +19,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is everybody's: slot 255 is never handed out
@@ -34,6 +34,10 @@ enum class MessageKind : uint16_t {
   kSlot = 3,      // request: HeaderOnly; reply: SlotReply and kSlotDescriptors descriptors
   kAnnounce = 4,  // request: AnnounceRequest and, with a slot, the bundle's two descriptors; reply: HeaderOnly
   kStatus = 5,    // request: HeaderOnly; reply: StatusReply
+  // cm_messages.hpp:
+  kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
+  kCmRestore = 7,  // request: HeaderOnly and two descriptors; reply: CmOpenReply
+  kCmCommand = 8,  // request: CmCommandRequest; reply: CmCommandReply
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 
