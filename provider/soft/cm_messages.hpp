@@ -7,8 +7,8 @@
 // An open rdma_cm file is a channel. The program's descriptor is one end of a SOCK_SEQPACKET pair that the door makes;
 // dappled holds the other end, and the program keeps a copy of that one. So:
 // - dappled sends a message of one byte for each event that waits, and the descriptor polls readable. The reader takes
-// a
-//   byte, then asks for the event by RDMA_USER_CM_CMD_GET_EVENT. EAGAIN: the event has gone with its id; take the next.
+//   a byte, then asks for the event by RDMA_USER_CM_CMD_GET_EVENT. EAGAIN: the event has gone with its id; take the
+//   next.
 // - fork, dup and SCM_RIGHTS share a channel as they share a file. When the last copy of the program's end is closed,
 //   dappled's end reports POLLHUP, and dappled destroys the channel's ids. Its peers learn at once.
 // - when dappled dies, the program's end stays open, as the program holds the other end too, and hands it to the next
@@ -43,7 +43,9 @@ struct CmOpenReply {
 inline constexpr size_t kCmCommandSize = 1024;  // longer than any of <rdma/rdma_user_cm.h>
 
 // kCmCommand: bytes as the program writes them to the file, from rdma_ucm_cmd_hdr on. The pointer `response` in them
-// means nothing to dappled. MIGRATE_ID's `fd` means nothing either: `source` names that channel.
+// means nothing to dappled, and SET_OPTION's `optval` means nothing either: the option's `optlen` bytes follow the
+// command's struct. MIGRATE_ID's `fd` means nothing: `source` names that channel. The door has checked the lengths: the
+// bytes of a command's struct are all there.
 struct CmCommandRequest {
   MessageHeader header;
   CmChannelName channel;
