@@ -56,11 +56,13 @@ struct CmCommandRequest {
 };
 
 // header.error is the errno of write(). Else `response` is what the program finds in its response buffer: at most as
-// much as the command's `out` allowed.
+// much as the command's `out` allowed. `removed` counts the unread events that this command has taken away: DESTROY_ID
+// and LEAVE_MCAST remove them, MIGRATE_ID moves them. The door takes as many bytes off the descriptor (MIGRATE_ID: off
+// the source's) without waiting for them, so that it does not poll readable for nothing.
 struct CmCommandReply {
   MessageHeader header;
   uint32_t length = 0;
-  uint32_t reserved = 0;
+  uint32_t removed = 0;
   alignas(8) uint8_t response[kCmCommandSize] = {};
 };
 
