@@ -57,6 +57,25 @@ void put_first(const char* variable, const std::string& word, std::string_view s
   setenv(variable, (list.empty() ? word : word + ":" + list).c_str(), 1);
 }
 
+// The other words keep their order and, where the list is left as it is, their separators.
+void take_out(const char* variable, const std::string& word, std::string_view separators) {
+  const std::string list = environment(variable);
+  if (!has_word(list, word, separators)) return;
+  std::string rest;
+  std::string_view words = list;
+  while (!words.empty()) {
+    const size_t end = words.find_first_of(separators);
+    const std::string_view each = words.substr(0, end);
+    words.remove_prefix(end == words.npos ? words.size() : end + 1);
+    if (!each.empty() && each != word) rest.append(rest.empty() ? "" : ":").append(each);
+  }
+  if (rest.empty()) {
+    unsetenv(variable);
+  } else {
+    setenv(variable, rest.c_str(), 1);
+  }
+}
+
 }  // namespace
 
 Libraries find_libraries() {
@@ -82,6 +101,10 @@ void preload(const Libraries& libraries, bool device) {
     }
     put_first("LD_PRELOAD", libraries.doors, ": ");
     put_first("RDMAV_DRIVERS", libraries.plugin, ":;");
+  } else {
+    // An image or a shell may have brought them.
+    take_out("LD_PRELOAD", libraries.doors, ": ");
+    take_out("RDMAV_DRIVERS", libraries.plugin, ":;");
   }
   put_first("LD_PRELOAD", libraries.overlay, ": ");
 }

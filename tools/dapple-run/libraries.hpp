@@ -18,7 +18,8 @@ struct Libraries {
 // Looks beside this program. Ends it with a line if something is missing, or has a name that LD_PRELOAD cannot hold.
 Libraries find_libraries();
 
-// In this process' environment, for the program that is executed next.
+// In this process' environment, for the program that is executed next. Without the device it takes the device's
+// libraries out, if the caller's environment has them.
 void preload(const Libraries& libraries, bool device);
 
 // AddressSanitizer's library ends a program into which another was loaded before it, unless it is told not to.

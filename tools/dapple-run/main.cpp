@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dapple-run [OPTION...] PROGRAM [ARG...]: runs an RDMA program that does not know of dapple with the software device,
-// and with dapple's overlay on every device that it opens. See --help.
+// and with dapple's overlay on every device that it opens; with --env it prints the environment that does so. See
+// --help.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +17,20 @@
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
 #include "tools/dapple-run/program.hpp"
+#include "tools/dapple-run/shell.hpp"
 
 namespace dapple::run {
 namespace {
 
-constexpr char kHelp[] = R"(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
+constexpr char kHelp[] = R"help(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
+       eval "$(dapple-run --env [OPTION...])"
 
 Runs PROGRAM, and what it starts, with software RoCEv2 devices beside the kernel's RDMA devices, one for each network
 interface (dapple0, dapple1, ...), and with dapple's overlay on every RDMA device that it opens through libibverbs,
-librdmacm included. PROGRAM needs no change and no rebuild.
+librdmacm included. PROGRAM needs no change and no rebuild. The second form does this for every program that a shell starts
+afterwards, and needs no PROGRAM.
 
+      --env       print the environment as a shell's commands
   -n, --no-device the overlay alone, without the software devices
   -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
   -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
@@ -39,12 +44,13 @@ The exit code is PROGRAM's, or
        report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
   126  PROGRAM cannot be run this way; one line on standard error says why
   127  there is no such PROGRAM
-)";
+)help";
 
 struct Options {
   std::string verbose = "0";
   std::string emulate = "0";
   bool device = true;
+  bool print_environment = false;
   char** command = nullptr;
 };
 
@@ -75,9 +81,15 @@ Options parse(char** argument) {
       options.verbose = "1";
     } else if (option == "-n" || option == "--no-device") {
       options.device = false;
+    } else if (option == "--env") {
+      options.print_environment = true;
     } else {
       fail(kWrongUse, "there is no option %s; see dapple-run --help", option.c_str());
     }
+  }
+  if (options.print_environment) {
+    if (*argument != nullptr) fail(kWrongUse, "--env runs no program, and %s was given", *argument);
+    return options;
   }
   if (*argument == nullptr) fail(kWrongUse, "which program? See dapple-run --help");
   options.command = argument;
@@ -102,19 +114,32 @@ struct Command {
   fail(kCannotRun, "%s cannot be run: %s", command.path.c_str(), strerror(errno));
 }
 
+constexpr const char* kVariables[] = {"LD_PRELOAD", "RDMAV_DRIVERS", "ASAN_OPTIONS", "DAPPLE_VERBOSE",
+                                      "DAPPLE_EMULATE"};
+
+// Sets kVariables.
+void set_environment(const Options& options, const Libraries& libraries) {
+  preload(libraries, options.device);
+  let_address_sanitizer_come_later();
+  setenv("DAPPLE_VERBOSE", options.verbose.c_str(), 1);
+  setenv("DAPPLE_EMULATE", options.emulate.c_str(), 1);
+}
+
 int main(char** arguments) {
   const Options options = parse(arguments + 1);
   const Libraries libraries = find_libraries();
+  if (options.print_environment) {
+    set_environment(options, libraries);
+    for (const char* name : kVariables) print_assignment(name);
+    return fflush(stdout) == 0 ? 0 : 1;
+  }
   const Program program = find_program(options.command[0], libraries.overlay);
   Command command = {.path = program.path, .arguments = options.command};
   const bool emulate = options.emulate != "0";
   const int findings = emulate ? check_exit_code() : 0;
 
-  preload(libraries, options.device);
-  let_address_sanitizer_come_later();
+  set_environment(options, libraries);
   if (program.has_thread_sanitizer) fix_addresses(program.path);
-  setenv("DAPPLE_VERBOSE", options.verbose.c_str(), 1);
-  setenv("DAPPLE_EMULATE", options.emulate.c_str(), 1);
   if (emulate) return run_checked(findings, execute, &command);
   execute(&command);
 }

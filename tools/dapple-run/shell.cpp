@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/shell.hpp"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace dapple::run {
+
+void print_assignment(const char* variable) {
+  const char* value = getenv(variable);
+  if (value == nullptr) {
+    printf("unset %s\n", variable);
+    return;
+  }
+  printf("export %s='", variable);
+  for (const char* each = value; *each != '\0'; ++each) {
+    // No quote can stand between single quotes.
+    if (*each == '\'') {
+      fputs("'\\''", stdout);
+    } else {
+      putchar(*each);
+    }
+  }
+  puts("'");
+}
+
+}  // namespace dapple::run
