@@ -87,6 +87,8 @@ struct QpCounters {
   uint64_t timeouts = 0;
   uint64_t retransmitted_packets = 0;
   uint64_t dropped_packets = 0;  // wrong opcode, state or place
+
+  bool operator==(const QpCounters&) const = default;
 };
 
 class QueuePair {

@@ -209,6 +209,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     case soft::MessageKind::kStatus:
       if (plain) return answer_status(connection);
       break;
+    default:
+      break;
   }
   malformed_++;
   drop(connection);
@@ -294,7 +296,8 @@ void Server::answer_slot(Connection& connection) {
   message.slot = slot;
   message.dual_stack = slots_.group().dual_stack();
   const Bundle& bundle = slots_.group().bundle();
-  const int descriptors[] = {slots_.group().socket(slot), bundle.writer(), bundle.queue(), lease.get()};
+  const int descriptors[] = {slots_.group().socket(slot), bundle.writer(), bundle.queue(), lease.get(),
+                             slots_.counters_file()};
   static_assert(sizeof descriptors / sizeof descriptors[0] == soft::kSlotDescriptors);
   reply(connection, kind, message, descriptors);
 }
@@ -336,6 +339,7 @@ void Server::answer_status(Connection& connection) {
   message.malformed_messages = malformed_;
   message.refused_connections = refused_connections_;
   message.takeovers = slots_.takeovers();
+  slots_.counters().add_to(message.counters, slots_.group().size());
   reply(connection, soft::MessageKind::kStatus, message);
 }
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "provider/dappled/port_owner.hpp"
 #include "provider/dappled/slot_lease.hpp"
+#include "provider/soft/port_owner.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::dappled {
@@ -16,12 +16,20 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   grant = Grant::kRefused;
   if (group_.create(problem)) return true;
   if (problem.error != EADDRINUSE) return false;
-  const PortOwner owner = port_owner(soft::kRocePort);
-  describe(owner, soft::kRocePort, problem.line, sizeof problem.line);
-  const bool foreign = owner.kind == PortOwner::Kind::kKernel ||
-                       (owner.kind == PortOwner::Kind::kProcess && !soft::trusted_uid(owner.uid));
+  const soft::PortOwner owner = soft::port_owner(soft::kRocePort);
+  soft::describe(owner, soft::kRocePort, problem.line, sizeof problem.line);
+  const bool foreign = owner.kind == soft::PortOwner::Kind::kKernel ||
+                       (owner.kind == soft::PortOwner::Kind::kProcess && !soft::trusted_uid(owner.uid));
   if (!foreign) grant = Grant::kPortBusy;
   return false;
+}
+
+int Slots::have_counters(soft::OwnedFd file) {
+  if (counters_file_) return 0;
+  if (!file || !soft::is_counters_file(file.get())) file = soft::make_counters_file();
+  if (!file || !counters_.map(file.get())) return errno != 0 ? errno : ENOMEM;
+  counters_file_ = std::move(file);
+  return 0;
 }
 
 bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
@@ -41,6 +49,10 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
 Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem) {
   Grant grant = Grant::kGranted;
   if (!have_port(grant, problem)) return grant;
+  if (const int error = have_counters({}); error != 0) {
+    problem.set(error, "dappled has no memory for counters: %s", strerror(error));
+    return Grant::kRefused;
+  }
   while (!take_free(slot, lease)) {
     if (errno == EMFILE || errno == ENFILE) {
       problem.set(errno, "dappled has no file descriptor left: %s", strerror(errno));
@@ -69,14 +81,15 @@ void Slots::find_left() {
   }
 }
 
-bool Slots::announce(uint32_t slot, soft::Descriptors& bundle, soft::Problem& problem) {
-  if (bundle.count != soft::kBundleDescriptors || slot == 0 || slot >= soft::kMaxSlots) {
-    problem.set(EINVAL, "An announcement without a slot or the bundle");
+bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem) {
+  if (handed.count != soft::kAnnounceDescriptors || slot == 0 || slot >= soft::kMaxSlots) {
+    problem.set(EINVAL, "An announcement without a slot, the bundle or the counters");
     return false;
   }
   if (!group_.exists()) {
-    if (!group_.take_over(std::move(bundle.fds[0]), std::move(bundle.fds[1]), problem)) return false;
+    if (!group_.take_over(std::move(handed.fds[0]), std::move(handed.fds[1]), problem)) return false;
     takeovers_++;
+    have_counters(std::move(handed.fds[2]));
     find_left();
   }
   if (slot >= group_.size() || states_[slot] == State::kOwned || !slot_in_use(slot)) {

@@ -8,7 +8,9 @@
 #include <cstdint>
 
 #include "provider/dappled/port_group.hpp"
+#include "provider/soft/counters_file.hpp"
 #include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/unix_message.hpp"
 
@@ -21,8 +23,8 @@ class Slots {
   // A slot for a new owner. kPortBusy: programs of this user have the port, perhaps members of a dappled that died, who
   // will announce themselves; else `problem` says why not. The lease goes to the member.
   Grant take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem);
-  // A member of the last dappled has this slot; the bundle is its.
-  bool announce(uint32_t slot, soft::Descriptors& bundle, soft::Problem& problem);
+  // A member of the last dappled has this slot; the bundle and the file of counters are its.
+  bool announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem);
   // Its connection is gone. The slot becomes free when the owner's lease has gone as well.
   void leave(uint32_t slot);
   // Looks after slots whose owners have left. True while there are any.
@@ -30,17 +32,23 @@ class Slots {
 
   const PortGroup& group() const { return group_; }
   uint32_t in_use() const;
+  int counters_file() const { return counters_file_.get(); }
+  const soft::CountersSum& counters() const { return counters_; }
   uint64_t takeovers() const { return takeovers_; }
   void close() { group_.close(); }
 
  private:
   enum class State : uint8_t { kFree, kOwned, kLeft };
 
+  // Takes `file` for the counters, or makes one if it is none. 0, or an errno.
+  int have_counters(soft::OwnedFd file);
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);
   void find_left();
 
   PortGroup group_;
+  soft::OwnedFd counters_file_;
+  soft::CountersSum counters_;
   State states_[soft::kMaxSlots] = {State::kOwned};
   uint32_t last_ = 0;
   uint64_t takeovers_ = 0;

@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "provider/soft/counters_file.hpp"
 #include "provider/soft/daemon_start.hpp"
 #include "provider/soft/trust.hpp"
 
@@ -134,9 +135,10 @@ bool DaemonLink::announce(Problem& problem) {
   memcpy(request.devices, known_, sizeof known_);
   HeaderOnly reply;
   Descriptors none;
-  const std::span<const int> bundle(slot_.bundle, has_slot_ ? kBundleDescriptors : 0);
+  const int descriptors[kAnnounceDescriptors] = {slot_.bundle[0], slot_.bundle[1], slot_.counters_file};
+  const std::span<const int> sent(descriptors, has_slot_ ? kAnnounceDescriptors : 0);
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kAnnounce);
-  return exchange(seal(request, kind), kind, bundle, reply, none, problem) == Answer::kGood;
+  return exchange(seal(request, kind), kind, sent, reply, none, problem) == Answer::kGood;
 }
 
 template <class Request, class Reply>
@@ -202,11 +204,23 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
       problem.set(EPROTO, "dappled handed over an incomplete slot");
       return false;
     }
+    SlotCounters* counters = map_counters(descriptors.fds[kSlotDescriptors - 1].get(), reply.slot);
+    if (counters == nullptr) {
+      socket_.reset();
+      problem.set(ENOMEM, "The slot's counters cannot be mapped: %s", strerror(errno));
+      return false;
+    }
     for (size_t i = 0; i < kSlotDescriptors; i++) {
       slot_fds_[i] = std::move(descriptors.fds[i]);
       slot_fds_[i].hide();
     }
-    slot_ = {reply.slot, reply.dual_stack != 0, slot_fds_[0].get(), {slot_fds_[1].get(), slot_fds_[2].get()}};
+    slot_.number = reply.slot;
+    slot_.dual_stack = reply.dual_stack != 0;
+    slot_.receive_socket = slot_fds_[0].get();
+    slot_.bundle[0] = slot_fds_[1].get();
+    slot_.bundle[1] = slot_fds_[2].get();
+    slot_.counters_file = slot_fds_[4].get();
+    slot_.counters = counters;
     has_slot_ = true;
   }
   slot = slot_;

@@ -32,6 +32,8 @@ struct Slot {
   bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
   int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
   int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; nobody reads it
+  int counters_file = -1;
+  SlotCounters* counters = nullptr;  // mapped as long as the process lives
 };
 
 class DaemonLink {

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "provider/soft/counters.hpp"
+
 namespace dapple::soft {
 
 inline constexpr char kDaemonName[] = "dapple";  // after the NUL of an abstract name
@@ -19,7 +21,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is everybody's: slot 255 is never handed out
@@ -32,7 +34,7 @@ enum class MessageKind : uint16_t {
   kDevices = 1,   // request: HeaderOnly; reply: DevicesReply
   kDevice = 2,    // request: DeviceRequest; reply: DeviceReply
   kSlot = 3,      // request: HeaderOnly; reply: SlotReply and kSlotDescriptors descriptors
-  kAnnounce = 4,  // request: AnnounceRequest and, with a slot, the bundle's two descriptors; reply: HeaderOnly
+  kAnnounce = 4,  // request: AnnounceRequest and, with a slot, kAnnounceDescriptors; reply: HeaderOnly
   kStatus = 5,    // request: HeaderOnly; reply: StatusReply
   // cm_messages.hpp:
   kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
@@ -101,9 +103,10 @@ struct DeviceReply {
 };
 
 // The descriptors of a SlotReply, in this order: the UDP socket on port 4791, both ends of the bundle, the bound name
-// that shows that the slot is in use.
-inline constexpr uint32_t kSlotDescriptors = 4;
+// that shows that the slot is in use, and the file of counters (counters_file.hpp).
+inline constexpr uint32_t kSlotDescriptors = 5;
 inline constexpr uint32_t kBundleDescriptors = 2;
+inline constexpr uint32_t kAnnounceDescriptors = 3;  // the bundle's and the file of counters
 
 struct SlotReply {
   MessageHeader header;
@@ -141,10 +144,11 @@ struct StatusReply {
   uint64_t malformed_messages = 0;
   uint64_t refused_connections = 0;
   uint64_t takeovers = 0;
+  uint64_t counters[kCounterCount] = {};  // of all slots, of dead programs too
 };
 
 inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);  // the largest
-inline constexpr size_t kMaxMessageDescriptors = 4;
+inline constexpr size_t kMaxMessageDescriptors = 5;
 
 static_assert(sizeof(MessageHeader) == 16);
 static_assert(sizeof(GidEntry) == 24);

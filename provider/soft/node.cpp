@@ -40,8 +40,13 @@ roce::Time Node::now() {
   return static_cast<roce::Time>(time.tv_sec) * 1000000000 + static_cast<roce::Time>(time.tv_nsec);
 }
 
-Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, uint32_t slot, uint32_t random)
-    : link_(std::move(link)), wire_(std::move(wire)), qps_(slot << 16, random), batches_(*wire_), multicast_(*wire_) {}
+Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot, uint32_t random)
+    : link_(std::move(link)),
+      wire_(std::move(wire)),
+      qps_(slot.number << 16, random),
+      batches_(*wire_),
+      multicast_(*wire_),
+      counters_(*slot.counters) {}
 
 Node* Node::get(Problem& problem) {
   const Undisturbed undisturbed;
@@ -52,8 +57,7 @@ Node* Node::get(Problem& problem) {
     std::unique_ptr<Wire> wire;
     if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
     if (wire != nullptr) {
-      std::unique_ptr<Node> node(new (std::nothrow)
-                                     Node(std::move(link), std::move(wire), slot.number, random_number()));
+      std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot, random_number()));
       if (node == nullptr || !node->start_background()) {
         problem.set(ENOMEM, "no memory for the software device");
       } else {
@@ -121,9 +125,23 @@ void Node::settle(Qp& qp, roce::Time now) {
     qp.state.store(state, std::memory_order_seq_cst);
     if (state == roce::QpState::kError) qp.engine->receives_posted();
   }
+  if (qp.engine->counters() != qp.counted) count(qp);
   if (qp.dying) return;
   if (more) make_ready(qp);
   if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
+}
+
+// Adds to the slot's counters what the engine has counted since the last time.
+void Node::count(Qp& qp) {
+  const roce::QpCounters& now = qp.engine->counters();
+  EngineCounters& all = counters_.engine;
+  all.sequence_naks_sent.add(now.sequence_naks_sent - qp.counted.sequence_naks_sent);
+  all.rnr_naks_sent.add(now.rnr_naks_sent - qp.counted.rnr_naks_sent);
+  all.duplicates.add(now.duplicates - qp.counted.duplicates);
+  all.timeouts.add(now.timeouts - qp.counted.timeouts);
+  all.retransmitted_packets.add(now.retransmitted_packets - qp.counted.retransmitted_packets);
+  all.dropped_packets.add(now.dropped_packets - qp.counted.dropped_packets);
+  qp.counted = now;
 }
 
 void Node::make_ready(Qp& qp) {

@@ -29,14 +29,6 @@
 
 namespace dapple::soft {
 
-// Packets that came and were not for any queue pair.
-struct NodeCounters {
-  std::atomic<uint64_t> malformed{0};
-  std::atomic<uint64_t> no_queue_pair{0};
-  std::atomic<uint64_t> wrong_address{0};
-  std::atomic<uint64_t> wrong_pkey{0};
-};
-
 // Internally locked.
 class Node final : public ArrivalSink {
  public:
@@ -46,12 +38,11 @@ class Node final : public ArrivalSink {
   // Counts forks; an object of another generation belongs to the parent.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
-  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, uint32_t slot, uint32_t random);
+  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot, uint32_t random);
 
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }
   Multicast& multicast() { return multicast_; }
-  const NodeCounters& counters() const { return counters_; }
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -92,6 +83,7 @@ class Node final : public ArrivalSink {
   void make_ready(Qp& qp);
   void forget_ready(Qp& qp);
   void wake();
+  void count(Qp& qp);
 
   bool polled_meanwhile(roce::Time seen);
   // True if packets have come.
@@ -107,7 +99,7 @@ class Node final : public ArrivalSink {
   Timers timers_;
   BatchPool batches_;
   Multicast multicast_;
-  NodeCounters counters_;
+  SlotCounters& counters_;
 
   std::mutex receive_mutex_;
   // Under receive_mutex_: the queue pairs that this batch of packets was for, pinned.

@@ -112,7 +112,8 @@ struct Qp {
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;
-  bool dying = false;  // it is neither scheduled nor made ready any more
+  bool dying = false;        // it is neither scheduled nor made ready any more
+  roce::QpCounters counted;  // the part of the engine's counters that the node's have, too
   // The engine's state after its last call, for who posts receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;

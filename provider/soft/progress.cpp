@@ -24,7 +24,7 @@ void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& pack
   const std::lock_guard lock(qp.mutex);
   if (qp.init.qp_type != IBV_QPT_UD &&
       (memcmp(arrival.source, qp.path.destination, 16) != 0 || memcmp(arrival.destination, qp.path.source, 16) != 0)) {
-    counters_.wrong_address.fetch_add(1, std::memory_order_relaxed);
+    counters_.node.wrong_address.add();
     return;
   }
   qp.engine->receive(batch_time_, packet);
@@ -45,13 +45,13 @@ void Node::hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& pack
 void Node::arrived(const Arrival& arrival) {
   roce::Packet packet;
   if (roce::parse(arrival.transport, packet) != roce::ParseError::kNone) {
-    counters_.malformed.fetch_add(1, std::memory_order_relaxed);
+    counters_.node.malformed.add();
     return;
   }
   packet.grh = arrival.grh;
   // IBTA 9.6.1.1.3: the table holds the default key only, as a full member.
   if ((packet.headers.pkey & kPkeyBase) != kPkeyBase) {
-    counters_.wrong_pkey.fetch_add(1, std::memory_order_relaxed);
+    counters_.node.wrong_pkey.add();
     return;
   }
   const uint32_t qpn = packet.headers.destination_qpn;
@@ -69,7 +69,7 @@ void Node::arrived(const Arrival& arrival) {
   }
   Qp* qp = qps_.pin(qpn);
   if (qp == nullptr) {
-    counters_.no_queue_pair.fetch_add(1, std::memory_order_relaxed);
+    counters_.node.no_queue_pair.add();
     return;
   }
   hand_out(*qp, arrival, packet);

@@ -56,7 +56,7 @@ bool UdpBatch::start_run(uint8_t slot) {
   if (ipv6 == is_ipv4(path_.source)) return false;
   SendSocket socket;
   if (const int error = side_.sockets.get(ipv6, slot, socket); error != 0) {
-    side_.counters->send_error = error;
+    side_.counters->send_error.set(static_cast<uint64_t>(error));
     return false;
   }
   Run& run = runs_[run_count_];
@@ -197,7 +197,7 @@ bool UdpBatch::send_singly(Run& run, bool& full) {
       side_.counters->send_full.add();
     } else {
       side_.counters->send_errors.add();
-      side_.counters->send_error = errno;
+      side_.counters->send_error.set(static_cast<uint64_t>(errno));
     }
   }
   prefix_size_ = 0;
@@ -251,7 +251,7 @@ bool UdpBatch::send_all() {
     } else {
       // A packet that cannot be sent is a lost one: the engine gives up in time.
       side_.counters->send_errors.add(run.count);
-      side_.counters->send_error = errno;
+      side_.counters->send_error.set(static_cast<uint64_t>(errno));
     }
     sent++;
   }

@@ -101,6 +101,7 @@ std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem) {
     return nullptr;
   }
   wire->slot_ = slot;
+  wire->counters_ = slot.counters != nullptr ? &slot.counters->wire : &wire->own_counters_;
   return wire->prepare(problem) ? std::move(wire) : nullptr;
 }
 
@@ -125,7 +126,7 @@ bool UdpWire::prepare(Problem& problem) {
   }
   set(socket, IPPROTO_IP, IP_RECVTTL, 1);
   set(socket, IPPROTO_IP, IP_RECVTOS, 1);
-  send_.counters = &counters_;
+  send_.counters = counters_;
   if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
     if (!pcap_.open(name, problem)) return false;
     has_pcap_ = true;
@@ -220,10 +221,10 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
     }
   }
   if ((header.msg_flags & MSG_TRUNC) != 0) {
-    counters_.giants.add();
+    counters_->giants.add();
     return;
   }
-  counters_.received_batches.add();
+  counters_->received_batches.add();
   std::byte* bytes = room_->bytes[index];
   size_t offset = 0;
   do {
@@ -237,7 +238,7 @@ void UdpWire::pass(const Origin& origin, std::span<std::byte> packet, ArrivalSin
   if (faults_ == nullptr) return deliver(origin, packet, sink);
   const Fate fate = faults_->next(packet.size());
   if (fate.dropped) {
-    counters_.fault_drops.add();
+    counters_->fault_drops.add();
     return;
   }
   if (fate.damaged_bit != UINT32_MAX) {
@@ -251,7 +252,7 @@ void UdpWire::pass(const Origin& origin, std::span<std::byte> packet, ArrivalSin
   const auto meta = std::as_bytes(std::span<const Origin, 1>(&origin, 1));
   const uint64_t due = nanoseconds() + fate.delay_ns;
   for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
-    if (!delayed_->put(due, meta, packet)) counters_.fault_drops.add();
+    if (!delayed_->put(due, meta, packet)) counters_->fault_drops.add();
   }
   // The next of all.
   const uint64_t first = delayed_->next_due();
@@ -277,13 +278,13 @@ void UdpWire::deliver_delayed(ArrivalSink& sink) {
 }
 
 void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
-  if (packet.size() < kShortestPacket) return counters_.runts.add();
-  if (packet.size() > kLongestPacket) return counters_.giants.add();
-  if (packet.size() % 4 != 0) return counters_.unaligned.add();
+  if (packet.size() < kShortestPacket) return counters_->runts.add();
+  if (packet.size() > kLongestPacket) return counters_->giants.add();
+  if (packet.size() % 4 != 0) return counters_->unaligned.add();
   const auto slot = static_cast<uint32_t>(packet[5]);
   const bool multicast = is_multicast(origin.destination);
   const uint32_t qpn = slot << 16 | static_cast<uint32_t>(packet[6]) << 8 | static_cast<uint32_t>(packet[7]);
-  if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_.foreign.add();
+  if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_->foreign.add();
 
   const std::span<const std::byte> transport = packet.first(packet.size() - roce::kIcrcSize);
   roce::IcrcAddresses addresses;
@@ -302,12 +303,12 @@ void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, A
   }
   addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
   if (has_pcap_) pcap_.write(addresses, origin.traffic_class, origin.hop_limit, packet);
-  if (identification < 0) return counters_.bad_icrc.add();
+  if (identification < 0) return counters_->bad_icrc.add();
   if (identification > 0) {
     uint32_t peer;
     memcpy(&peer, addresses.source, sizeof peer);
     if (!identifications_.plausible(peer, addresses.identification, coarse_milliseconds())) {
-      return counters_.identification.add();
+      return counters_->identification.add();
     }
   }
 
@@ -321,8 +322,8 @@ void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, A
     write_grh(grh, addresses, origin.traffic_class, origin.hop_limit, kUdpHeaderSize + packet.size());
     arrival.grh = grh;
   }
-  counters_.received_packets.add();
-  counters_.received_bytes.add(packet.size());
+  counters_->received_packets.add();
+  counters_->received_bytes.add(packet.size());
   delivered_++;
   sink.arrived(arrival);
 }

@@ -16,7 +16,6 @@
 #include "provider/soft/problem.hpp"
 #include "provider/soft/udp_batch.hpp"
 #include "provider/soft/wire.hpp"
-#include "provider/soft/wire_counters.hpp"
 
 namespace dapple::soft {
 
@@ -34,7 +33,7 @@ class UdpWire final : public Wire {
   int join(const uint8_t group[16], uint32_t netdev_index) override;
   int leave(const uint8_t group[16], uint32_t netdev_index) override;
 
-  const WireCounters& counters() const { return counters_; }
+  const WireCounters& counters() const { return *counters_; }
 
  private:
   struct Origin;  // of a datagram: addresses, hop limit, ...
@@ -50,7 +49,8 @@ class UdpWire final : public Wire {
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
-  WireCounters counters_;
+  WireCounters own_counters_;  // of a slot that has none
+  WireCounters* counters_ = nullptr;
   SendSide send_;
   PcapWriter pcap_;
   bool has_pcap_ = false;

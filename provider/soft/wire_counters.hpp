@@ -12,6 +12,7 @@ namespace dapple::soft {
 class Counter {
  public:
   void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -19,6 +20,7 @@ class Counter {
 };
 
 // The passage of packets through a process' wire. Every packet that is not handed on counts once, by its first fault.
+// counters.hpp lists the members in this order.
 struct WireCounters {
   Counter received_packets;  // handed on
   Counter received_bytes;
@@ -33,11 +35,11 @@ struct WireCounters {
 
   Counter sent_packets;
   Counter sent_bytes;
-  Counter sent_batches;            // system calls' messages
-  Counter send_full;               // packets dropped because the kernel's buffer was full
-  Counter send_errors;             // packets that the kernel refused
-  std::atomic<int> send_error{0};  // the errno of the last of them
-  Counter segmentation_off;        // times that the kernel refused to segment
+  Counter sent_batches;      // system calls' messages
+  Counter send_full;         // packets dropped because the kernel's buffer was full
+  Counter send_errors;       // packets that the kernel refused
+  Counter segmentation_off;  // times that the kernel refused to segment
+  Counter send_error;        // the errno of the last packet that the kernel refused
 };
 
 }  // namespace dapple::soft

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "provider/soft/counters_file.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "tests/native/namespaces.hpp"
@@ -449,6 +451,52 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   assert_true(ends_soon());
 }
 
+uint64_t counted_runts(DaemonLink& link) {
+  for (size_t i = 0; i < kCounterCount; i++) {
+    if (strcmp(kCounterNames[i].key, "runts") == 0) return status_of(link).counters[i];
+  }
+  return UINT64_MAX;
+}
+
+void dappled__counters__outlive_programs_and_dappled(void**) {
+  Problem problem;
+  auto link = DaemonLink::open(problem);
+  assert_non_null(link.get());
+  assert_int_equal(counted_runts(*link), 0);
+  // A program counts, and is killed.
+  const pid_t program = fork();
+  if (program == 0) {
+    const auto own = DaemonLink::open(problem);
+    Slot slot;
+    if (own == nullptr || !own->slot(slot, problem)) _exit(1);
+    slot.counters->wire.runts.add(5);
+    slot.counters->wire.send_error.set(11);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(program, &status, 0);
+  assert_int_equal(status, 0);
+  assert_int_equal(counted_runts(*link), 5);
+  // dappled is killed, and this program, which is a member, hands the counters on.
+  Slot slot;
+  assert_true(link->slot(slot, problem));
+  slot.counters->wire.runts.add(2);
+  assert_int_equal(counted_runts(*link), 7);
+  kill(static_cast<pid_t>(status_of(*link).process), SIGKILL);
+  assert_true(link->check(problem));
+  assert_int_equal(counted_runts(*link), 7);
+  slot.counters->wire.runts.add();
+  assert_int_equal(counted_runts(*link), 8);
+  // A file that could be cut short is taken for none.
+  const OwnedFd plain(memfd_create("plain", MFD_CLOEXEC));
+  assert_int_equal(ftruncate(plain.get(), kCountersFileSize), 0);
+  assert_false(is_counters_file(plain.get()));
+  assert_null(map_counters(plain.get(), 1));
+  assert_null(map_counters(slot.counters_file, kMaxSlots));
+  link.reset();
+  assert_true(ends_soon());
+}
+
 // A child that knows nothing of the link holds its descriptors: nobody else may get the slot.
 void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
   int told[2], hold[2];
@@ -505,6 +553,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__another_user__is_refused),
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
+      cmocka_unit_test(dappled__counters__outlive_programs_and_dappled),
       cmocka_unit_test(dappled__forked_child__keeps_the_slot_of_its_parent),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);

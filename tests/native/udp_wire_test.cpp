@@ -40,6 +40,8 @@ struct Program {
   bool open() {
     link = DaemonLink::open(problem);
     if (link == nullptr || !link->slot(slot, problem)) return false;
+    // Those of the slot go on from where its last owner was.
+    slot.counters = nullptr;
     wire = UdpWire::open(slot, problem);
     if (wire == nullptr) return false;
     batch.reset(wire->make_batch());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#ifndef DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP
-#define DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP
+#ifndef DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP
+#define DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP
 
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace dapple::dappled {
+namespace dapple::soft {
 
 struct PortOwner {
   enum class Kind { kUnknown, kNobody, kKernel, kProcess };
@@ -24,6 +24,6 @@ PortOwner port_owner(uint16_t port);
 // One line for people: who has the port, and what to do about it.
 void describe(const PortOwner& owner, uint16_t port, char* line, size_t size);
 
-}  // namespace dapple::dappled
+}  // namespace dapple::soft
 
-#endif  // DAPPLE_PROVIDER_DAPPLED_PORT_OWNER_HPP
+#endif  // DAPPLE_PROVIDER_SOFT_PORT_OWNER_HPP

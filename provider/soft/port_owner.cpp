@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/dappled/port_owner.hpp"
+#include "provider/soft/port_owner.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-namespace dapple::dappled {
+namespace dapple::soft {
 namespace {
 
 // The sockets on `port` in a table of /proc/net. False if it cannot be read.
@@ -103,4 +103,4 @@ void describe(const PortOwner& owner, uint16_t port, char* line, size_t size) {
   }
 }
 
-}  // namespace dapple::dappled
+}  // namespace dapple::soft

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// All counters of a slot, in memory that the slot's owner shares with dappled. The owner counts there as it would count
+// anywhere. So dappled can add them up at any time, and what a killed program has counted stays.
+#ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
+#define DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "provider/soft/wire_counters.hpp"
+
+namespace dapple::soft {
+
+// Packets that came through the wire and were not for any queue pair.
+struct NodeCounters {
+  Counter malformed;  // headers that fit no opcode
+  Counter no_queue_pair;
+  Counter wrong_address;  // for a queue pair that is connected with another address
+  Counter wrong_pkey;
+};
+
+// What roce::QpCounters counts, of all queue pairs.
+struct EngineCounters {
+  Counter sequence_naks_sent;
+  Counter rnr_naks_sent;
+  Counter duplicates;
+  Counter timeouts;
+  Counter retransmitted_packets;
+  Counter dropped_packets;
+};
+
+struct SlotCounters {
+  NodeCounters node;
+  EngineCounters engine;
+  WireCounters wire;
+};
+
+struct CounterName {
+  const char* key;    // for programs
+  const char* title;  // for people
+  bool bad;           // a packet that was not acted on
+};
+
+// In the order of SlotCounters' members, without the last, send_error, of which no sum makes sense.
+inline constexpr CounterName kCounterNames[] = {
+    {"malformed", "headers that no opcode has", true},
+    {"no_queue_pair", "for a queue pair that does not exist", true},
+    {"wrong_address", "from or to an address of no connection", true},
+    {"wrong_pkey", "wrong P_Key", true},
+    {"sequence_naks_sent", "sequence errors (NAK sent)", false},
+    {"rnr_naks_sent", "receiver not ready (RNR NAK sent)", false},
+    {"duplicates", "requests received again", false},
+    {"timeouts", "acknowledgement timeouts", false},
+    {"retransmitted_packets", "packets sent again", false},
+    {"dropped_packets", "out of place for the queue pair's state", true},
+    {"received_packets", "packets received", false},
+    {"received_bytes", "bytes received", false},
+    {"received_batches", "receptions, with packets that the kernel merged", false},
+    {"runts", "too short for RoCE", true},
+    {"giants", "too long for RoCE", true},
+    {"unaligned", "not a multiple of four bytes", true},
+    {"foreign", "for another program's slot", true},
+    {"bad_icrc", "wrong ICRC: damaged, or changed by NAT", true},
+    {"identification", "ICRC that fits an unlikely IPv4 identification only", true},
+    {"fault_drops", "dropped by DAPPLE_FAULTS", true},
+    {"sent_packets", "packets sent", false},
+    {"sent_bytes", "bytes sent", false},
+    {"sent_batches", "transmissions, with packets that the kernel cuts", false},
+    {"send_full", "not sent, as the kernel's buffer was full", false},
+    {"send_errors", "not sent, as the kernel refused", false},
+    {"segmentation_off", "times that the kernel refused to cut packets", false},
+};
+inline constexpr size_t kCounterCount = sizeof kCounterNames / sizeof kCounterNames[0];
+
+static_assert(sizeof(Counter) == 8 && std::is_standard_layout_v<SlotCounters>);
+static_assert(sizeof(SlotCounters) == (kCounterCount + 1) * sizeof(Counter));
+
+// As kCounterNames has them.
+inline std::span<const Counter, kCounterCount> all_of(const SlotCounters& counters) {
+  return std::span<const Counter, kCounterCount>(reinterpret_cast<const Counter*>(&counters), kCounterCount);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_COUNTERS_HPP

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The counters of all slots in one memfd of fixed size. dappled makes it; each member gets the descriptor with its
+// slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+#ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
+#define DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
+
+#include <cstdint>
+
+#include "provider/soft/counters.hpp"
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft {
+
+// A page on most machines, so that an owner maps nothing of its neighbours.
+inline constexpr size_t kSlotCountersSize = 4096;
+inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotCountersSize;
+
+// Nothing on failure. Nobody can change its size afterwards.
+OwnedFd make_counters_file();
+
+// Is it such a file? Another one could be cut short, and end whoever reads it.
+bool is_counters_file(int fd);
+
+// The counters of one slot; null on failure. They stay mapped.
+SlotCounters* map_counters(int fd, uint32_t slot);
+
+// dappled's view of all slots, dead owners' included.
+class CountersSum {
+ public:
+  CountersSum() = default;
+  CountersSum(const CountersSum&) = delete;
+  CountersSum& operator=(const CountersSum&) = delete;
+  ~CountersSum() { unmap(); }
+
+  // False on failure; there is no sum then.
+  bool map(int fd);
+  // Adds the counters of the first `slots` slots.
+  void add_to(uint64_t (&sums)[kCounterCount], uint32_t slots) const;
+  SlotCounters* at(uint32_t slot) const;  // null without a map
+
+ private:
+  void unmap();
+
+  char* base_ = nullptr;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
