@@ -67,6 +67,27 @@ struct UdpWire::Origin {
   uint16_t source_port;
   uint8_t hop_limit;
   uint8_t traffic_class;
+  // Merged packets have one size, but for the last: the ICRC's prefix is computed once for them.
+  uint32_t icrc_prefix;
+  size_t icrc_prefix_size;  // of the transport part that it is for; 0: none yet
+
+  roce::IcrcAddresses icrc_addresses() const {
+    roce::IcrcAddresses addresses;
+    addresses.ipv6 = !is_ipv4(source);
+    addresses.source_port = source_port;
+    const size_t from = addresses.ipv6 ? 0 : 12;
+    memcpy(addresses.source, source + from, 16 - from);
+    memcpy(addresses.destination, destination + from, 16 - from);
+    return addresses;
+  }
+
+  uint32_t icrc(std::span<const std::byte> transport, const roce::IcrcAddresses& addresses) {
+    if (icrc_prefix_size != transport.size()) {
+      icrc_prefix_size = transport.size();
+      icrc_prefix = roce::icrc_prefix(addresses, transport.size(), crc32);
+    }
+    return roce::icrc_of(icrc_prefix, transport, crc32);
+  }
 };
 
 struct UdpWire::Room {
@@ -234,7 +255,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
   } while (offset < size);
 }
 
-void UdpWire::pass(const Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {
+void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {
   if (faults_ == nullptr) return deliver(origin, packet, sink);
   const Fate fate = faults_->next(packet.size());
   if (fate.dropped) {
@@ -277,7 +298,7 @@ void UdpWire::deliver_delayed(ArrivalSink& sink) {
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
-void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
+void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
   if (packet.size() < kShortestPacket) return counters_->runts.add();
   if (packet.size() > kLongestPacket) return counters_->giants.add();
   if (packet.size() % 4 != 0) return counters_->unaligned.add();
@@ -287,16 +308,10 @@ void UdpWire::deliver(const Origin& origin, std::span<const std::byte> packet, A
   if (slot != slot_.number && !(multicast && qpn == kMulticastQpn)) return counters_->foreign.add();
 
   const std::span<const std::byte> transport = packet.first(packet.size() - roce::kIcrcSize);
-  roce::IcrcAddresses addresses;
-  addresses.ipv6 = !is_ipv4(origin.source);
-  addresses.source_port = origin.source_port;
-  const size_t from = addresses.ipv6 ? 0 : 12;
-  memcpy(addresses.source, origin.source + from, 16 - from);
-  memcpy(addresses.destination, origin.destination + from, 16 - from);
+  roce::IcrcAddresses addresses = origin.icrc_addresses();
   uint32_t received;
   memcpy(&received, packet.data() + transport.size(), sizeof received);
-  const uint32_t prefix = roce::icrc_prefix(addresses, transport.size(), crc32);
-  const uint32_t expected = roce::icrc_of(prefix, transport, crc32);
+  const uint32_t expected = origin.icrc(transport, addresses);
   int32_t identification = 0;
   if (received != expected) {
     identification = addresses.ipv6 ? -1 : roce::icrc_identification(received, expected, transport.size());

@@ -43,8 +43,8 @@ class UdpWire final : public Wire {
   bool prepare(Problem& problem);
   bool prepare_faults(const char* text, Problem& problem);
   void take_datagram(uint32_t index, size_t size, ArrivalSink& sink);
-  void pass(const Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
-  void deliver(const Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
+  void pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
+  void deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
   void deliver_delayed(ArrivalSink& sink);
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
