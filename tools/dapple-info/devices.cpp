@@ -234,6 +234,7 @@ void devices_as_json(const std::vector<Device>& devices, Json& json) {
 std::string how_to_get_a_device(const std::string& netdev) {
   return fmt::format(
       "There is no RDMA device here. To get one:\n"
+      "  dapple-run PROGRAM   runs PROGRAM with a software device, without root and without a kernel module\n"
       "  a card: load its driver; 'rdma link' then lists it\n"
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
       "  rdma link add siw0 type siw netdev {0}   likewise, iWARP (module siw)\n"

@@ -13,6 +13,7 @@
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
 #include "tools/dapple-info/rpma.hpp"
+#include "tools/dapple-info/soft.hpp"
 #include "tools/report/command_line.hpp"
 
 namespace {
@@ -37,6 +38,7 @@ int report(const Options& options) {
   const std::vector<Device> devices = read_devices();
   const dapple::verbs::Memlock memlock = dapple::verbs::read_memlock();
   const Libibverbs libibverbs = read_libibverbs();
+  const SoftReport soft = read_soft();
   DatReport dat;
   if (options.dat || options.all) dat = read_dat(options.registry, options.registry12, options.all);
   RpmaReport rpma;
@@ -47,6 +49,7 @@ int report(const Options& options) {
     devices_as_json(devices, json);
     libibverbs_as_json(libibverbs, json);
     memlock_as_json(memlock, json);
+    soft_as_json(soft, json);
     if (options.dat || options.all) dat_as_json(dat, json);
     if (!options.rpma_address.empty()) rpma_as_json(rpma, json);
     json.end_object();
@@ -56,6 +59,7 @@ int report(const Options& options) {
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));
     const std::string hint = what_to_run(devices);
     if (!hint.empty()) fmt::print("\n{}", hint);
+    fmt::print("\n{}", soft_for_people(soft));
     if (options.dat || options.all) fmt::print("\n{}", dat_for_people(dat));
     if (!options.rpma_address.empty()) fmt::print("\n{}", rpma_for_people(rpma));
   }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // What dapple-info prints, apart from where it comes from.
+#include <string.h>
 #include <sys/resource.h>
 
 #include "ibverbs-glue/capabilities.hpp"
@@ -10,6 +11,7 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
+#include "tools/dapple-info/soft.hpp"
 #include "tools/report/table.hpp"
 
 using namespace dapple;
@@ -51,6 +53,67 @@ void json__text_that_is_no_utf_8() {
   }
   CHECK(quoted("a\xff"
                "b") == "\"a\\ufffdb\"");
+}
+
+SoftReport a_software_device() {
+  SoftReport report;
+  report.status.process = 77;
+  report.status.uid = 1000;
+  report.status.members = 3;
+  report.status.slots = 9;
+  report.status.slots_in_use = 2;
+  report.status.dual_stack = 1;
+  soft::DeviceInfo device;
+  strcpy(device.name, "dapple0");
+  strcpy(device.netdev, "eth0");
+  device.guid = 0x0123456789abcdef;
+  device.netdev_mtu = 1500;
+  device.up = 1;
+  device.gids[1].valid = 1;
+  device.gids[1].gid[15] = 1;
+  report.devices.push_back(device);
+  return report;
+}
+
+void software_device__of_dappled() {
+  SoftReport report = a_software_device();
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    if (std::string(soft::kCounterNames[i].key) == "bad_icrc") report.status.counters[i] = 4711;
+  }
+  const std::string text = soft_for_people(report);
+  CHECK(holds(text, "dapple0  eth0    up     1500        1024  0123:4567:89ab:cdef\n"));
+  CHECK(holds(text, "dapple0  1      ::1\n"));
+  CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
+  CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
+  CHECK(holds(text, "changed by NAT               4711\n"));
+  Json json;
+  json.begin_object();
+  soft_as_json(report, json);
+  json.end_object();
+  CHECK(holds(json.document(), "\"problem\": null"));
+  CHECK(holds(json.document(), "\"owner\": \"dappled\""));
+  CHECK(holds(json.document(), "\"programs\": 2"));
+  CHECK(holds(json.document(), "\"bad_icrc\": 4711"));
+}
+
+void software_device__port_of_others() {
+  SoftReport report = a_software_device();
+  report.status.slots = report.status.slots_in_use = 0;
+  report.owner.kind = soft::PortOwner::Kind::kNobody;
+  CHECK(holds(soft_for_people(report), "4791: free"));
+  // Nobody has counted anything.
+  CHECK(!holds(soft_for_people(report), "BAD PACKETS"));
+  report.owner.kind = soft::PortOwner::Kind::kKernel;
+  CHECK(holds(soft_for_people(report), "rdma_rxe has UDP port 4791"));
+  report.owner.kind = soft::PortOwner::Kind::kProcess;
+  report.owner.uid = 5;
+  report.owner.process = 99;
+  strcpy(report.owner.program, "thief");
+  CHECK(holds(soft_for_people(report), "Process 99 (thief) of user 5"));
+  report.problem = "dappled was not found";
+  const std::string text = soft_for_people(report);
+  CHECK(holds(text, "not available: dappled was not found\n"));
+  CHECK(text.find('\n') == text.size() - 1);
 }
 
 void table__columns_are_as_wide_as_their_widest_word() {
@@ -189,6 +252,8 @@ int main() {
   const CMUnitTest tests[] = {
       TEST(json__nested_and_escaped),
       TEST(json__text_that_is_no_utf_8),
+      TEST(software_device__of_dappled),
+      TEST(software_device__port_of_others),
       TEST(table__columns_are_as_wide_as_their_widest_word),
       TEST(devices__two_ports_and_one_that_does_not_open),
       TEST(devices__none_says_how_to_get_one),

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-info/soft.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <memory>
+
+#include "provider/soft/daemon_link.hpp"
+#include "provider/soft/port_mtu.hpp"
+#include "tools/report/table.hpp"
+
+namespace dapple::info {
+namespace {
+
+using soft::PortOwner;
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string text_of_guid(uint64_t guid) {
+  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, guid >> 32 & 0xFFFF, guid >> 16 & 0xFFFF,
+                     guid & 0xFFFF);
+}
+
+std::string text_of_gid(const soft::GidEntry& entry) {
+  char text[INET6_ADDRSTRLEN];
+  return inet_ntop(AF_INET6, entry.gid, text, sizeof text) != nullptr ? text : "";
+}
+
+// Programs beside this one.
+uint32_t programs(const SoftReport& report) {
+  return report.status.members > 0 ? report.status.members - 1 : 0;
+}
+
+bool dappled_has_port(const SoftReport& report) {
+  return report.status.slots > 0;
+}
+
+std::string describe_port(const SoftReport& report) {
+  const soft::StatusReply& status = report.status;
+  if (dappled_has_port(report)) {
+    return fmt::format("dappled has it for {}; {} of {} slots are in use, and more are added when needed",
+                       status.dual_stack != 0 ? "IPv4 and IPv6" : "IPv4 only", status.slots_in_use, status.slots - 1);
+  }
+  if (report.owner.kind == PortOwner::Kind::kNobody) return "free; the first program takes it";
+  if (report.owner.kind == PortOwner::Kind::kUnknown) return "not known, because /proc/net/udp cannot be read";
+  char line[soft::kLineSize];
+  soft::describe(report.owner, soft::kRocePort, line, sizeof line);
+  return line;
+}
+
+std::string counters_table(const SoftReport& report) {
+  Rows bad{{"BAD PACKETS", "COUNT"}}, others{{"COUNTER", "COUNT"}};
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    const soft::CounterName& name = soft::kCounterNames[i];
+    (name.bad ? bad : others).push_back({name.title, std::to_string(report.status.counters[i])});
+  }
+  return format_table(others) + "\n" + format_table(bad);
+}
+
+const char* kind_of(const SoftReport& report) {
+  if (report.problem.empty() && dappled_has_port(report)) return "dappled";
+  switch (report.owner.kind) {
+    case PortOwner::Kind::kNobody:
+      return "nobody";
+    case PortOwner::Kind::kKernel:
+      return "kernel";
+    case PortOwner::Kind::kProcess:
+      return "process";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+SoftReport read_soft() {
+  SoftReport report;
+  soft::Problem problem;
+  auto link = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
+  if (link == nullptr && problem.error == ECONNREFUSED) {
+    // One that is started for this report has no reason to stay.
+    setenv("DAPPLED_LINGER", "0.1", 0);
+    link = soft::DaemonLink::open(problem);
+    report.started = link != nullptr;
+  }
+  report.owner = soft::port_owner(soft::kRocePort);
+  soft::DeviceList list;
+  if (link == nullptr || !link->status(report.status, problem) || !link->devices(list, problem)) {
+    report.problem = problem.line;
+    return report;
+  }
+  for (uint32_t i = 0; i < list.count; i++) {
+    soft::DeviceInfo device;
+    // A network device may go at any time.
+    if (link->device(list.indexes[i], device, problem)) report.devices.push_back(device);
+  }
+  return report;
+}
+
+std::string soft_for_people(const SoftReport& report) {
+  if (!report.problem.empty()) return fmt::format("Software device of dapple-run: not available: {}\n", report.problem);
+  const soft::StatusReply& status = report.status;
+  std::string text = "Software devices, which dapple-run PROGRAM gives to a program:\n\n";
+  Rows devices{{"DEVICE", "NETDEV", "STATE", "NETDEV MTU", "MTU", "GUID"}};
+  Rows gids{{"DEVICE", "INDEX", "GID"}};
+  for (const soft::DeviceInfo& device : report.devices) {
+    devices.push_back({device.name, device.netdev, device.up != 0 ? "up" : "down", std::to_string(device.netdev_mtu),
+                       std::to_string(soft::roce_mtu_bytes(device.netdev_mtu)), text_of_guid(device.guid)});
+    for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+      if (device.gids[i].valid != 0) {
+        gids.push_back({device.name, std::to_string(i), text_of_gid(device.gids[i])});
+      }
+    }
+  }
+  text += format_table(devices);
+  if (gids.size() > 1) text += "\n" + format_table(gids);
+  text += fmt::format("\nUDP port {}: {}\n", soft::kRocePort, describe_port(report));
+  text += fmt::format("dappled: process {} of user {}{}; {} programs\n", status.process, status.uid,
+                      report.started ? ", started for this report" : "", programs(report));
+  if (status.refused_requests + status.malformed_messages + status.refused_connections != 0) {
+    text += fmt::format("dappled refused {} requests and {} connections, and dropped {} malformed messages\n",
+                        status.refused_requests, status.refused_connections, status.malformed_messages);
+  }
+  if (!dappled_has_port(report)) return text;
+  return text + "\n" + counters_table(report);
+}
+
+void soft_as_json(const SoftReport& report, Json& json) {
+  const soft::StatusReply& status = report.status;
+  json.begin_object("software_device");
+  report.problem.empty() ? json.null("problem") : json.text("problem", report.problem);
+  json.begin_object("port").number("number", soft::kRocePort).text("owner", kind_of(report));
+  if (report.owner.kind == PortOwner::Kind::kProcess) {
+    json.number("uid", report.owner.uid);
+    json.number("process", static_cast<uint64_t>(report.owner.process)).text("program", report.owner.program);
+  }
+  json.end_object();
+  if (report.problem.empty()) {
+    json.begin_object("dappled").number("process", status.process).number("uid", status.uid);
+    json.boolean("started", report.started).number("programs", programs(report));
+    json.boolean("dual_stack", status.dual_stack != 0);
+    json.number("slots", dappled_has_port(report) ? status.slots - 1 : 0).number("slots_in_use", status.slots_in_use);
+    json.number("refused_requests", status.refused_requests).number("refused_connections", status.refused_connections);
+    json.number("malformed_messages", status.malformed_messages).number("takeovers", status.takeovers).end_object();
+  }
+  json.begin_array("devices");
+  for (const soft::DeviceInfo& device : report.devices) {
+    json.begin_object().text("name", device.name).text("netdev", device.netdev).boolean("up", device.up != 0);
+    json.number("netdev_mtu", device.netdev_mtu).number("mtu_bytes", soft::roce_mtu_bytes(device.netdev_mtu));
+    json.text("guid", text_of_guid(device.guid)).begin_array("gids");
+    for (uint32_t i = 0; i < soft::kMaxGids; i++) {
+      if (device.gids[i].valid == 0) continue;
+      json.begin_object().number("index", i).text("gid", text_of_gid(device.gids[i])).end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().begin_object("counters");
+  for (size_t i = 0; report.problem.empty() && i < soft::kCounterCount; i++) {
+    json.number(soft::kCounterNames[i].key, status.counters[i]);
+  }
+  json.end_object().end_object();
+}
+
+}  // namespace dapple::info

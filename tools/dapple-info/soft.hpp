@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The software device of this network namespace, as dappled tells it: its RDMA devices, the UDP port, the programs, and
+// the counters of all of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/port_owner.hpp"
+#include "tools/report/json.hpp"
+
+namespace dapple::info {
+
+struct SoftReport {
+  std::string problem;   // why dappled tells nothing; empty if it does
+  bool started = false;  // for this report
+  soft::StatusReply status;
+  std::vector<soft::DeviceInfo> devices;
+  soft::PortOwner owner;  // of the UDP port
+};
+
+// Starts dappled if nobody has; it ends soon afterwards.
+SoftReport read_soft();
+
+std::string soft_for_people(const SoftReport& report);
+void soft_as_json(const SoftReport& report, Json& json);
+
+}  // namespace dapple::info
