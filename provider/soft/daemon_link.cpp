@@ -78,13 +78,14 @@ bool DaemonLink::connected(Problem& problem) {
   for (int i = 0; i < kTries; i++) {
     bool nobody = false;
     if (connect_once(problem, nobody)) {
-      if (!has_slot_ && known_count_ == 0) return true;
-      if (announce(problem)) return true;
-      if (socket_) {
+      if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
+        if (!socket_) continue;  // it died in the middle
         socket_.reset();
         return false;
       }
-      continue;  // it died in the middle
+      if (reconnected_ != nullptr) reconnected_(*this);
+      if (socket_) return true;
+      continue;
     }
     if (!nobody || start_ == Start::kNever) return false;
     if (!start_daemon(problem)) return false;
@@ -99,6 +100,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // Its queue is full: it takes nothing any more. A lack of descriptors or memory is ours.
     problem.set(error, "dappled takes no question: %s", strerror(error));
+    if (error == EAGAIN) problem.error = ETIMEDOUT;
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
     socket_.reset();
     return error == EAGAIN ? Answer::kRefused : Answer::kGone;
@@ -107,7 +109,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   const ssize_t size = receive_message(socket_.get(), room, descriptors);
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
-    problem.set(error,
+    problem.set(error == EAGAIN ? ETIMEDOUT : error,
                 error == EMFILE ? "No file descriptor is left for what dappled hands over; raise ulimit -n"
                                 : "dappled does not answer: %s",
                 strerror(error));
@@ -122,7 +124,11 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
     problem = refusal(refused);
     return Answer::kRefused;
   }
-  if (well_formed(bytes, kind, reply) && reply.header.error == 0) return Answer::kGood;
+  if (well_formed(bytes, kind, reply)) {
+    if (reply.header.error == 0) return Answer::kGood;
+    problem.error = static_cast<int>(reply.header.error);
+    return Answer::kRefused;
+  }
   problem.set(EPROTO, "dappled is of another release; end the programs that use it and start again");
   socket_.reset();
   return Answer::kRefused;
@@ -142,17 +148,20 @@ bool DaemonLink::announce(Problem& problem) {
 }
 
 template <class Request, class Reply>
-bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem) {
+bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
+                     std::span<const int> sent, bool* again) {
   const uint16_t number = static_cast<uint16_t>(kind);
   for (int i = 0; i < kTries; i++) {
     if (!connected(problem)) return false;
-    switch (exchange(seal(request, number), number, {}, reply, descriptors, problem)) {
+    problem.clear();
+    switch (exchange(seal(request, number), number, sent, reply, descriptors, problem)) {
       case Answer::kGood:
         problem.clear();
         return true;
       case Answer::kRefused:
         return false;
       case Answer::kGone:
+        if (again != nullptr) *again = true;
         break;
     }
   }
@@ -232,6 +241,43 @@ bool DaemonLink::status(StatusReply& status, Problem& problem) {
   HeaderOnly request;
   Descriptors none;
   return ask(MessageKind::kStatus, request, status, none, problem);
+}
+
+bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request;
+  CmOpenReply reply;
+  Descriptors received;
+  if (!ask(MessageKind::kCmOpen, request, reply, received, problem, {&end, 1})) return false;
+  if (received.count != 1) {
+    socket_.reset();
+    problem.set(EPROTO, "dappled handed over an incomplete channel");
+    return false;
+  }
+  name = reply.channel;
+  journal = std::move(received.fds[0]);
+  return true;
+}
+
+int DaemonLink::cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  Descriptors none;
+  again = false;
+  if (ask(MessageKind::kCmCommand, request, reply, none, problem, {}, &again)) return 0;
+  return problem.error != 0 ? problem.error : EIO;
+}
+
+bool DaemonLink::restore(const CmChannel& channel) {
+  HeaderOnly request;
+  CmOpenReply reply;
+  Descriptors none;
+  Problem ignored;
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
+  const int sent[] = {channel.end, channel.journal};
+  const Answer answer = exchange(seal(request, kind), kind, sent, reply, none, ignored);
+  // The program's end then reads an end of file: nobody is to wait for an event that cannot come.
+  if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
+  return static_cast<bool>(socket_);
 }
 
 bool DaemonLink::check(Problem& problem) {

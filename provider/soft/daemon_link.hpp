@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 
+#include "provider/soft/cm_messages.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/problem.hpp"
@@ -36,6 +37,13 @@ struct Slot {
   SlotCounters* counters = nullptr;  // mapped as long as the process lives
 };
 
+// An rdma_cm channel of this process. The descriptors stay the caller's.
+struct CmChannel {
+  CmChannelName name;
+  int end = -1;  // dappled's
+  int journal = -1;
+};
+
 class DaemonLink {
  public:
   enum class Start { kIfNeeded, kNever };
@@ -52,6 +60,19 @@ class DaemonLink {
   // Takes a slot at the first call; later calls return the same.
   bool slot(Slot& slot, Problem& problem);
   bool status(StatusReply& status, Problem& problem);
+
+  // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
+  bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);
+  // 0, or the errno of the program's write(). `problem` has a line if it is not dappled's own answer. `again`: the
+  // command was sent to a second dappled, as the first died before it answered.
+  int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
+  // Called with each new connection and the link's lock held, before anything else is asked: gives each channel of this
+  // process to restore(), until one is gone. Set it before there is a channel.
+  using Reconnected = void (*)(DaemonLink& link);
+  void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
+  // For that function alone. False if dappled died meanwhile. A channel that dappled refuses is lost: the program's
+  // end reads an end of file.
+  bool restore(const CmChannel& channel);
 
   // Connects again if dappled has gone. For the background thread: call it when fd() reports an end of the connection.
   bool check(Problem& problem);
@@ -72,7 +93,8 @@ class DaemonLink {
   bool announce(Problem& problem);
   // One question, sent again to the next dappled if this one dies. `reply` is a message struct.
   template <class Request, class Reply>
-  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem);
+  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
+           std::span<const int> sent = {}, bool* again = nullptr);
   enum class Answer { kGood, kRefused, kGone };
   template <class Reply>
   Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
@@ -86,6 +108,7 @@ class DaemonLink {
   OwnedFd slot_fds_[kSlotDescriptors];
   uint32_t known_count_ = 0;
   AnnouncedDevice known_[kMaxDevices];  // devices that callers have seen
+  Reconnected reconnected_ = nullptr;
 };
 
 }  // namespace dapple::soft

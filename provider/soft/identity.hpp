@@ -15,6 +15,7 @@ inline constexpr uint32_t kDriverId = provider::kDappleDriver;
 
 // The kernel's character devices have majors below 512.
 inline constexpr unsigned kUverbsMajor = 4000;
+inline constexpr unsigned kRdmaCmMajor = 4001;
 // The kernel has at most 1,024 of them.
 inline constexpr unsigned kFirstUverbs = 4096;
 

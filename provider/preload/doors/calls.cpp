@@ -14,6 +14,7 @@
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/netlink.hpp"
+#include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/uverbs.hpp"
 #include "provider/preload/doors/wrapper.hpp"
@@ -43,7 +44,7 @@ ssize_t send_request(int fd, const void* bytes, size_t size) {
 
 int channel_writer(int channel) {
   Door door;
-  return is(channel, Kind::kChannel, door) ? door.writer : -1;
+  return is(channel, Kind::kChannel, door) ? door.attached[0] : -1;
 }
 
 int close_with_kernel(unsigned first, unsigned last) {
@@ -119,6 +120,7 @@ DAPPLE_WRAPPER(write, ssize_t wrapped_write(int fd, const void* bytes, size_t si
   Door door;
   if (maybe_ours(fd) && find(fd, door)) {
     if (door.kind == Kind::kUverbs) return uverbs_write(bytes, size);
+    if (door.kind == Kind::kRdmaCm) return rdma_cm_write(fd, door, bytes, size);
     if (door.kind == Kind::kNetlink) return send_request(fd, bytes, size);
   }
   return real.write(fd, bytes, size);

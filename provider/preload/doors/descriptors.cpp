@@ -21,10 +21,11 @@ namespace {
 
 constexpr unsigned kMaxRecords = 8192;
 static_assert(kMaxRecords <= UINT16_MAX);
+constexpr uint32_t kFilling = UINT32_MAX;
 
 // One open file, which several descriptors may stand for.
 struct Record {
-  std::atomic<uint32_t> users;
+  std::atomic<uint32_t> users;  // kFilling: somebody writes the rest
   Door door;
   dev_t device;
   ino_t inode;
@@ -32,8 +33,9 @@ struct Record {
 
 // Number 0 is none.
 constinit Record records[kMaxRecords] = {};
-constinit std::atomic<unsigned> highest = 0;  // the highest descriptor ever tracked
-constinit std::atomic<pid_t> owner = 0;       // 0: nothing has been tracked yet
+constinit std::atomic<unsigned> highest = 0;      // the highest descriptor ever tracked
+constinit std::atomic<unsigned> records_end = 1;  // beyond the last one ever used
+constinit std::atomic<pid_t> owner = 0;           // 0: nothing has been tracked yet
 
 bool same_file(int fd, const Record& record) {
   struct stat status;
@@ -45,9 +47,20 @@ bool same_file(int fd, const Record& record) {
 
 void release(unsigned number) {
   Record& record = records[number];
-  const int writer = record.door.kind == Kind::kChannel ? record.door.writer : -1;
+  const int attached[] = {record.door.attached[0], record.door.attached[1]};
   if (record.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (writer >= 0) close_hidden(writer);
+  for (const int fd : attached) {
+    if (fd >= 0) close_hidden(fd);
+  }
+}
+
+// False if nobody uses the record.
+bool acquire(Record& record) {
+  uint32_t users = record.users.load(std::memory_order_relaxed);
+  while (users != 0 && users != kFilling) {
+    if (record.users.compare_exchange_weak(users, users + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
 }
 
 // The record of a descriptor, or 0. What is stale goes.
@@ -59,9 +72,9 @@ unsigned valid_record(int fd) {
   return 0;
 }
 
-void raise_highest(unsigned fd) {
-  unsigned seen = highest.load();
-  while (seen < fd && !highest.compare_exchange_weak(seen, fd)) {
+void raise(std::atomic<unsigned>& number, unsigned to) {
+  unsigned seen = number.load();
+  while (seen < to && !number.compare_exchange_weak(seen, to)) {
   }
 }
 
@@ -93,12 +106,15 @@ bool track(int fd, const Door& door) {
     for (unsigned i = 1; i < kMaxRecords; ++i) {
       uint32_t unused = 0;
       if (records[i].users.load(std::memory_order_relaxed) != 0) continue;
-      if (!records[i].users.compare_exchange_strong(unused, 1, std::memory_order_acq_rel)) continue;
+      if (!records[i].users.compare_exchange_strong(unused, kFilling, std::memory_order_acq_rel)) continue;
       records[i].door = door;
       records[i].device = status.st_dev;
       records[i].inode = status.st_ino;
-      detail::record_of[fd].store(static_cast<uint16_t>(i), std::memory_order_release);
-      raise_highest(static_cast<unsigned>(fd));
+      records[i].users.store(1, std::memory_order_release);
+      raise(records_end, i + 1);
+      const unsigned before = detail::record_of[fd].exchange(static_cast<uint16_t>(i), std::memory_order_acq_rel);
+      if (before != 0) release(before);
+      raise(highest, static_cast<unsigned>(fd));
       return true;
     }
   }
@@ -114,13 +130,23 @@ void copied(int from, int to) {
   if (number != 0) records[number].users.fetch_add(1, std::memory_order_acq_rel);
   const unsigned before = detail::record_of[to].exchange(static_cast<uint16_t>(number), std::memory_order_acq_rel);
   if (before != 0) release(before);
-  if (number != 0) raise_highest(static_cast<unsigned>(to));
+  if (number != 0) raise(highest, static_cast<unsigned>(to));
 }
 
 void forget(int fd) {
   if (!maybe_ours(fd) || !owns_table()) return;
   const unsigned number = detail::record_of[fd].exchange(0, std::memory_order_acq_rel);
   if (number != 0) release(number);
+}
+
+void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* argument) {
+  const unsigned end = records_end.load(std::memory_order_acquire);
+  bool more = true;
+  for (unsigned i = 1; i < end && more; ++i) {
+    if (!acquire(records[i])) continue;
+    if (records[i].door.kind == kind) more = visit(records[i].door, argument);
+    release(i);
+  }
 }
 
 int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to)) {

@@ -13,16 +13,20 @@
 
 #include <atomic>
 
+#include "provider/soft/cm_messages.hpp"
+
 namespace dapple::doors {
 
-enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kHidden };
+enum class Kind : uint8_t { kNetlink, kUverbs, kChannel, kRdmaCm, kHidden };
 
 inline constexpr int kMaxDescriptor = 65536;
 
 struct Door {
   Kind kind;
   uint32_t device = 0;  // kUverbs: DeviceInfo::index
-  int writer = -1;      // kChannel: the other end
+  // Hidden descriptors, closed with the door's last copy. kChannel: the other end. kRdmaCm: dappled's end, the journal.
+  int attached[2] = {-1, -1};
+  soft::CmChannelName channel = {};  // kRdmaCm
 };
 
 namespace detail {
@@ -44,11 +48,15 @@ bool track(int fd, const Door& door);
 // A descriptor is a copy of another one. Its number stands for nothing else any more.
 void copied(int from, int to);
 
-// The descriptor is about to be closed. The writer of a channel is closed with the last copy of the channel.
+// The descriptor is about to be closed.
 void forget(int fd);
 
 // Is this the process that the table belongs to, and not a child of vfork()?
 bool owns_table();
+
+// Calls visit(door, argument) for each open file of a kind until it returns false. What is attached to the file stays
+// open meanwhile.
+void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* argument);
 
 // The hidden descriptors among first..last are kept, and the other doors forgotten. Calls close_some(from, to) for
 // each piece that may be closed, until one fails.

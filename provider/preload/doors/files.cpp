@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/devices.hpp"
+#include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/identity.hpp"
 
@@ -70,6 +72,12 @@ int sealed_file(const char* name, const char* text, unsigned flags) {
 }  // namespace
 
 File look_up(const char* path) {
+  if (strcmp(path, kRdmaCmPath) == 0) return {.target = Target::kRdmaCm};
+  if (strcmp(path, kRdmaCmAbiPath) == 0) {
+    File file = {.target = Target::kText};
+    snprintf(file.text, sizeof file.text, "%d\n", RDMA_USER_CM_ABI_VERSION);
+    return file;
+  }
   return path[1] == 'd' ? look_up_uverbs(path + sizeof kUverbsPath - 1)
                         : look_up_class(path + sizeof kClassPath - 1 - strlen("dapple"));
 }
@@ -92,6 +100,8 @@ int open_file(const File& file, int flags) {
       errno = error;
       return -1;
     }
+    case Target::kRdmaCm:
+      return rdma_cm_open(flags);
     default:
       errno = ENOENT;
       return -1;
@@ -100,6 +110,10 @@ int open_file(const File& file, int flags) {
 
 dev_t device_number(uint32_t index) {
   return makedev(soft::kUverbsMajor, index - soft::kFirstDeviceIndex);
+}
+
+dev_t rdma_cm_number() {
+  return makedev(soft::kRdmaCmMajor, 0);
 }
 
 }  // namespace dapple::doors

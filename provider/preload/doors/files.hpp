@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The paths of the kernel's doors: /dev/infiniband/uverbsN and the few files below /sys/class/infiniband/dappleN that
-// libibverbs reads.
+// The paths of the kernel's doors: /dev/infiniband/uverbsN, /dev/infiniband/rdma_cm and the few files below /sys that
+// libibverbs and librdmacm read.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_FILES_HPP
 
@@ -13,13 +13,17 @@
 namespace dapple::doors {
 
 inline constexpr char kUverbsPath[] = "/dev/infiniband/uverbs";
+inline constexpr char kRdmaCmPath[] = "/dev/infiniband/rdma_cm";
 inline constexpr char kClassPath[] = "/sys/class/infiniband/dapple";
+inline constexpr char kRdmaCmAbiPath[] = "/sys/class/misc/rdma_cm/abi_version";
 
 // May a path be one of ours? The first question of each wrapper.
 inline bool maybe_ours(const char* path) {
   return path != nullptr && path[0] == '/' &&
-         ((path[1] == 'd' && strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) == 0) ||
-          (path[1] == 's' && strncmp(path, kClassPath, sizeof kClassPath - 1) == 0));
+         ((path[1] == 'd' &&
+           (strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) == 0 || strcmp(path, kRdmaCmPath) == 0)) ||
+          (path[1] == 's' &&
+           (strncmp(path, kClassPath, sizeof kClassPath - 1) == 0 || strcmp(path, kRdmaCmAbiPath) == 0)));
 }
 
 // The object behind such a path.
@@ -27,6 +31,7 @@ enum class Target : uint8_t {
   kOther,    // not ours: the kernel answers
   kMissing,  // ours, and there is no such file
   kUverbs,
+  kRdmaCm,
   kText,
 };
 
@@ -41,8 +46,9 @@ File look_up(const char* path);
 // A descriptor that stands for the file; -1 with errno. `flags` are those of open().
 int open_file(const File& file, int flags);
 
-// The number of a device's character device.
+// The number of a device's character device, and of rdma_cm.
 dev_t device_number(uint32_t index);
+dev_t rdma_cm_number();
 
 }  // namespace dapple::doors
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
+#include <rdma/rdma_user_cm.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -80,9 +81,8 @@ void put_port(Answers& answers, const nlmsghdr* request, uint16_t flags, const s
 }
 
 // As the kernel encodes it for user space.
-uint64_t encoded_number(uint32_t index) {
-  const uint64_t minor = index - soft::kFirstDeviceIndex;
-  return (minor & 0xFF) | uint64_t{soft::kUverbsMajor} << 8 | (minor & ~uint64_t{0xFF}) << 12;
+uint64_t encoded_number(uint64_t major, uint64_t minor) {
+  return (minor & 0xFF) | major << 8 | (minor & ~uint64_t{0xFF}) << 12;
 }
 
 void put_door(Answers& answers, const nlmsghdr* request, uint32_t index) {
@@ -91,8 +91,16 @@ void put_door(Answers& answers, const nlmsghdr* request, uint32_t index) {
   answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
   answers.put_text(RDMA_NLDEV_ATTR_CHARDEV_NAME, name);
   answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV_ABI, 1);
-  answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV, encoded_number(index));
+  answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV, encoded_number(soft::kUverbsMajor, index - soft::kFirstDeviceIndex));
   answers.put_u32(RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, soft::kDriverId);
+  answers.end();
+}
+
+void put_rdma_cm(Answers& answers, const nlmsghdr* request) {
+  answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
+  answers.put_text(RDMA_NLDEV_ATTR_CHARDEV_NAME, "rdma_cm");
+  answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV_ABI, RDMA_USER_CM_ABI_VERSION);
+  answers.put_u64(RDMA_NLDEV_ATTR_CHARDEV, encoded_number(soft::kRdmaCmMajor, 0));
   answers.end();
 }
 
@@ -174,6 +182,13 @@ void answer(Answers& answers, const nlmsghdr* request) {
   const bool dump = (request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
   const Wanted wanted = wanted_by(request);
   if (nldev && !dump && is_ours(wanted)) return answer_for_device(answers, request, wanted);
+  // There is one for all devices. A kernel's own would not know ours.
+  if (nldev && !dump && command == RDMA_NLDEV_CMD_GET_CHARDEV && !wanted.has_index &&
+      strcmp(wanted.door, "rdma_cm") == 0) {
+    put_rdma_cm(answers, request);
+    if ((request->nlmsg_flags & NLM_F_ACK) != 0) put_error(answers, request, 0);
+    return;
+  }
   if (nldev && dump && is_ours(wanted)) {
     soft::DeviceInfo device;
     if (command == RDMA_NLDEV_CMD_PORT_GET && get_device(wanted.index, device)) {

@@ -29,6 +29,9 @@ struct stat status_of(const File& file) {
     status.st_mode = S_IFCHR | 0666;
     status.st_rdev = device_number(file.device);
     status.st_ino = file.device;
+  } else if (file.target == Target::kRdmaCm) {
+    status.st_mode = S_IFCHR | 0666;
+    status.st_rdev = rdma_cm_number();
   } else {
     status.st_mode = S_IFREG | 0444;
     status.st_size = static_cast<off_t>(strlen(file.text));
@@ -48,12 +51,12 @@ struct stat status_of(const File& file) {
   return 0;
 }
 
-// The open character device looks like one.
+// An open character device looks like one.
 [[gnu::noinline]] void disguise(int fd, struct stat* status) {
   Door door;
-  if (!find(fd, door) || door.kind != Kind::kUverbs) return;
+  if (!find(fd, door) || (door.kind != Kind::kUverbs && door.kind != Kind::kRdmaCm)) return;
   status->st_mode = S_IFCHR | 0666;
-  status->st_rdev = device_number(door.device);
+  status->st_rdev = door.kind == Kind::kUverbs ? device_number(door.device) : rdma_cm_number();
   status->st_size = 0;
 }
 

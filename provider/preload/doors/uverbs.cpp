@@ -31,7 +31,7 @@ int open_channel() {
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
   real.fcntl(ends[1], F_SETFL, O_NONBLOCK);
   const int writer = hide(ends[1]);
-  if (track(ends[0], {.kind = Kind::kChannel, .writer = writer})) return ends[0];
+  if (track(ends[0], {.kind = Kind::kChannel, .attached = {writer, -1}})) return ends[0];
   const int error = errno;
   real.close(ends[0]);
   close_hidden(writer);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/link.hpp"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/real.hpp"
+
+namespace dapple::doors {
+namespace {
+
+constexpr size_t kStackSize = 256 * 1024;
+constexpr int kRetryMilliseconds = 1000;
+
+constinit pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+// Never destroyed: programs ask from their last destructors, too.
+constinit std::atomic<soft::DaemonLink*> opened = nullptr;
+
+enum class Watch : uint8_t { kNone, kRunning, kImpossible };
+constinit std::atomic<Watch> watch = Watch::kNone;
+constinit std::atomic<int> wake = -1;  // an eventfd: there is another connection to look at
+
+// ThreadSanitizer ends a child of a process with several threads that starts a thread. Found out before a fork.
+constinit bool child_may_start_threads = true;
+
+void fork_prepare() {
+  pthread_mutex_lock(&opening);
+  if (soft::DaemonLink* link = opened.load()) link->fork_prepare();
+}
+
+void fork_parent() {
+  if (soft::DaemonLink* link = opened.load()) link->fork_parent();
+  pthread_mutex_unlock(&opening);
+}
+
+void fork_child() {
+  if (soft::DaemonLink* link = opened.load()) link->fork_child();
+  if (const int fd = wake.exchange(-1); fd >= 0) close_hidden(fd);
+  if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
+  pthread_mutex_unlock(&opening);
+}
+
+bool hand_over(const Door& door, void* link) {
+  return static_cast<soft::DaemonLink*>(link)->restore({door.channel, door.attached[0], door.attached[1]});
+}
+
+// dappled has been followed by another one, or this is a child of fork().
+void reconnected(soft::DaemonLink& link) {
+  visit(Kind::kRdmaCm, hand_over, &link);
+  const uint64_t one = 1;
+  if (const int fd = wake.load(); fd >= 0) real.write(fd, &one, sizeof one);
+}
+
+[[noreturn]] void* look_after_connection(void*) {
+  prctl(PR_SET_NAME, "dapple-doors");
+  soft::DaemonLink* link = opened.load();
+  for (;;) {
+    soft::Problem problem;
+    const bool connected = link->check(problem);
+    if (!connected) complain(problem);
+    pollfd waiting[] = {{wake.load(), POLLIN, 0}, {link->fd(), POLLIN, 0}};
+    poll(waiting, 2, connected ? -1 : kRetryMilliseconds);
+    uint64_t count;
+    if (waiting[0].revents != 0) [[maybe_unused]]
+      const ssize_t got = read(waiting[0].fd, &count, sizeof count);
+  }
+}
+
+bool start_watch() {
+  child_may_start_threads = dlsym(RTLD_DEFAULT, "__tsan_init") == nullptr;
+  const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (fd < 0) return false;
+  wake = hide(fd);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackSize);
+  // The program's signals are for the program's threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error = pthread_create(&thread, &attributes, look_after_connection, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (error == 0) return true;
+  close_hidden(wake.exchange(-1));
+  return false;
+}
+
+}  // namespace
+
+void complain(const soft::Problem& problem) {
+  static constinit std::atomic<bool> told = false;
+  if (problem.line[0] != '\0' && !told.exchange(true))
+    fprintf(stderr, "dapple: no software device: %s\n", problem.line);
+}
+
+soft::DaemonLink* connection(soft::Problem& problem) {
+  soft::DaemonLink* link = opened.load(std::memory_order_acquire);
+  if (link != nullptr) return link;
+  static constinit bool handles_fork = false;
+  pthread_mutex_lock(&opening);
+  link = opened.load();
+  if (link == nullptr) {
+    link = soft::DaemonLink::open(problem).release();
+    if (link != nullptr) link->when_reconnected(reconnected);
+    opened.store(link, std::memory_order_release);
+  }
+  const bool first = link != nullptr && !handles_fork;
+  if (first) handles_fork = true;
+  pthread_mutex_unlock(&opening);
+  if (first) pthread_atfork(fork_prepare, fork_parent, fork_child);
+  return link;
+}
+
+void watch_connection() {
+  if (watch.load(std::memory_order_acquire) != Watch::kNone) return;
+  pthread_mutex_lock(&opening);
+  // Without a thread the next command notices that dappled has died.
+  if (watch == Watch::kNone && opened.load() != nullptr) {
+    watch.store(start_watch() ? Watch::kRunning : Watch::kImpossible, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&opening);
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The doors' connection to dappled, one for each process.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP
+
+#include "provider/soft/daemon_link.hpp"
+
+namespace dapple::doors {
+
+// Internally locked. The first call connects, and blocks for as long as dappled takes. Null if dappled cannot be
+// reached: `problem` says why then.
+soft::DaemonLink* connection(soft::Problem& problem);
+
+// From now on a thread of this process connects again whenever dappled has died. A child of fork() asks anew.
+void watch_connection();
+
+// Writes a line to standard error, the first time.
+void complain(const soft::Problem& problem);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_LINK_HPP

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/rdma_cm.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "provider/preload/doors/link.hpp"
+#include "provider/preload/doors/program_memory.hpp"
+#include "provider/preload/doors/rdma_cm_command.hpp"
+#include "provider/preload/doors/real.hpp"
+#include "provider/soft/undisturbed.hpp"
+
+namespace dapple::doors {
+namespace {
+
+int refuse(int error) {
+  errno = error;
+  return -1;
+}
+
+// While one exists, neither a pthread_cancel() nor a handler that may write a command of its own comes to this thread:
+// both would find the connection's lock taken.
+class Alone {
+ public:
+  Alone() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~Alone() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  const soft::Undisturbed undisturbed_;
+  sigset_t before_;
+};
+
+// Takes the bytes of events that will not be read.
+void take_bytes(int fd, uint32_t count) {
+  char byte;
+  while (count > 0 && recv(fd, &byte, 1, MSG_DONTWAIT) > 0) --count;
+}
+
+// 0, or the errno for the program.
+int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
+  soft::Problem problem;
+  soft::DaemonLink* link = connection(problem);
+  if (link == nullptr) {
+    complain(problem);
+    return ENODEV;
+  }
+  bool again = false;
+  const int error = link->cm_command(request, reply, again, problem);
+  // It was not dappled that said no.
+  if (error != 0 && link->fd() < 0) complain(problem);
+  if (error != 0 && again && command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID) {
+    // The first dappled has destroyed it, and its events went with that dappled.
+    reply = {};
+    reply.length = sizeof(rdma_ucm_destroy_id_resp);
+    return 0;
+  }
+  return error;
+}
+
+// 0, or the errno for the program.
+int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  soft::CmCommandReply reply;
+  if (const int error = ask(command, request, reply); error != 0) return error;
+  const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
+  take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);
+  if (command.response == 0) return 0;
+  const size_t size = std::min<size_t>({reply.length, command.header.out, sizeof reply.response});
+  return copy_to_program(command.response, reply.response, size) ? 0 : EFAULT;
+}
+
+// 0, or the errno for the program.
+int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  for (;;) {
+    // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
+    // the byte for others.
+    char byte;
+    const ssize_t waited = recv(fd, &byte, sizeof byte, MSG_PEEK);
+    if (waited < 0) return errno;
+    // Nobody holds dappled's end any more.
+    if (waited == 0) return ENODEV;
+    const Alone alone;
+    if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
+    // EAGAIN: it went with its id.
+    if (const int error = carry_out(fd, command, request); error != EAGAIN) return error;
+  }
+}
+
+// The channel where the id is.
+int find_source(const RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  const int fd = static_cast<int>(command.source);
+  if (real.fcntl(fd, F_GETFD) < 0) return EBADF;
+  Door door;
+  if (!find(fd, door) || door.kind != Kind::kRdmaCm) return EINVAL;
+  request.source = door.channel;
+  return 0;
+}
+
+// 0, or the errno for the program.
+int open_channel(int flags, int& fd) {
+  soft::Problem problem;
+  soft::DaemonLink* link = connection(problem);
+  if (link == nullptr) {
+    complain(problem);
+    return ENODEV;
+  }
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  if ((flags & O_NONBLOCK) != 0) real.fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);
+  Door door = {.kind = Kind::kRdmaCm};
+  soft::OwnedFd journal;
+  if (!link->cm_open(ends[1], door.channel, journal, problem)) {
+    if (link->fd() < 0) complain(problem);
+    real.close(ends[0]);
+    real.close(ends[1]);
+    return problem.error != 0 ? problem.error : ENODEV;
+  }
+  door.attached[0] = hide(ends[1]);
+  door.attached[1] = hide(journal.release());
+  if (!track(ends[0], door)) {
+    real.close(ends[0]);
+    for (const int attached : door.attached) close_hidden(attached);
+    return EMFILE;
+  }
+  fd = ends[0];
+  return 0;
+}
+
+}  // namespace
+
+int rdma_cm_open(int flags) {
+  int fd = -1;
+  int error;
+  {
+    const Alone alone;
+    error = open_channel(flags, fd);
+  }
+  if (error != 0) return refuse(error);
+  watch_connection();
+  return fd;
+}
+
+ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) {
+  // A child that was made without the C library's fork() has the parent's connection.
+  if (!owns_table()) return refuse(EACCES);
+  RdmaCmCommand command;
+  soft::CmCommandRequest request;
+  request.channel = door.channel;
+  int error = read_command(bytes, size, command, request);
+  if (error == 0 && command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) error = find_source(command, request);
+  if (error != 0) return refuse(error);
+  watch_connection();
+  if (command.header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+    error = get_event(fd, command, request);
+  } else {
+    const Alone alone;
+    error = carry_out(fd, command, request);
+  }
+  return error != 0 ? refuse(error) : static_cast<ssize_t>(size);
+}
+
+}  // namespace dapple::doors

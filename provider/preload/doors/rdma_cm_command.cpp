@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/rdma_cm_command.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "provider/preload/doors/program_memory.hpp"
+
+namespace dapple::doors {
+namespace {
+
+constexpr size_t kNoResponse = SIZE_MAX;
+
+// How the kernel reads a command.
+struct Form {
+  size_t size = 0;                // of its struct; 0: the kernel has no such command
+  size_t least = 0;               // what `in` must be at least, where the kernel looks at it
+  size_t room = 0;                // what `out` must be at least
+  size_t response = kNoResponse;  // where the struct has the pointer
+};
+
+template <class Struct>
+constexpr Form without_response(size_t least = 0) {
+  return {sizeof(Struct), least, 0, kNoResponse};
+}
+
+template <class Struct>
+constexpr Form with_response(size_t room) {
+  return {sizeof(Struct), 0, room, offsetof(Struct, response)};
+}
+
+Form form_of(uint32_t command) {
+  switch (command) {
+    case RDMA_USER_CM_CMD_CREATE_ID:
+      return with_response<rdma_ucm_create_id>(sizeof(rdma_ucm_create_id_resp));
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return with_response<rdma_ucm_destroy_id>(sizeof(rdma_ucm_destroy_id_resp));
+    case RDMA_USER_CM_CMD_BIND_IP:
+      return without_response<rdma_ucm_bind_ip>();
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+      return without_response<rdma_ucm_resolve_ip>();
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+      return without_response<rdma_ucm_resolve_route>();
+    case RDMA_USER_CM_CMD_QUERY_ROUTE:
+      return with_response<rdma_ucm_query>(offsetof(rdma_ucm_query_route_resp, ibdev_index));
+    case RDMA_USER_CM_CMD_CONNECT:
+      return without_response<rdma_ucm_connect>(offsetof(rdma_ucm_connect, ece));
+    case RDMA_USER_CM_CMD_LISTEN:
+      return without_response<rdma_ucm_listen>();
+    case RDMA_USER_CM_CMD_ACCEPT:
+      return without_response<rdma_ucm_accept>(offsetof(rdma_ucm_accept, ece));
+    case RDMA_USER_CM_CMD_REJECT:
+      return without_response<rdma_ucm_reject>();
+    case RDMA_USER_CM_CMD_DISCONNECT:
+      return without_response<rdma_ucm_disconnect>();
+    case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+      return with_response<rdma_ucm_init_qp_attr>(sizeof(ib_uverbs_qp_attr));
+    case RDMA_USER_CM_CMD_GET_EVENT:
+      return with_response<rdma_ucm_get_event>(offsetof(rdma_ucm_event_resp, reserved));
+    case RDMA_USER_CM_CMD_SET_OPTION:
+      return without_response<rdma_ucm_set_option>();
+    case RDMA_USER_CM_CMD_NOTIFY:
+      return without_response<rdma_ucm_notify>();
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+      return with_response<rdma_ucm_join_ip_mcast>(sizeof(rdma_ucm_create_id_resp));
+    case RDMA_USER_CM_CMD_MIGRATE_ID:
+      return with_response<rdma_ucm_migrate_id>(sizeof(rdma_ucm_migrate_resp));
+    case RDMA_USER_CM_CMD_QUERY:
+      return with_response<rdma_ucm_query>(0);
+    case RDMA_USER_CM_CMD_BIND:
+      return without_response<rdma_ucm_bind>();
+    case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+      return without_response<rdma_ucm_resolve_addr>();
+    case RDMA_USER_CM_CMD_JOIN_MCAST:
+      return with_response<rdma_ucm_join_mcast>(sizeof(rdma_ucm_create_id_resp));
+    default:
+      return {};
+  }
+}
+
+// The option's bytes go behind the struct.
+int read_option(soft::CmCommandRequest& request) {
+  rdma_ucm_set_option option;
+  memcpy(&option, request.command + sizeof(rdma_ucm_cmd_hdr), sizeof option);
+  if (option.optlen > sizeof request.command - request.length) return EINVAL;
+  if (!copy_from_program(request.command + request.length, option.optval, option.optlen)) return EFAULT;
+  request.length += option.optlen;
+  return 0;
+}
+
+}  // namespace
+
+int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  const auto address = reinterpret_cast<uintptr_t>(bytes);
+  rdma_ucm_cmd_hdr& header = command.header;
+  if (size < sizeof header) return EINVAL;
+  if (!copy_from_program(&header, address, sizeof header)) return EFAULT;
+  if (header.in + sizeof header > size) return EINVAL;
+  const Form form = form_of(header.cmd);
+  if (form.size == 0) return header.cmd == RDMA_USER_CM_CMD_GET_OPTION ? ENOSYS : EINVAL;
+  if (header.out < form.room) return ENOSPC;
+  if (header.in < form.least) return EINVAL;
+  // The kernel takes a whole struct whatever `in` says, but for those that have grown.
+  const size_t given = form.least != 0 ? std::min<size_t>(header.in, form.size) : form.size;
+  if (!copy_from_program(request.command + sizeof header, address + sizeof header, given)) return EFAULT;
+  header.in = static_cast<uint16_t>(form.size);
+  header.out = static_cast<uint16_t>(std::min<size_t>(header.out, sizeof(soft::CmCommandReply::response)));
+  memcpy(request.command, &header, sizeof header);
+  request.length = static_cast<uint32_t>(sizeof header + form.size);
+  if (form.response != kNoResponse) {
+    memcpy(&command.response, request.command + sizeof header + form.response, sizeof command.response);
+    // Now, as dappled must not do what the program never hears of.
+    if (!is_writable(command.response, header.out)) return EFAULT;
+  }
+  if (header.cmd == RDMA_USER_CM_CMD_SET_OPTION) return read_option(request);
+  if (header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {
+    memcpy(&command.source, request.command + sizeof header + offsetof(rdma_ucm_migrate_id, fd), sizeof command.source);
+  }
+  return 0;
+}
+
+}  // namespace dapple::doors

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A command that a program writes to rdma_cm, on its way to dappled.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP
+
+#include <rdma/rdma_user_cm.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "provider/soft/cm_messages.hpp"
+
+namespace dapple::doors {
+
+struct RdmaCmCommand {
+  rdma_ucm_cmd_hdr header = {};
+  uint64_t response = 0;  // the program's address, writable for header.out bytes; 0: the command has no response
+  uint32_t source = 0;    // MIGRATE_ID: the descriptor of the channel where the id is
+};
+
+// Copies the command from the program's memory into `request`. 0, or the kernel's errno. A shorter struct of an older
+// librdmacm is padded with zeros.
+int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::CmCommandRequest& request);
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP
