@@ -67,6 +67,7 @@ struct UdpWire::Origin {
   uint16_t source_port;
   uint8_t hop_limit;
   uint8_t traffic_class;
+  uint32_t place;  // of the packet among those that the kernel merged
   // Merged packets have one size, but for the last: the ICRC's prefix is computed once for them.
   uint32_t icrc_prefix;
   size_t icrc_prefix_size;  // of the transport part that it is for; 0: none yet
@@ -252,6 +253,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
     const size_t length = size - offset < segment ? size - offset : segment;
     pass(origin, {bytes + offset, length}, sink);
     offset += length;
+    origin.place++;
   } while (offset < size);
 }
 
@@ -298,6 +300,16 @@ void UdpWire::deliver_delayed(ArrivalSink& sink) {
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+int32_t UdpWire::identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place) {
+  Explained& last = explained_[place % kMostMerged];
+  if (last.difference != (received ^ expected) || last.transport_size != transport_size) {
+    last.difference = received ^ expected;
+    last.transport_size = transport_size;
+    last.identification = roce::icrc_identification(received, expected, transport_size);
+  }
+  return last.identification;
+}
+
 void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
   if (packet.size() < kShortestPacket) return counters_->runts.add();
   if (packet.size() > kLongestPacket) return counters_->giants.add();
@@ -314,7 +326,7 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   const uint32_t expected = origin.icrc(transport, addresses);
   int32_t identification = 0;
   if (received != expected) {
-    identification = addresses.ipv6 ? -1 : roce::icrc_identification(received, expected, transport.size());
+    identification = addresses.ipv6 ? -1 : identification_of(received, expected, transport.size(), origin.place);
   }
   addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
   if (has_pcap_) pcap_.write(addresses, origin.traffic_class, origin.hop_limit, packet);

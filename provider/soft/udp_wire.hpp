@@ -46,6 +46,7 @@ class UdpWire final : public Wire {
   void pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
   void deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
   void deliver_delayed(ArrivalSink& sink);
+  int32_t identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place);
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
@@ -55,6 +56,14 @@ class UdpWire final : public Wire {
   PcapWriter pcap_;
   bool has_pcap_ = false;
   IdentificationCheck identifications_;
+  // Packets of a long message have the same identification at the same place again and again.
+  struct Explained {
+    uint32_t difference = 0;  // between two ICRCs
+    int32_t identification = 0;
+    size_t transport_size = 0;
+  };
+  static constexpr uint32_t kMostMerged = 64;
+  Explained explained_[kMostMerged];
   std::unique_ptr<Room> room_;
   size_t delivered_ = 0;  // by the call of receive() that runs
   // With faults only.
