@@ -12,6 +12,7 @@
 #include "tools/dapple-info/devices.hpp"
 #include "tools/dapple-info/libibverbs.hpp"
 #include "tools/dapple-info/memlock.hpp"
+#include "tools/dapple-info/ping/ping.hpp"
 #include "tools/dapple-info/rpma.hpp"
 #include "tools/dapple-info/soft.hpp"
 #include "tools/report/command_line.hpp"
@@ -32,7 +33,29 @@ struct Options {
   std::string registry12 = "libdat.so.1";
   std::string rpma_address;
   std::string librpma = "librpma.so.0";
+  std::string peer;
+  unsigned int count = 3;
 };
+
+int ping_peer(const Options& options) {
+  // Each step as it happens, also into a pipe.
+  const PingFacts facts = ping(options.peer, options.count, [&options](const std::string& line) {
+    if (!options.json) fmt::print("{}\n", line);
+    std::fflush(stdout);
+  });
+  if (options.json) {
+    Json json;
+    ping_as_json(facts, json);
+    fmt::print("{}", json.document());
+  } else {
+    fmt::print("{}", ping_for_people(facts));
+  }
+  if (std::fflush(stdout) != 0) {
+    std::perror("dapple-info: cannot write");
+    return kBadUsage;
+  }
+  return static_cast<int>(judge(facts));
+}
 
 int report(const Options& options) {
   const std::vector<Device> devices = read_devices();
@@ -89,9 +112,22 @@ int run(int argc, char** argv) {
       ->option_text("ADDRESS");
   app.add_option("--librpma", options.librpma, "The library that --rpma asks;\nlibrpma.so.0 by default")
       ->option_text("LIBRARY");
-  app.footer("Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.");
+  auto* peer =
+      app.add_option("--ping", options.peer,
+                     "Ask this host (name or address) whether RoCE\nworks between here and there, and say why not")
+          ->option_text("PEER");
+  app.add_option("--count", options.count, "The number of questions of --ping; 3 by default")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000).description(""))
+      ->needs(peer);
+  app.footer(
+      "Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.\nWith --ping: 0 if RoCE works, 3 if the name "
+      "is "
+      "not known, 4 if the host\ncannot be reached, 5 if nobody has RoCE there, 6 if nothing came back,\n7 if packets "
+      "are "
+      "changed on the way, 8 if large ones do not pass, 9 if\nthis end cannot tell.");
   if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;
-  return report(options);
+  return options.peer.empty() ? report(options) : ping_peer(options);
 }
 
 }  // namespace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The socket that questions are sent from. Packets go whole or not at all ("don't fragment"), and what hosts and
+// routers say about them (ICMP) comes back here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "provider/soft/owned_fd.hpp"
+#include "tools/dapple-info/ping/ends.hpp"
+
+namespace dapple::info {
+
+struct Trouble {
+  enum class Kind { kPortClosed, kProhibited, kUnreachable, kTooLarge };
+  Kind kind = Kind::kUnreachable;
+  unsigned int mtu = 0;  // of kTooLarge; 0: not said
+  std::string teller;    // its address; empty for this host itself
+};
+
+class Asker {
+ public:
+  // 0 or an errno.
+  int open(const Address& local, const Address& peer);
+  int fd() const { return fd_.get(); }
+  uint16_t port() const { return port_; }
+  // 0 or an errno.
+  int send(std::span<const std::byte> packet);
+  // The next of what was said; empty if there is nothing more.
+  std::optional<Trouble> trouble();
+  // Waits for it.
+  std::optional<Trouble> trouble_within(int milliseconds);
+
+ private:
+  soft::OwnedFd fd_;
+  Address peer_{};
+  uint16_t port_ = 0;
+};
+
+// The port that RoCE packets come to, for a moment. At the address that questions are sent from.
+// Nothing on failure, with errno.
+soft::OwnedFd hear_at(const Address& local);
+
+}  // namespace dapple::info

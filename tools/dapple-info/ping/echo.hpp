@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+
+#include "provider/soft/owned_fd.hpp"
+#include "tools/dapple-info/ping/ends.hpp"
+
+namespace dapple::info {
+
+// ICMP echo requests that are not fragmented: is the host there, and do large packets get to it? The system allows them
+// to root, and to the groups of net.ipv4.ping_group_range.
+class Echo {
+ public:
+  // False if they are not allowed.
+  bool open(const Address& local, const Address& peer);
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+  // Sends a datagram of this size of IP, twice if need be, and waits so long for each. True if it comes back.
+  bool comes_back(unsigned int datagram_size, int milliseconds);
+
+ private:
+  bool hear(uint16_t sequence, int milliseconds);
+
+  soft::OwnedFd fd_;
+  bool raw_ = false;
+  bool ipv6_ = false;
+  uint16_t id_ = 0;
+  uint16_t sequence_ = 0;
+  Address peer_{};
+};
+
+}  // namespace dapple::info

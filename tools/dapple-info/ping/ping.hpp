@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dapple-info --ping: does RoCE work between here and a peer, and if not, why?
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tools/dapple-info/ping/verdict.hpp"
+#include "tools/report/json.hpp"
+
+namespace dapple::info {
+
+// Asks the peer `count` times, then looks at the MTU. `tell` gets a line for each step, as it happens.
+PingFacts ping(const std::string& peer, unsigned int count, const std::function<void(const std::string&)>& tell);
+
+void ping_as_json(const PingFacts& facts, Json& json);
+
+}  // namespace dapple::info
