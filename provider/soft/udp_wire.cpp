@@ -115,7 +115,7 @@ struct UdpWire::Room {
   }
 };
 
-std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem) {
+std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem, Environment environment) {
   std::unique_ptr<UdpWire> wire(new (std::nothrow) UdpWire);
   if (wire != nullptr) wire->room_.reset(new (std::nothrow) Room);
   if (wire == nullptr || wire->room_ == nullptr) {
@@ -124,7 +124,8 @@ std::unique_ptr<UdpWire> UdpWire::open(const Slot& slot, Problem& problem) {
   }
   wire->slot_ = slot;
   wire->counters_ = slot.counters != nullptr ? &slot.counters->wire : &wire->own_counters_;
-  return wire->prepare(problem) ? std::move(wire) : nullptr;
+  const bool plain = environment == Environment::kIgnored;
+  return wire->prepare(problem) && (plain || wire->prepare_instruments(problem)) ? std::move(wire) : nullptr;
 }
 
 UdpWire::~UdpWire() = default;
@@ -149,6 +150,10 @@ bool UdpWire::prepare(Problem& problem) {
   set(socket, IPPROTO_IP, IP_RECVTTL, 1);
   set(socket, IPPROTO_IP, IP_RECVTOS, 1);
   send_.counters = counters_;
+  return true;
+}
+
+bool UdpWire::prepare_instruments(Problem& problem) {
   if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
     if (!pcap_.open(name, problem)) return false;
     has_pcap_ = true;

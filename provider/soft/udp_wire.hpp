@@ -22,8 +22,11 @@ namespace dapple::soft {
 // Set by the environment: DAPPLE_PCAP writes what passes, DAPPLE_FAULTS makes the wire bad.
 class UdpWire final : public Wire {
  public:
-  // Null on failure, and `problem` says why. The slot outlives the wire.
-  static std::unique_ptr<UdpWire> open(const Slot& slot, Problem& problem);
+  // Null on failure, and `problem` says why. The slot outlives the wire. A program's environment is for its own
+  // packets; dappled, which serves many programs, does without.
+  enum class Environment { kUsed, kIgnored };
+  static std::unique_ptr<UdpWire> open(const Slot& slot, Problem& problem,
+                                       Environment environment = Environment::kUsed);
   ~UdpWire() override;
 
   // The caller deletes it, before the wire.
@@ -41,6 +44,7 @@ class UdpWire final : public Wire {
 
   UdpWire() = default;
   bool prepare(Problem& problem);
+  bool prepare_instruments(Problem& problem);
   bool prepare_faults(const char* text, Problem& problem);
   void take_datagram(uint32_t index, size_t size, ArrivalSink& sink);
   void pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink);
