@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kListenerKey = UINT64_MAX;
 constexpr uint64_t kNetdevKey = UINT64_MAX - 1;
+constexpr uint64_t kCmKey = UINT64_MAX - 2;
 constexpr int kEventsAtOnce = 64;
 constexpr Milliseconds kRetry = 20;
 // Members of a dappled that died announce themselves within that.
@@ -39,7 +40,7 @@ Milliseconds now() {
 }
 
 Server::Server(soft::OwnedFd listener, Milliseconds linger)
-    : listener_(std::move(listener)), linger_(linger), devices_(random_number) {}
+    : listener_(std::move(listener)), linger_(linger), devices_(random_number), cm_(devices_) {}
 
 void Server::watch(int fd, uint64_t key, bool on) {
   epoll_event event = {};
@@ -55,6 +56,8 @@ int Server::prepare() {
   // First the watch, so that no change falls between.
   if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
   if (read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+  if (const int error = cm_.prepare(); error != 0) return error;
+  watch(cm_.fd(), kCmKey, true);
   watch(listener_.get(), kListenerKey, true);
   alone_since_ = now();
   return 0;
@@ -63,20 +66,23 @@ int Server::prepare() {
 void Server::run(const volatile int& stop) {
   epoll_event events[kEventsAtOnce];
   while (stop == 0 && !finished()) {
-    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_time());
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
     for (int i = 0; i < count; i++) {
       const uint64_t key = events[i].data.u64;
       if (key == kListenerKey) {
         accept_all();
       } else if (key == kNetdevKey) {
         refresh_devices();
-      } else if (connections_[key].socket) {
+      } else if (key != kCmKey && connections_[key].socket) {
         serve(connections_[key]);
       }
     }
+    cm_.serve();
+    give_wire();
     retry_waiting();
     if (slots_left_) slots_left_ = slots_.tidy();
   }
+  cm_.drop_wire();
   // The port first: a successor that has the name may take it at once.
   slots_.close();
   listener_.reset();
@@ -88,12 +94,13 @@ int Server::wait_time() const {
   }
   if (slots_left_) return kTidy;
   if (members_ > 0) return -1;
+  if (cm_.channels() > 0) return -1;
   const Milliseconds left = alone_since_ + linger_ - now();
   return left > 0 ? static_cast<int>(left) + 1 : 0;
 }
 
 bool Server::finished() {
-  if (members_ > 0 || slots_left_ || now() - alone_since_ < linger_) return false;
+  if (members_ > 0 || slots_left_ || cm_.channels() > 0 || now() - alone_since_ < linger_) return false;
   // Somebody may have come at the last moment.
   accept_all();
   return members_ == 0;
@@ -188,7 +195,9 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     return refuse(connection, kind, problem);
   }
   const bool plain = message.size() == sizeof(soft::HeaderOnly);
-  if (!connection.trusted && (kind == soft::MessageKind::kSlot || kind == soft::MessageKind::kAnnounce)) {
+  const bool open_to_all =
+      kind == soft::MessageKind::kDevices || kind == soft::MessageKind::kDevice || kind == soft::MessageKind::kStatus;
+  if (!connection.trusted && !open_to_all) {
     problem.set(EACCES,
                 "dappled of user %u serves this network namespace and gives nothing to user %u; run as that user, in "
                 "another network namespace, or set DAPPLE_TRUST_UID for both",
@@ -209,6 +218,11 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     case soft::MessageKind::kStatus:
       if (plain) return answer_status(connection);
       break;
+    case soft::MessageKind::kCmOpen:
+      if (plain) return answer_cm_open(connection, descriptors);
+      break;
+    case soft::MessageKind::kCmCommand:
+      return answer_cm_command(connection, message);
     default:
       break;
   }
@@ -216,14 +230,13 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
   drop(connection);
 }
 
-template <class Reply>
-void Server::reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors) {
-  const uint16_t number = static_cast<uint16_t>(kind) | soft::kReplyBit;
-  const int error = soft::send_message(connection.socket.get(), soft::seal(reply, number), descriptors, MSG_DONTWAIT);
+void Server::send_reply(Connection& connection, soft::MessageKind kind, std::span<const std::byte> message,
+                        std::span<const int> descriptors) {
+  const int error = soft::send_message(connection.socket.get(), message, descriptors, MSG_DONTWAIT);
   if (error == 0) return;
   if (descriptors.empty() || (error != ETOOMANYREFS && error != ENOMEM && error != ENOBUFS)) return drop(connection);
   soft::Problem problem;
-  problem.set(error, "dappled cannot hand over a slot: %s%s", strerror(error),
+  problem.set(error, "dappled cannot hand over descriptors: %s%s", strerror(error),
               error == ETOOMANYREFS ? "; raise ulimit -n, or end other dappleds of this user" : "");
   if (connection.slot != 0) {
     slots_.leave(connection.slot);

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "provider/dappled/device_table.hpp"
+#include "provider/dappled/rdma_cm/channel_server.hpp"
 #include "provider/dappled/slots.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
@@ -57,11 +58,22 @@ class Server {
   void answer_status(Connection& connection);
   void refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem);
   template <class Reply>
-  void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {});
+  void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {}) {
+    const uint16_t number = static_cast<uint16_t>(kind) | soft::kReplyBit;
+    send_reply(connection, kind, soft::seal(reply, number), descriptors);
+  }
+  void send_reply(Connection& connection, soft::MessageKind kind, std::span<const std::byte> message,
+                  std::span<const int> descriptors);
+
+  // server_rdma_cm.cpp
+  void answer_cm_open(Connection& connection, soft::Descriptors& descriptors);
+  void answer_cm_command(Connection& connection, std::span<const std::byte> message);
+  void give_wire();
 
   void refresh_devices();
   void retry_waiting();
   int wait_time() const;
+  int wait_for_cm(int milliseconds) const;
   bool finished();
   void watch(int fd, uint64_t key, bool on);
 
@@ -73,6 +85,7 @@ class Server {
   Netdevs netdevs_;
   DeviceTable devices_;
   Slots slots_;
+  rdma_cm::ChannelServer cm_;
   bool slots_left_ = false;  // some slots' owners have gone, as far as known
   Milliseconds alone_since_ = 0;
   uint32_t connection_count_ = 0;

@@ -32,6 +32,11 @@ int Slots::have_counters(soft::OwnedFd file) {
   return 0;
 }
 
+Slots::Grant Slots::take_port(soft::Problem& problem) {
+  Grant grant = Grant::kGranted;
+  return have_port(grant, problem) ? Grant::kGranted : grant;
+}
+
 bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
   // Around the circle: the numbers of a slot's last owner rest as long as possible.
   for (uint32_t i = 1; i <= group_.size(); i++) {

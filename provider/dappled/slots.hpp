@@ -30,6 +30,10 @@ class Slots {
   // Looks after slots whose owners have left. True while there are any.
   bool tidy();
 
+  // The port without a slot, for dappled's own packets.
+  Grant take_port(soft::Problem& problem);
+
+  PortGroup& group() { return group_; }
   const PortGroup& group() const { return group_; }
   uint32_t in_use() const;
   int counters_file() const { return counters_file_.get(); }

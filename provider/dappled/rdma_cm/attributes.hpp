@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP
+
+#include "provider/dappled/rdma_cm/id.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// The way from the id's address to a peer or a multicast group.
+void write_ah(const CmId& id, const Gid& destination, ib_uverbs_ah_attr& attributes);
+
+// The attributes and their mask for attributes.qp_state, as the kernel's cma and ib_cm give them. 0 or an errno.
+int write_qp_attributes(CmId& id, ib_uverbs_qp_attr& attributes);
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ATTRIBUTES_HPP

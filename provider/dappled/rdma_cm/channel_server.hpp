@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// rdma_cm's channels as programs have them: descriptors, messages (provider/soft/cm_messages.hpp), and the network
+// behind the service. One thread, the server's.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
+
+#include <memory>
+
+#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/port_group.hpp"
+#include "provider/dappled/rdma_cm/mad_wire.hpp"
+#include "provider/dappled/rdma_cm/service.hpp"
+#include "provider/soft/cm_messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/problem.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+class ChannelServer final : private World, private MadWire::Sink {
+ public:
+  static constexpr uint32_t kMostChannels = 8192;
+
+  // The devices are those of now at each call.
+  explicit ChannelServer(const DeviceTable& devices) : devices_(devices) {}
+  ~ChannelServer();
+
+  // 0, or an errno.
+  int prepare();
+  // Readable when serve() has something to do: channels that were closed, datagrams.
+  int fd() const { return epoll_.get(); }
+  void serve();
+  // When serve() has something to do without that, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
+  Time deadline() const { return service_ == nullptr ? roce::kNever : service_->deadline(); }
+
+  // Datagrams come and go from now on. False if that fails.
+  bool use(PortGroup& group, soft::Problem& problem);
+  bool has_wire() const { return wire_ != nullptr; }
+  // Before the group closes its sockets.
+  void drop_wire() { wire_.reset(); }
+
+  // `end` is dappled's end of the program's pair. `journal` stays the channel's. 0, or an errno.
+  int open(soft::OwnedFd end, soft::CmChannelName& name, int& journal);
+  // The reply's header.error is the command's outcome.
+  void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
+
+  uint32_t channels() const { return list_.size(); }
+
+ private:
+  struct Place : Channel {
+    soft::OwnedFd end;
+    soft::OwnedFd journal;
+    uint32_t owed = 0;     // bytes that the socket had no room for
+    bool watched = false;  // for room
+  };
+
+  Place* find(const soft::CmChannelName& name);
+  void close(Place& place);
+  void send_bytes(Place& place);
+  void watch(Place& place, bool writable);
+
+  // World
+  void send(const cm::Path& path, const cm::Mad& mad) override;
+  uint64_t random() override;
+  const DeviceTable& devices() override { return devices_; }
+  int route(const Address& destination, Address& source) override;
+  void wake(Channel& channel) override;
+
+  // MadWire::Sink
+  void arrived(const Gid& local, const Gid& remote, uint32_t netdev_index, std::span<const std::byte> mad) override;
+
+  const DeviceTable& devices_;
+  soft::OwnedFd epoll_;
+  std::unique_ptr<MadWire> wire_;
+  std::unique_ptr<Service> service_;
+  List<Channel> list_;
+  uint32_t next_ = 0;
+  std::unique_ptr<std::unique_ptr<Place>[]> places_;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The pieces that the commands' files share.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "provider/dappled/rdma_cm/service.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// What is missing behind `least` bytes is zero: older libraries write shorter commands.
+template <class Command>
+bool Service::read(const Call& call, Command& command, size_t least) {
+  if (call.in.size() < least) return false;
+  command = {};
+  memcpy(&command, call.in.data(), std::min(call.in.size(), sizeof command));
+  return true;
+}
+
+// Older libraries have room for the first part of the answer only.
+template <class Response>
+int Service::write(Call& call, const Response& response, size_t least) {
+  if (call.room < least) return ENOSPC;
+  call.answer.length = std::min(call.room, sizeof response);
+  memcpy(call.answer.response.data(), &response, call.answer.length);
+  return 0;
+}
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_COMMAND_HPP

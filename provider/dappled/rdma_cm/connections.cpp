@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// CONNECT, LISTEN, ACCEPT, REJECT, DISCONNECT, NOTIFY.
+#include <infiniband/verbs.h>
+
+#include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/constants.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr uint8_t kMostRetries = 7;
+constexpr uint8_t kConsumerReason = static_cast<uint8_t>(cm::RejectReason::kConsumer);
+constexpr uint8_t kVendorOptionReason = 35;
+// Commands before ECE end here.
+constexpr size_t kConnectSize = offsetof(rdma_ucm_connect, ece);
+constexpr size_t kAcceptSize = offsetof(rdma_ucm_accept, ece);
+
+uint64_t service_of(const CmId& id, uint16_t port) {
+  return cm::service_id_of(static_cast<cm::PortSpace>(id.port_space), port);
+}
+
+std::span<const uint8_t> private_data_of(const rdma_ucm_conn_param& parameters) {
+  return {parameters.private_data, parameters.private_data_len};
+}
+
+template <size_t Size>
+bool fill(cm::PrivateData<Size>& place, size_t offset, std::span<const uint8_t> data) {
+  if (data.size() > Size - offset) return false;
+  memcpy(place.data() + offset, data.data(), data.size());
+  return true;
+}
+
+cm::IpHeader ip_header(const CmId& id) {
+  return {.ipv6 = id.source.family == AF_INET6,
+          .source_port = id.source.port,
+          .source = id.source.gid,
+          .destination = id.destination.gid};
+}
+
+int errno_of(cm::Status status) {
+  switch (status) {
+    case cm::Status::kOk:
+      return 0;
+    case cm::Status::kNoRoom:
+      return ENOMEM;
+    case cm::Status::kInUse:
+      return EADDRINUSE;
+    default:
+      return EINVAL;
+  }
+}
+
+}  // namespace
+
+cm::Path Service::path_of(const CmId& id) const {
+  const soft::DeviceInfo* device = world_.devices().find(id.device);
+  return {.device = id.device,
+          .ca_guid = device != nullptr ? device->guid : 0,
+          .local = id.source.gid,
+          .remote = id.destination.gid,
+          .traffic_class = id.route.traffic_class};
+}
+
+int Service::connect(Call& call) {
+  rdma_ucm_connect command;
+  if (!read(call, command, kConnectSize) || command.conn_param.valid == 0) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if (id->state != State::kRouteResolved) return EINVAL;
+  id->qpn = command.conn_param.qp_num & 0xFFFFFF;
+  id->srq = command.conn_param.srq != 0;
+  const int error = id->is_datagram() ? connect_datagrams(call, *id, command.conn_param)
+                                      : connect_reliably(call, *id, command.conn_param);
+  if (error == 0) id->state = State::kConnect;
+  return error;
+}
+
+int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters) {
+  cm::Req req;
+  req.service_id = service_of(id, id.destination.port);
+  req.qpn = id.qpn;
+  req.psn = id.psn;
+  req.responder_resources = parameters.responder_resources;
+  req.initiator_depth = parameters.initiator_depth;
+  req.remote_response_timeout = req.local_response_timeout = kResponseTimeout;
+  req.max_cm_retries = kMaxRetries;
+  req.service = id.qp_type == IBV_QPT_UC ? cm::Service::kUnreliable : cm::Service::kReliable;
+  req.flow_control = parameters.flow_control != 0;
+  req.retry_count = std::min(parameters.retry_count, kMostRetries);
+  req.rnr_retry_count = std::min(parameters.rnr_retry_count, kMostRetries);
+  req.mtu = id.route.mtu;
+  req.srq = id.srq;
+  req.local_gid = id.source.gid;
+  req.remote_gid = id.destination.gid;
+  req.traffic_class = id.route.traffic_class;
+  req.hop_limit = id.route.hop_limit;
+  req.service_level = id.route.traffic_class >> 5;
+  // IBTA 12.7.34: two packets' ways, and the device's delay, which is no longer than that.
+  req.ack_timeout = static_cast<uint8_t>(std::min(id.route.lifetime + 1, 31));
+  if (req.ack_timeout <= kAckDelay + 1) req.ack_timeout = std::max<uint8_t>(req.ack_timeout + 1, kAckDelay);
+  cm::write_ip_header(ip_header(id), req.private_data);
+  if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
+
+  const auto status = manager_->connect(call.now, id.number, path_of(id), req, id.connection);
+  if (status != cm::Status::kOk) return errno_of(status);
+  id.exchange = Exchange::kReqSent;
+  id.responder_resources = parameters.responder_resources;
+  id.initiator_depth = parameters.initiator_depth;
+  id.retry_count = req.retry_count;
+  id.rnr_retry_count = req.rnr_retry_count;
+  id.ack_timeout = req.ack_timeout;
+  return 0;
+}
+
+int Service::connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& parameters) {
+  cm::SidrReq request;
+  request.service_id = service_of(id, id.destination.port);
+  cm::write_ip_header(ip_header(id), request.private_data);
+  if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
+  return errno_of(
+      manager_->resolve(call.now, id.number, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection));
+}
+
+int Service::listen(Call& call) {
+  rdma_ucm_listen command;
+  if (!read(call, command)) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find(call, command.id, id); error != 0) return error;
+  if (id->state != State::kBound) {
+    if (const int error = bind(*id, any_address(AF_INET)); error != 0) return error;
+  }
+  if (const int error = ports_.may_listen(*id); error != 0) return error;
+  cm::ListenParameters parameters;
+  parameters.service_id = service_of(*id, id->source.port);
+  parameters.datagram = id->is_datagram();
+  if (!id->source.is_any()) parameters.address = id->source.gid;
+  if (id->source.is_link_local()) parameters.device = id->device;
+  if (id->one_family) parameters.family = id->source.family == AF_INET ? cm::Family::kIpv4 : cm::Family::kIpv6;
+  // Requests that nobody has read yet are counted here.
+  parameters.backlog = UINT32_MAX;
+  parameters.user = id->number;
+  if (const auto status = manager_->listen(parameters, id->connection); status != cm::Status::kOk) {
+    return errno_of(status);
+  }
+  id->backlog = command.backlog == 0 ? kMostBacklog : std::min(command.backlog, kMostBacklog);
+  id->reuse_address = false;
+  id->state = State::kListen;
+  return 0;
+}
+
+int Service::accept(Call& call) {
+  rdma_ucm_accept command;
+  if (!read(call, command, kAcceptSize)) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if (id->state != State::kConnect || id->connection == cm::kNoId) return EINVAL;
+  const bool with_parameters = command.conn_param.valid != 0;
+  if (with_parameters) {
+    id->qpn = command.conn_param.qp_num & 0xFFFFFF;
+    id->srq = command.conn_param.srq != 0;
+  }
+  int error = 0;
+  if (id->is_datagram()) {
+    error = answer_datagrams(call, *id, cm::SidrStatus::kValid,
+                             with_parameters ? private_data_of(command.conn_param) : std::span<const uint8_t>());
+  } else if (with_parameters) {
+    error = accept_request(call, *id, command.conn_param);
+  } else {
+    error = errno_of(manager_->establish(call.now, id->connection, {}));
+    if (error == 0) id->exchange = Exchange::kEstablished;
+  }
+  if (error != 0) {
+    if (id->is_datagram()) {
+      answer_datagrams(call, *id, cm::SidrStatus::kRejected, {});
+    } else if (manager_->reject(call.now, id->connection, cm::RejectReason::kConsumer, {}, {}) == cm::Status::kOk) {
+      id->exchange = Exchange::kOver;
+    }
+    return error;
+  }
+  if (with_parameters) id->uid = command.uid;
+  return 0;
+}
+
+int Service::accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters) {
+  cm::Rep rep;
+  rep.qpn = id.qpn;
+  rep.psn = id.psn;
+  rep.responder_resources = parameters.responder_resources;
+  rep.initiator_depth = parameters.initiator_depth;
+  rep.target_ack_delay = kAckDelay;
+  rep.flow_control = parameters.flow_control != 0;
+  rep.rnr_retry_count = std::min(parameters.rnr_retry_count, kMostRetries);
+  rep.srq = id.srq;
+  if (!fill(rep.private_data, 0, private_data_of(parameters))) return EINVAL;
+  if (const auto status = manager_->accept(call.now, id.connection, rep); status != cm::Status::kOk) {
+    return errno_of(status);
+  }
+  id.exchange = Exchange::kRepSent;
+  id.responder_resources = parameters.responder_resources;
+  id.initiator_depth = parameters.initiator_depth;
+  return 0;
+}
+
+int Service::answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::span<const uint8_t> private_data) {
+  cm::SidrRep reply;
+  reply.status = status;
+  if (status == cm::SidrStatus::kValid) {
+    if (id.qkey == 0) id.qkey = kUdpQkey;
+    reply.qpn = id.qpn;
+    reply.qkey = id.qkey;
+  }
+  if (!fill(reply.private_data, 0, private_data)) return EINVAL;
+  return errno_of(manager_->answer(call.now, id.connection, reply));
+}
+
+int Service::reject(Call& call) {
+  rdma_ucm_reject command;
+  if (!read(call, command)) return EINVAL;
+  if (command.reason == 0) command.reason = kConsumerReason;
+  if (command.reason != kConsumerReason && command.reason != kVendorOptionReason) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if (id->connection == cm::kNoId || id->state == State::kListen) return EINVAL;
+  const std::span<const uint8_t> data(command.private_data, command.private_data_len);
+  if (id->is_datagram()) return answer_datagrams(call, *id, cm::SidrStatus::kRejected, data);
+  const auto status = manager_->reject(call.now, id->connection, static_cast<cm::RejectReason>(command.reason), {},
+                                       std::as_bytes(data));
+  if (status == cm::Status::kOk) id->exchange = Exchange::kOver;
+  return errno_of(status);
+}
+
+int Service::disconnect(Call& call) {
+  rdma_ucm_disconnect command;
+  if (!read(call, command)) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if (id->connection == cm::kNoId) return EINVAL;
+  // As in the kernel, nothing is wrong if there is no connection any more.
+  manager_->disconnect(call.now, id->connection, {});
+  return 0;
+}
+
+int Service::notify(Call& call) {
+  rdma_ucm_notify command;
+  if (!read(call, command)) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find(call, command.id, id); error != 0) return error;
+  if (id->device == 0 || id->connection == cm::kNoId || command.event != IBV_EVENT_COMM_EST) return EINVAL;
+  if (id->exchange == Exchange::kEstablished) return EISCONN;
+  return errno_of(manager_->note_established(call.now, id->connection));
+}
+
+}  // namespace dapple::dappled::rdma_cm

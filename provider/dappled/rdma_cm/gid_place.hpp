@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP
+
+#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/rdma_cm/address.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+struct GidPlace {
+  const soft::DeviceInfo* device = nullptr;  // null: no device has the GID
+  uint32_t index = 0;
+};
+
+// The device that has this GID. The netdev's index counts for link-local addresses, which several devices may have.
+GidPlace find_gid(const DeviceTable& devices, const Gid& gid, uint32_t netdev_index);
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_GID_PLACE_HPP

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// An rdma_cm_id as the kernel has it, the channel that it belongs to, and the events that wait there.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
+
+#include <rdma/rdma_user_cm.h>
+
+#include <cstdint>
+
+#include "provider/dappled/rdma_cm/address.hpp"
+#include "provider/dappled/rdma_cm/list.hpp"
+#include "roce/cm/ports.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+namespace cm = roce::cm;
+
+// enum rdma_cm_event_type of librdmacm, whose header does not go together with the kernel's.
+enum class EventKind : uint32_t {
+  kAddrResolved,
+  kAddrError,
+  kRouteResolved,
+  kRouteError,
+  kConnectRequest,
+  kConnectResponse,
+  kConnectError,
+  kUnreachable,
+  kRejected,
+  kEstablished,
+  kDisconnected,
+  kDeviceRemoval,
+  kMulticastJoin,
+  kMulticastError,
+  kAddrChange,
+  kTimewaitExit,
+};
+
+// Of the kernel's rdma_cm. Addresses and routes are resolved at once, so its states in between are missing.
+enum class State : uint8_t { kIdle, kBound, kAddressResolved, kRouteResolved, kConnect, kDisconnect, kListen };
+
+// Of the kernel's ib_cm.
+enum class Exchange : uint8_t { kNone, kReqSent, kReqReceived, kRepReceived, kRepSent, kEstablished, kOver };
+
+struct CmId;
+struct Channel;
+
+struct Route {
+  bool known = false;
+  Gid source{};
+  Gid destination{};
+  uint8_t mtu = 0;  // enum ibv_mtu
+  uint8_t hop_limit = 64;
+  uint8_t traffic_class = 0;
+  uint8_t lifetime = 0;  // of packets: 4.096 µs * 2^n
+};
+
+// A multicast group that an id has joined.
+struct Membership {
+  Membership* older = nullptr;
+  Membership* newer = nullptr;
+  uint32_t number = 0;
+  uint32_t events_reported = 0;
+  uint64_t uid = 0;
+  CmId* id = nullptr;
+  Address group;
+};
+
+struct Event {
+  Event* older = nullptr;
+  Event* newer = nullptr;
+  CmId* id = nullptr;  // whose events_reported counts it
+  // A connection request's new id, or the group that an event is about.
+  CmId* request = nullptr;
+  Membership* membership = nullptr;
+  rdma_ucm_event_resp response = {};
+};
+
+struct CmId {
+  CmId* older = nullptr;  // of the channel
+  CmId* newer = nullptr;
+  CmId* same_bucket = nullptr;
+  CmId* same_port = nullptr;
+  Channel* channel = nullptr;
+
+  uint32_t number = 0;
+  uint32_t events_reported = 0;
+  uint64_t uid = 0;  // 0: a request that nobody has accepted; only its listener has events then
+  uint16_t port_space = 0;
+  uint8_t qp_type = 0;  // enum ibv_qp_type
+  State state = State::kIdle;
+  Exchange exchange = Exchange::kNone;
+  bool has_port = false;
+
+  bool reuse_address = false;
+  bool one_family = false;
+  bool one_family_set = false;
+  bool has_timeout = false;
+  uint8_t timeout = 0;
+  uint8_t traffic_class = 0;
+
+  Address source;
+  Address destination;
+  uint32_t device = 0;  // its index; 0: none yet
+  uint32_t gid_index = 0;
+  Route route;
+
+  uint32_t backlog = 0;  // connection requests that may still wait for their reader
+  cm::Id connection = cm::kNoId;
+  uint32_t qpn = 0;
+  bool srq = false;
+  uint32_t qkey = 0;
+  uint32_t psn = 0;  // where the peer begins
+
+  uint32_t remote_qpn = 0;
+  uint32_t remote_psn = 0;
+  uint8_t responder_resources = 0;
+  uint8_t initiator_depth = 0;
+  uint8_t retry_count = 0;
+  uint8_t rnr_retry_count = 0;
+  uint8_t ack_timeout = 0;
+
+  List<Membership> memberships;
+
+  bool is_datagram() const;
+};
+
+struct Channel {
+  Channel* older = nullptr;
+  Channel* newer = nullptr;
+  uint32_t place = 0;  // the owner's
+  uint64_t key = 0;
+  List<CmId> ids;
+  List<Event> events;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP

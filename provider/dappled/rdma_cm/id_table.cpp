@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/id_table.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+uint32_t IdTable::unused() {
+  while (find(next_) != nullptr) next_ = (next_ + 1) % kNumbers;
+  const uint32_t number = next_;
+  next_ = (next_ + 1) % kNumbers;
+  return number;
+}
+
+bool IdTable::add(CmId& id) {
+  if (size_ == kMost || find(id.number) != nullptr) return false;
+  CmId*& bucket = buckets_[id.number % kBuckets];
+  id.same_bucket = bucket;
+  bucket = &id;
+  size_++;
+  return true;
+}
+
+void IdTable::remove(CmId& id) {
+  CmId** link = &buckets_[id.number % kBuckets];
+  while (*link != &id) link = &(*link)->same_bucket;
+  *link = id.same_bucket;
+  size_--;
+}
+
+CmId* IdTable::find(uint32_t number) const {
+  CmId* id = buckets_[number % kBuckets];
+  while (id != nullptr && id->number != number) id = id->same_bucket;
+  return id;
+}
+
+}  // namespace dapple::dappled::rdma_cm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// All ids by number. Numbers are not given again soon, and another dappled begins somewhere else: an id that its
+// program has destroyed is not taken for another one.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
+
+#include <cstdint>
+
+#include "provider/dappled/rdma_cm/id.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+class IdTable {
+ public:
+  static constexpr uint32_t kMost = 32768;
+
+  static constexpr uint32_t kNumbers = 65536;
+
+  explicit IdTable(uint32_t first) : next_(first % kNumbers) {}
+
+  // A number that none has. There must be one.
+  uint32_t unused();
+  // The number is set. False if there are too many, or another has the number.
+  bool add(CmId& id);
+  void remove(CmId& id);
+  CmId* find(uint32_t number) const;
+  uint32_t size() const { return size_; }
+
+ private:
+  static constexpr uint32_t kBuckets = 4096;
+  uint32_t next_;
+  uint32_t size_ = 0;
+  CmId* buckets_[kBuckets] = {};
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Ids come and go, with their channels or by themselves.
+#include <infiniband/verbs.h>
+
+#include <new>
+
+#include "provider/dappled/rdma_cm/command.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+bool CmId::is_datagram() const {
+  return qp_type == IBV_QPT_UD;
+}
+
+int Service::create_id(Call& call) {
+  rdma_ucm_create_id command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(rdma_ucm_create_id_resp)) return ENOSPC;
+  uint8_t qp_type = 0;
+  switch (command.ps) {
+    case RDMA_PS_TCP:
+      qp_type = IBV_QPT_RC;
+      break;
+    case RDMA_PS_UDP:
+    case RDMA_PS_IPOIB:
+      qp_type = IBV_QPT_UD;
+      break;
+    case RDMA_PS_IB:
+      qp_type = command.qp_type;
+      break;
+    default:
+      return EINVAL;
+  }
+  CmId* id = add_id(call.channel, command.ps, qp_type);
+  if (id == nullptr) return ENOMEM;
+  id->uid = command.uid;
+  return write(call, rdma_ucm_create_id_resp{id->number});
+}
+
+CmId* Service::add_id(Channel& channel, uint16_t port_space, uint8_t qp_type) {
+  CmId* id = new (std::nothrow) CmId;
+  if (id == nullptr) return nullptr;
+  id->number = ids_.unused();
+  if (!ids_.add(*id)) {
+    delete id;
+    return nullptr;
+  }
+  id->channel = &channel;
+  id->port_space = port_space;
+  id->qp_type = qp_type;
+  id->psn = static_cast<uint32_t>(world_.random()) & 0xFFFFFF;
+  channel.ids.add(*id);
+  return id;
+}
+
+uint32_t Service::destroy(Time now, CmId& id, uint32_t& removed) {
+  Channel& channel = *id.channel;
+  while (Membership* membership = id.memberships.first()) removed += leave(*membership);
+  for (Event* event = channel.events.first(); event != nullptr;) {
+    Event* next = event->newer;
+    if (event->id == &id) {
+      // Nobody has heard of the request's id. It has no events of its own yet.
+      if (event->request != nullptr) destroy(now, *event->request, removed);
+      drop(channel, *event);
+      removed++;
+    }
+    event = next;
+  }
+  if (id.connection != cm::kNoId) manager_->destroy(now, id.connection);
+  ports_.release(id);
+  ids_.remove(id);
+  channel.ids.remove(id);
+  const uint32_t reported = id.events_reported;
+  delete &id;
+  return reported;
+}
+
+int Service::destroy_id(Call& call) {
+  rdma_ucm_destroy_id command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
+  CmId* id = nullptr;
+  if (const int error = find(call, command.id, id); error != 0) return error;
+  return write(call, rdma_ucm_destroy_id_resp{destroy(call.now, *id, call.answer.removed)});
+}
+
+void Service::close(Time now, Channel& channel) {
+  uint32_t removed = 0;
+  while (CmId* id = channel.ids.first()) destroy(now, *id, removed);
+}
+
+int Service::migrate_id(Call& call) {
+  rdma_ucm_migrate_id command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(rdma_ucm_migrate_resp)) return ENOSPC;
+  if (call.source == nullptr) return EBADF;
+  CmId* id = ids_.find(command.id);
+  if (id == nullptr) return ENOENT;
+  if (id->channel != call.source) return EINVAL;
+  if (call.source != &call.channel) {
+    for (Event* event = call.source->events.first(); event != nullptr;) {
+      Event* next = event->newer;
+      if (event->id == id) {
+        call.source->events.remove(*event);
+        call.channel.events.add(*event);
+        call.answer.removed++;
+        world_.wake(call.channel);
+        if (CmId* request = event->request) {
+          call.source->ids.remove(*request);
+          call.channel.ids.add(*request);
+          request->channel = &call.channel;
+        }
+      }
+      event = next;
+    }
+    call.source->ids.remove(*id);
+    call.channel.ids.add(*id);
+    id->channel = &call.channel;
+  }
+  return write(call, rdma_ucm_migrate_resp{id->events_reported});
+}
+
+}  // namespace dapple::dappled::rdma_cm

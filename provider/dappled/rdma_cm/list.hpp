@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A list through its items, which have the members `older` and `newer`. It owns nothing.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
+
+#include <cstdint>
+
+namespace dapple::dappled::rdma_cm {
+
+template <class Item>
+class List {
+ public:
+  Item* first() const { return first_; }
+  uint32_t size() const { return size_; }
+
+  void add(Item& item) {
+    item.older = last_;
+    item.newer = nullptr;
+    (last_ == nullptr ? first_ : last_->newer) = &item;
+    last_ = &item;
+    size_++;
+  }
+  void remove(Item& item) {
+    (item.older == nullptr ? first_ : item.older->newer) = item.newer;
+    (item.newer == nullptr ? last_ : item.newer->older) = item.older;
+    item.older = item.newer = nullptr;
+    size_--;
+  }
+
+ private:
+  Item* first_ = nullptr;
+  Item* last_ = nullptr;
+  uint32_t size_ = 0;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/mad_wire.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include <new>
+
+#include "provider/soft/gid.hpp"
+#include "roce/packet.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr uint8_t kSendOnly = roce::opcode_of(roce::Transport::kUd, roce::Operation::kSendOnly);
+constexpr uint16_t kDefaultPkey = 0xFFFF;
+constexpr uint16_t kPkeyBits = 0x7FFF;
+constexpr uint8_t kHopLimit = 64;
+
+}  // namespace
+
+std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::Problem& problem) {
+  std::unique_ptr<MadWire> made(new (std::nothrow) MadWire);
+  soft::Slot slot;
+  slot.receive_socket = socket;
+  slot.dual_stack = dual_stack;
+  if (made != nullptr) made->wire_ = soft::UdpWire::open(slot, problem, soft::UdpWire::Environment::kIgnored);
+  if (made == nullptr || made->wire_ == nullptr) return nullptr;
+  made->batch_.reset(made->wire_->make_batch());
+  if (made->batch_ != nullptr) return made;
+  problem.set(ENOMEM, "No memory for packets of connection management");
+  return nullptr;
+}
+
+void MadWire::receive(Sink& sink) {
+  sink_ = &sink;
+  wire_->receive(*this);
+}
+
+void MadWire::arrived(const soft::Arrival& arrival) {
+  roce::Packet packet;
+  const bool good = roce::parse(arrival.transport, packet) == roce::ParseError::kNone;
+  const roce::Headers& headers = packet.headers;
+  if (!good || headers.opcode != kSendOnly || headers.destination_qpn != roce::cm::kGsiQpn ||
+      headers.deth.source_qpn != roce::cm::kGsiQpn || headers.deth.qkey != roce::cm::kGsiQkey ||
+      (headers.pkey & kPkeyBits) != kPkeyBits || soft::is_multicast(arrival.destination)) {
+    rejected_++;
+    return;
+  }
+  Gid local, remote;
+  memcpy(local.data(), arrival.destination, local.size());
+  memcpy(remote.data(), arrival.source, remote.size());
+  sink_->arrived(local, remote, arrival.netdev_index, packet.payload);
+}
+
+void MadWire::send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad) {
+  soft::Path way;
+  memcpy(way.source, path.local.data(), path.local.size());
+  memcpy(way.destination, path.remote.data(), path.remote.size());
+  way.netdev_index = netdev_index;
+  way.traffic_class = path.traffic_class;
+  way.hop_limit = kHopLimit;
+  way.source_qpn = way.destination_qpn = roce::cm::kGsiQpn;
+  batch_->set_path(way);
+  roce::Headers headers;
+  headers.opcode = kSendOnly;
+  headers.pkey = kDefaultPkey;
+  headers.destination_qpn = roce::cm::kGsiQpn;
+  headers.psn = psn_++ & 0xFFFFFF;
+  headers.deth = {.qkey = roce::cm::kGsiQkey, .source_qpn = roce::cm::kGsiQpn};
+  std::byte front[roce::kMaxHeaderSize];
+  const size_t size = roce::write_headers(headers, front);
+  std::byte* packet = batch_->reserve(size + mad.size());
+  if (packet == nullptr) return;
+  memcpy(packet, front, size);
+  memcpy(packet + size, mad.data(), mad.size());
+  batch_->commit(nullptr);
+  batch_->flush();
+}
+
+}  // namespace dapple::dappled::rdma_cm

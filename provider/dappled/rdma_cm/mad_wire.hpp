@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Datagrams of connection management on the wire: UD packets between QP 1 and QP 1, at slot 0's socket.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP
+
+#include <memory>
+#include <span>
+
+#include "provider/dappled/rdma_cm/address.hpp"
+#include "provider/soft/udp_wire.hpp"
+#include "roce/cm/ports.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+class MadWire final : private soft::ArrivalSink {
+ public:
+  class Sink {
+   public:
+    // `local` and `remote` are the packet's addresses; it came in by this netdev.
+    virtual void arrived(const Gid& local, const Gid& remote, uint32_t netdev_index,
+                         std::span<const std::byte> mad) = 0;
+
+   protected:
+    ~Sink() = default;
+  };
+
+  // Null on failure, and `problem` says why. The socket stays the caller's, and outlives this.
+  static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::Problem& problem);
+
+  int fd() const { return wire_->receive_fd(); }
+  void receive(Sink& sink);
+  // A datagram that cannot be sent is a lost one.
+  void send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad);
+
+  // Packets for QP 0 or 1 that are no datagrams of a management service: other opcodes, keys or queue pairs.
+  uint64_t rejected() const { return rejected_; }
+
+ private:
+  MadWire() = default;
+  void arrived(const soft::Arrival& arrival) override;
+
+  std::unique_ptr<soft::UdpWire> wire_;
+  std::unique_ptr<soft::SendBatch> batch_;
+  Sink* sink_ = nullptr;
+  uint32_t psn_ = 0;
+  uint64_t rejected_ = 0;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_MAD_WIRE_HPP

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// JOIN_IP_MCAST and LEAVE_MCAST. The plug-in joins the group on the netdev when a queue pair is attached to it; here it
+// gets its multicast GID and Q_Key only.
+#include <infiniband/verbs.h>
+
+#include <new>
+
+#include "provider/dappled/rdma_cm/attributes.hpp"
+#include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/constants.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr uint32_t kMulticastQpn = 0xFFFFFF;
+
+}  // namespace
+
+int Service::join_ip_mcast(Call& call) {
+  rdma_ucm_join_ip_mcast command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(rdma_ucm_create_id_resp)) return ENOSPC;
+  Address group;
+  if (!read_address(command.addr, group)) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if ((id->state != State::kBound && id->state != State::kAddressResolved) || !id->is_datagram() || group.is_any()) {
+    return EINVAL;
+  }
+  if (membership_count_ == kMostMemberships || call.channel.events.size() >= kMostUnread) return ENOMEM;
+  Membership* membership = new (std::nothrow) Membership;
+  if (membership == nullptr) return ENOMEM;
+  membership->number = next_membership_++;
+  membership->uid = command.uid;
+  membership->id = id;
+  membership->group = group;
+  id->memberships.add(*membership);
+  membership_count_++;
+  if (id->qkey == 0) id->qkey = kUdpQkey;
+  if (Event* event = add_event(*id, EventKind::kMulticastJoin)) {
+    event->membership = membership;
+    event->response.uid = membership->uid;
+    event->response.id = membership->number;
+    event->response.param.ud.qp_num = kMulticastQpn;
+    event->response.param.ud.qkey = id->qkey;
+    write_ah(*id, group.gid, event->response.param.ud.ah_attr);
+  }
+  return write(call, rdma_ucm_create_id_resp{membership->number});
+}
+
+uint32_t Service::leave(Membership& membership) {
+  CmId& id = *membership.id;
+  uint32_t removed = 0;
+  for (Event* event = id.channel->events.first(); event != nullptr;) {
+    Event* next = event->newer;
+    if (event->membership == &membership) {
+      drop(*id.channel, *event);
+      removed++;
+    }
+    event = next;
+  }
+  id.memberships.remove(membership);
+  membership_count_--;
+  delete &membership;
+  return removed;
+}
+
+int Service::leave_mcast(Call& call) {
+  rdma_ucm_destroy_id command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(rdma_ucm_destroy_id_resp)) return ENOSPC;
+  for (CmId* id = call.channel.ids.first(); id != nullptr; id = id->newer) {
+    for (Membership* membership = id->memberships.first(); membership != nullptr; membership = membership->newer) {
+      if (membership->number != command.id) continue;
+      const rdma_ucm_destroy_id_resp response{membership->events_reported};
+      call.answer.removed = leave(*membership);
+      return write(call, response);
+    }
+  }
+  return ENOENT;
+}
+
+}  // namespace dapple::dappled::rdma_cm

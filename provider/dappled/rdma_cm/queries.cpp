@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// QUERY_ROUTE and INIT_QP_ATTR.
+#include <endian.h>
+#include <infiniband/verbs.h>
+
+#include "provider/dappled/rdma_cm/attributes.hpp"
+#include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/constants.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr uint8_t kEqual = 2;  // IB_SA_EQ
+constexpr uint16_t kDefaultPkey = 0xFFFF;
+
+void write_path(const Route& route, ib_user_path_rec& path) {
+  memcpy(path.sgid, route.source.data(), route.source.size());
+  memcpy(path.dgid, route.destination.data(), route.destination.size());
+  path.reversible = 1;
+  path.pkey = htobe16(kDefaultPkey);
+  path.mtu_selector = path.rate_selector = path.packet_life_time_selector = kEqual;
+  path.mtu = route.mtu;
+  path.hop_limit = route.hop_limit;
+  path.traffic_class = route.traffic_class;
+  path.sl = route.traffic_class >> 5;
+  path.packet_life_time = route.lifetime;
+}
+
+}  // namespace
+
+int Service::query_route(Call& call) {
+  rdma_ucm_query command;
+  // The struct of this command is the one of DESTROY_ID: response and id.
+  if (!read(call, command, sizeof(rdma_ucm_destroy_id))) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find(call, command.id, id); error != 0) return error;
+  rdma_ucm_query_route_resp response = {};
+  write_address(id->source, response.src_addr);
+  write_address(id->destination, response.dst_addr);
+  if (const soft::DeviceInfo* device = world_.devices().find(id->device)) {
+    response.node_guid = htobe64(device->guid);
+    response.ibdev_index = device->index;
+    response.port_num = kPort;
+    response.num_paths = id->route.known ? 1 : 0;
+    if (id->route.known) {
+      write_path(id->route, response.ib_route[0]);
+    } else {
+      memcpy(response.ib_route[0].sgid, id->source.gid.data(), id->source.gid.size());
+      memcpy(response.ib_route[0].dgid, id->destination.gid.data(), id->destination.gid.size());
+      response.ib_route[0].pkey = htobe16(kDefaultPkey);
+    }
+  }
+  return write(call, response, offsetof(rdma_ucm_query_route_resp, ibdev_index));
+}
+
+int Service::init_qp_attr(Call& call) {
+  rdma_ucm_init_qp_attr command;
+  if (!read(call, command)) return EINVAL;
+  if (call.room < sizeof(ib_uverbs_qp_attr)) return ENOSPC;
+  if (command.qp_state > IBV_QPS_ERR) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  ib_uverbs_qp_attr attributes = {};
+  attributes.qp_state = command.qp_state;
+  if (const int error = write_qp_attributes(*id, attributes); error != 0) return error;
+  return write(call, attributes);
+}
+
+}  // namespace dapple::dappled::rdma_cm

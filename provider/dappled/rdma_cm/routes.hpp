@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP
+
+#include "provider/dappled/rdma_cm/address.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// By the network namespace's routes, as World::route() says. Sends nothing.
+int find_route(const Address& destination, Address& source);
+
+// The range of ephemeral ports of this network namespace; the kernel's default if it is not to be read.
+void ephemeral_ports(uint16_t& first, uint16_t& last);
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ROUTES_HPP

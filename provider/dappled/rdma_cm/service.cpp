@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/service.hpp"
+
+#include <new>
+
+#include "provider/dappled/rdma_cm/command.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+std::unique_ptr<Service> Service::create(World& world, const Settings& settings) {
+  std::unique_ptr<Service> service(new (std::nothrow) Service(world, settings));
+  if (service == nullptr) return nullptr;
+  service->manager_ = cm::Manager::create({}, *service);
+  return service->manager_ == nullptr ? nullptr : std::move(service);
+}
+
+Service::Handler Service::handler_of(uint32_t command) {
+  switch (command) {
+    case RDMA_USER_CM_CMD_CREATE_ID:
+      return &Service::create_id;
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+      return &Service::destroy_id;
+    case RDMA_USER_CM_CMD_BIND_IP:
+      return &Service::bind_ip;
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+      return &Service::resolve_ip;
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+      return &Service::resolve_route;
+    case RDMA_USER_CM_CMD_QUERY_ROUTE:
+      return &Service::query_route;
+    case RDMA_USER_CM_CMD_CONNECT:
+      return &Service::connect;
+    case RDMA_USER_CM_CMD_LISTEN:
+      return &Service::listen;
+    case RDMA_USER_CM_CMD_ACCEPT:
+      return &Service::accept;
+    case RDMA_USER_CM_CMD_REJECT:
+      return &Service::reject;
+    case RDMA_USER_CM_CMD_DISCONNECT:
+      return &Service::disconnect;
+    case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+      return &Service::init_qp_attr;
+    case RDMA_USER_CM_CMD_GET_EVENT:
+      return &Service::get_event;
+    case RDMA_USER_CM_CMD_SET_OPTION:
+      return &Service::set_option;
+    case RDMA_USER_CM_CMD_NOTIFY:
+      return &Service::notify;
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+      return &Service::join_ip_mcast;
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return &Service::leave_mcast;
+    case RDMA_USER_CM_CMD_MIGRATE_ID:
+      return &Service::migrate_id;
+    default:
+      // Without RDMA_USER_CM_CMD_BIND librdmacm leaves AF_IB alone, and uses nothing but these.
+      return nullptr;
+  }
+}
+
+int Service::command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer) {
+  rdma_ucm_cmd_hdr header;
+  if (bytes.size() < sizeof header) return EINVAL;
+  memcpy(&header, bytes.data(), sizeof header);
+  if (header.cmd > RDMA_USER_CM_CMD_JOIN_MCAST || header.in > bytes.size() - sizeof header) return EINVAL;
+  const Handler handler = handler_of(header.cmd);
+  if (handler == nullptr) return ENOSYS;
+  const auto in = bytes.subspan(sizeof header);
+  const size_t room = std::min<size_t>(header.out, answer.response.size());
+  Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer};
+  return (this->*handler)(call);
+}
+
+int Service::find(const Call& call, uint32_t number, CmId*& id) const {
+  id = ids_.find(number);
+  if (id == nullptr) return ENOENT;
+  return id->channel == &call.channel ? 0 : EINVAL;
+}
+
+int Service::find_with_device(const Call& call, uint32_t number, CmId*& id) const {
+  if (const int error = find(call, number, id); error != 0) return error;
+  return id->device != 0 ? 0 : EINVAL;
+}
+
+void Service::receive(Time now, const cm::Path& path, std::span<const std::byte> mad) {
+  manager_->receive(now, path, mad);
+  settle(now);
+}
+
+void Service::advance(Time now) {
+  manager_->advance(now);
+}
+
+}  // namespace dapple::dappled::rdma_cm

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The kernel's half of rdma_cm for all channels: commands of <rdma/rdma_user_cm.h> and datagrams of connection
+// management go in, answers, events and datagrams come out. Commands behave as those of the kernel's ucma and cma do,
+// as far as librdmacm uses them without AF_IB. Confined to one thread; makes no system call itself.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/dappled/rdma_cm/id_table.hpp"
+#include "provider/dappled/rdma_cm/port_table.hpp"
+#include "provider/dappled/rdma_cm/world.hpp"
+#include "roce/cm/manager.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+using roce::Time;
+
+struct Settings {
+  uint16_t first_port = 32768;  // the ephemeral ones
+  uint16_t last_port = 60999;
+  bool privileged = false;  // may bind to ports below 1024
+};
+
+class Service final : private cm::Host {
+ public:
+  // Bounds what a program may leave unread by asking again and again.
+  static constexpr uint32_t kMostUnread = 65536;
+  static constexpr uint32_t kMostMemberships = 4096;
+  static constexpr uint32_t kMostBacklog = 1024;
+
+  // nullptr without memory. The world outlives the service.
+  static std::unique_ptr<Service> create(World& world, const Settings& settings);
+  // The owner has closed all channels.
+  ~Service() = default;
+
+  // A program's command. 0 or an errno; `length` becomes that of the answer in `response`. `removed` counts the unread
+  // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile.
+  struct Answer {
+    std::span<uint8_t> response;
+    size_t length = 0;
+    uint32_t removed = 0;
+  };
+  int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer);
+  // Destroys the channel's ids.
+  void close(Time now, Channel& channel);
+
+  // A datagram that came for QP 1, with `path` as cm::Manager has it.
+  void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
+  Time deadline() const { return manager_->deadline(); }
+  void advance(Time now);
+
+  const cm::Manager& manager() const { return *manager_; }
+  uint32_t ids() const { return ids_.size(); }
+
+ private:
+  // One command, while it is carried out.
+  struct Call {
+    Time now;
+    Channel& channel;
+    Channel* source;
+    std::span<const uint8_t> in;     // behind the command's header
+    std::span<const uint8_t> extra;  // behind the command's struct
+    size_t room;                     // for the answer
+    Answer& answer;
+  };
+  using Handler = int (Service::*)(Call& call);
+
+  Service(World& world, const Settings& settings)
+      : world_(world),
+        settings_(settings),
+        ids_(static_cast<uint32_t>(world.random())),
+        ports_(settings.first_port, settings.last_port) {}
+
+  // service.cpp
+  static Handler handler_of(uint32_t command);
+  template <class Command>
+  static bool read(const Call& call, Command& command, size_t least = sizeof(Command));
+  template <class Response>
+  static int write(Call& call, const Response& response, size_t least = sizeof(Response));
+  int find(const Call& call, uint32_t number, CmId*& id) const;
+  int find_with_device(const Call& call, uint32_t number, CmId*& id) const;
+
+  // lifecycle.cpp
+  int create_id(Call& call);
+  int destroy_id(Call& call);
+  int migrate_id(Call& call);
+  CmId* add_id(Channel& channel, uint16_t port_space, uint8_t qp_type);
+  uint32_t destroy(Time now, CmId& id, uint32_t& removed);
+
+  // addresses.cpp
+  int bind_ip(Call& call);
+  int resolve_ip(Call& call);
+  int resolve_route(Call& call);
+  int bind(CmId& id, const Address& address);
+  int resolve(CmId& id);
+  bool attach(CmId& id, const Address& address) const;
+  void make_route(CmId& id) const;
+
+  // connections.cpp
+  int connect(Call& call);
+  int listen(Call& call);
+  int accept(Call& call);
+  int reject(Call& call);
+  int disconnect(Call& call);
+  int notify(Call& call);
+  int connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
+  int connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
+  int accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
+  int answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::span<const uint8_t> private_data);
+  cm::Path path_of(const CmId& id) const;
+
+  // queries.cpp
+  int query_route(Call& call);
+  int init_qp_attr(Call& call);
+
+  // options.cpp
+  int set_option(Call& call);
+  int set_id_option(CmId& id, uint32_t name, std::span<const uint8_t> value);
+  int set_path(CmId& id, std::span<const uint8_t> value);
+
+  // multicast.cpp
+  int join_ip_mcast(Call& call);
+  int leave_mcast(Call& call);
+  uint32_t leave(Membership& membership);
+
+  // events.cpp
+  int get_event(Call& call);
+  Event* add_event(CmId& id, EventKind kind, int status = 0);
+  void drop(Channel& channel, Event& event);
+
+  // reports.cpp: the manager's events.
+  void send(const cm::Path& path, const cm::Mad& mad) override { world_.send(path, mad); }
+  uint64_t random() override { return world_.random(); }
+  void event(const cm::Event& event) override;
+  void report_request(const cm::Event& event);
+  CmId* add_request(CmId& listener, const cm::Event& event);
+  void report_response(CmId& id, const cm::Event& event);
+  void report_reply(CmId& id, const cm::Event& event);
+  // The manager must not be called while it reports; this is done afterwards.
+  struct Afterwards {
+    cm::Id connection = cm::kNoId;
+    bool refused = false;
+    uint32_t number = 0;
+  };
+  void settle(Time now);
+
+  World& world_;
+  const Settings settings_;
+  IdTable ids_;
+  PortTable ports_;
+  std::unique_ptr<cm::Manager> manager_;
+  std::optional<Afterwards> afterwards_;
+  uint32_t next_membership_ = 0;
+  uint32_t membership_count_ = 0;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Everything outside of rdma_cm's own logic: the network, the programs' descriptors, random numbers.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP
+
+#include "provider/dappled/device_table.hpp"
+#include "provider/dappled/rdma_cm/id.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// No call may call the service back.
+class World {
+ public:
+  virtual void send(const cm::Path& path, const cm::Mad& mad) = 0;
+  virtual uint64_t random() = 0;
+  virtual const DeviceTable& devices() = 0;
+  // The address from which packets to `destination` go. `source` is the one that the caller is bound to, or any of that
+  // family. 0 or an errno.
+  virtual int route(const Address& destination, Address& source) = 0;
+  // An event waits, the last of channel.events.
+  virtual void wake(Channel& channel) = 0;
+
+ protected:
+  ~World() = default;
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_WORLD_HPP

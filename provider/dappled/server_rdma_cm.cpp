@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The server's part of rdma_cm: messages in, and the time and the wire for it.
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "provider/dappled/server.hpp"
+
+namespace dapple::dappled {
+namespace {
+
+constexpr Milliseconds kRetryPort = 100;
+
+}  // namespace
+
+void Server::answer_cm_open(Connection& connection, soft::Descriptors& descriptors) {
+  const auto kind = soft::MessageKind::kCmOpen;
+  soft::Problem problem;
+  // A busy port comes with the members of the dappled before, or gets free.
+  if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, kind, problem);
+  problem.clear();
+  soft::CmOpenReply message;
+  int journal = -1;
+  if (const int error = cm_.open(std::move(descriptors.fds[0]), message.channel, journal); error != 0) {
+    problem.set(error, "dappled cannot open rdma_cm: %s", strerror(error));
+    return refuse(connection, kind, problem);
+  }
+  give_wire();
+  reply(connection, kind, message, {&journal, 1});
+}
+
+void Server::answer_cm_command(Connection& connection, std::span<const std::byte> bytes) {
+  soft::CmCommandRequest request;
+  const auto kind = soft::MessageKind::kCmCommand;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  refresh_devices();
+  soft::CmCommandReply message;
+  cm_.command(request, message);
+  reply(connection, kind, message);
+}
+
+void Server::give_wire() {
+  if (cm_.has_wire() || cm_.channels() == 0) return;
+  soft::Problem problem;
+  if (!slots_.group().exists()) slots_.take_port(problem);
+  if (slots_.group().exists()) cm_.use(slots_.group(), problem);
+}
+
+int Server::wait_for_cm(int milliseconds) const {
+  Milliseconds most = INT32_MAX;
+  if (cm_.channels() > 0 && !cm_.has_wire()) most = kRetryPort;
+  if (const roce::Time deadline = cm_.deadline(); deadline != roce::kNever) {
+    // Rounded up, or the loop would turn without anything to do.
+    most = std::min(most, std::max<Milliseconds>(static_cast<Milliseconds>(deadline / 1'000'000) + 1 - now(), 0));
+  }
+  if (most == INT32_MAX) return milliseconds;
+  return milliseconds < 0 ? static_cast<int>(most) : std::min(milliseconds, static_cast<int>(most));
+}
+
+}  // namespace dapple::dappled
