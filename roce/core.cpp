@@ -50,6 +50,11 @@ QpAttributes Core::attributes() const {
   return now;
 }
 
+PostError Core::check_send(const SendRequest& request, uint32_t ahead) const {
+  if (state_ < QpState::kRts) return PostError::kState;
+  return sends.check(request, config.type, ahead);
+}
+
 PostError Core::post_send(const SendRequest& request) {
   // IBTA 10.8.2.1: a request is accepted from RTS on, and in an error completed as flushed.
   if (state_ < QpState::kRts) return PostError::kState;

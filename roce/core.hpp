@@ -21,6 +21,7 @@ class Core : public QueuePair {
 
   bool modify(const QpAttributes& attributes, uint32_t mask) final;
   QpAttributes attributes() const final;
+  PostError check_send(const SendRequest& request, uint32_t ahead) const final;
   PostError post_send(const SendRequest& request) final;
   void receives_posted() final;
   const QpCounters& counters() const final { return count; }

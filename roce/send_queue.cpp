@@ -91,24 +91,41 @@ bool SendQueue::create(const QpConfig& config) {
   return entries_ != nullptr && segments_ != nullptr && inline_bytes_ != nullptr;
 }
 
-PostError SendQueue::push(const SendRequest& request, QpType type) {
-  if (!serves(type, request.opcode)) return PostError::kOpcode;
-  if (tail_ - head_ == depth_) return PostError::kFull;
-  const bool is_inline = (request.flags & kInline) != 0 && may_be_inline(request.opcode);
-  // Inline bytes may come from more pieces than a gather list has room for.
-  if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
+namespace {
 
+uint64_t length_of(const SendRequest& request) {
   uint64_t length = 0;
   for (const Segment& segment : request.segments) length += segment.length;
+  return length;
+}
+
+bool goes_inline(const SendRequest& request) {
+  return (request.flags & kInline) != 0 && may_be_inline(request.opcode);
+}
+
+}  // namespace
+
+PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahead) const {
+  if (!serves(type, request.opcode)) return PostError::kOpcode;
+  if (tail_ - head_ + ahead >= depth_) return PostError::kFull;
+  const bool is_inline = goes_inline(request);
+  // Inline bytes may come from more pieces than a gather list has room for.
+  if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
+  const uint64_t length = length_of(request);
   if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kInline;
   // IBTA 9.4.5: an atomic's result has eight bytes.
   if (is_atomic(request.opcode) && length != 8) return PostError::kSegments;
+  return PostError::kNone;
+}
 
+PostError SendQueue::push(const SendRequest& request, QpType type) {
+  if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
+  const bool is_inline = goes_inline(request);
   const size_t slot = tail_ % depth_;
   SendEntry& entry = entries_[slot];
   entry = SendEntry{};
   entry.request = request;
-  entry.length = length;
+  entry.length = length_of(request);
   if (request.opcode == SendOpcode::kAtomicWrite) entry.length = 8;
   if (request.opcode == SendOpcode::kFlush) entry.length = request.flush_length;
   if (is_inline) {

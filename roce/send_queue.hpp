@@ -42,6 +42,8 @@ class SendQueue {
   }
   SendEntry& front() { return (*this)[head_]; }
 
+  // Would push() take the request behind `ahead` others that it takes before?
+  PostError check(const SendRequest& request, QpType type, uint32_t ahead) const;
   PostError push(const SendRequest& request, QpType type);
   void pop() {
     assert(!empty());

@@ -197,9 +197,12 @@ int wr_complete(ibv_qp_ex* ibv) {
   if (error == 0) {
     {
       const std::lock_guard lock(qp.mutex);
-      // DEVIATION ibv_wr_complete(): requests before one that the queue refuses are posted.
+      // All of them or none.
       for (uint32_t i = 0; i < post.count && error == 0; ++i)
-        error = error_of(qp.engine->post_send(post.requests[i]->send));
+        error = error_of(qp.engine->check_send(post.requests[i]->send, i));
+      if (error == 0) {
+        for (uint32_t i = 0; i < post.count; ++i) qp.engine->post_send(post.requests[i]->send);
+      }
       qp.node->settle(qp, Node::now());
     }
     qp.node->deliver(qp);

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <initializer_list>
+
 #include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/pair.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -333,6 +335,30 @@ void extended__requests_and_completions(void**) {
   ibv_wr_rdma_write(qp, 0, 0);
   ibv_wr_set_inline_data(qp, pair->a.buffer, 65);
   assert_int_equal(ibv_wr_complete(qp), EINVAL);
+
+  // One that the queue refuses: none is posted.
+  pair->b.buffer[0] = 'a';
+  pair->a.buffer[0] = 'b';
+  ibv_wr_start(qp);
+  qp->wr_id = 4;
+  ibv_wr_rdma_write(qp, pair->b.mr->rkey, reinterpret_cast<uintptr_t>(pair->b.buffer));
+  ibv_wr_set_sge(qp, pair->a.mr->lkey, reinterpret_cast<uintptr_t>(pair->a.buffer), 1);
+  qp->wr_id = 5;
+  ibv_wr_send(qp);
+  ibv_wr_set_sge(qp, pair->a.mr->lkey, reinterpret_cast<uintptr_t>(pair->a.buffer), UINT32_MAX);
+  assert_int_equal(ibv_wr_complete(qp), EINVAL);
+  // Nor more than there is room for; exactly so many are.
+  for (const uint32_t count : {kDepth + 1, kDepth}) {
+    ibv_wr_start(qp);
+    for (uint32_t i = 0; i < count; i++) {
+      qp->wr_id = 100 + i;
+      ibv_wr_rdma_write(qp, pair->b.mr->rkey, reinterpret_cast<uintptr_t>(pair->b.buffer) + 8);
+      ibv_wr_set_sge(qp, pair->a.mr->lkey, reinterpret_cast<uintptr_t>(pair->a.buffer), 1);
+    }
+    assert_int_equal(ibv_wr_complete(qp), count == kDepth ? 0 : ENOMEM);
+  }
+  for (uint32_t i = 0; i < kDepth; i++) expect(pair->a.cq, 100 + i, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+  assert_int_equal(pair->b.buffer[0], 'a');
 
   attr.wc_flags = IBV_WC_STANDARD_FLAGS;
   ibv_cq_ex* cq = ibv_create_cq_ex(pair->context, &attr);

@@ -156,7 +156,10 @@ void post__full_queue__refused_until_completions(void**) {
   Pair pair;
   for (int i = 0; i < 16; i++) post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
   assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kWrite, 8)), PostError::kFull);
+  assert_int_equal(pair.a.qp->check_send(pair.a.request(SendOpcode::kWrite, 8), 0), PostError::kFull);
   pair.run();
+  assert_int_equal(pair.a.qp->check_send(pair.a.request(SendOpcode::kWrite, 8), 15), PostError::kNone);
+  assert_int_equal(pair.a.qp->check_send(pair.a.request(SendOpcode::kWrite, 8), 16), PostError::kFull);
   assert_int_equal(pair.a.qp->post_send(pair.a.request(SendOpcode::kWrite, 8)), PostError::kNone);
 }
 
