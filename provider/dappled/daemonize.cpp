@@ -28,7 +28,9 @@ int daemonize(int ready) {
   // Whoever started this process waits for its end.
   if (child != 0) _exit(child > 0 ? 0 : 1);
   setsid();
-  const int null = open("/dev/null", O_RDWR);
+  // Where there is no /dev, a descriptor that neither reads nor writes holds the numbers.
+  int null = open("/dev/null", O_RDWR);
+  if (null < 0) null = open("/", O_PATH);
   if (null >= 0) {
     for (int fd = 0; fd <= 2; fd++) {
       if (fd != null) dup2(null, fd);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -52,7 +53,7 @@ void Server::watch(int fd, uint64_t key, bool on) {
 int Server::prepare() {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return errno;
-  reserve_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  reserve_.reset(eventfd(0, EFD_CLOEXEC));
   // First the watch, so that no change falls between.
   if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
   if (read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
@@ -120,7 +121,7 @@ void Server::accept_all() {
       soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       refused.reset();
       refused_connections_++;
-      reserve_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      reserve_.reset(eventfd(0, EFD_CLOEXEC));
       continue;
     }
     return;

@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -451,6 +453,38 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   assert_true(ends_soon());
 }
 
+// As in a container with a root file system of next to nothing.
+void dappled__no_dev_null__starts(void**) {
+  assert_true(ends_soon());
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool hidden = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                        mount("tmpfs", "/dev", "tmpfs", 0, nullptr) == 0;
+    if (!hidden || access("/dev/null", F_OK) == 0) _exit(77);
+    Problem problem;
+    const auto link = DaemonLink::open(problem);
+    Slot slot;
+    if (link == nullptr || !link->slot(slot, problem)) {
+      fprintf(stderr, "%s\n", problem.line);
+      _exit(1);
+    }
+    // No socket of dappled's may have one of the first numbers.
+    char path[64];
+    const unsigned process = status_of(*link).process;
+    for (int fd = 0; fd <= 2; fd++) {
+      char target[16] = "";
+      snprintf(path, sizeof path, "/proc/%u/fd/%d", process, fd);
+      if (readlink(path, target, sizeof target - 1) <= 0 || strcmp(target, "/") != 0) _exit(2);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) skip();
+  assert_int_equal(status, 0);
+  assert_true(ends_soon());
+}
+
 uint64_t counted_runts(DaemonLink& link) {
   for (size_t i = 0; i < kCounterCount; i++) {
     if (strcmp(kCounterNames[i].key, "runts") == 0) return status_of(link).counters[i];
@@ -553,6 +587,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__another_user__is_refused),
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
+      cmocka_unit_test(dappled__no_dev_null__starts),
       cmocka_unit_test(dappled__counters__outlive_programs_and_dappled),
       cmocka_unit_test(dappled__forked_child__keeps_the_slot_of_its_parent),
   };
