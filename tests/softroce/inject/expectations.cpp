@@ -136,8 +136,11 @@ constexpr Row kRows[] = {
     {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "success"},
-    // The channel stays readable, so the notification is taken at the next look.
+    // The same. But the completion that the channel told of is taken first, if it is there.
     {"ibv_get_cq_event", EIO, nullptr, "success"},
+    {"ibv_get_cq_event", EIO, nullptr, BROKEN_CQ},
+    {"ibv_get_cq_event", EIO, nullptr, BROKEN_CQ_DEQUEUED},
+    {"ibv_get_cq_event", EIO, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
     // A device whose events cannot be read is gone; short of memory, they are read at the next look.
     {"ibv_get_async_event", EIO, THREAD, "event IA_CATASTROPHIC"},
     {"ibv_get_async_event", EIO, THREAD, "success"},  // the IA was closed before anyone looked
