@@ -78,7 +78,7 @@ enum QpAttributeBit : uint32_t {
   kDestinationQpn = 1 << 20,
 };
 
-enum class PostError : uint8_t { kNone, kState, kFull, kSegments, kOpcode, kInline };
+enum class PostError : uint8_t { kNone, kState, kFull, kSegments, kOpcode, kLength };
 
 struct QpCounters {
   uint64_t sequence_naks_sent = 0;

@@ -112,7 +112,7 @@ PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahe
   // Inline bytes may come from more pieces than a gather list has room for.
   if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
   const uint64_t length = length_of(request);
-  if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kInline;
+  if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kLength;
   // IBTA 9.4.5: an atomic's result has eight bytes.
   if (is_atomic(request.opcode) && length != 8) return PostError::kSegments;
   return PostError::kNone;
