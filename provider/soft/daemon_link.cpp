@@ -83,7 +83,7 @@ bool DaemonLink::connected(Problem& problem) {
         socket_.reset();
         return false;
       }
-      if (reconnected_ != nullptr) reconnected_(*this);
+      if (reconnected_ != nullptr) reconnected_(*this, problem);
       if (socket_) return true;
       continue;
     }
@@ -267,14 +267,13 @@ int DaemonLink::cm_command(CmCommandRequest& request, CmCommandReply& reply, boo
   return problem.error != 0 ? problem.error : EIO;
 }
 
-bool DaemonLink::restore(const CmChannel& channel) {
+bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   HeaderOnly request;
   CmOpenReply reply;
   Descriptors none;
-  Problem ignored;
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
-  const Answer answer = exchange(seal(request, kind), kind, sent, reply, none, ignored);
+  const Answer answer = exchange(seal(request, kind), kind, sent, reply, none, problem);
   // The program's end then reads an end of file: nobody is to wait for an event that cannot come.
   if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
   return static_cast<bool>(socket_);

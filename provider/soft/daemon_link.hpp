@@ -68,11 +68,11 @@ class DaemonLink {
   int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
   // Called with each new connection and the link's lock held, before anything else is asked: gives each channel of this
   // process to restore(), until one is gone. Set it before there is a channel.
-  using Reconnected = void (*)(DaemonLink& link);
+  using Reconnected = void (*)(DaemonLink& link, Problem& problem);
   void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
-  // For that function alone. False if dappled died meanwhile. A channel that dappled refuses is lost: the program's
+  // For that function alone. False if the connection is lost. A channel that dappled refuses is lost: the program's
   // end reads an end of file.
-  bool restore(const CmChannel& channel);
+  bool restore(const CmChannel& channel, Problem& problem);
 
   // Connects again if dappled has gone. For the background thread: call it when fd() reports an end of the connection.
   bool check(Problem& problem);

@@ -50,13 +50,20 @@ void fork_child() {
   pthread_mutex_unlock(&opening);
 }
 
-bool hand_over(const Door& door, void* link) {
-  return static_cast<soft::DaemonLink*>(link)->restore({door.channel, door.attached[0], door.attached[1]});
+struct Handing {
+  soft::DaemonLink& link;
+  soft::Problem& problem;
+};
+
+bool hand_over(const Door& door, void* argument) {
+  const Handing& to = *static_cast<const Handing*>(argument);
+  return to.link.restore({door.channel, door.attached[0], door.attached[1]}, to.problem);
 }
 
 // dappled has been followed by another one, or this is a child of fork().
-void reconnected(soft::DaemonLink& link) {
-  visit(Kind::kRdmaCm, hand_over, &link);
+void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
+  Handing handing = {link, problem};
+  visit(Kind::kRdmaCm, hand_over, &handing);
   const uint64_t one = 1;
   if (const int fd = wake.load(); fd >= 0) real.write(fd, &one, sizeof one);
 }
@@ -102,9 +109,10 @@ bool start_watch() {
 }  // namespace
 
 void complain(const soft::Problem& problem) {
-  static constinit std::atomic<bool> told = false;
-  if (problem.line[0] != '\0' && !told.exchange(true))
-    fprintf(stderr, "dapple: no software device: %s\n", problem.line);
+  static constinit std::atomic<uint64_t> told = 0;
+  const uint64_t one = uint64_t{1} << (problem.error & 63);
+  if (problem.line[0] == '\0' || (told.fetch_or(one) & one) != 0) return;
+  fprintf(stderr, "dapple: no software device: %s\n", problem.line);
 }
 
 soft::DaemonLink* connection(soft::Problem& problem) {

@@ -16,7 +16,7 @@ soft::DaemonLink* connection(soft::Problem& problem);
 // From now on a thread of this process connects again whenever dappled has died. A child of fork() asks anew.
 void watch_connection();
 
-// Writes a line to standard error, the first time.
+// Writes a line to standard error, once for each kind of problem.
 void complain(const soft::Problem& problem);
 
 }  // namespace dapple::doors

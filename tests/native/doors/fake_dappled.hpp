@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The page that fake-dappled shares with the test that has it started: what it counts, and what it is to do. The file's
+// path is in FAKE_DAPPLED_STATE.
+#ifndef DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
+#define DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
+
+#include <atomic>
+
+#include "provider/soft/cm_messages.hpp"
+
+namespace dapple::tests {
+
+struct FakeState {
+  // Counted by all that ever ran.
+  std::atomic<int> process, starts, connections, opens, restores, hangups, commands;
+  // The last command.
+  soft::CmChannelName channel, source;
+  std::atomic<uint32_t> length;
+  uint8_t command[soft::kCmCommandSize];
+
+  // Orders, each carried out once.
+  std::atomic<int> post_to;       // 1 + the channel that gets an event
+  std::atomic<int> fail;          // the errno of the next command
+  std::atomic<int> forget_event;  // the next GET_EVENT finds none
+  std::atomic<int> removed;       // events that the next command takes away
+  std::atomic<int> die;           // at the next command, before the answer
+  std::atomic<int> refuse_restore;
+  // For good.
+  std::atomic<int> other_version;
+};
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
