@@ -306,6 +306,8 @@ void Server::answer_slot(Connection& connection) {
   connection.waits_for_port = 0;
   if (grant != Slots::Grant::kGranted) return refuse(connection, kind, problem);
   connection.slot = slot;
+  // A program that has a slot can be reached, so its peers may ask for services from now on.
+  give_wire();
   soft::SlotReply message;
   message.slot = slot;
   message.dual_stack = slots_.group().dual_stack();

@@ -45,11 +45,12 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
   reply(connection, kind, message);
 }
 
+// QP 1 answers as long as anybody has the port, also those who ask for what nobody here has.
 void Server::give_wire() {
-  if (cm_.has_wire() || cm_.channels() == 0) return;
+  if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;
   soft::Problem problem;
   if (!slots_.group().exists()) slots_.take_port(problem);
-  if (slots_.group().exists()) cm_.use(slots_.group(), problem);
+  if (slots_.group().exists()) cm_.use(slots_.group(), slots_.counters().at(0), problem);
 }
 
 int Server::wait_for_cm(int milliseconds) const {

@@ -14,7 +14,11 @@ namespace dapple::dappled {
 bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   if (group_.exists()) return true;
   grant = Grant::kRefused;
-  if (group_.create(problem)) return true;
+  if (group_.create(problem)) {
+    // For QP 1, too. Whoever takes a slot hears it if there is no memory.
+    have_counters({});
+    return true;
+  }
   if (problem.error != EADDRINUSE) return false;
   const soft::PortOwner owner = soft::port_owner(soft::kRocePort);
   soft::describe(owner, soft::kRocePort, problem.line, sizeof problem.line);

@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
+
+#include "provider/soft/daemon_link.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/dapple-info/roce_peer.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -211,6 +214,71 @@ void ping__port_in_use_here__hears_errors_only() {
   CHECK_EQUAL(code_of(ping_once("10.77.0.1")), kClosed);
 }
 
+// A program with the software device in the other namespace.
+struct Program {
+  pid_t process = -1;
+
+  explicit Program(int where) {
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC) != 0) return;
+    process = fork();
+    if (process == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      soft::Problem problem;
+      soft::Slot slot;
+      std::unique_ptr<soft::DaemonLink> link;
+      if (setns(where, CLONE_NEWNET) == 0) link = soft::DaemonLink::open(problem);
+      if (link == nullptr || !link->slot(slot, problem)) std::cout << problem.line << std::endl, _exit(1);
+      if (write(ready[1], "x", 1) != 1) _exit(1);
+      pause();
+      _exit(0);
+    }
+    close(ready[1]);
+    char byte;
+    CHECK(read(ready[0], &byte, 1) == 1);
+    close(ready[0]);
+  }
+  ~Program() {
+    kill(process, SIGKILL);
+    waitpid(process, nullptr, 0);
+  }
+};
+
+void ping__software_device__answers_and_asks() {
+  {
+    const Program there(veth.other);
+    for (const char* address : {"10.77.0.2", "fd77::2"}) {
+      const PingFacts facts = ping_once(address, 3);
+      CHECK_EQUAL(code_of(facts), kGood);
+      CHECK_EQUAL(facts.answers_us.size(), 3);
+    }
+    // dappled has the port at this end, too.
+    const Program here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+    for (const char* address : {"10.77.0.2", "fd77::2", "10.77.0.1", "::1"}) {
+      const PingFacts facts = ping_once(address, 3);
+      CHECK_EQUAL(code_of(facts), kGood);
+      CHECK_EQUAL(facts.answers_us.size(), 3);
+    }
+  }
+  const Program here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  // The other dappled ends with its last program.
+  PingFacts facts;
+  for (int i = 0; i < 30; i++) {
+    usleep(100000);
+    facts = ping_once("10.77.0.2");
+    if (facts.port_closed) break;
+  }
+  CHECK_EQUAL(code_of(facts), kClosed);
+  {
+    const Peer peer(veth.other, "10.77.0.2", Mode::kSilent);
+    CHECK_EQUAL(code_of(ping_once("10.77.0.2")), kSilence);
+  }
+  const Peer peer(veth.other, "10.77.0.2", Mode::kDamaged);
+  facts = ping_once("10.77.0.2", 2);
+  CHECK_EQUAL(code_of(facts), kChanged);
+  CHECK_EQUAL(facts.bad_icrc, 2);
+}
+
 // A third namespace behind the other one, over a link with an MTU of 700.
 int make_third() {
   int ready[2], done[2];
@@ -262,6 +330,7 @@ int main() {
       TEST(ping__small_mtu__is_told),
       TEST(ping__nowhere__is_told),
       TEST(ping__port_in_use_here__hears_errors_only),
+      TEST(ping__software_device__answers_and_asks),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }

@@ -74,12 +74,12 @@ void ChannelServer::serve() {
   if (service_->deadline() <= time) service_->advance(time);
 }
 
-bool ChannelServer::use(PortGroup& group, soft::Problem& problem) {
+bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Problem& problem) {
   if (const int error = group.open(0); error != 0) {
     problem.set(error, "dappled cannot open QP 1: %s", strerror(error));
     return false;
   }
-  wire_ = MadWire::open(group.socket(0), group.dual_stack(), problem);
+  wire_ = MadWire::open(group.socket(0), group.dual_stack(), counters, problem);
   if (wire_ == nullptr) return false;
   epoll_event event = {};
   event.events = EPOLLIN;

@@ -35,7 +35,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   Time deadline() const { return service_ == nullptr ? roce::kNever : service_->deadline(); }
 
   // Datagrams come and go from now on. False if that fails.
-  bool use(PortGroup& group, soft::Problem& problem);
+  bool use(PortGroup& group, soft::SlotCounters* counters, soft::Problem& problem);
   bool has_wire() const { return wire_ != nullptr; }
   // Before the group closes its sockets.
   void drop_wire() { wire_.reset(); }

@@ -20,11 +20,13 @@ constexpr uint8_t kHopLimit = 64;
 
 }  // namespace
 
-std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::Problem& problem) {
+std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::SlotCounters* counters,
+                                       soft::Problem& problem) {
   std::unique_ptr<MadWire> made(new (std::nothrow) MadWire);
   soft::Slot slot;
   slot.receive_socket = socket;
   slot.dual_stack = dual_stack;
+  slot.counters = counters;
   if (made != nullptr) made->wire_ = soft::UdpWire::open(slot, problem, soft::UdpWire::Environment::kIgnored);
   if (made == nullptr || made->wire_ == nullptr) return nullptr;
   made->batch_.reset(made->wire_->make_batch());

@@ -26,8 +26,10 @@ class MadWire final : private soft::ArrivalSink {
     ~Sink() = default;
   };
 
-  // Null on failure, and `problem` says why. The socket stays the caller's, and outlives this.
-  static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::Problem& problem);
+  // Null on failure, and `problem` says why. The socket and the counters, which may be
+  // null, stay the caller's and outlive this.
+  static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::SlotCounters* counters,
+                                       soft::Problem& problem);
 
   int fd() const { return wire_->receive_fd(); }
   void receive(Sink& sink);

@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include "provider/soft/messages.hpp"
 #include "provider/soft/port_owner.hpp"
 #include "tools/dapple-info/ping/asker.hpp"
 #include "tools/dapple-info/ping/echo.hpp"
+#include "tools/dapple-info/ping/through_dappled.hpp"
 
 namespace dapple::info {
 namespace {
@@ -58,11 +60,14 @@ class Ping {
     facts_.netdev = route.netdev;
     facts_.netdev = route.netdev;
     ends_ = {gid_of(local_), gid_of(peer_)};
-    if (ends_.local == ends_.peer) {
-      facts_.deaf = "The address is this host's own. To do: dapple-info without --ping says who has the port here.";
-    }
     tell_(fmt::format("{} from {}{}", facts_.address, facts_.local,
                       route.netdev_mtu == 0 ? "" : fmt::format(", {} with MTU {}", route.netdev, route.netdev_mtu)));
+    through_ = ThroughDappled::open(local_, peer_);
+    if (through_ != nullptr) {
+      tell_("programs here use the software device: dappled asks for this ping");
+    } else if (ends_.local == ends_.peer) {
+      facts_.deaf = "The address is this host's own. To do: dapple-info without --ping says who has the port here.";
+    }
     if (const int error = asker_.open(local_, peer_); error != 0) {
       facts_.here_problem = fmt::format("No UDP socket can be used here: {}.", std::strerror(error));
       return;
@@ -82,7 +87,9 @@ class Ping {
   }
 
  private:
-  bool settled() const { return facts_.port_closed || facts_.unreachable || facts_.prohibited; }
+  bool settled() const {
+    return !facts_.here_problem.empty() || facts_.port_closed || facts_.unreachable || facts_.prohibited;
+  }
   unsigned int changes() const { return facts_.bad_icrc + facts_.changed_port + facts_.changed_address; }
 
   void note(const Trouble& trouble) {
@@ -107,27 +114,27 @@ class Ping {
     const soft::PortOwner owner = soft::port_owner(soft::kRocePort);
     char line[soft::kLineSize];
     soft::describe(owner, soft::kRocePort, line, sizeof line);
-    if (std::strcmp(owner.program, "dappled") == 0) {
-      facts_.deaf =
-          "Programs here use the software device, and answers go to its dappled. To do: ping while no program here "
-          "uses "
-          "it, or from the other end.";
-    } else {
-      facts_.deaf = error == EADDRINUSE
-                        ? fmt::format("{}.", line)
-                        : fmt::format("UDP port {} cannot be opened here: {}.", soft::kRocePort, std::strerror(error));
-    }
+    facts_.deaf = error == EADDRINUSE
+                      ? fmt::format("{}.", line)
+                      : fmt::format("UDP port {} cannot be opened here: {}.", soft::kRocePort, std::strerror(error));
     tell_("answers cannot be heard here, only errors");
   }
 
   void ask() {
     // On this host the ear would take the question.
     soft::OwnedFd ear;
-    if (ends_.local != ends_.peer && !(ear = hear_at(local_))) become_deaf(errno);
+    if (through_ == nullptr && ends_.local != ends_.peer && !(ear = hear_at(local_))) become_deaf(errno);
     const uint64_t transaction = random_number();
     const auto request = static_cast<uint32_t>(transaction >> 7);
     facts_.asked++;
+    const uint64_t wrong = through_ != nullptr ? through_->wrong_icrcs() : 0;
+    const bool ready = through_ == nullptr || through_->prepare();
     const int64_t begin = microseconds_now();
+    if (!ready || (through_ != nullptr && !through_->send())) {
+      facts_.here_problem = "dappled, which has the port here, finds no way to the peer.";
+      return;
+    }
+    // dappled's question has the answers, this one the errors.
     if (const int error = asker_.send(question(ends_, asker_.port(), request, transaction)); error != 0) {
       // A firewall of this host answers so.
       facts_.prohibited = error == EPERM || error == EACCES;
@@ -136,13 +143,29 @@ class Ping {
       return;
     }
     for (int64_t left = kAnswerMs; left > 0; left = kAnswerMs - (microseconds_now() - begin) / 1000) {
-      pollfd waiting[2] = {{ear.get(), POLLIN, 0}, {asker_.fd(), 0, 0}};
+      pollfd waiting[2] = {{through_ != nullptr ? through_->fd() : ear.get(), POLLIN, 0}, {asker_.fd(), 0, 0}};
       if (poll(waiting, 2, static_cast<int>(left)) <= 0) continue;
       while (const auto trouble = asker_.trouble()) note(*trouble);
       if (settled()) return;
-      if ((waiting[0].revents & POLLIN) != 0 && hear(ear.get(), request, transaction, begin)) return;
+      if (waiting[0].revents == 0) continue;
+      if (through_ != nullptr) {
+        if (!through_->answered()) break;
+        return answered(microseconds_now() - begin);
+      }
+      if (hear(ear.get(), request, transaction, begin)) return;
     }
-    if (ear) tell_(fmt::format("question {}: nothing came within {} ms", facts_.asked, kAnswerMs));
+    if (through_ != nullptr && through_->wrong_icrcs() > wrong) {
+      facts_.bad_icrc++;
+      tell_(fmt::format("question {}: a packet with a wrong ICRC came", facts_.asked));
+      return;
+    }
+    if (ear || through_ != nullptr)
+      tell_(fmt::format("question {}: nothing came within {} ms", facts_.asked, kAnswerMs));
+  }
+
+  void answered(int64_t took_us) {
+    facts_.answers_us.push_back(static_cast<double>(took_us));
+    tell_(fmt::format("question {}: answered after {:.3f} ms", facts_.asked, static_cast<double>(took_us) / 1000));
   }
 
   // True if the answer has come.
@@ -152,15 +175,14 @@ class Ping {
     socklen_t size = sizeof from;
     const ssize_t got = recvfrom(ear, bytes, sizeof bytes, 0, &from.any, &size);
     if (got < 0) return false;
-    const double took = static_cast<double>(microseconds_now() - begin);
+    const int64_t took = microseconds_now() - begin;
     const uint16_t port = ntohs(from.any.sa_family == AF_INET ? from.in.sin_port : from.in6.sin6_port);
     const std::span<const std::byte> packet(bytes, static_cast<size_t>(got));
     switch (read_answer(packet, ends_, gid_of(from), port, request, transaction)) {
       case Reading::kForeign:
         return false;
       case Reading::kGood:
-        facts_.answers_us.push_back(took);
-        tell_(fmt::format("question {}: answered after {:.3f} ms", facts_.asked, took / 1000));
+        answered(took);
         return true;
       case Reading::kPort:
         facts_.changed_port++;
@@ -213,6 +235,7 @@ class Ping {
   Ends ends_;
   Asker asker_;
   Echo echo_;
+  std::unique_ptr<ThroughDappled> through_;  // null: nobody of dapple's has the port here
   int64_t begin_ = 0;
 };
 

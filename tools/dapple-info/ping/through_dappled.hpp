@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "provider/soft/daemon_link.hpp"
+#include "tools/dapple-info/ping/ends.hpp"
+
+namespace dapple::info {
+
+// Questions that dappled asks while it has the port: as a program's that resolves a UDP service by rdma_cm.
+class ThroughDappled {
+ public:
+  // Null if no dappled runs here that has the port and serves this user.
+  static std::unique_ptr<ThroughDappled> open(const Address& local, const Address& peer);
+  ~ThroughDappled() { end(); }
+  ThroughDappled(const ThroughDappled&) = delete;
+  ThroughDappled& operator=(const ThroughDappled&) = delete;
+
+  // Makes the next question ready. False if dappled knows no way to the peer.
+  bool prepare();
+  bool send();
+  // Readable when something has come.
+  int fd() const { return channel_.get(); }
+  // The last question has an answer.
+  bool answered();
+  // Forgets it.
+  void end();
+  // Packets with a wrong ICRC that all programs here have got.
+  uint64_t wrong_icrcs();
+
+ private:
+  ThroughDappled() = default;
+  template <class Command>
+  bool command(uint32_t number, const Command& body, void* response = nullptr, size_t response_size = 0);
+  // The number of the next event, or -1 if none comes within that time.
+  int event(int milliseconds, int& status);
+
+  std::unique_ptr<soft::DaemonLink> link_;
+  soft::CmChannelName name_;
+  soft::OwnedFd channel_, dappleds_end_, journal_;
+  Address local_{}, peer_{};
+  uint32_t id_ = 0;
+  bool has_id_ = false;
+};
+
+}  // namespace dapple::info
