@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <endian.h>
+
+#include "tests/unit/dappled-rdma-cm/rig.hpp"
+
+using namespace dapple::dappled::rdma_cm;
+using namespace dapple::dappled::rdma_cm::test;
+
+namespace {
+
+void connect__whole_life__leaves_nothing(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.client.event(pair.active, EventKind::kDisconnected);
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  assert_true(pair.wait());
+  pair.client.event(pair.active, EventKind::kTimewaitExit);
+  pair.server.event(pair.passive, EventKind::kTimewaitExit);
+  uint32_t reported = 0;
+  assert_int_equal(pair.client.destroy(pair.active, pair.connecting, &reported), 0);
+  // ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, DISCONNECTED, TIMEWAIT_EXIT.
+  assert_int_equal(reported, 5);
+  assert_int_equal(pair.server.destroy(pair.passive, pair.accepted, &reported), 0);
+  assert_int_equal(reported, 3);
+  assert_int_equal(pair.server.destroy(pair.passive, pair.listener, &reported), 0);
+  assert_int_equal(reported, 1);
+  pair.finish();
+}
+
+void connect_request__as_the_kernels(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(0xFF010012, 1, 56)), 0);
+  pair.carry();
+  const auto event = pair.server.event(pair.passive, EventKind::kConnectRequest);
+  assert_int_equal(event.uid, 77);
+  assert_int_not_equal(event.id, pair.listener);
+  assert_int_equal(event.status, 0);
+  const rdma_ucm_conn_param& parameters = event.param.conn;
+  assert_int_equal(parameters.qp_num, 0x010012);
+  assert_int_equal(parameters.private_data_len, 56);
+  for (uint8_t i = 0; i < 56; i++) assert_int_equal(parameters.private_data[i], 1 + i);
+  // The peer's depth asks for our resources.
+  assert_int_equal(parameters.responder_resources, 5);
+  assert_int_equal(parameters.initiator_depth, 3);
+  assert_int_equal(parameters.retry_count, 6);
+  assert_int_equal(parameters.rnr_retry_count, 7);
+}
+
+void connect_response__as_the_kernels(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(0x20034, 2, 10)), 0);
+  pair.carry();
+  const auto event = pair.client.event(pair.active, EventKind::kConnectResponse);
+  assert_int_equal(event.uid, 11);
+  assert_int_equal(event.id, pair.connecting);
+  assert_int_equal(event.param.conn.qp_num, 0x20034);
+  assert_int_equal(event.param.conn.private_data_len, 196);
+  for (uint8_t i = 0; i < 196; i++) assert_int_equal(event.param.conn.private_data[i], i < 10 ? 2 + i : 0);
+  assert_int_equal(event.param.conn.responder_resources, 5);
+  assert_int_equal(event.param.conn.initiator_depth, 3);
+}
+
+void init_qp_attr__of_both_ends__match(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  ib_uverbs_qp_attr client_rtr, client_rts, server_init, server_rtr, server_rts;
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTR, client_rtr), 0);
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTS, client_rts), 0);
+  assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_INIT, server_init), 0);
+  assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTR, server_rtr), 0);
+  assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTS, server_rts), 0);
+
+  assert_int_equal(server_init.qp_attr_mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+  assert_int_equal(server_init.qp_access_flags,
+                   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+  assert_int_equal(server_init.port_num, 1);
+  assert_int_equal(client_rtr.qp_attr_mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+  assert_int_equal(client_rtr.dest_qp_num, 0x20034);
+  assert_int_equal(server_rtr.dest_qp_num, 0x10012);
+  assert_int_equal(client_rtr.path_mtu, IBV_MTU_1024);
+  assert_int_equal(server_rtr.path_mtu, IBV_MTU_1024);
+  assert_int_equal(client_rtr.ah_attr.is_global, 1);
+  assert_int_equal(client_rtr.ah_attr.grh.dgid[12], 10);
+  assert_int_equal(client_rtr.ah_attr.grh.dgid[15], 2);
+  assert_int_equal(server_rtr.ah_attr.grh.dgid[15], 1);
+  assert_int_equal(client_rtr.ah_attr.grh.hop_limit, 64);
+  assert_int_equal(client_rtr.rq_psn, server_rts.sq_psn);
+  assert_int_equal(server_rtr.rq_psn, client_rts.sq_psn);
+  assert_int_not_equal(client_rtr.rq_psn, client_rts.sq_psn);
+  assert_int_equal(client_rts.max_rd_atomic, server_rtr.max_dest_rd_atomic);
+  assert_int_equal(server_rts.max_rd_atomic, client_rtr.max_dest_rd_atomic);
+  assert_int_equal(server_rts.retry_cnt, 6);
+  assert_int_equal(client_rts.timeout, 17);
+  assert_int_equal(server_rts.timeout, 17);
+}
+
+void init_qp_attr__before_a_connection__has_no_way(void** state) {
+  Pair& pair = pair_of(state);
+  pair.resolve();
+  ib_uverbs_qp_attr attributes;
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_INIT, attributes), 0);
+  assert_int_equal(attributes.qp_attr_mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+  assert_int_equal(attributes.qp_access_flags, 0);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_INIT, attributes), 0);
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTR, attributes), EINVAL);
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTS, attributes), EINVAL);
+}
+
+void connect__nobody_listens__is_rejected(void** state) {
+  Pair& pair = pair_of(state);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  const auto event = pair.client.event(pair.active, EventKind::kRejected);
+  assert_int_equal(event.status, 8);
+  assert_int_equal(event.param.conn.private_data_len, 148);
+}
+
+void connect__no_answer__is_unreachable(void** state) {
+  Pair& pair = pair_of(state);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  while (pair.active.events.size() == 0) {
+    pair.client.out.clear();
+    assert_true(pair.wait());
+  }
+  const auto event = pair.client.event(pair.active, EventKind::kUnreachable);
+  assert_int_equal(static_cast<int>(event.status), -ETIMEDOUT);
+}
+
+void connect__too_much_private_data__is_refused(void** state) {
+  Pair& pair = pair_of(state);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1, 0, 57)), EINVAL);
+  assert_true(pair.client.out.empty());
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1, 0, 56)), 0);
+}
+
+void connect__twice_or_too_early__is_refused(void** state) {
+  Pair& pair = pair_of(state);
+  pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), EINVAL);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, {}), EINVAL);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), EINVAL);
+}
+
+void reject__with_private_data__tells_the_peer(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  rdma_ucm_reject reject = {};
+  reject.id = pair.accepted;
+  reject.private_data_len = 148;
+  memset(reject.private_data, 9, sizeof reject.private_data);
+  reject.reason = 5;
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_REJECT, reject), EINVAL);
+  reject.reason = 0;
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_REJECT, reject), 0);
+  pair.carry();
+  const auto event = pair.client.event(pair.active, EventKind::kRejected);
+  assert_int_equal(event.status, 28);
+  assert_int_equal(event.param.conn.private_data_len, 148);
+  assert_int_equal(event.param.conn.private_data[147], 9);
+  pair.finish();
+}
+
+void accept__too_much_private_data__rejects(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(1, 0, 197)), EINVAL);
+  pair.carry();
+  assert_int_equal(pair.client.event(pair.active, EventKind::kRejected).status, 28);
+}
+
+void destroy_id__of_a_request__rejects(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.destroy(pair.passive, pair.accepted), 0);
+  pair.carry();
+  assert_int_equal(pair.client.event(pair.active, EventKind::kRejected).status, 28);
+  pair.finish();
+}
+
+void destroy_id__of_a_listener__takes_unread_requests_along(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  assert_int_equal(pair.server.service->ids(), 2);
+  assert_int_equal(pair.server.destroy(pair.passive, pair.listener), 0);
+  assert_int_equal(pair.server.removed, 1);
+  assert_int_equal(pair.server.service->ids(), 0);
+  pair.server.assert_no_event(pair.passive);
+  pair.carry();
+  assert_int_equal(pair.client.event(pair.active, EventKind::kRejected).status, 28);
+}
+
+void close__of_a_connected_channel__disconnects_the_peer(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  pair.client.service->close(pair.client.now, pair.active);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  pair.finish();
+}
+
+void listen__backlog__counts_unread_requests(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listener = pair.server.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(pair.server.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(pair.server.listen(pair.passive, pair.listener, 2), 0);
+  for (uint32_t i = 0; i < 3; i++) {
+    pair.resolve();
+    assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(i + 1)), 0);
+    pair.carry();
+  }
+  assert_int_equal(pair.client.event(pair.active, EventKind::kRejected).status, 28);
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(9)), 0);
+  pair.carry();
+  pair.client.assert_no_event(pair.active);
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.finish();
+}
+
+void notify__communication_established__stands_for_the_rtu(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  const rdma_ucm_notify established{pair.accepted, IBV_EVENT_COMM_EST};
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_NOTIFY, rdma_ucm_notify{pair.accepted, 0}),
+                   EINVAL);
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_NOTIFY, established), 0);
+  pair.server.event(pair.passive, EventKind::kEstablished);
+  assert_int_equal(pair.server.command(pair.passive, RDMA_USER_CM_CMD_NOTIFY, established), EISCONN);
+  assert_int_equal(pair.client.accept(pair.active, pair.connecting, 11, {}), 0);
+  pair.carry();
+  pair.server.assert_no_event(pair.passive);
+}
+
+void query_route__of_the_new_id__has_both_addresses(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  rdma_ucm_query_route_resp theirs, ours;
+  assert_int_equal(pair.server.query(pair.passive, pair.accepted, theirs), 0);
+  assert_int_equal(pair.client.query(pair.active, pair.connecting, ours), 0);
+  assert_int_equal(theirs.num_paths, 1);
+  assert_memory_equal(&theirs.src_addr, &ours.dst_addr, sizeof theirs.src_addr);
+  assert_memory_equal(&theirs.dst_addr, &ours.src_addr, sizeof theirs.src_addr);
+  assert_memory_equal(theirs.ib_route[0].sgid, ours.ib_route[0].dgid, 16);
+  assert_int_equal(theirs.node_guid, htobe64(pair.server.table.at(0).guid));
+  assert_int_equal(theirs.ibdev_index, pair.server.table.at(0).index);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      RDMA_CM_TEST(connect__whole_life__leaves_nothing),
+      RDMA_CM_TEST(connect_request__as_the_kernels),
+      RDMA_CM_TEST(connect_response__as_the_kernels),
+      RDMA_CM_TEST(init_qp_attr__of_both_ends__match),
+      RDMA_CM_TEST(init_qp_attr__before_a_connection__has_no_way),
+      RDMA_CM_TEST(connect__nobody_listens__is_rejected),
+      RDMA_CM_TEST(connect__no_answer__is_unreachable),
+      RDMA_CM_TEST(connect__too_much_private_data__is_refused),
+      RDMA_CM_TEST(connect__twice_or_too_early__is_refused),
+      RDMA_CM_TEST(reject__with_private_data__tells_the_peer),
+      RDMA_CM_TEST(accept__too_much_private_data__rejects),
+      RDMA_CM_TEST(destroy_id__of_a_request__rejects),
+      RDMA_CM_TEST(destroy_id__of_a_listener__takes_unread_requests_along),
+      RDMA_CM_TEST(close__of_a_connected_channel__disconnects_the_peer),
+      RDMA_CM_TEST(listen__backlog__counts_unread_requests),
+      RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
+      RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Hosts that speak rdma_cm with each other over a wire of this file's. A test gives commands as programs do, takes
+// their events, and lets the wire lose datagrams.
+#ifndef DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
+#define DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "provider/dappled/rdma_cm/service.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace dapple::dappled::rdma_cm::test {
+
+inline constexpr Time kSecond = 1'000'000'000;
+
+struct Datagram {
+  cm::Path path;
+  cm::Mad mad{};
+};
+
+// 10.0.0.N and fd00::N on eth0, 127.0.0.1 on lo.
+class Host final : public World {
+ public:
+  explicit Host(uint8_t number);
+
+  void send(const cm::Path& path, const cm::Mad& mad) override { out.push_back({path, mad}); }
+  uint64_t random() override;
+  const DeviceTable& devices() override { return table; }
+  int route(const Address& destination, Address& source) override;
+  void wake(Channel& channel) override;
+
+  // A program's command: 0 or an errno.
+  template <class Command>
+  int command(Channel& channel, uint32_t number, const Command& command) {
+    uint32_t none = 0;
+    return ask(channel, number, command, none, 0);
+  }
+  template <class Command, class Response>
+  int ask(Channel& channel, uint32_t number, const Command& command, Response& response, size_t room = sizeof(Response),
+          Channel* source = nullptr) {
+    return exchange(channel, number, {reinterpret_cast<const uint8_t*>(&command), sizeof command},
+                    {reinterpret_cast<uint8_t*>(&response), room}, source);
+  }
+  int exchange(Channel& channel, uint32_t number, std::span<const uint8_t> command, std::span<uint8_t> response,
+               Channel* source = nullptr, std::span<const uint8_t> extra = {});
+
+  uint32_t create(Channel& channel, uint16_t port_space, uint64_t uid);
+  int destroy(Channel& channel, uint32_t id, uint32_t* events_reported = nullptr);
+  int bind(Channel& channel, uint32_t id, const sockaddr_in6& address);
+  int resolve(Channel& channel, uint32_t id, const sockaddr_in6& destination);
+  int resolve_route(Channel& channel, uint32_t id);
+  int listen(Channel& channel, uint32_t id, uint32_t backlog = 0);
+  int connect(Channel& channel, uint32_t id, const rdma_ucm_conn_param& parameters);
+  int accept(Channel& channel, uint32_t id, uint64_t uid, const rdma_ucm_conn_param& parameters);
+  int disconnect(Channel& channel, uint32_t id);
+  int query(Channel& channel, uint32_t id, rdma_ucm_query_route_resp& route);
+  int attributes(Channel& channel, uint32_t id, ibv_qp_state state, ib_uverbs_qp_attr& attributes);
+  int option(Channel& channel, uint32_t id, uint32_t name, std::span<const uint8_t> value);
+  template <class Value>
+  int option(Channel& channel, uint32_t id, uint32_t name, Value value) {
+    return option(channel, id, name, std::span(reinterpret_cast<const uint8_t*>(&value), sizeof value));
+  }
+
+  // The oldest event, which is of this kind.
+  rdma_ucm_event_resp event(Channel& channel, EventKind kind);
+  void assert_no_event(Channel& channel);
+
+  DeviceTable table;
+  std::deque<Datagram> out;
+  Time now = kSecond;
+  uint32_t wakes = 0;
+  uint32_t removed = 0;  // by the last command
+  int route_error = 0;
+  std::unique_ptr<Service> service;
+
+ private:
+  uint8_t number_;
+  uint64_t random_;
+};
+
+sockaddr_in6 ipv4(uint8_t last, uint16_t port);
+sockaddr_in6 ipv6(uint8_t last, uint16_t port);
+sockaddr_in6 any_ipv4(uint16_t port);
+sockaddr_in6 any_ipv6(uint16_t port);
+
+rdma_ucm_conn_param parameters(uint32_t qpn, uint8_t first_byte = 0, uint8_t private_data_len = 0);
+
+// `client` is 10.0.0.1, `server` 10.0.0.2.
+struct Pair {
+  Host client{1};
+  Host server{2};
+  Channel active;
+  Channel passive;
+  uint32_t listener = 0;
+  uint32_t connecting = 0;
+  uint32_t accepted = 0;
+
+  // Lets pass what is on the wire, until nothing is.
+  void carry();
+  // Time goes on, to the next deadline; false if there is none.
+  bool wait();
+
+  void listen(uint16_t port_space = RDMA_PS_TCP);
+  void resolve(uint16_t port_space = RDMA_PS_TCP);
+  // Up to CONNECT_REQUEST, CONNECT_RESPONSE, and ESTABLISHED.
+  void request();
+  void respond();
+  void establish();
+  // Closes both channels, and sees that nothing is left when all time-outs are over.
+  void finish();
+};
+
+int setup_pair(void** state);
+int teardown_pair(void** state);
+inline Pair& pair_of(void** state) {
+  return *static_cast<Pair*>(*state);
+}
+
+}  // namespace dapple::dappled::rdma_cm::test
+
+#define RDMA_CM_TEST(function) cmocka_unit_test_setup_teardown(function, setup_pair, teardown_pair)
+
+#endif  // DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
