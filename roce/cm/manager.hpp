@@ -19,6 +19,7 @@
 
 #include "roce/cm/listeners.hpp"
 #include "roce/cm/ports.hpp"
+#include "roce/cm/saved.hpp"
 #include "roce/cm/table.hpp"
 
 namespace dapple::roce::cm {
@@ -103,6 +104,13 @@ class Manager {
 
   // The value that the id's events carry from now on.
   Status set_user(Id id, uint64_t user);
+
+  // For the manager that follows this one, of a connection. Whatever changes by a call or an event has to be saved
+  // again.
+  Status save(Id id, Saved& saved) const;
+  // The connection goes on where the other manager left it, with another id. A handshake does not: the consumer
+  // destroys it, which tells the peer. Every byte may be hostile.
+  Status restore(Time now, uint64_t user, const Saved& saved, Id& id);
 
   const Counters& counters() const { return count_; }
   uint32_t records() const { return table_.size(); }
