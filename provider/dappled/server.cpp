@@ -222,6 +222,9 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     case soft::MessageKind::kCmOpen:
       if (plain) return answer_cm_open(connection, descriptors);
       break;
+    case soft::MessageKind::kCmRestore:
+      if (plain) return answer_cm_restore(connection, descriptors);
+      break;
     case soft::MessageKind::kCmCommand:
       return answer_cm_command(connection, message);
     default:

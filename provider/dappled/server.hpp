@@ -67,6 +67,7 @@ class Server {
 
   // server_rdma_cm.cpp
   void answer_cm_open(Connection& connection, soft::Descriptors& descriptors);
+  void answer_cm_restore(Connection& connection, soft::Descriptors& descriptors);
   void answer_cm_command(Connection& connection, std::span<const std::byte> message);
   void give_wire();
 

@@ -32,6 +32,20 @@ void Server::answer_cm_open(Connection& connection, soft::Descriptors& descripto
   reply(connection, kind, message, {&journal, 1});
 }
 
+void Server::answer_cm_restore(Connection& connection, soft::Descriptors& descriptors) {
+  const auto kind = soft::MessageKind::kCmRestore;
+  refresh_devices();
+  soft::CmOpenReply message;
+  const int error = cm_.restore(std::move(descriptors.fds[0]), std::move(descriptors.fds[1]), message.channel);
+  if (error != 0) {
+    soft::Problem problem;
+    problem.set(error, "dappled cannot take over a channel of rdma_cm: %s", strerror(error));
+    return refuse(connection, kind, problem);
+  }
+  give_wire();
+  reply(connection, kind, message);
+}
+
 void Server::answer_cm_command(Connection& connection, std::span<const std::byte> bytes) {
   soft::CmCommandRequest request;
   const auto kind = soft::MessageKind::kCmCommand;

@@ -38,7 +38,8 @@ struct CmOpenReply {
 
 // kCmRestore: HeaderOnly to the dappled that follows one that died, with two descriptors, dappled's end of the pair and
 // the journal. The reply is a CmOpenReply without descriptors. Listeners listen again and connections stay; ids that
-// were in a handshake report RDMA_CM_EVENT_UNREACHABLE or RDMA_CM_EVENT_CONNECT_ERROR. The ids' numbers stay the same.
+// were in a handshake report RDMA_CM_EVENT_UNREACHABLE or RDMA_CM_EVENT_CONNECT_ERROR. The channel's
+// name and the ids' numbers stay the same. A dappled that has the channel does nothing.
 
 inline constexpr size_t kCmCommandSize = 1024;  // longer than any of <rdma/rdma_user_cm.h>
 

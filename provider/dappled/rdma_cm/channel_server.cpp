@@ -3,6 +3,7 @@
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -11,9 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <new>
 
 #include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
 
 namespace dapple::dappled::rdma_cm {
@@ -26,6 +29,10 @@ Time now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<Time>(time.tv_sec) * 1'000'000'000 + static_cast<Time>(time.tv_nsec);
+}
+
+off_t journal_offset(uint32_t place) {
+  return static_cast<off_t>((uint64_t{place} + 1) * kJournalEntrySize);
 }
 
 bool is_channel(int socket) {
@@ -70,6 +77,7 @@ void ChannelServer::serve() {
       }
     }
   }
+  service_->write_journals();
   const Time time = now();
   if (service_->deadline() <= time) service_->advance(time);
 }
@@ -90,39 +98,88 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   return false;
 }
 
-int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
+int ChannelServer::add(const soft::CmChannelName& name, soft::OwnedFd end, soft::OwnedFd journal) {
   if (!end || !is_channel(end.get())) return EINVAL;
   if (list_.size() == kMostChannels) return ENFILE;
   while (places_[next_] != nullptr) next_ = (next_ + 1) % kMostChannels;
   std::unique_ptr<Place> place(new (std::nothrow) Place);
   if (place == nullptr) return ENOMEM;
-  place->journal.reset(memfd_create("dapple-rdma-cm", MFD_CLOEXEC));
-  if (!place->journal) return errno;
-  journal = place->journal.get();
-  place->place = next_;
-  place->key = random();
+  place->name = name;
+  place->number = next_;
   place->end = std::move(end);
+  place->journal = std::move(journal);
   epoll_event event = {};
-  event.data.u64 = place->place;
+  event.data.u64 = place->number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, place->end.get(), &event) != 0) return errno;
-  name.number = place->place;
-  name.key = place->key;
+  Place*& bucket = buckets_[name.key % kBuckets];
+  place->same_bucket = bucket;
+  bucket = place.get();
   list_.add(*place);
   places_[next_] = std::move(place);
   next_ = (next_ + 1) % kMostChannels;
   return 0;
 }
 
-ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) {
-  if (name.number >= kMostChannels) return nullptr;
-  Place* place = places_[name.number].get();
-  return place != nullptr && place->key == name.key ? place : nullptr;
+int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
+  soft::OwnedFd file(memfd_create("dapple-rdma-cm", MFD_CLOEXEC));
+  if (!file) return errno;
+  name = {.key = random(), .number = static_cast<uint32_t>(random())};
+  const JournalHeader header = {.mark = kJournalMark, .name = name};
+  if (pwrite(file.get(), &header, sizeof header, 0) != ssize_t{sizeof header}) return ENOSPC;
+  journal = file.get();
+  return add(name, std::move(end), std::move(file));
+}
+
+int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name) {
+  // A file of another kind could keep this thread waiting.
+  if (!journal || fcntl(journal.get(), F_GET_SEALS) < 0) return EINVAL;
+  JournalHeader header;
+  if (pread(journal.get(), &header, sizeof header, 0) != ssize_t{sizeof header} || header.mark != kJournalMark) {
+    return EINVAL;
+  }
+  name = header.name;
+  if (find(name) != nullptr) return 0;
+  if (const int error = add(name, std::move(end), std::move(journal)); error != 0) return error;
+  read_journal(*find(name));
+  return 0;
+}
+
+void ChannelServer::read_journal(Place& place) {
+  const int file = place.journal.get();
+  // Entries that have been read stand at their own place or before it.
+  std::array<std::byte, kJournalEntrySize> entry;
+  for (uint32_t i = 0; i < IdTable::kMost; i++) {
+    if (pread(file, entry.data(), entry.size(), journal_offset(i)) != ssize_t{entry.size()}) break;
+    if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
+    service_->restore(now(), place, entry);
+  }
+  // If it cannot be cut, numbers that come twice are ignored.
+  const int cut = ftruncate(file, journal_offset(place.journaled_count));
+  (void)cut;
+}
+
+void ChannelServer::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
+  // A program that spoils its journal has none.
+  const int file = static_cast<Place&>(channel).journal.get();
+  const ssize_t written = pwrite(file, entry.data(), entry.size(), journal_offset(place));
+  (void)written;
+}
+
+ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const {
+  Place* place = buckets_[name.key % kBuckets];
+  while (place != nullptr && (place->name.key != name.key || place->name.number != name.number)) {
+    place = place->same_bucket;
+  }
+  return place;
 }
 
 void ChannelServer::close(Place& place) {
   service_->close(now(), place);
   list_.remove(place);
-  places_[place.place].reset();
+  Place** link = &buckets_[place.name.key % kBuckets];
+  while (*link != &place) link = &(*link)->same_bucket;
+  *link = place.same_bucket;
+  places_[place.number].reset();
 }
 
 void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
@@ -160,7 +217,7 @@ void ChannelServer::watch(Place& place, bool writable) {
   if (place.watched == writable) return;
   epoll_event event = {};
   event.events = writable ? static_cast<uint32_t>(EPOLLOUT) : 0;
-  event.data.u64 = place.place;
+  event.data.u64 = place.number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, place.end.get(), &event) == 0) place.watched = writable;
 }
 

@@ -42,6 +42,9 @@ class ChannelServer final : private World, private MadWire::Sink {
 
   // `end` is dappled's end of the program's pair. `journal` stays the channel's. 0, or an errno.
   int open(soft::OwnedFd end, soft::CmChannelName& name, int& journal);
+  // The same for a channel of a dappled that has died, with its journal: its name stays. Nothing happens if the channel
+  // is here, as a child of fork() says this, too.
+  int restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
@@ -49,13 +52,18 @@ class ChannelServer final : private World, private MadWire::Sink {
 
  private:
   struct Place : Channel {
+    soft::CmChannelName name;
+    uint32_t number = 0;  // in places_
+    Place* same_bucket = nullptr;
     soft::OwnedFd end;
     soft::OwnedFd journal;
     uint32_t owed = 0;     // bytes that the socket had no room for
     bool watched = false;  // for room
   };
 
-  Place* find(const soft::CmChannelName& name);
+  Place* find(const soft::CmChannelName& name) const;
+  int add(const soft::CmChannelName& name, soft::OwnedFd end, soft::OwnedFd journal);
+  void read_journal(Place& place);
   void close(Place& place);
   void send_bytes(Place& place);
   void watch(Place& place, bool writable);
@@ -66,6 +74,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   const DeviceTable& devices() override { return devices_; }
   int route(const Address& destination, Address& source) override;
   void wake(Channel& channel) override;
+  void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
 
   // MadWire::Sink
   void arrived(const Gid& local, const Gid& remote, uint32_t netdev_index, std::span<const std::byte> mad) override;
@@ -77,6 +86,9 @@ class ChannelServer final : private World, private MadWire::Sink {
   List<Channel> list_;
   uint32_t next_ = 0;
   std::unique_ptr<std::unique_ptr<Place>[]> places_;
+  // By key.
+  static constexpr uint32_t kBuckets = 4096;
+  Place* buckets_[kBuckets] = {};
 };
 
 }  // namespace dapple::dappled::rdma_cm

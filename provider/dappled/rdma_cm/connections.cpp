@@ -119,8 +119,10 @@ int Service::connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& 
   request.service_id = service_of(id, id.destination.port);
   cm::write_ip_header(ip_header(id), request.private_data);
   if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
-  return errno_of(
-      manager_->resolve(call.now, id.number, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection));
+  const auto status =
+      manager_->resolve(call.now, id.number, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection);
+  if (status == cm::Status::kOk) id.exchange = Exchange::kReqSent;
+  return errno_of(status);
 }
 
 int Service::listen(Call& call) {
@@ -131,22 +133,26 @@ int Service::listen(Call& call) {
   if (id->state != State::kBound) {
     if (const int error = bind(*id, any_address(AF_INET)); error != 0) return error;
   }
-  if (const int error = ports_.may_listen(*id); error != 0) return error;
+  id->backlog = command.backlog == 0 ? kMostBacklog : std::min(command.backlog, kMostBacklog);
+  return start_listening(*id);
+}
+
+int Service::start_listening(CmId& id) {
+  if (const int error = ports_.may_listen(id); error != 0) return error;
   cm::ListenParameters parameters;
-  parameters.service_id = service_of(*id, id->source.port);
-  parameters.datagram = id->is_datagram();
-  if (!id->source.is_any()) parameters.address = id->source.gid;
-  if (id->source.is_link_local()) parameters.device = id->device;
-  if (id->one_family) parameters.family = id->source.family == AF_INET ? cm::Family::kIpv4 : cm::Family::kIpv6;
+  parameters.service_id = service_of(id, id.source.port);
+  parameters.datagram = id.is_datagram();
+  if (!id.source.is_any()) parameters.address = id.source.gid;
+  if (id.source.is_link_local()) parameters.device = id.device;
+  if (id.one_family != 0) parameters.family = id.source.family == AF_INET ? cm::Family::kIpv4 : cm::Family::kIpv6;
   // Requests that nobody has read yet are counted here.
   parameters.backlog = UINT32_MAX;
-  parameters.user = id->number;
-  if (const auto status = manager_->listen(parameters, id->connection); status != cm::Status::kOk) {
+  parameters.user = id.number;
+  if (const auto status = manager_->listen(parameters, id.connection); status != cm::Status::kOk) {
     return errno_of(status);
   }
-  id->backlog = command.backlog == 0 ? kMostBacklog : std::min(command.backlog, kMostBacklog);
-  id->reuse_address = false;
-  id->state = State::kListen;
+  id.reuse_address = 0;
+  id.state = State::kListen;
   return 0;
 }
 

@@ -6,6 +6,15 @@
 
 namespace dapple::dappled::rdma_cm {
 
+namespace {
+
+// Not of an id that another dappled would not know, or about a group.
+bool is_plain(EventKind kind) {
+  return kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin;
+}
+
+}  // namespace
+
 Event* Service::add_event(CmId& id, EventKind kind, int status) {
   // As the kernel's ucma: nobody knows an id that has not been accepted.
   if (id.uid == 0) return nullptr;
@@ -18,10 +27,21 @@ Event* Service::add_event(CmId& id, EventKind kind, int status) {
   event->response.status = static_cast<uint32_t>(status);
   id.channel->events.add(*event);
   world_.wake(*id.channel);
+  if (is_plain(kind) && id.unread_count < IdState::kMostUnread) {
+    id.unread[id.unread_count++] = {static_cast<uint8_t>(kind), static_cast<int16_t>(status)};
+    note(id);
+  }
   return event;
 }
 
 void Service::drop(Channel& channel, Event& event) {
+  CmId& id = *event.id;
+  for (uint8_t i = 0; i < id.unread_count; i++) {
+    if (id.unread[i].kind != event.response.event) continue;
+    std::copy(id.unread + i + 1, id.unread + id.unread_count, id.unread + i);
+    id.unread_count--;
+    break;
+  }
   channel.events.remove(event);
   delete &event;
 }
@@ -32,8 +52,13 @@ int Service::get_event(Call& call) {
   if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   if (event == nullptr) return EAGAIN;
   event->id->events_reported++;
+  note(*event->id);
   if (event->membership != nullptr) event->membership->events_reported++;
-  if (event->request != nullptr) event->id->backlog++;
+  if (event->request != nullptr) {
+    event->id->backlog++;
+    event->request->unheard = false;
+    note(*event->request);
+  }
   const int error = write(call, event->response, 0);
   drop(call.channel, *event);
   return error;

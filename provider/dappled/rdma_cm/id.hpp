@@ -47,7 +47,7 @@ struct CmId;
 struct Channel;
 
 struct Route {
-  bool known = false;
+  uint8_t known = 0;
   Gid source{};
   Gid destination{};
   uint8_t mtu = 0;  // enum ibv_mtu
@@ -77,26 +77,28 @@ struct Event {
   rdma_ucm_event_resp response = {};
 };
 
-struct CmId {
-  CmId* older = nullptr;  // of the channel
-  CmId* newer = nullptr;
-  CmId* same_bucket = nullptr;
-  CmId* same_port = nullptr;
-  Channel* channel = nullptr;
+// An event that has no data of its own.
+struct UnreadEvent {
+  uint8_t kind = 0;  // EventKind
+  int16_t status = 0;
+};
 
+// The part of an id that its channel's journal keeps (journal.hpp): plain bytes, without bool, as somebody may damage
+// them.
+struct IdState {
+  uint64_t uid = 0;  // 0: a request that nobody has accepted; only its listener has events then
   uint32_t number = 0;
   uint32_t events_reported = 0;
-  uint64_t uid = 0;  // 0: a request that nobody has accepted; only its listener has events then
   uint16_t port_space = 0;
   uint8_t qp_type = 0;  // enum ibv_qp_type
   State state = State::kIdle;
   Exchange exchange = Exchange::kNone;
-  bool has_port = false;
+  uint8_t has_port = 0;
 
-  bool reuse_address = false;
-  bool one_family = false;
-  bool one_family_set = false;
-  bool has_timeout = false;
+  uint8_t reuse_address = 0;
+  uint8_t one_family = 0;
+  uint8_t one_family_set = 0;
+  uint8_t has_timeout = 0;
   uint8_t timeout = 0;
   uint8_t traffic_class = 0;
 
@@ -107,9 +109,8 @@ struct CmId {
   Route route;
 
   uint32_t backlog = 0;  // connection requests that may still wait for their reader
-  cm::Id connection = cm::kNoId;
   uint32_t qpn = 0;
-  bool srq = false;
+  uint8_t srq = 0;
   uint32_t qkey = 0;
   uint32_t psn = 0;  // where the peer begins
 
@@ -121,18 +122,45 @@ struct CmId {
   uint8_t rnr_retry_count = 0;
   uint8_t ack_timeout = 0;
 
-  List<Membership> memberships;
+  // Events that wait; no requests and nothing about groups.
+  static constexpr uint32_t kMostUnread = 6;
+  uint8_t unread_count = 0;
+  UnreadEvent unread[kMostUnread];
 
   bool is_datagram() const;
 };
 
+struct CmId : IdState {
+  static constexpr uint32_t kNowhere = UINT32_MAX;
+
+  CmId* older = nullptr;  // of the channel
+  CmId* newer = nullptr;
+  CmId* same_bucket = nullptr;
+  CmId* same_port = nullptr;
+  Channel* channel = nullptr;
+  cm::Id connection = cm::kNoId;
+  List<Membership> memberships;
+
+  uint32_t journal_place = kNowhere;
+  bool unheard = false;  // a request whose event nobody has read: not in the journal
+  bool changed = false;  // since it was written there
+  CmId* next_changed = nullptr;
+};
+
 struct Channel {
+  Channel() = default;
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
   Channel* older = nullptr;
   Channel* newer = nullptr;
-  uint32_t place = 0;  // the owner's
-  uint64_t key = 0;
   List<CmId> ids;
   List<Event> events;
+  // The ids in the journal, by place.
+  CmId** journaled = nullptr;
+  uint32_t journaled_count = 0;
+  uint32_t journaled_room = 0;
 };
 
 }  // namespace dapple::dappled::rdma_cm

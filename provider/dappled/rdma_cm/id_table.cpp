@@ -11,6 +11,11 @@ uint32_t IdTable::unused() {
   return number;
 }
 
+void IdTable::keep_away(uint32_t number) {
+  const uint32_t distance = (next_ - number) % kNumbers;
+  if (distance < kNumbers / 4 || distance > kNumbers / 4 * 3) next_ = (number + kNumbers / 2) % kNumbers;
+}
+
 bool IdTable::add(CmId& id) {
   if (size_ == kMost || find(id.number) != nullptr) return false;
   CmId*& bucket = buckets_[id.number % kBuckets];

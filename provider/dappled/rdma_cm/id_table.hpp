@@ -22,6 +22,8 @@ class IdTable {
 
   // A number that none has. There must be one.
   uint32_t unused();
+  // New numbers are far from this one, for those of its neighbours that are not here yet.
+  void keep_away(uint32_t number);
   // The number is set. False if there are too many, or another has the number.
   bool add(CmId& id);
   void remove(CmId& id);

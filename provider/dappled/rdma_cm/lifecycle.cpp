@@ -10,7 +10,11 @@
 
 namespace dapple::dappled::rdma_cm {
 
-bool CmId::is_datagram() const {
+Channel::~Channel() {
+  delete[] journaled;
+}
+
+bool IdState::is_datagram() const {
   return qp_type == IBV_QPT_UD;
 }
 
@@ -36,6 +40,7 @@ int Service::create_id(Call& call) {
   CmId* id = add_id(call.channel, command.ps, qp_type);
   if (id == nullptr) return ENOMEM;
   id->uid = command.uid;
+  note(*id);
   return write(call, rdma_ucm_create_id_resp{id->number});
 }
 
@@ -69,6 +74,7 @@ uint32_t Service::destroy(Time now, CmId& id, uint32_t& removed) {
     event = next;
   }
   if (id.connection != cm::kNoId) manager_->destroy(now, id.connection);
+  forget(id);
   ports_.release(id);
   ids_.remove(id);
   channel.ids.remove(id);
@@ -91,6 +97,13 @@ void Service::close(Time now, Channel& channel) {
   while (CmId* id = channel.ids.first()) destroy(now, *id, removed);
 }
 
+void Service::move(CmId& id, Channel& channel) {
+  forget(id);
+  id.channel->ids.remove(id);
+  id.channel = &channel;
+  channel.ids.add(id);
+}
+
 int Service::migrate_id(Call& call) {
   rdma_ucm_migrate_id command;
   if (!read(call, command)) return EINVAL;
@@ -107,17 +120,12 @@ int Service::migrate_id(Call& call) {
         call.channel.events.add(*event);
         call.answer.removed++;
         world_.wake(call.channel);
-        if (CmId* request = event->request) {
-          call.source->ids.remove(*request);
-          call.channel.ids.add(*request);
-          request->channel = &call.channel;
-        }
+        if (event->request != nullptr) move(*event->request, call.channel);
       }
       event = next;
     }
-    call.source->ids.remove(*id);
-    call.channel.ids.add(*id);
-    id->channel = &call.channel;
+    move(*id, call.channel);
+    note(*id);
   }
   return write(call, rdma_ucm_migrate_resp{id->events_reported});
 }

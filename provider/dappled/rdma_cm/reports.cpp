@@ -49,6 +49,7 @@ void Service::event(const cm::Event& event) {
     return;
   }
   if (id->state != State::kConnect) return;
+  note(*id);
   switch (event.type) {
     case cm::EventType::kResponse:
       return report_response(*id, event);
@@ -116,6 +117,7 @@ CmId* Service::add_request(CmId& listener, const cm::Event& event) {
     drop(*listener.channel, *added);
     return nullptr;
   }
+  id->unheard = true;
   id->state = State::kConnect;
   id->connection = event.id;
   id->traffic_class = listener.traffic_class;
@@ -124,12 +126,12 @@ CmId* Service::add_request(CmId& listener, const cm::Event& event) {
   added->request = id;
   added->response.id = id->number;
   listener.backlog--;
+  id->exchange = Exchange::kReqReceived;
   if (event.req == nullptr) {
     fill(added->response.param.ud, event.private_data);
     return id;
   }
   const cm::Req& req = *event.req;
-  id->exchange = Exchange::kReqReceived;
   id->remote_qpn = req.qpn;
   id->remote_psn = req.psn;
   id->responder_resources = req.initiator_depth;
@@ -180,6 +182,7 @@ void Service::report_reply(CmId& id, const cm::Event& event) {
   const cm::SidrRep& reply = *event.sidr_rep;
   const bool valid = reply.status == cm::SidrStatus::kValid;
   Event* added = nullptr;
+  id.exchange = Exchange::kOver;
   if (!valid) {
     added = add_event(id, EventKind::kUnreachable, static_cast<int>(reply.status));
   } else if (id.qkey != 0 && reply.qkey != 0 && id.qkey != reply.qkey) {

@@ -68,17 +68,26 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   if (handler == nullptr) return ENOSYS;
   const auto in = bytes.subspan(sizeof header);
   const size_t room = std::min<size_t>(header.out, answer.response.size());
+  write_journals();
   Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer};
-  return (this->*handler)(call);
+  const int error = (this->*handler)(call);
+  if (header.cmd != RDMA_USER_CM_CMD_GET_EVENT) write_journals();
+  return error;
 }
 
-int Service::find(const Call& call, uint32_t number, CmId*& id) const {
+int Service::look_up(const Call& call, uint32_t number, CmId*& id) const {
   id = ids_.find(number);
   if (id == nullptr) return ENOENT;
   return id->channel == &call.channel ? 0 : EINVAL;
 }
 
-int Service::find_with_device(const Call& call, uint32_t number, CmId*& id) const {
+int Service::find(const Call& call, uint32_t number, CmId*& id) {
+  const int error = look_up(call, number, id);
+  if (error == 0) note(*id);
+  return error;
+}
+
+int Service::find_with_device(const Call& call, uint32_t number, CmId*& id) {
   if (const int error = find(call, number, id); error != 0) return error;
   return id->device != 0 ? 0 : EINVAL;
 }
@@ -86,10 +95,12 @@ int Service::find_with_device(const Call& call, uint32_t number, CmId*& id) cons
 void Service::receive(Time now, const cm::Path& path, std::span<const std::byte> mad) {
   manager_->receive(now, path, mad);
   settle(now);
+  write_journals();
 }
 
 void Service::advance(Time now) {
   manager_->advance(now);
+  write_journals();
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -51,6 +51,13 @@ class Service final : private cm::Host {
   // Destroys the channel's ids.
   void close(Time now, Channel& channel);
 
+  // Writes to the journals what the last command has changed. Not before its answer is sent: an event that counts as
+  // read must have been.
+  void write_journals();
+  // An id out of the journal of a dappled that has died. The channel is new, and the entries come in their order.
+  // Ignored if it is no such entry, or contradicts others. Listeners listen and connections stay; a handshake ends.
+  void restore(Time now, Channel& channel, std::span<const std::byte> entry);
+
   // A datagram that came for QP 1, with `path` as cm::Manager has it.
   void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
   Time deadline() const { return manager_->deadline(); }
@@ -84,13 +91,16 @@ class Service final : private cm::Host {
   static bool read(const Call& call, Command& command, size_t least = sizeof(Command));
   template <class Response>
   static int write(Call& call, const Response& response, size_t least = sizeof(Response));
-  int find(const Call& call, uint32_t number, CmId*& id) const;
-  int find_with_device(const Call& call, uint32_t number, CmId*& id) const;
+  // 0 or an errno. An id that is found may be changed; look_up() is for those that only tell of it.
+  int look_up(const Call& call, uint32_t number, CmId*& id) const;
+  int find(const Call& call, uint32_t number, CmId*& id);
+  int find_with_device(const Call& call, uint32_t number, CmId*& id);
 
   // lifecycle.cpp
   int create_id(Call& call);
   int destroy_id(Call& call);
   int migrate_id(Call& call);
+  void move(CmId& id, Channel& channel);
   CmId* add_id(Channel& channel, uint16_t port_space, uint8_t qp_type);
   uint32_t destroy(Time now, CmId& id, uint32_t& removed);
 
@@ -106,6 +116,7 @@ class Service final : private cm::Host {
   // connections.cpp
   int connect(Call& call);
   int listen(Call& call);
+  int start_listening(CmId& id);
   int accept(Call& call);
   int reject(Call& call);
   int disconnect(Call& call);
@@ -151,12 +162,23 @@ class Service final : private cm::Host {
   };
   void settle(Time now);
 
+  // journal.cpp
+  void note(CmId& id);
+  void write(CmId& id);
+  void forget(CmId& id);
+
+  // restoration.cpp
+  bool is_possible(const IdState& state) const;
+  void resume(Time now, CmId& id, const cm::Saved& saved);
+  void resume_connection(Time now, CmId& id, const cm::Saved& saved);
+
   World& world_;
   const Settings settings_;
   IdTable ids_;
   PortTable ports_;
   std::unique_ptr<cm::Manager> manager_;
   std::optional<Afterwards> afterwards_;
+  CmId* changed_ = nullptr;  // not yet in the journal
   uint32_t next_membership_ = 0;
   uint32_t membership_count_ = 0;
 };

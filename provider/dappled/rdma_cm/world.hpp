@@ -21,6 +21,8 @@ class World {
   virtual int route(const Address& destination, Address& source) = 0;
   // An event waits, the last of channel.events.
   virtual void wake(Channel& channel) = 0;
+  // Entries of kJournalEntrySize bytes, one behind the other.
+  virtual void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) = 0;
 
  protected:
   ~World() = default;

@@ -83,6 +83,23 @@ void Host::wake(Channel& channel) {
   wakes++;
 }
 
+void Host::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
+  auto& journal = journals[&channel];
+  if (journal.size() <= place) journal.resize(place + 1);
+  journal[place].assign(entry.begin(), entry.end());
+}
+
+void Host::die(Channel& channel) {
+  // What the dead dappled says meanwhile nobody hears.
+  const auto journal = journals[&channel];
+  service->close(now, channel);
+  out.clear();
+  service = Service::create(*this, {});
+  assert_non_null(service.get());
+  journals[&channel].clear();
+  for (const auto& entry : journal) service->restore(now, channel, entry);
+}
+
 int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> command, std::span<uint8_t> response,
                    Channel* source, std::span<const uint8_t> extra) {
   const rdma_ucm_cmd_hdr header{number, static_cast<uint16_t>(command.size()), static_cast<uint16_t>(response.size())};
@@ -94,6 +111,8 @@ int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> c
   const int error = service->command(now, channel, source, bytes, answer);
   assert_true(answer.length <= response.size());
   removed = answer.removed;
+  // The answer has been sent.
+  service->write_journals();
   return error;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include <deque>
-#include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -37,6 +37,10 @@ class Host final : public World {
   const DeviceTable& devices() override { return table; }
   int route(const Address& destination, Address& source) override;
   void wake(Channel& channel) override;
+  void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
+
+  // Killed, and another dappled takes the channel over.
+  void die(Channel& channel);
 
   // A program's command: 0 or an errno.
   template <class Command>
@@ -77,6 +81,7 @@ class Host final : public World {
   DeviceTable table;
   std::deque<Datagram> out;
   Time now = kSecond;
+  std::map<Channel*, std::vector<std::vector<std::byte>>> journals;
   uint32_t wakes = 0;
   uint32_t removed = 0;  // by the last command
   int route_error = 0;

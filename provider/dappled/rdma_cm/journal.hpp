@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The journal of a channel: what the next dappled needs to know of its ids when this one is killed.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
+
+#include <cstddef>
+#include <type_traits>
+
+#include "provider/dappled/rdma_cm/id.hpp"
+#include "provider/soft/cm_messages.hpp"
+#include "roce/cm/saved.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// A write within a page happens as a whole or not at all, whenever its process is killed.
+inline constexpr size_t kJournalEntrySize = 512;
+// Another one for each other layout.
+inline constexpr uint64_t kJournalMark = 0x31'4A'4D'43'41'4D'44'52;
+
+// Stands before the entries, in as much room.
+struct JournalHeader {
+  uint64_t mark = 0;
+  soft::CmChannelName name;
+};
+
+struct JournalEntry {
+  uint64_t mark = 0;  // 0: the end
+  IdState id;
+  cm::Saved connection;
+};
+
+static_assert(sizeof(JournalEntry) <= kJournalEntrySize && std::is_trivially_copyable_v<JournalEntry>);
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP

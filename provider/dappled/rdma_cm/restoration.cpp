@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Ids of a dappled that has died.
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+
+#include "provider/dappled/rdma_cm/journal.hpp"
+#include "provider/dappled/rdma_cm/service.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+bool is_family(const Address& address, bool may_be_none) {
+  return address.family == AF_INET || address.family == AF_INET6 || (may_be_none && address.family == 0);
+}
+
+bool is_event(const UnreadEvent& event) {
+  return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
+}
+
+}  // namespace
+
+bool Service::is_possible(const IdState& id) const {
+  if (id.number >= IdTable::kNumbers || id.state > State::kListen || id.exchange > Exchange::kOver) return false;
+  const bool bound = id.state != State::kIdle;
+  if (!is_family(id.source, !bound) || !is_family(id.destination, !bound)) return false;
+  if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMostUnread) return false;
+  if (id.has_port != 0 && (!bound || id.source.port == 0)) return false;
+  for (uint8_t i = 0; i < id.unread_count; i++) {
+    if (!is_event(id.unread[i])) return false;
+  }
+  return id.port_space == RDMA_PS_TCP || id.port_space == RDMA_PS_UDP || id.port_space == RDMA_PS_IPOIB ||
+         id.port_space == RDMA_PS_IB;
+}
+
+void Service::restore(Time now, Channel& channel, std::span<const std::byte> bytes) {
+  JournalEntry entry;
+  if (bytes.size() < sizeof entry) return;
+  memcpy(static_cast<void*>(&entry), bytes.data(), sizeof entry);
+  if (entry.mark != kJournalMark || !is_possible(entry.id)) return;
+  CmId* id = new (std::nothrow) CmId;
+  if (id == nullptr) return;
+  static_cast<IdState&>(*id) = entry.id;
+  if (!ids_.add(*id)) {
+    delete id;
+    return;
+  }
+  // New ids stay away from those of the dead dappled that are still to come.
+  ids_.keep_away(id->number);
+  id->channel = &channel;
+  channel.ids.add(*id);
+  resume(now, *id, entry.connection);
+  write(*id);
+}
+
+void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
+  UnreadEvent unread[IdState::kMostUnread];
+  const uint8_t unread_count = id.unread_count;
+  std::copy_n(id.unread, unread_count, unread);
+  id.unread_count = 0;
+  const bool had_port = id.has_port != 0;
+  id.has_port = 0;
+  const State state = id.state;
+  // A listener shares its port with nobody, but the others may share with each other as before.
+  if (had_port) ports_.bind(id, 0);
+  if (id.device != 0) {
+    const uint32_t device = id.device;
+    // Its addresses may have changed meanwhile.
+    if (!attach(id, id.source)) id.device = device;
+  }
+  if (state == State::kListen) {
+    id.state = State::kBound;
+    // Requests that nobody had read have gone with the dappled that died.
+    id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
+    start_listening(id);
+  }
+  for (uint8_t i = 0; i < unread_count; i++) add_event(id, static_cast<EventKind>(unread[i].kind), unread[i].status);
+  if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
+}
+
+void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
+  const Exchange exchange = id.exchange;
+  if (exchange == Exchange::kOver && id.state == State::kConnect) return;
+  const bool goes_on = exchange == Exchange::kEstablished || id.state == State::kDisconnect;
+  cm::Id connection = cm::kNoId;
+  if (!id.is_datagram()) {
+    cm::Saved here = saved;
+    // The device's GUID is not the journal's to say.
+    here.path.ca_guid = path_of(id).ca_guid;
+    here.path.device = id.device;
+    if (manager_->restore(now, id.number, here, connection) != cm::Status::kOk) connection = cm::kNoId;
+  }
+  if (goes_on && connection != cm::kNoId) {
+    id.connection = connection;
+    return;
+  }
+  // The peer hears of it now, and the program too.
+  if (connection != cm::kNoId) manager_->destroy(now, connection);
+  id.exchange = Exchange::kOver;
+  if (id.state == State::kDisconnect) return;
+  if (exchange == Exchange::kEstablished) {
+    id.state = State::kDisconnect;
+    add_event(id, EventKind::kDisconnected, -ECONNRESET);
+  } else if (exchange == Exchange::kReqSent) {
+    add_event(id, EventKind::kUnreachable, -ECONNRESET);
+  } else {
+    add_event(id, EventKind::kConnectError, -ECONNRESET);
+  }
+}
+
+}  // namespace dapple::dappled::rdma_cm

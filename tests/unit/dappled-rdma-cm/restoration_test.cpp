@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dappled dies, and the next one takes over.
+#include "provider/dappled/rdma_cm/journal.hpp"
+#include "tests/unit/dappled-rdma-cm/rig.hpp"
+
+using namespace dapple::dappled::rdma_cm;
+using namespace dapple::dappled::rdma_cm::test;
+
+namespace {
+
+void restore__connection__stays(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  ib_uverbs_qp_attr before, after;
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTS, before), 0);
+  pair.client.die(pair.active);
+  pair.server.die(pair.passive);
+  pair.client.assert_no_event(pair.active);
+  pair.server.assert_no_event(pair.passive);
+  assert_int_equal(pair.client.attributes(pair.active, pair.connecting, IBV_QPS_RTS, after), 0);
+  assert_memory_equal(&before, &after, sizeof before);
+
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  pair.client.event(pair.active, EventKind::kDisconnected);
+  assert_true(pair.wait());
+  pair.client.event(pair.active, EventKind::kTimewaitExit);
+  uint32_t reported = 0;
+  assert_int_equal(pair.client.destroy(pair.active, pair.connecting, &reported), 0);
+  assert_int_equal(reported, 5);
+  pair.finish();
+}
+
+void restore__one_side__the_other_disconnects_it(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  pair.server.die(pair.passive);
+  pair.client.service->close(pair.client.now, pair.active);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  pair.finish();
+}
+
+void restore__listener__listens_again(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.server.die(pair.passive);
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  assert_int_equal(pair.server.event(pair.passive, EventKind::kConnectRequest).uid, 77);
+  // Its port is taken as before.
+  const uint32_t other = pair.server.create(pair.passive, RDMA_PS_TCP, 5);
+  assert_int_equal(pair.server.bind(pair.passive, other, ipv4(2, 7174)), EADDRNOTAVAIL);
+  pair.finish();
+}
+
+void restore__unread_events__come_again(void** state) {
+  Pair& pair = pair_of(state);
+  pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 11);
+  assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
+  pair.client.die(pair.active);
+  assert_int_equal(pair.client.event(pair.active, EventKind::kAddrResolved).uid, 11);
+  pair.client.die(pair.active);
+  pair.client.assert_no_event(pair.active);
+  assert_int_equal(pair.client.resolve_route(pair.active, pair.connecting), 0);
+  pair.client.event(pair.active, EventKind::kRouteResolved);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+}
+
+void restore__request_sent__is_unreachable(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  pair.accepted = pair.server.event(pair.passive, EventKind::kConnectRequest).id;
+  pair.client.die(pair.active);
+  const auto event = pair.client.event(pair.active, EventKind::kUnreachable);
+  assert_int_equal(static_cast<int>(event.status), -ECONNRESET);
+  // The server's side has gone, too.
+  pair.carry();
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), EINVAL);
+  pair.finish();
+}
+
+void restore__response_unanswered__is_an_error(void** state) {
+  Pair& pair = pair_of(state);
+  pair.respond();
+  pair.client.die(pair.active);
+  pair.client.event(pair.active, EventKind::kConnectError);
+  assert_int_equal(pair.client.accept(pair.active, pair.connecting, 11, {}), EINVAL);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kRejected);
+  pair.finish();
+}
+
+void restore__accepted_without_rtu__is_an_error(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), 0);
+  pair.server.die(pair.passive);
+  const auto event = pair.server.event(pair.passive, EventKind::kConnectError);
+  assert_int_equal(event.uid, 22);
+  pair.finish();
+}
+
+void restore__unread_request__goes_with_its_dappled(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  pair.server.die(pair.passive);
+  assert_int_equal(pair.server.service->ids(), 1);
+  pair.server.assert_no_event(pair.passive);
+  // The client asks again.
+  assert_true(pair.wait());
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kConnectRequest);
+  pair.finish();
+}
+
+void restore__disconnecting__goes_on(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.client.die(pair.active);
+  pair.carry();
+  pair.client.event(pair.active, EventKind::kDisconnected);
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+  pair.client.die(pair.active);
+  assert_true(pair.wait());
+  pair.client.event(pair.active, EventKind::kTimewaitExit);
+  pair.finish();
+}
+
+void restore__after_destroying_some__keeps_the_others(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  uint32_t ids[5];
+  for (uint32_t i = 0; i < 5; i++) ids[i] = host.create(pair.active, RDMA_PS_TCP, i + 1);
+  assert_int_equal(host.destroy(pair.active, ids[0]), 0);
+  assert_int_equal(host.destroy(pair.active, ids[3]), 0);
+  host.die(pair.active);
+  assert_int_equal(host.service->ids(), 3);
+  rdma_ucm_query_route_resp route;
+  for (const uint32_t i : {1, 2, 4}) assert_int_equal(host.query(pair.active, ids[i], route), 0);
+  assert_int_equal(host.query(pair.active, ids[0], route), ENOENT);
+  // New ones are none of the old.
+  for (uint32_t i = 0; i < 100; i++) {
+    const uint32_t id = host.create(pair.active, RDMA_PS_TCP, 1);
+    for (const uint32_t old : ids) assert_int_not_equal(id, old);
+  }
+}
+
+void restore__garbage__is_ignored_or_harmless(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  std::vector<std::byte> good;
+  for (const auto& entry : pair.client.journals[&pair.active]) {
+    if (!entry.empty()) good = entry;
+  }
+  assert_int_equal(good.size(), kJournalEntrySize);
+  uint64_t random = 1;
+  for (int round = 0; round < 20000; round++) {
+    std::vector<std::byte> bad = good;
+    for (int i = 0; i < 1 + round % 8; i++) {
+      random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+      bad[(random >> 33) % sizeof(JournalEntry)] = static_cast<std::byte>(random >> 56);
+    }
+    Channel channel;
+    pair.server.service->restore(pair.server.now, channel, bad);
+    // Whatever it has become can be asked, and go.
+    for (CmId* id = channel.ids.first(); id != nullptr; id = id->newer) {
+      rdma_ucm_query_route_resp route;
+      ib_uverbs_qp_attr attributes;
+      pair.server.query(channel, id->number, route);
+      pair.server.attributes(channel, id->number, IBV_QPS_RTR, attributes);
+      pair.server.disconnect(channel, id->number);
+      pair.server.accept(channel, id->number, 1, parameters(1));
+    }
+    pair.server.service->close(pair.server.now, channel);
+    pair.server.out.clear();
+    pair.server.journals.erase(&channel);
+  }
+  // The others have not noticed.
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      RDMA_CM_TEST(restore__connection__stays),
+      RDMA_CM_TEST(restore__one_side__the_other_disconnects_it),
+      RDMA_CM_TEST(restore__listener__listens_again),
+      RDMA_CM_TEST(restore__unread_events__come_again),
+      RDMA_CM_TEST(restore__request_sent__is_unreachable),
+      RDMA_CM_TEST(restore__response_unanswered__is_an_error),
+      RDMA_CM_TEST(restore__accepted_without_rtu__is_an_error),
+      RDMA_CM_TEST(restore__unread_request__goes_with_its_dappled),
+      RDMA_CM_TEST(restore__disconnecting__goes_on),
+      RDMA_CM_TEST(restore__after_destroying_some__keeps_the_others),
+      RDMA_CM_TEST(restore__garbage__is_ignored_or_harmless),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
