@@ -146,14 +146,15 @@ bool Node::work() {
 
 void Node::progress() {
   const Undisturbed undisturbed;
-  last_poll_.store(now(), std::memory_order_relaxed);
   if (!receive_mutex_.try_lock()) {
+    last_poll_.store(now(), std::memory_order_relaxed);
     // Its owner may wait for this CPU.
     sched_yield();
     return;
   }
   poller_works_.store(true, std::memory_order_relaxed);
   const bool any = work();
+  last_poll_.store(batch_time_, std::memory_order_relaxed);
   poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
