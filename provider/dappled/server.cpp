@@ -261,11 +261,24 @@ void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::
 
 void Server::refresh_devices() {
   if (netdev_watch_.changed() && read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+  if (devices_.generation() != told_generation_) tell_changes();
+}
+
+void Server::tell_changes() {
+  told_generation_ = devices_.generation();
+  soft::HeaderOnly message;
+  for (Connection& connection : connections_) {
+    if (!connection.socket || connection.slot == 0 || connection.told) continue;
+    // A member that cannot take it hears of the next change.
+    const auto bytes = soft::seal(message, static_cast<uint16_t>(soft::MessageKind::kChanged));
+    connection.told = soft::send_message(connection.socket.get(), bytes, {}, MSG_DONTWAIT) == 0;
+  }
 }
 
 void Server::answer_devices(Connection& connection) {
   // A change before the question is seen in the answer.
   refresh_devices();
+  connection.told = false;
   soft::DevicesReply message;
   message.generation = devices_.generation();
   message.count = devices_.count();
@@ -281,6 +294,7 @@ void Server::answer_device(Connection& connection, std::span<const std::byte> by
     return drop(connection);
   }
   refresh_devices();
+  connection.told = false;
   const soft::DeviceInfo* device = devices_.find(request.index);
   if (device == nullptr) {
     soft::Problem problem;

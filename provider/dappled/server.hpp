@@ -43,6 +43,7 @@ class Server {
     uid_t uid = 0;
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
+    bool told = false;                // of a change; it has not asked for devices since then
     Milliseconds waits_for_port = 0;  // its question for a slot is open until then; 0: none is
   };
 
@@ -72,6 +73,7 @@ class Server {
   void give_wire();
 
   void refresh_devices();
+  void tell_changes();
   void retry_waiting();
   int wait_time() const;
   int wait_for_cm(int milliseconds) const;
@@ -89,6 +91,7 @@ class Server {
   rdma_cm::ChannelServer cm_;
   bool slots_left_ = false;  // some slots' owners have gone, as far as known
   Milliseconds alone_since_ = 0;
+  uint32_t told_generation_ = 0;  // of the devices
   uint32_t connection_count_ = 0;
   uint32_t members_ = 0;
   uint64_t refused_requests_ = 0;

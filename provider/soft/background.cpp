@@ -19,6 +19,7 @@
 
 #include <algorithm>
 
+#include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -132,6 +133,7 @@ bool Node::sleep_until(Time when, bool for_packets) {
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof(count));
   }
   if (waiting[2].revents != 0) look_after_link();
+  if (for_packets && link_->changed()) tell_changes();
   return waiting[1].revents != 0;
 }
 
@@ -139,6 +141,31 @@ bool Node::sleep_until(Time when, bool for_packets) {
 void Node::look_after_link() {
   Problem problem;
   link_retry_ = link_->check(problem) ? 0 : now() + kLinkRetry;
+}
+
+void Node::add(Context& context) {
+  const std::lock_guard lock(contexts_mutex_);
+  context.next = first_context_;
+  first_context_ = &context;
+}
+
+void Node::remove(Context& context) {
+  const std::lock_guard lock(contexts_mutex_);
+  for (Context** at = &first_context_; *at != nullptr; at = &(*at)->next) {
+    if (*at != &context) continue;
+    *at = context.next;
+    return;
+  }
+}
+
+void Node::tell_changes() {
+  link_->take_changed();
+  const std::lock_guard lock(contexts_mutex_);
+  for (Context* context = first_context_; context != nullptr; context = context->next) context->tell_changes();
+}
+
+void Node::look_for_changes() {
+  if (link_->changed()) wake();
 }
 
 void Node::background() {

@@ -29,7 +29,9 @@ std::nullptr_t failed(int error) {
 int Context::refresh(DeviceInfo& info) {
   const Undisturbed undisturbed;
   Problem problem;
-  if (!node.link().device(device_index, info, problem)) return problem.error != 0 ? problem.error : EIO;
+  const bool known = node.link().device(device_index, info, problem);
+  node.look_for_changes();
+  if (!known) return problem.error != 0 ? problem.error : EIO;
   const std::lock_guard lock(info_mutex_);
   info_ = info;
   return 0;
@@ -85,6 +87,25 @@ void Context::raise(ibv_event_type type, const void* element, EventCount& count)
   pipes.write(async_writer, &message, sizeof(message), count);
 }
 
+void Context::raise_port_event(ibv_event_type type) {
+  const AsyncMessage message = {1, static_cast<uint32_t>(type), 0};
+  pipes.write(async_writer, &message, sizeof(message), port_events_);
+}
+
+// IBTA 11.6.3.1 and 11.6.3.4: what the kernel's rxe tells of its netdev.
+void Context::tell_changes() {
+  DeviceInfo info;
+  const int error = refresh(info);
+  if (error == ENODEV && !told_gone_) {
+    told_gone_ = true;
+    raise_port_event(IBV_EVENT_DEVICE_FATAL);
+  }
+  if (error != 0) return;
+  if (memcmp(told_.gids, info.gids, sizeof(info.gids)) != 0) raise_port_event(IBV_EVENT_GID_CHANGE);
+  if (told_.up != info.up) raise_port_event(info.up != 0 ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+  told_ = info;
+}
+
 void Context::withdraw(const void* element, EventCount& count) {
   pipes.remove(ibv->async_fd, async_writer, sizeof(AsyncMessage), reinterpret_cast<uintptr_t>(element), count);
 }
@@ -102,12 +123,21 @@ Context* make_context(const ContextInit& init) {
   if (context == nullptr) return failed(ENOMEM);
   DeviceInfo info;
   const int error = context->refresh(info);
-  if (error == 0) return context;
+  if (error == 0) {
+    context->opened(info);
+    node->add(*context);
+    // One between the question and this line was told to others only.
+    node->link().note_change();
+    node->look_for_changes();
+    return context;
+  }
   delete context;
   return failed(error);
 }
 
 void free_context(Context* context) {
+  // A child of fork() has only a picture of the parent's node.
+  if (context->generation == Node::generation()) context->node.remove(*context);
   // Queue pairs that the program leaked go on using it.
   if (context->live_queue_pairs.load() == 0) delete context;
 }

@@ -42,6 +42,11 @@ class Context {
   // The same for what a program gives. 0 or an errno.
   int check_address(const ibv_ah_attr& attr, roce::AddressVector& address);
 
+  // Raises asynchronous events for what has changed since the last call, or since the device was opened. By the
+  // background thread.
+  void tell_changes();
+  void opened(const DeviceInfo& info) { told_ = info; }
+
   // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
   void raise(ibv_event_type type, const void* element, EventCount& count);
   // Takes unread asynchronous events of an object back.
@@ -57,8 +62,15 @@ class Context {
   std::atomic<uint32_t> next_domain{1};
   std::atomic<uint32_t> live_queue_pairs{0};
   const uint32_t generation = Node::generation();
+  Context* next = nullptr;  // the node's
 
  private:
+  void raise_port_event(ibv_event_type type);
+
+  // The state that the program knows of; the background thread's.
+  DeviceInfo told_;
+  bool told_gone_ = false;
+  EventCount port_events_;
   std::mutex info_mutex_;
   DeviceInfo info_;
 };

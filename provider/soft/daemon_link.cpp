@@ -78,6 +78,8 @@ bool DaemonLink::connected(Problem& problem) {
   for (int i = 0; i < kTries; i++) {
     bool nobody = false;
     if (connect_once(problem, nobody)) {
+      // The last dappled may have died before it could tell of a change.
+      note_change();
       if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
         if (!socket_) continue;  // it died in the middle
         socket_.reset();
@@ -106,7 +108,10 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
     return error == EAGAIN ? Answer::kRefused : Answer::kGone;
   }
   alignas(8) std::byte room[kMaxMessageSize];
-  const ssize_t size = receive_message(socket_.get(), room, descriptors);
+  ssize_t size;
+  do {
+    size = receive_message(socket_.get(), room, descriptors);
+  } while (is_change(room, size));
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
     problem.set(error == EAGAIN ? ETIMEDOUT : error,
@@ -132,6 +137,14 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   problem.set(EPROTO, "dappled is of another release; end the programs that use it and start again");
   socket_.reset();
   return Answer::kRefused;
+}
+
+bool DaemonLink::is_change(std::span<const std::byte> room, ssize_t size) {
+  HeaderOnly message;
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kChanged);
+  if (size <= 0 || !well_formed(room.first(static_cast<size_t>(size)), kind, message)) return false;
+  note_change();
+  return true;
 }
 
 bool DaemonLink::announce(Problem& problem) {
@@ -281,9 +294,16 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
 
 bool DaemonLink::check(Problem& problem) {
   std::lock_guard lock(mutex_);
-  char byte;
-  // Nothing comes unasked, so there is either nothing or the end.
-  if (socket_ && recv(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0) socket_.reset();
+  if (socket_) {
+    std::byte room[sizeof(HeaderOnly)];
+    Descriptors none;
+    ssize_t size;
+    do {
+      size = receive_message(socket_.get(), room, none, MSG_DONTWAIT);
+    } while (is_change(room, size));
+    // Nothing else comes unasked, so there is either nothing or the end.
+    if (size != -EAGAIN) socket_.reset();
+  }
   return connected(problem);
 }
 

@@ -9,6 +9,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
 #define DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -74,10 +75,16 @@ class DaemonLink {
   // end reads an end of file.
   bool restore(const CmChannel& channel, Problem& problem);
 
-  // Connects again if dappled has gone. For the background thread: call it when fd() reports an end of the connection.
+  // Connects again if dappled has gone. For the background thread: call it when fd() reports something.
   bool check(Problem& problem);
-  // To poll for the end of the connection (POLLIN or POLLHUP); changes with each connection. -1 if there is none.
+  // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if
+  // there is none.
   int fd();
+  // Devices, addresses or links may have changed since take_changed() was called: dappled said so, or there was none
+  // for some time. Any thread may ask, without the lock.
+  bool changed() const { return changed_.load(std::memory_order_relaxed); }
+  void note_change() { changed_.store(true); }
+  bool take_changed() { return changed_.exchange(false); }
 
   // In a child of fork(), by an atfork handler: closes what belongs to the parent, so that its death is noticed. The
   // link then has no slot, and connects anew at its next use. prepare() and parent() keep the lock out of the fork.
@@ -91,6 +98,8 @@ class DaemonLink {
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
   bool announce(Problem& problem);
+  // Has dappled told of a change? Takes note of it.
+  bool is_change(std::span<const std::byte> room, ssize_t size);
   // One question, sent again to the next dappled if this one dies. `reply` is a message struct.
   template <class Request, class Reply>
   bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
@@ -100,6 +109,7 @@ class DaemonLink {
   Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
                   Descriptors& descriptors, Problem& problem);
 
+  std::atomic<bool> changed_{false};
   std::mutex mutex_;
   Start start_;
   OwnedFd socket_;

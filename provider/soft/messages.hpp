@@ -21,7 +21,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is everybody's: slot 255 is never handed out
@@ -40,6 +40,9 @@ enum class MessageKind : uint16_t {
   kCmOpen = 6,     // request: HeaderOnly and a descriptor; reply: CmOpenReply and a descriptor
   kCmRestore = 7,  // request: HeaderOnly and two descriptors; reply: CmOpenReply
   kCmCommand = 8,  // request: CmCommandRequest; reply: CmCommandReply
+  // HeaderOnly, the only message that dappled sends unasked, to members with a slot: devices, addresses or links have
+  // changed. The next comes after the member has asked for devices.
+  kChanged = 9,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 

@@ -59,6 +59,12 @@ class Node final : public ArrivalSink {
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();
 
+  // An open device, from now on until remove(), hears of changes of its netdev.
+  void add(Context& context);
+  void remove(Context& context);
+  // If there are changes, the background thread looks at them.
+  void look_for_changes();
+
   // ArrivalSink, for the wire.
   void arrived(const Arrival& arrival) override;
 
@@ -89,6 +95,7 @@ class Node final : public ArrivalSink {
   // True if packets have come.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
+  void tell_changes();
   [[noreturn]] void background();
 
   static std::atomic<uint32_t> generation_;
@@ -111,6 +118,9 @@ class Node final : public ArrivalSink {
   Qp* first_ready_ = nullptr;
   Qp* last_ready_ = nullptr;
   std::atomic<bool> any_ready_{false};
+
+  std::mutex contexts_mutex_;
+  Context* first_context_ = nullptr;
 
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};

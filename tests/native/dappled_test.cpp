@@ -453,6 +453,49 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   assert_true(ends_soon());
 }
 
+// Is it told of a change within two seconds?
+bool told_of_change(DaemonLink& link) {
+  Problem problem;
+  pollfd waiting = {link.fd(), POLLIN, 0};
+  return poll(&waiting, 1, 2000) == 1 && link.check(problem) && link.take_changed();
+}
+
+void dappled__changes__are_told_to_members(void**) {
+  Problem problem;
+  auto member = DaemonLink::open(problem);
+  auto guest = DaemonLink::open(problem);
+  Slot slot;
+  DeviceList list;
+  assert_true(member->slot(slot, problem));
+  assert_true(member->take_changed());  // a new connection may have missed anything
+  guest->take_changed();
+  if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip();
+  assert_true(told_of_change(*member));
+  // Once, until the member has asked.
+  assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));
+  pollfd waiting = {member->fd(), POLLIN, 0};
+  assert_int_equal(poll(&waiting, 1, 200), 0);
+  assert_true(member->devices(list, problem));
+  assert_true(tests::run("ip addr del 10.9.9.2/32 dev lo"));
+  assert_true(told_of_change(*member));
+  // An answer that comes behind the news is an answer all the same.
+  for (int i = 0; i < 50; i++) {
+    assert_true(tests::run(i % 2 == 0 ? "ip addr add 10.9.9.1/32 dev lo" : "ip addr del 10.9.9.1/32 dev lo"));
+    assert_true(member->devices(list, problem));
+    assert_true(status_of(*member).slots > 0);
+  }
+  // A new dappled may have missed some.
+  member->take_changed();
+  kill(static_cast<pid_t>(status_of(*member).process), SIGKILL);
+  assert_true(told_of_change(*member));
+  // Whoever has no slot is not told, and nothing lies in its way.
+  assert_false(guest->changed());
+  assert_true(guest->devices(list, problem));
+  member.reset();
+  guest.reset();
+  assert_true(ends_soon());
+}
+
 // As in a container with a root file system of next to nothing.
 void dappled__no_dev_null__starts(void**) {
   assert_true(ends_soon());
@@ -587,6 +630,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__another_user__is_refused),
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
+      cmocka_unit_test(dappled__changes__are_told_to_members),
       cmocka_unit_test(dappled__no_dev_null__starts),
       cmocka_unit_test(dappled__counters__outlive_programs_and_dappled),
       cmocka_unit_test(dappled__forked_child__keeps_the_slot_of_its_parent),

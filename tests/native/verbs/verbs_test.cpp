@@ -366,6 +366,44 @@ void extended__requests_and_completions(void**) {
   assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 }
 
+// Reads asynchronous events until one of this type comes, for five seconds at most.
+bool hears(ibv_context* context, ibv_event_type type) {
+  for (;;) {
+    pollfd waiting = {context->async_fd, POLLIN, 0};
+    ibv_async_event event = {};
+    if (poll(&waiting, 1, 5000) <= 0 || ibv_get_async_event(context, &event) != 0) return false;
+    ibv_ack_async_event(&event);
+    if (event.event_type == type) return event.element.port_num == 1;
+  }
+}
+
+void events__netdev_changes__are_told(void**) {
+  ibv_context* context = open_loopback();
+  ibv_context* second = open_loopback();
+  assert_non_null(context);
+  assert_non_null(second);
+  if (run("ip addr add 10.9.9.9/32 dev lo")) {
+    assert_true(hears(context, IBV_EVENT_GID_CHANGE));
+    assert_true(hears(second, IBV_EVENT_GID_CHANGE));
+    // Also if the program asks for something at that moment.
+    for (int i = 0; i < 20; i++) {
+      assert_true(run(i % 2 == 0 ? "ip addr del 10.9.9.9/32 dev lo" : "ip addr add 10.9.9.9/32 dev lo"));
+      ibv_port_attr port;
+      assert_int_equal(ibv_query_port(context, 1, &port), 0);
+      assert_true(hears(context, IBV_EVENT_GID_CHANGE));
+    }
+    assert_true(run("ip addr del 10.9.9.9/32 dev lo && ip link set lo down"));
+    assert_true(hears(context, IBV_EVENT_PORT_ERR));
+    assert_true(run("ip link set lo up"));
+    assert_true(hears(context, IBV_EVENT_PORT_ACTIVE));
+    assert_true(hears(second, IBV_EVENT_PORT_ACTIVE));
+  } else {
+    print_message("no address can be added: left out\n");
+  }
+  assert_int_equal(ibv_close_device(second), 0);
+  assert_int_equal(ibv_close_device(context), 0);
+}
+
 void extended__completions_are_read_field_by_field(void**) {
   assert_true(begin({}));
   // The plain interface's queue has the other view only if it was made so.
@@ -570,6 +608,7 @@ int main() {
       cmocka_unit_test_teardown(windows__type_2_is_bound_used_and_invalidated, finish),
       cmocka_unit_test_teardown(windows__type_1_is_bound_by_the_verb, finish),
       cmocka_unit_test_teardown(extended__requests_and_completions, finish),
+      cmocka_unit_test(events__netdev_changes__are_told),
       cmocka_unit_test_teardown(extended__completions_are_read_field_by_field, finish),
       cmocka_unit_test_teardown(refusals__have_the_documented_errors, finish),
       cmocka_unit_test_teardown(vanished_peer__ends_the_retries_whether_somebody_polls_or_not, finish),
