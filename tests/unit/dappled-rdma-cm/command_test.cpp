@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Commands as no library writes them, channels that share nothing, and limits.
+#include "tests/unit/dappled-rdma-cm/rig.hpp"
+
+using namespace dapple::dappled::rdma_cm;
+using namespace dapple::dappled::rdma_cm::test;
+
+namespace {
+
+int raw(Pair& pair, std::span<const uint8_t> bytes) {
+  uint8_t room[16];
+  Service::Answer answer{.response = room};
+  return pair.client.service->command(pair.client.now, pair.active, nullptr, bytes, answer);
+}
+
+void command__broken_header__is_refused(void** state) {
+  Pair& pair = pair_of(state);
+  uint8_t bytes[64] = {};
+  for (size_t size = 0; size < sizeof(rdma_ucm_cmd_hdr); size++) {
+    assert_int_equal(raw(pair, {bytes, size}), EINVAL);
+  }
+  rdma_ucm_cmd_hdr header = {.cmd = RDMA_USER_CM_CMD_LISTEN, .in = 57, .out = 0};
+  memcpy(bytes, &header, sizeof header);
+  assert_int_equal(raw(pair, bytes), EINVAL);
+  header = {.cmd = 1000, .in = 0, .out = 0};
+  memcpy(bytes, &header, sizeof header);
+  assert_int_equal(raw(pair, bytes), EINVAL);
+  for (const uint32_t unknown : {RDMA_USER_CM_CMD_GET_OPTION, RDMA_USER_CM_CMD_BIND, RDMA_USER_CM_CMD_QUERY}) {
+    header = {.cmd = unknown, .in = 56, .out = 16};
+    memcpy(bytes, &header, sizeof header);
+    assert_int_equal(raw(pair, bytes), ENOSYS);
+  }
+}
+
+void command__cut_short_or_without_room__is_refused(void** state) {
+  Pair& pair = pair_of(state);
+  const uint32_t id = pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  for (uint32_t number = 0; number <= RDMA_USER_CM_CMD_JOIN_MCAST; number++) {
+    const uint8_t nothing[8] = {};
+    // GET_EVENT reads nothing of its command.
+    const bool reads = number != RDMA_USER_CM_CMD_GET_EVENT && number != RDMA_USER_CM_CMD_DISCONNECT &&
+                       number != RDMA_USER_CM_CMD_LISTEN && number != RDMA_USER_CM_CMD_NOTIFY &&
+                       number != RDMA_USER_CM_CMD_RESOLVE_ROUTE;
+    const int error = pair.client.exchange(pair.active, number, {nothing, reads ? 7U : 3U}, {});
+    assert_int_not_equal(error, 0);
+  }
+  rdma_ucm_destroy_id destroy = {};
+  destroy.id = id;
+  const auto bytes = std::span(reinterpret_cast<const uint8_t*>(&destroy), sizeof destroy);
+  assert_int_equal(pair.client.exchange(pair.active, RDMA_USER_CM_CMD_DESTROY_ID, bytes, {}), ENOSPC);
+  assert_int_equal(pair.client.service->ids(), 1);
+}
+
+void command__random_bytes__harms_nobody(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  Channel hostile;
+  uint64_t random = 7;
+  for (int round = 0; round < 50000; round++) {
+    uint8_t bytes[400];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+      random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+      // Many zeros: they mean more than other numbers.
+      bytes[i] = (random >> 60) < 10 ? 0 : static_cast<uint8_t>(random >> 40);
+    }
+    const rdma_ucm_cmd_hdr header{static_cast<uint32_t>(random >> 33) % 23, static_cast<uint16_t>(round % 390),
+                                  static_cast<uint16_t>(random >> 20)};
+    memcpy(bytes, &header, sizeof header);
+    // Often the number of an id that exists.
+    if (hostile.ids.first() != nullptr && round % 2 == 0) {
+      for (size_t at = 8; at + 4 <= sizeof bytes; at += 4) {
+        if ((random >> at % 32 & 3) == 0) memcpy(bytes + at, &hostile.ids.first()->number, 4);
+      }
+    }
+    uint8_t room[400];
+    Service::Answer answer{.response = room};
+    pair.client.service->command(pair.client.now, hostile, nullptr, bytes, answer);
+    assert_true(answer.length <= sizeof room);
+    if (round % 1000 == 0) pair.client.service->close(pair.client.now, hostile);
+  }
+  pair.client.service->close(pair.client.now, hostile);
+  pair.client.out.clear();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.server.event(pair.passive, EventKind::kDisconnected);
+}
+
+void ids__of_another_channel__are_refused(void** state) {
+  Pair& pair = pair_of(state);
+  Channel other;
+  const uint32_t id = pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  assert_int_equal(pair.client.bind(other, id, any_ipv4(7174)), EINVAL);
+  assert_int_equal(pair.client.destroy(other, id), EINVAL);
+  assert_int_equal(pair.client.destroy(pair.active, id + 1), ENOENT);
+  assert_int_equal(pair.client.destroy(pair.active, id), 0);
+  assert_int_equal(pair.client.destroy(pair.active, id), ENOENT);
+}
+
+void migrate__with_unread_events__moves_them(void** state) {
+  Pair& pair = pair_of(state);
+  Channel other;
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  rdma_ucm_migrate_id migrate = {};
+  migrate.id = pair.listener;
+  rdma_ucm_migrate_resp response;
+  Host& host = pair.server;
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response), EBADF);
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &other), EINVAL);
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
+  assert_int_equal(response.events_reported, 0);
+  assert_int_equal(host.removed, 1);
+  host.assert_no_event(pair.passive);
+  const uint32_t id = host.event(other, EventKind::kConnectRequest).id;
+  assert_int_equal(host.accept(other, id, 22, parameters(2)), 0);
+  pair.carry();
+  pair.client.event(pair.active, EventKind::kConnectResponse);
+  host.service->close(host.now, other);
+}
+
+void unread_events__too_many__stop_their_maker(void** state) {
+  Pair& pair = pair_of(state);
+  const uint32_t id = pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  sockaddr_in6 self = any_ipv6(7174);
+  self.sin6_addr.s6_addr[15] = 1;
+  int error = 0;
+  uint32_t made = 0;
+  while (error == 0 && made <= Service::kMostUnread) {
+    error = pair.client.resolve(pair.active, id, self);
+    made++;
+  }
+  assert_int_equal(error, ENOMEM);
+  assert_int_equal(pair.active.events.size(), Service::kMostUnread);
+}
+
+void ids__too_many__are_refused(void** state) {
+  Pair& pair = pair_of(state);
+  for (uint32_t i = 0; i < IdTable::kMost; i++) pair.client.create(pair.active, RDMA_PS_TCP, 1);
+  rdma_ucm_create_id command = {};
+  command.ps = RDMA_PS_TCP;
+  rdma_ucm_create_id_resp response = {};
+  assert_int_equal(pair.client.ask(pair.active, RDMA_USER_CM_CMD_CREATE_ID, command, response), ENOMEM);
+  pair.client.service->close(pair.client.now, pair.active);
+  assert_int_equal(pair.client.service->ids(), 0);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      RDMA_CM_TEST(command__broken_header__is_refused),
+      RDMA_CM_TEST(command__cut_short_or_without_room__is_refused),
+      RDMA_CM_TEST(command__random_bytes__harms_nobody),
+      RDMA_CM_TEST(ids__of_another_channel__are_refused),
+      RDMA_CM_TEST(migrate__with_unread_events__moves_them),
+      RDMA_CM_TEST(unread_events__too_many__stop_their_maker),
+      RDMA_CM_TEST(ids__too_many__are_refused),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
