@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include <algorithm>
+
 #include "provider/soft/trust.hpp"
 
 namespace dapple::dappled {
@@ -24,6 +26,7 @@ constexpr Milliseconds kRetry = 20;
 // Members of a dappled that died announce themselves within that.
 constexpr Milliseconds kPortPatience = 3000;
 constexpr Milliseconds kTidy = 200;
+constexpr Milliseconds kFarewell = 6000;
 
 uint64_t random_number() {
   uint64_t number = 0;
@@ -96,12 +99,17 @@ int Server::wait_time() const {
   if (slots_left_) return kTidy;
   if (members_ > 0) return -1;
   if (cm_.channels() > 0) return -1;
-  const Milliseconds left = alone_since_ + linger_ - now();
+  const Milliseconds left = alone_since_ + linger() - now();
   return left > 0 ? static_cast<int>(left) + 1 : 0;
 }
 
+Milliseconds Server::linger() const {
+  // Programs that were killed owe their peers a word, which may have to be said twice.
+  return cm_.says_farewell() ? std::max(linger_, kFarewell) : linger_;
+}
+
 bool Server::finished() {
-  if (members_ > 0 || slots_left_ || cm_.channels() > 0 || now() - alone_since_ < linger_) return false;
+  if (members_ > 0 || slots_left_ || cm_.channels() > 0 || now() - alone_since_ < linger()) return false;
   // Somebody may have come at the last moment.
   accept_all();
   return members_ == 0;
@@ -266,6 +274,7 @@ void Server::refresh_devices() {
 
 void Server::tell_changes() {
   told_generation_ = devices_.generation();
+  cm_.refresh();
   soft::HeaderOnly message;
   for (Connection& connection : connections_) {
     if (!connection.socket || connection.slot == 0 || connection.told) continue;

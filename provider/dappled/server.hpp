@@ -77,6 +77,7 @@ class Server {
   void retry_waiting();
   int wait_time() const;
   int wait_for_cm(int milliseconds) const;
+  Milliseconds linger() const;
   bool finished();
   void watch(int fd, uint64_t key, bool on);
 

@@ -116,6 +116,8 @@ class Manager {
   uint32_t records() const { return table_.size(); }
   uint32_t half_open() const { return half_open_; }
   uint32_t remembered() const { return remembered_; }
+  // Those that wait for a DREP.
+  uint32_t disconnecting() const { return disconnecting_; }
 
  private:
   Manager(const Limits& limits, Host& host) : limits_(limits), host_(host), listeners_(limits.listeners) {}
@@ -174,6 +176,7 @@ class Manager {
   Listeners listeners_;
   Counters count_;
   uint32_t half_open_ = 0;
+  uint32_t disconnecting_ = 0;
   // Destroyed ones, the oldest first.
   uint32_t remembered_ = 0;
   Record* oldest_ = nullptr;

@@ -22,7 +22,10 @@ int Service::bind(CmId& id, const Address& address) {
   if (id.state != State::kIdle) return EINVAL;
   if (address.is_link_local() && address.scope == 0) return EINVAL;
   if (address.port != 0 && address.port < kUnprivilegedPort && !settings_.privileged) return EACCES;
-  if (!address.is_any() && !attach(id, address)) return ENODEV;
+  if (!address.is_any() && !attach(id, address)) {
+    const int error = world_.check_own(address);
+    return error != 0 ? error : ENODEV;
+  }
   id.source = address;
   if (!id.one_family_set) id.one_family = address.family == AF_INET;
   if (const int error = ports_.bind(id, world_.random()); error != 0) {

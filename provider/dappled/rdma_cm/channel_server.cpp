@@ -52,16 +52,21 @@ ChannelServer::~ChannelServer() {
 
 int ChannelServer::prepare() {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return errno;
+  return epoll_ ? 0 : errno;
+}
+
+int ChannelServer::have_service() {
+  if (service_ != nullptr) return 0;
   Settings settings;
   ephemeral_ports(settings.first_port, settings.last_port);
   settings.privileged = geteuid() == 0;
-  service_ = Service::create(*this, settings);
-  places_.reset(new (std::nothrow) std::unique_ptr<Place>[kMostChannels]);
-  return service_ != nullptr && places_ != nullptr ? 0 : ENOMEM;
+  if (places_ == nullptr) places_.reset(new (std::nothrow) std::unique_ptr<Place>[kMostChannels]);
+  if (places_ != nullptr) service_ = Service::create(*this, settings);
+  return service_ != nullptr ? 0 : ENOMEM;
 }
 
 void ChannelServer::serve() {
+  if (service_ == nullptr) return;
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; i++) {
@@ -121,6 +126,7 @@ int ChannelServer::add(const soft::CmChannelName& name, soft::OwnedFd end, soft:
 }
 
 int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
+  if (const int error = have_service(); error != 0) return error;
   soft::OwnedFd file(memfd_create("dapple-rdma-cm", MFD_CLOEXEC));
   if (!file) return errno;
   name = {.key = random(), .number = static_cast<uint32_t>(random())};
@@ -131,6 +137,7 @@ int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journ
 }
 
 int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name) {
+  if (const int error = have_service(); error != 0) return error;
   // A file of another kind could keep this thread waiting.
   if (!journal || fcntl(journal.get(), F_GET_SEALS) < 0) return EINVAL;
   JournalHeader header;
@@ -236,6 +243,14 @@ uint64_t ChannelServer::random() {
 
 int ChannelServer::route(const Address& destination, Address& source) {
   return find_route(destination, source);
+}
+
+int ChannelServer::check_own(const Address& address) {
+  return check_own_address(address);
+}
+
+void ChannelServer::refresh() {
+  if (service_ != nullptr) service_->refresh_devices();
 }
 
 void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev_index,

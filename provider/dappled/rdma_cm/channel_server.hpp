@@ -31,6 +31,10 @@ class ChannelServer final : private World, private MadWire::Sink {
   // Readable when serve() has something to do: channels that were closed, datagrams.
   int fd() const { return epoll_.get(); }
   void serve();
+  // The devices have changed.
+  void refresh();
+  // Peers have not confirmed yet that connections are over.
+  bool says_farewell() const { return service_ != nullptr && service_->manager().disconnecting() > 0; }
   // When serve() has something to do without that, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
   Time deadline() const { return service_ == nullptr ? roce::kNever : service_->deadline(); }
 
@@ -62,6 +66,8 @@ class ChannelServer final : private World, private MadWire::Sink {
   };
 
   Place* find(const soft::CmChannelName& name) const;
+  // The service begins with the first channel: most programs have none.
+  int have_service();
   int add(const soft::CmChannelName& name, soft::OwnedFd end, soft::OwnedFd journal);
   void read_journal(Place& place);
   void close(Place& place);
@@ -73,6 +79,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   uint64_t random() override;
   const DeviceTable& devices() override { return devices_; }
   int route(const Address& destination, Address& source) override;
+  int check_own(const Address& address) override;
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
 

@@ -38,7 +38,16 @@ enum class EventKind : uint32_t {
 };
 
 // Of the kernel's rdma_cm. Addresses and routes are resolved at once, so its states in between are missing.
-enum class State : uint8_t { kIdle, kBound, kAddressResolved, kRouteResolved, kConnect, kDisconnect, kListen };
+enum class State : uint8_t {
+  kIdle,
+  kBound,
+  kAddressResolved,
+  kRouteResolved,
+  kConnect,
+  kDisconnect,
+  kListen,
+  kRemoved
+};
 
 // Of the kernel's ib_cm.
 enum class Exchange : uint8_t { kNone, kReqSent, kReqReceived, kRepReceived, kRepSent, kEstablished, kOver };

@@ -29,6 +29,13 @@ class IdTable {
   void remove(CmId& id);
   CmId* find(uint32_t number) const;
   uint32_t size() const { return size_; }
+  // All of them. The visitor removes none.
+  template <class Visitor>
+  void visit(Visitor visitor) {
+    for (CmId* id : buckets_) {
+      for (; id != nullptr; id = id->same_bucket) visitor(*id);
+    }
+  }
 
  private:
   static constexpr uint32_t kBuckets = 4096;

@@ -26,7 +26,7 @@ bool is_event(const UnreadEvent& event) {
 }  // namespace
 
 bool Service::is_possible(const IdState& id) const {
-  if (id.number >= IdTable::kNumbers || id.state > State::kListen || id.exchange > Exchange::kOver) return false;
+  if (id.number >= IdTable::kNumbers || id.state > State::kRemoved || id.exchange > Exchange::kOver) return false;
   const bool bound = id.state != State::kIdle;
   if (!is_family(id.source, !bound) || !is_family(id.destination, !bound)) return false;
   if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMostUnread) return false;

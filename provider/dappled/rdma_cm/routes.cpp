@@ -49,6 +49,11 @@ int find_route(const Address& destination, Address& source) {
   return 0;
 }
 
+int check_own_address(const Address& address) {
+  const soft::OwnedFd socket(::socket(address.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return socket ? bind_to(socket.get(), address) : errno;
+}
+
 void ephemeral_ports(uint16_t& first, uint16_t& last) {
   first = 32768;
   last = 60999;

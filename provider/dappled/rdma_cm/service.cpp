@@ -103,4 +103,15 @@ void Service::advance(Time now) {
   write_journals();
 }
 
+void Service::refresh_devices() {
+  // As the kernel: the id is of no use any more, and its program destroys it.
+  ids_.visit([this](CmId& id) {
+    if (id.device == 0 || id.state == State::kRemoved || world_.devices().find(id.device) != nullptr) return;
+    id.state = State::kRemoved;
+    note(id);
+    add_event(id, EventKind::kDeviceRemoval);
+  });
+  write_journals();
+}
+
 }  // namespace dapple::dappled::rdma_cm

@@ -51,6 +51,9 @@ class Service final : private cm::Host {
   // Destroys the channel's ids.
   void close(Time now, Channel& channel);
 
+  // Devices have come, changed or gone.
+  void refresh_devices();
+
   // Writes to the journals what the last command has changed. Not before its answer is sent: an event that counts as
   // read must have been.
   void write_journals();

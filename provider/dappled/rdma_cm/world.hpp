@@ -19,6 +19,8 @@ class World {
   // The address from which packets to `destination` go. `source` is the one that the caller is bound to, or any of that
   // family. 0 or an errno.
   virtual int route(const Address& destination, Address& source) = 0;
+  // 0 if the address is one of this host's, with RDMA or without; or an errno.
+  virtual int check_own(const Address& address) = 0;
   // An event waits, the last of channel.events.
   virtual void wake(Channel& channel) = 0;
   // Entries of kJournalEntrySize bytes, one behind the other.

@@ -249,6 +249,22 @@ void notify__communication_established__stands_for_the_rtu(void** state) {
   pair.server.assert_no_event(pair.passive);
 }
 
+void device_removal__of_a_connection__leaves_destroying(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  pair.server.lose_device();
+  pair.server.event(pair.passive, EventKind::kDeviceRemoval);
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(1)), EINVAL);
+  pair.server.lose_device();
+  pair.server.assert_no_event(pair.passive);
+  uint32_t reported = 0;
+  assert_int_equal(pair.server.destroy(pair.passive, pair.accepted, &reported), 0);
+  assert_int_equal(reported, 2);
+  // It listens at any address still.
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(pair.server.query(pair.passive, pair.listener, route), 0);
+}
+
 void query_route__of_the_new_id__has_both_addresses(void** state) {
   Pair& pair = pair_of(state);
   pair.request();
@@ -283,6 +299,7 @@ int main() {
       RDMA_CM_TEST(close__of_a_connected_channel__disconnects_the_peer),
       RDMA_CM_TEST(listen__backlog__counts_unread_requests),
       RDMA_CM_TEST(notify__communication_established__stands_for_the_rtu),
+      RDMA_CM_TEST(device_removal__of_a_connection__leaves_destroying),
       RDMA_CM_TEST(query_route__of_the_new_id__has_both_addresses),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

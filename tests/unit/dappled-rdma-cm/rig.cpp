@@ -38,7 +38,6 @@ Command with_id(uint32_t id) {
 }  // namespace
 
 Host::Host(uint8_t number) : table(counted), number_(number), random_(number * 0x9E3779B97F4A7C15ULL) {
-  Netdevs netdevs;
   netdevs.count = 2;
   netdevs.devices[0] = netdev(1, "lo");
   netdevs.devices[0].loopback = true;
@@ -53,6 +52,12 @@ Host::Host(uint8_t number) : table(counted), number_(number), random_(number * 0
   table.update(netdevs);
   service = Service::create(*this, {});
   assert_non_null(service.get());
+}
+
+void Host::lose_device() {
+  netdevs.count = 1;
+  table.update(netdevs);
+  service->refresh_devices();
 }
 
 uint64_t Host::random() {

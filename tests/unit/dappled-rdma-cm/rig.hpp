@@ -36,9 +36,12 @@ class Host final : public World {
   uint64_t random() override;
   const DeviceTable& devices() override { return table; }
   int route(const Address& destination, Address& source) override;
+  int check_own(const Address&) override { return own_error; }
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
 
+  // eth0 goes.
+  void lose_device();
   // Killed, and another dappled takes the channel over.
   void die(Channel& channel);
 
@@ -78,6 +81,7 @@ class Host final : public World {
   rdma_ucm_event_resp event(Channel& channel, EventKind kind);
   void assert_no_event(Channel& channel);
 
+  Netdevs netdevs;
   DeviceTable table;
   std::deque<Datagram> out;
   Time now = kSecond;
@@ -85,6 +89,7 @@ class Host final : public World {
   uint32_t wakes = 0;
   uint32_t removed = 0;  // by the last command
   int route_error = 0;
+  int own_error = EADDRNOTAVAIL;  // of addresses that no device has
   std::unique_ptr<Service> service;
 
  private:
