@@ -30,6 +30,11 @@ bool on_iwarp(void) {
   return device && strncmp(device, "siw", 3) == 0;
 }
 
+bool on_software_device(void) {
+  const char* device = getenv("SOFTROCE_DEVICE");
+  return device && strncmp(device, "dapple", 6) == 0;
+}
+
 void open_ia(struct fixture* f, const char* name) {
   memset(f, 0, sizeof *f);
   assert_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &f->async, &f->ia));

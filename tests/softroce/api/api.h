@@ -102,6 +102,9 @@ bool on_iwarp(void);
     if (on_iwarp()) skip(); \
   } while (0)
 
+/* True on dapple's software device, of which the kernel knows nothing. */
+bool on_software_device(void);
+
 /* A connection that ends because a request was refused. An end whose peer has noticed first may hear of it from the
  * peer. */
 void expect_end(const struct end* end);

@@ -138,10 +138,12 @@ static int entries(const char* folder) {
   return count;
 }
 
-/* A thread that has been joined may still be listed for a moment. */
+/* The software device, which librdmacm keeps open, has two threads of its own. A thread that has been joined may still
+ * be listed for a moment. */
 static void expect_one_thread(void) {
-  for (int tries = 0; tries < 1000 && entries("/proc/self/task") > 3; ++tries) usleep(2000);
-  assert_int_equal(entries("/proc/self/task"), 3); /* with . and .. */
+  const int most = on_software_device() ? 5 : 3; /* with . and .. */
+  for (int tries = 0; tries < 1000 && entries("/proc/self/task") > most; ++tries) usleep(2000);
+  assert_in_range(entries("/proc/self/task"), 3, most);
 }
 
 static void open_and_close(void) {
@@ -187,7 +189,8 @@ static void ia_open__what_is_not_there(void** state) {
     assert_error(open_name("nobody", &ia), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
     assert_error(open_version(IA_NAME, 7, 0, &ia), DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
     assert_error_type(open_name("no-netdev", &ia), DAT_INVALID_ADDRESS);
-    assert_error_type(open_name("no-rdma", &ia), DAT_INVALID_ADDRESS);
+    /* Each network device has a software device. */
+    if (!on_software_device()) assert_error_type(open_name("no-rdma", &ia), DAT_INVALID_ADDRESS);
     assert_error_type(open_name("no-port", &ia), DAT_INVALID_ADDRESS);
     assert_error_type(open_name("bad-params", &ia), DAT_INVALID_PARAMETER);
     assert_error_type(open_name("bad-coherence", &ia), DAT_INVALID_PARAMETER);
@@ -195,7 +198,7 @@ static void ia_open__what_is_not_there(void** state) {
   }
   expect_one_thread();
   /* Looking into the device tree once may leave librdmacm with its devices open. */
-  assert_true(entries("/proc/self/fd") <= fds + 4);
+  assert_true(entries("/proc/self/fd") <= fds + (on_software_device() ? 20 : 4));
 }
 
 static void ia_open__bad_arguments(void** state) {
