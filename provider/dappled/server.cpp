@@ -77,11 +77,13 @@ void Server::run(const volatile int& stop) {
         accept_all();
       } else if (key == kNetdevKey) {
         refresh_devices();
-      } else if (key != kCmKey && connections_[key].socket) {
+      } else if (key == kCmKey) {
+        cm_.serve();
+      } else if (connections_[key].socket) {
         serve(connections_[key]);
       }
     }
-    cm_.serve();
+    cm_.advance();
     give_wire();
     retry_waiting();
     if (slots_left_) slots_left_ = slots_.tidy();

@@ -3,6 +3,7 @@
 //
 // The server's part of rdma_cm: messages in, and the time and the wire for it.
 #include <errno.h>
+#include <rdma/rdma_user_cm.h>
 #include <string.h>
 
 #include <algorithm>
@@ -22,6 +23,10 @@ void Server::answer_cm_open(Connection& connection, soft::Descriptors& descripto
   // A busy port comes with the members of the dappled before, or gets free.
   if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, kind, problem);
   problem.clear();
+  if (!descriptors.fds[0]) {
+    problem.set(ENFILE, "dappled has no file descriptor left for rdma_cm; raise ulimit -n");
+    return refuse(connection, kind, problem);
+  }
   soft::CmOpenReply message;
   int journal = -1;
   if (const int error = cm_.open(std::move(descriptors.fds[0]), message.channel, journal); error != 0) {
@@ -53,7 +58,10 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
     malformed_++;
     return drop(connection);
   }
-  refresh_devices();
+  // A change before the program binds is seen; the others can wait until the watch wakes us.
+  rdma_ucm_cmd_hdr header;
+  memcpy(&header, request.command, sizeof header);
+  if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
   cm_.command(request, message);
   reply(connection, kind, message);

@@ -82,7 +82,12 @@ void ChannelServer::serve() {
       }
     }
   }
+}
+
+void ChannelServer::advance() {
+  if (service_ == nullptr) return;
   service_->write_journals();
+  if (service_->deadline() == roce::kNever) return;
   const Time time = now();
   if (service_->deadline() <= time) service_->advance(time);
 }

@@ -31,11 +31,13 @@ class ChannelServer final : private World, private MadWire::Sink {
   // Readable when serve() has something to do: channels that were closed, datagrams.
   int fd() const { return epoll_.get(); }
   void serve();
+  // After whatever has happened: what waits for the answers to be sent, and the time.
+  void advance();
   // The devices have changed.
   void refresh();
   // Peers have not confirmed yet that connections are over.
   bool says_farewell() const { return service_ != nullptr && service_->manager().disconnecting() > 0; }
-  // When serve() has something to do without that, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
+  // When advance() has something to do, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
   Time deadline() const { return service_ == nullptr ? roce::kNever : service_->deadline(); }
 
   // Datagrams come and go from now on. False if that fails.
