@@ -85,15 +85,17 @@ set_up() {
   say "done in $((SECONDS - started)) s"
 }
 
-# build PRESET: configures and builds it.
+# build PRESET [TARGET...]: configures and builds it, or these targets of it.
 build() {
-  local preset=$1 quiet=(-- --quiet) started=$SECONDS
+  local preset=$1 quiet=(-- --quiet) started=$SECONDS targets=()
+  shift
+  [ $# = 0 ] || targets=(--target "$@")
   headline "Building ($preset)"
   # On a terminal Ninja shows its progress in one line; in a log that would be a line for each file.
   [ -t 1 ] && quiet=()
   # Given each time, because a build folder may be older than what is in the cache.
   logged "configure-$preset" cmake --preset "$preset" ${DAPPLE_PEER_DAPL:+"-DDAPPLE_PEER_DAPL=$DAPPLE_PEER_DAPL"} \
     ${DAPPLE_QEMU_USER:+"-DDAPPLE_QEMU_USER=$DAPPLE_QEMU_USER"} || return 1
-  cmake --build --preset "$preset" "${quiet[@]}" </dev/null || return 1
+  cmake --build --preset "$preset" "${targets[@]}" "${quiet[@]}" </dev/null || return 1
   say "done in $((SECONDS - started)) s, in build/$preset"
 }
