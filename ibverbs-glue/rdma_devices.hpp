@@ -34,7 +34,7 @@ std::vector<RdmaDevice> rdma_devices();
 // Nothing if the kernel does not answer: no RDMA in it, or an old one.
 std::optional<std::vector<RdmaDevice>> rdma_devices_by_netlink();
 // sysfs: "/sys", or a tree that looks like it. Where it names no network device for a port's GID, one is found by its
-// hardware address (IPoIB, iWARP). This one asks nothing but files, and is in a library of its own, without libnl.
+// hardware address (IPoIB, iWARP). This one asks nothing but files.
 std::vector<RdmaDevice> rdma_devices_by_sysfs(const std::string& sysfs);
 
 // The network device of a port, from sysfs where netlink names none; empty if there is no such port or it has none.

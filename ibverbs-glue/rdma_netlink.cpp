@@ -1,60 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <netlink/attr.h>
-#include <netlink/msg.h>
-#include <netlink/netlink.h>
-#include <netlink/socket.h>
+#include <errno.h>
+#include <linux/netlink.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_netlink.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <memory>
-#include <new>
+#include <string_view>
 
+#include "ibverbs-glue/files.hpp"
 #include "ibverbs-glue/rdma_devices.hpp"
 
 namespace dapple::verbs {
 namespace {
 
-using Attributes = std::array<nlattr*, RDMA_NLDEV_ATTR_MAX + 1>;
+// The bytes of each attribute; no data where there is none.
+using Attributes = std::array<std::string_view, RDMA_NLDEV_ATTR_MAX + 1>;
 
-struct SocketDeleter {
-  void operator()(nl_sock* socket) const noexcept { nl_socket_free(socket); }
-};
-struct MessageDeleter {
-  void operator()(nl_msg* message) const noexcept { nlmsg_free(message); }
-};
-using Socket = std::unique_ptr<nl_sock, SocketDeleter>;
-using Message = std::unique_ptr<nl_msg, MessageDeleter>;
-
-std::string text_of(const nlattr* attribute) {
-  if (!attribute) return {};
-  const auto* text = static_cast<const char*>(nla_data(attribute));
-  return {text, strnlen(text, static_cast<size_t>(nla_len(attribute)))};
+std::string text_of(std::string_view attribute) {
+  return std::string(attribute.substr(0, attribute.find('\0')));
 }
 
 // An unsigned number of any width; 0 if there is none.
-uint64_t number_of(const nlattr* attribute) {
-  if (!attribute) return 0;
-  switch (nla_len(attribute)) {
+uint64_t number_of(std::string_view attribute) {
+  const auto as = [&](auto number) {
+    std::memcpy(&number, attribute.data(), sizeof number);
+    return uint64_t{number};
+  };
+  switch (attribute.size()) {
     case 1:
-      return nla_get_u8(attribute);
+      return as(uint8_t{});
     case 4:
-      return nla_get_u32(attribute);
+      return as(uint32_t{});
     case 8:
-      return nla_get_u64(attribute);
+      return as(uint64_t{});
     default:
       return 0;
   }
 }
 
 template <size_t kSize>
-std::string name_of(const char* const (&names)[kSize], const nlattr* attribute) {
+std::string name_of(const char* const (&names)[kSize], std::string_view attribute) {
   const uint64_t number = number_of(attribute);
-  return attribute && number < kSize ? names[number] : "";
+  return attribute.data() && number < kSize ? names[number] : "";
 }
 
 // As sysfs writes them.
@@ -67,55 +61,83 @@ constexpr const char* kDrivers[] = {"",       "mlx5", "mlx4",  "cxgb3",      "cx
                                     "rxe",    "hfi1", "qib",   "efa",        "siw",   "erdma", "mana"};
 static_assert(std::size(kDrivers) > RDMA_DRIVER_ERDMA);
 
-// A conversation with the kernel: one request at a time.
+// What the message carries; what is malformed in it ends the list.
+Attributes attributes_of(std::string_view bytes) {
+  Attributes found{};
+  nlattr header;
+  while (bytes.size() >= sizeof header) {
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.nla_len < sizeof header || header.nla_len > bytes.size()) break;
+    const unsigned type = header.nla_type & NLA_TYPE_MASK;
+    if (type < found.size()) found[type] = bytes.substr(sizeof header, header.nla_len - sizeof header);
+    bytes.remove_prefix(std::min<size_t>(NLA_ALIGN(header.nla_len), bytes.size()));
+  }
+  return found;
+}
+
+// A conversation with the kernel, or with the doors of dapple-run: one request at a time. Both have put an answer, or
+// the beginning of a long one, into the socket when they have taken the request, and the next piece when the last was
+// read. So nothing waits here.
 class Netlink {
  public:
+  Netlink() = default;
+  ~Netlink() {
+    if (socket_ >= 0) ::close(socket_);
+  }
+  Netlink(const Netlink&) = delete;
+  Netlink& operator=(const Netlink&) = delete;
+
   bool open() {
-    socket_.reset(nl_socket_alloc());
-    if (!socket_) throw std::bad_alloc();
-    // Answers end by themselves, and an acknowledgement behind a single one would be left unread.
-    nl_socket_disable_auto_ack(socket_.get());
-    return nl_connect(socket_.get(), NETLINK_RDMA) == 0;
+    socket_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);
+    if (socket_ < 0) throw_at_shortage(errno);
+    return socket_ >= 0;
   }
 
   // Sends a request about one device, or about all, and calls take(attributes) for each message of the answer. False
   // if the kernel refuses it.
   template <class Take>
-  bool ask(int command, int flags, const uint32_t* device, const char* chardev, Take take) {
-    const Message message(nlmsg_alloc_simple(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command), NLM_F_REQUEST | flags));
-    if (!message) throw std::bad_alloc();
-    if (device && nla_put_u32(message.get(), RDMA_NLDEV_ATTR_DEV_INDEX, *device) < 0) throw std::bad_alloc();
-    if (chardev && nla_put_string(message.get(), RDMA_NLDEV_ATTR_CHARDEV_TYPE, chardev) < 0) throw std::bad_alloc();
-    Answer<Take> answer{take, false};
-    nl_socket_modify_cb(socket_.get(), NL_CB_VALID, NL_CB_CUSTOM, Answer<Take>::receive, &answer);
-    if (nl_send_auto(socket_.get(), message.get()) < 0) return false;
-    const bool good = nl_recvmsgs_default(socket_.get()) >= 0;
-    if (answer.out_of_memory) throw std::bad_alloc();
-    return good;
+  bool ask(int command, uint16_t flags, const uint32_t* device, std::string_view chardev, Take take) {
+    Request request;
+    request.header.nlmsg_type = static_cast<uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
+    request.header.nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | flags);
+    request.header.nlmsg_seq = ++sequence_;
+    if (device) request.put(RDMA_NLDEV_ATTR_DEV_INDEX, {reinterpret_cast<const char*>(device), sizeof *device});
+    // With the NUL at its end.
+    if (!chardev.empty()) request.put(RDMA_NLDEV_ATTR_CHARDEV_TYPE, {chardev.data(), chardev.size() + 1});
+    if (::send(socket_, &request, request.header.nlmsg_len, 0) < 0) return false;
+    for (;;) {
+      alignas(nlmsghdr) char bytes[16384];
+      const ssize_t size = ::recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
+      if (size <= 0 || static_cast<size_t>(size) > sizeof bytes) return false;
+      auto left = static_cast<unsigned>(size);
+      for (auto* message = reinterpret_cast<const nlmsghdr*>(bytes); NLMSG_OK(message, left);
+           message = NLMSG_NEXT(message, left)) {
+        if (message->nlmsg_seq != sequence_) continue;
+        if (message->nlmsg_type == NLMSG_ERROR) return false;
+        if (message->nlmsg_type == NLMSG_DONE) return true;
+        take(attributes_of({reinterpret_cast<const char*>(message) + NLMSG_HDRLEN, message->nlmsg_len - NLMSG_HDRLEN}));
+        if (!(message->nlmsg_flags & NLM_F_MULTI)) return true;
+      }
+    }
   }
 
  private:
-  template <class Take>
-  struct Answer {
-    Take& take;
-    bool out_of_memory;
+  struct Request {
+    nlmsghdr header{.nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = 0, .nlmsg_flags = 0, .nlmsg_seq = 0, .nlmsg_pid = 0};
+    char attributes[32] = {};
 
-    // Called by the C library, through which nothing may be thrown.
-    static int receive(nl_msg* message, void* argument) noexcept {
-      auto& self = *static_cast<Answer*>(argument);
-      Attributes attributes{};
-      if (nlmsg_parse(nlmsg_hdr(message), 0, attributes.data(), RDMA_NLDEV_ATTR_MAX, nullptr) < 0) return NL_SKIP;
-      try {
-        self.take(attributes);
-      } catch (...) {
-        self.out_of_memory = true;
-        return NL_STOP;
-      }
-      return NL_OK;
+    // Two short ones fit.
+    void put(uint16_t type, std::string_view value) {
+      const nlattr attribute{.nla_len = static_cast<uint16_t>(NLA_HDRLEN + value.size()), .nla_type = type};
+      char* at = attributes + (header.nlmsg_len - NLMSG_HDRLEN);
+      std::memcpy(at, &attribute, sizeof attribute);
+      std::memcpy(at + NLA_HDRLEN, value.data(), value.size());
+      header.nlmsg_len += static_cast<uint32_t>(NLA_ALIGN(attribute.nla_len));
     }
   };
 
-  Socket socket_;
+  int socket_ = -1;
+  uint32_t sequence_ = 0;
 };
 
 std::string guid_text(uint64_t guid) {
@@ -152,15 +174,15 @@ std::optional<std::vector<RdmaDevice>> rdma_devices_by_netlink() {
   if (!netlink.open()) return std::nullopt;
   std::vector<RdmaDevice> devices;
   std::vector<uint32_t> indices;
-  const bool listed = netlink.ask(RDMA_NLDEV_CMD_GET, NLM_F_DUMP, nullptr, nullptr, [&](const Attributes& at) {
-    if (!at[RDMA_NLDEV_ATTR_DEV_INDEX] || !at[RDMA_NLDEV_ATTR_DEV_NAME]) return;
+  const bool listed = netlink.ask(RDMA_NLDEV_CMD_GET, NLM_F_DUMP, nullptr, {}, [&](const Attributes& at) {
+    if (!at[RDMA_NLDEV_ATTR_DEV_INDEX].data() || !at[RDMA_NLDEV_ATTR_DEV_NAME].data()) return;
     indices.push_back(static_cast<uint32_t>(number_of(at[RDMA_NLDEV_ATTR_DEV_INDEX])));
     devices.push_back(device_of(at));
   });
   if (!listed) return std::nullopt;
   // A device that goes in between leaves its name without the rest.
   for (size_t i = 0; i < devices.size(); ++i) {
-    (void)netlink.ask(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, &indices[i], nullptr,
+    (void)netlink.ask(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, &indices[i], {},
                       [&](const Attributes& at) { devices[i].ports.push_back(port_of(at)); });
     (void)netlink.ask(RDMA_NLDEV_CMD_GET_CHARDEV, 0, &indices[i], "uverbs", [&](const Attributes& at) {
       devices[i].driver = name_of(kDrivers, at[RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID]);

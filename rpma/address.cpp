@@ -29,6 +29,17 @@ Address find_address(const char* node, const char* port, Side side) noexcept {
   return Address(found);
 }
 
+namespace {
+
+// The result of a function in which a call about addr failed with this errno value. Where there is no device, the value
+// alone would not tell what to do.
+int no_context(const char* call, const char* addr, int error) noexcept {
+  if (error != ENODEV && error != ENOENT && error != ENOSYS) return FAILED(call, error);
+  LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software one", call, addr);
+  return RPMA_E_PROVIDER;
+}
+
+}  // namespace
 }  // namespace dapple::rpma
 
 using namespace dapple::rpma;
@@ -41,11 +52,11 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
   const Address address = find_address(addr, nullptr, local ? Side::kPassive : Side::kActive);
   if (!address) return RPMA_E_PROVIDER;
   const dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
-  if (!id) return FAILED("rdma_create_id", errno);
+  if (!id) return no_context("rdma_create_id", addr, errno);
   if (local) {
-    if (rdma_bind_addr(id.get(), address->ai_src_addr)) return FAILED("rdma_bind_addr", errno);
+    if (rdma_bind_addr(id.get(), address->ai_src_addr)) return no_context("rdma_bind_addr", addr, errno);
   } else if (rdma_resolve_addr(id.get(), address->ai_src_addr, address->ai_dst_addr, RPMA_DEFAULT_TIMEOUT_MS)) {
-    return FAILED("rdma_resolve_addr", errno);
+    return no_context("rdma_resolve_addr", addr, errno);
   }
   if (!id->verbs) {
     LOG(ERROR, "no one device has the address %s", addr);

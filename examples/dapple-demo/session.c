@@ -30,7 +30,7 @@ static DAT_RETURN try_open(struct session* session, const char* ia_name) {
 
 static _Noreturn void fail_to_open(const char* ia_name, DAT_RETURN result) {
   if (!machine_has_rdma_device()) {
-    fail("this machine has no RDMA device; 'dapple-softroce -- COMMAND' runs a command in a VM that has one");
+    fail("this machine has no RDMA device; 'dapple-run COMMAND' runs a command with a software one");
   }
   if (DAT_GET_TYPE(result) == DAT_PROVIDER_NOT_FOUND) {
     fail("no provider for %s (%s); name it in /etc/dat.conf or in the file DAT_OVERRIDE, or run scripts/demo", ia_name,

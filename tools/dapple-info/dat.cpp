@@ -270,7 +270,8 @@ std::string dat_for_people(const DatReport& report) {
            "There is no provider of uDAPL: no line of a dat.conf, and no active RDMA port whose network device has "
            "an address. A line like this makes one, for the network device "
            "d0 of an RDMA device:\n"
-           "  my-ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"\n";
+           "  my-ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"\n"
+           "Without an RDMA device, 'dapple-run dapple-info --dat' shows the software device's.\n";
   }
   std::vector<std::vector<std::string>> rows{{"NAME", "API", "THREADS", "FROM", "LIBRARY", "PARAMETERS", "OPENS"}};
   for (const DatEntry& entry : report.entries) {

@@ -58,7 +58,7 @@ Result<> ConnectionManager::start() {
     if (is_shortage(error)) return fail_errno(error);
     log_error(
         "cannot reach the kernel's RDMA connection manager: %s; 'modprobe rdma_ucm' loads it where there is an RDMA "
-        "device, and dapple-softroce runs a program beside a software one",
+        "device, and dapple-run runs a program with a software one",
         strerror(error));
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }

@@ -82,9 +82,8 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (!bound && is_shortage(errno)) return fail_errno(errno);
   if (!bound || !id_->verbs) {
     log_error(
-        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-softroce runs a program "
-        "beside "
-        "a software device",
+        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-run runs a program with a "
+        "software one",
         name().c_str(), params.where.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }

@@ -102,8 +102,8 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
     const std::string netdev = verbs::netdev_of_port(params.where, params.port);
     if (netdev.empty()) {
       log_error(
-          "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and dapple-softroce runs "
-          "a program beside a software one",
+          "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and dapple-run runs a program "
+          "with a software one",
           params.where.c_str(), params.port);
       return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
     }
@@ -125,8 +125,9 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
   if (!host) return tl::unexpected(host.error());
   if (*host) return address;
   log_error(
-      "'%s' is neither a network device of this machine nor an address; where there is no RDMA device, "
-      "dapple-softroce runs a program beside a software one",
+      "'%s' is neither a network device of this machine nor an address; where there is no RDMA device, dapple-run runs "
+      "a "
+      "program with a software one",
       params.where.c_str());
   return fail(Type::kInvalidAddress, Subtype::kAddressMalformed);
 }

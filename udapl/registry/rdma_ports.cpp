@@ -5,8 +5,11 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "ibverbs-glue/rdma_devices.hpp"
 
@@ -38,11 +41,9 @@ std::vector<NetdevAddress> netdev_addresses() {
   return found;
 }
 
-}  // namespace
-
-std::vector<RdmaPort> rdma_ports(const std::string& sysfs) {
+std::vector<RdmaPort> ports_of(const std::vector<verbs::RdmaDevice>& devices) {
   std::vector<RdmaPort> ports;
-  for (const verbs::RdmaDevice& device : verbs::rdma_devices_by_sysfs(sysfs))
+  for (const verbs::RdmaDevice& device : devices)
     for (const verbs::RdmaPort& port : device.ports)
       ports.push_back({device.name, port.number, port.netdev, port.state == "ACTIVE", {}});
   if (ports.empty()) return ports;
@@ -50,6 +51,26 @@ std::vector<RdmaPort> rdma_ports(const std::string& sysfs) {
     for (RdmaPort& port : ports)
       if (port.netdev == known.netdev) port.addresses.push_back(known.address);
   return ports;
+}
+
+}  // namespace
+
+std::vector<RdmaPort> rdma_ports(const std::string& sysfs) {
+  return ports_of(verbs::rdma_devices_by_sysfs(sysfs));
+}
+
+std::vector<RdmaPort> rdma_ports() {
+  std::vector<verbs::RdmaDevice> devices = verbs::rdma_devices_by_sysfs(verbs::sysfs_root());
+  // Another tree stands for another machine.
+  auto told = verbs::sysfs_root() == "/sys" ? verbs::rdma_devices_by_netlink() : std::nullopt;
+  if (told) {
+    for (verbs::RdmaDevice& device : *told) {
+      const bool is_known = std::any_of(devices.begin(), devices.end(),
+                                        [&](const verbs::RdmaDevice& known) { return known.name == device.name; });
+      if (!is_known) devices.push_back(std::move(device));
+    }
+  }
+  return ports_of(devices);
 }
 
 }  // namespace dapple::dat
