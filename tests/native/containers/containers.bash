@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The dapple authors
 #
 # Containers without an engine. Sourced by a script that is root in its user namespace, with these set: build, a folder that they see;
-# work, a folder that others can enter; kind, "root" if it is the system's root.
+# work, a folder that others can enter, whose file hosts, if there is one, is their /etc/hosts; kind, "root" if it is the system's root.
 # shellcheck disable=SC2154
 
 # new_network NAME: the network namespace of a container, with lo, held by a process whose number is in the variable NAME.
@@ -50,6 +50,7 @@ container() {
     for node in null zero full random urandom; do
       : >root/dev/$node && mount --bind /dev/$node root/dev/$node || exit 125
     done
+    [ ! -e "$work/hosts" ] || mount --bind "$work/hosts" root/etc/hosts || exit 125
     mount -o remount,bind,ro root && cd root && pivot_root . old && cd / && umount -l /old || exit 125
     ulimit -l 64 -n 1024
     if [ "$kind" = root ]; then
