@@ -4,6 +4,7 @@
 // Queue pairs: making them and taking them away.
 #include <errno.h>
 
+#include <algorithm>
 #include <new>
 
 #include "provider/soft/context.hpp"
@@ -87,6 +88,9 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   std::unique_ptr<Qp> qp(new (std::nothrow) Qp);
   if (qp == nullptr) return failed(ENOMEM);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+  // As rxe, which keeps inline data where the segments are. Programs that ask for none use it (rdma_xclient).
+  const uint32_t segments = attr.cap.max_send_sge * static_cast<uint32_t>(sizeof(ibv_sge));
+  attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), kMaxInline);
   qp->init = attr;
   qp->context = context_of(pd->context);
   qp->node = &qp->context->node;

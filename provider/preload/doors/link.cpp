@@ -75,7 +75,7 @@ void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
     soft::Problem problem;
     const bool connected = link->check(problem);
     if (!connected) complain(problem);
-    pollfd waiting[] = {{wake.load(), POLLIN, 0}, {link->fd(), POLLIN, 0}};
+    pollfd waiting[] = {{wake.load(), POLLIN, 0}, {link->fd(), POLLRDHUP, 0}};
     poll(waiting, 2, connected ? -1 : kRetryMilliseconds);
     uint64_t count;
     if (waiting[0].revents != 0) [[maybe_unused]]
