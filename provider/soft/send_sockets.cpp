@@ -7,8 +7,8 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "provider/soft/doors.hpp"
 #include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft {
@@ -62,10 +62,10 @@ int make(bool ipv6, OwnedFd& made, uint16_t& port) {
 
 }  // namespace
 
-SendSockets::~SendSockets() {
+void SendSockets::close_all() {
   for (auto& version : sockets_) {
     for (auto& entry : version) {
-      if (entry != 0) close(static_cast<int>(entry.load() >> 32) - 1);
+      if (entry != 0) close_own(static_cast<int>(entry.load() >> 32) - 1);
     }
   }
 }
@@ -80,6 +80,7 @@ int SendSockets::get(bool ipv6, uint8_t slot, SendSocket& socket) {
       OwnedFd made;
       uint16_t port = 0;
       if (const int error = make(ipv6, made, port); error != 0) return error;
+      made.hide();
       value = static_cast<uint64_t>(made.release() + 1) << 32 | port;
       entry.store(value, std::memory_order_release);
     }

@@ -22,12 +22,14 @@ struct SendSocket {
 class SendSockets {
  public:
   SendSockets() = default;
-  ~SendSockets();
+  ~SendSockets() { close_all(); }
   SendSockets(const SendSockets&) = delete;
   SendSockets& operator=(const SendSockets&) = delete;
 
   // Makes it at first use. 0, or an errno.
   int get(bool ipv6, uint8_t slot, SendSocket& socket);
+  // In a child of fork(), which gets no others from this object.
+  void close_all();
 
  private:
   static constexpr uint32_t kSlots = 256;

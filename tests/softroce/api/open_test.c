@@ -162,7 +162,9 @@ static void ia_open__100_times_leaves_nothing_behind(void** state) {
   int fds;
   size_t memory;
   (void)state;
-  for (int i = 0; i < 5; ++i) open_and_close();
+  /* A table of the software device grows once within the first hundred. */
+  const int before = on_software_device() ? 150 : 5;
+  for (int i = 0; i < before; ++i) open_and_close();
   fds = entries("/proc/self/fd");
   memory = mallinfo2().uordblks;
   for (int i = 0; i < 100; ++i) open_and_close();
