@@ -218,7 +218,9 @@ int Service::answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::
     reply.qkey = id.qkey;
   }
   if (!fill(reply.private_data, 0, private_data)) return EINVAL;
-  return errno_of(manager_->answer(call.now, id.connection, reply));
+  const auto outcome = manager_->answer(call.now, id.connection, reply);
+  if (outcome == cm::Status::kOk) id.exchange = Exchange::kOver;
+  return errno_of(outcome);
 }
 
 int Service::reject(Call& call) {

@@ -23,6 +23,11 @@ bool is_event(const UnreadEvent& event) {
   return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
 }
 
+// What the event told has gone with the dappled that died.
+bool had_data(const IdState& id, EventKind kind) {
+  return kind == EventKind::kConnectResponse || (kind == EventKind::kEstablished && id.is_datagram());
+}
+
 }  // namespace
 
 bool Service::is_possible(const IdState& id) const {
@@ -79,7 +84,14 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
     id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
     start_listening(id);
   }
-  for (uint8_t i = 0; i < unread_count; i++) add_event(id, static_cast<EventKind>(unread[i].kind), unread[i].status);
+  for (uint8_t i = 0; i < unread_count; i++) {
+    const auto kind = static_cast<EventKind>(unread[i].kind);
+    if (!had_data(id, kind)) {
+      add_event(id, kind, unread[i].status);
+    } else if (id.is_datagram()) {
+      add_event(id, EventKind::kUnreachable, -ECONNRESET);
+    }
+  }
   if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
 }
 

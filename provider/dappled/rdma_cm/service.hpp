@@ -54,8 +54,8 @@ class Service final : private cm::Host {
   // Devices have come, changed or gone.
   void refresh_devices();
 
-  // Writes to the journals what the last command has changed. Not before its answer is sent: an event that counts as
-  // read must have been.
+  // Writes to the journals what the last GET_EVENT has changed, once its answer is sent: an event that counts as read
+  // must have been. Everything else writes before it returns.
   void write_journals();
   // An id out of the journal of a dappled that has died. The channel is new, and the entries come in their order.
   // Ignored if it is no such entry, or contradicts others. Listeners listen and connections stay; a handshake ends.

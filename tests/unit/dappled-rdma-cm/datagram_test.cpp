@@ -81,6 +81,23 @@ void die__while_waiting__is_unreachable(void** state) {
   pair.finish();
 }
 
+void die__after_the_answer__the_client_alone_hears_of_it(void** state) {
+  Pair& pair = pair_of(state);
+  request(pair, 0);
+  pair.accepted = pair.server.event(pair.passive, EventKind::kConnectRequest).id;
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), 0);
+  pair.carry();
+  pair.server.die(pair.passive);
+  pair.server.assert_no_event(pair.passive);
+  // It had not read the answer, which has gone.
+  pair.client.die(pair.active);
+  pair.client.event(pair.active, EventKind::kUnreachable);
+  pair.client.assert_no_event(pair.active);
+  pair.client.die(pair.active);
+  pair.client.assert_no_event(pair.active);
+  pair.finish();
+}
+
 rdma_ucm_join_ip_mcast join_of(uint32_t id, uint8_t last) {
   rdma_ucm_join_ip_mcast join = {};
   join.id = id;
@@ -144,6 +161,7 @@ int main() {
       RDMA_CM_TEST(connect__nobody_answers__is_unreachable),
       RDMA_CM_TEST(connect__too_much_private_data__is_refused),
       RDMA_CM_TEST(die__while_waiting__is_unreachable),
+      RDMA_CM_TEST(die__after_the_answer__the_client_alone_hears_of_it),
       RDMA_CM_TEST(join__group__gives_its_address),
       RDMA_CM_TEST(leave__unread_event__goes_along),
   };

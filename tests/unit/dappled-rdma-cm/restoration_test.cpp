@@ -98,6 +98,16 @@ void restore__response_unanswered__is_an_error(void** state) {
   pair.finish();
 }
 
+void restore__response_unread__is_one_error(void** state) {
+  Pair& pair = pair_of(state);
+  pair.request();
+  assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), 0);
+  pair.carry();
+  pair.client.die(pair.active);
+  pair.client.event(pair.active, EventKind::kConnectError);
+  pair.client.assert_no_event(pair.active);
+}
+
 void restore__accepted_without_rtu__is_an_error(void** state) {
   Pair& pair = pair_of(state);
   pair.request();
@@ -203,6 +213,7 @@ int main() {
       RDMA_CM_TEST(restore__unread_events__come_again),
       RDMA_CM_TEST(restore__request_sent__is_unreachable),
       RDMA_CM_TEST(restore__response_unanswered__is_an_error),
+      RDMA_CM_TEST(restore__response_unread__is_one_error),
       RDMA_CM_TEST(restore__accepted_without_rtu__is_an_error),
       RDMA_CM_TEST(restore__unread_request__goes_with_its_dappled),
       RDMA_CM_TEST(restore__disconnecting__goes_on),
