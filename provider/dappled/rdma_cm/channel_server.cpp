@@ -66,7 +66,7 @@ int ChannelServer::have_service() {
 }
 
 void ChannelServer::serve() {
-  if (service_ == nullptr) return;
+  if (service_ == nullptr && wire_ == nullptr) return;
   epoll_event events[kEventsAtOnce];
   const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
   for (int i = 0; i < count; i++) {
@@ -261,7 +261,8 @@ void ChannelServer::refresh() {
 void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev_index,
                             std::span<const std::byte> mad) {
   const GidPlace place = find_gid(devices_, local, netdev_index);
-  if (place.device == nullptr) return;
+  // A peer may ask before any program here does; it gets an answer all the same.
+  if (place.device == nullptr || have_service() != 0) return;
   const cm::Path path{.device = place.device->index, .ca_guid = place.device->guid, .local = local, .remote = remote};
   service_->receive(now(), path, mad);
 }
