@@ -59,7 +59,7 @@ int Server::prepare() {
   reserve_.reset(eventfd(0, EFD_CLOEXEC));
   // First the watch, so that no change falls between.
   if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
-  if (read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+  refresh_devices();
   if (const int error = cm_.prepare(); error != 0) return error;
   watch(cm_.fd(), kCmKey, true);
   watch(listener_.get(), kListenerKey, true);
@@ -270,7 +270,12 @@ void Server::refuse(Connection& connection, soft::MessageKind kind, const soft::
 }
 
 void Server::refresh_devices() {
-  if (netdev_watch_.changed() && read_netdevs(netdevs_) == 0) devices_.update(netdevs_);
+  // A reading that failed is done again at the next question.
+  unread_ = netdev_watch_.changed() || unread_;
+  if (unread_ && read_netdevs(netdevs_) == 0) {
+    unread_ = false;
+    devices_.update(netdevs_);
+  }
   if (devices_.generation() != told_generation_) tell_changes();
 }
 

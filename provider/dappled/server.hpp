@@ -87,6 +87,7 @@ class Server {
   soft::OwnedFd reserve_;  // is closed to accept, and refuse, a connection when no descriptor is left
   NetdevWatch netdev_watch_;
   Netdevs netdevs_;
+  bool unread_ = true;  // they have changed since they were read
   DeviceTable devices_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;
