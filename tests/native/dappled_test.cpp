@@ -29,6 +29,7 @@
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -42,31 +43,6 @@ double milliseconds() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
-}
-
-// Does a file of /proc/net have this text?
-bool net_file_has(const char* path, const char* text) {
-  FILE* file = fopen(path, "re");
-  if (file == nullptr) return false;
-  char line[512];
-  bool found = false;
-  while (!found && fgets(line, sizeof line, file) != nullptr) found = strstr(line, text) != nullptr;
-  fclose(file);
-  return found;
-}
-
-// Nothing of dappled is in the namespace: no name, no socket on 4791.
-bool nothing_left() {
-  return !net_file_has("/proc/net/unix", "@dapple") && !net_file_has("/proc/net/udp", ":12B7") &&
-         !net_file_has("/proc/net/udp6", ":12B7");
-}
-
-bool ends_soon() {
-  for (int i = 0; i < 300; i++) {
-    if (nothing_left()) return true;
-    usleep(10000);
-  }
-  return false;
 }
 
 StatusReply status_of(DaemonLink& link) {
@@ -168,14 +144,14 @@ struct Member {
 };
 
 void dappled__one_program__is_quick_and_leaves_nothing(void**) {
-  assert_true(nothing_left());
+  assert_true(tests::nothing_left());
   Problem problem;
   std::unique_ptr<DaemonLink> link;
   // The best of some: other programs of the machine are not meant.
   double took = 1e9;
   for (int i = 0; i < 5 && took >= 100; i++) {
     link.reset();
-    assert_true(ends_soon());
+    assert_true(tests::ends_soon());
     const double begin = milliseconds();
     link = DaemonLink::open(problem);
     Slot slot;
@@ -196,7 +172,7 @@ void dappled__one_program__is_quick_and_leaves_nothing(void**) {
   assert_false(link->device(kFirstDeviceIndex + 77, device, problem));
   assert_int_equal(problem.error, ENODEV);
   link.reset();
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 void dappled__addresses_change__keep_their_places(void**) {
@@ -251,7 +227,7 @@ void dappled__members_killed__others_hear_everything(void**) {
   assert_true(status_of(*link).slots < 40);
   members.clear();
   link.reset();
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 void dappled__killed__members_go_on(void**) {
@@ -300,7 +276,7 @@ void dappled__killed__members_go_on(void**) {
   members.clear();
   more.clear();
   link.reset();
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 int raw_connection() {
@@ -414,7 +390,7 @@ void dappled__another_user__is_refused(void**) {
 }
 
 void dappled__port_taken__is_told(void**) {
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
@@ -450,7 +426,7 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   assert_int_not_equal(getsid(process), getsid(0));
   link.reset();
   kill(process, SIGTERM);
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 // Is it told of a change within two seconds?
@@ -493,12 +469,12 @@ void dappled__changes__are_told_to_members(void**) {
   assert_true(guest->devices(list, problem));
   member.reset();
   guest.reset();
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 // As in a container with a root file system of next to nothing.
 void dappled__no_dev_null__starts(void**) {
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
   const pid_t child = fork();
   if (child == 0) {
     const bool hidden = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -525,7 +501,7 @@ void dappled__no_dev_null__starts(void**) {
   waitpid(child, &status, 0);
   if (WEXITSTATUS(status) == 77) skip();
   assert_int_equal(status, 0);
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 uint64_t counted_runts(DaemonLink& link) {
@@ -571,7 +547,7 @@ void dappled__counters__outlive_programs_and_dappled(void**) {
   assert_null(map_counters(plain.get(), 1));
   assert_null(map_counters(slot.counters_file, kMaxSlots));
   link.reset();
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 // A child that knows nothing of the link holds its descriptors: nobody else may get the slot.
@@ -604,9 +580,9 @@ void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
     assert_true(member.hears(member.slot));
   }
   members.clear();
-  assert_false(nothing_left());
+  assert_false(tests::nothing_left());
   for (const int fd : {told[0], told[1], hold[0], hold[1]}) close(fd);
-  assert_true(ends_soon());
+  assert_true(tests::ends_soon());
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ bool get_device(uint32_t index, soft::DeviceInfo& device) {
   soft::Problem problem;
   soft::DaemonLink* link = asked();
   if (link != nullptr && link->device(index, device, problem)) return true;
+  // A network interface may go at any time; anything else is worth a line.
+  if (link != nullptr && problem.error != ENODEV) complain(problem);
   errno = ENODEV;
   return false;
 }

@@ -104,7 +104,7 @@ Pair* make_pair(const PairOptions& options) {
   return nullptr;
 }
 
-bool connect(ibv_qp* qp, uint32_t remote) {
+bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
   const bool rc = qp->qp_type == IBV_QPT_RC;
   const bool ud = qp->qp_type == IBV_QPT_UD;
   ibv_qp_attr attr = {};
@@ -132,7 +132,7 @@ bool connect(ibv_qp* qp, uint32_t remote) {
   if (ibv_modify_qp(qp, &attr, mask) != 0) return false;
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = 0xFFFFFE;
-  attr.timeout = 10;
+  attr.timeout = timeout;
   attr.retry_cnt = 7;
   attr.rnr_retry = 7;
   attr.max_rd_atomic = 4;

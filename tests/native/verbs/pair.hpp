@@ -48,8 +48,8 @@ struct PairOptions {
 
 // Null on failure, with errno.
 Pair* make_pair(const PairOptions& options);
-// Through INIT and RTR to RTS, to the queue pair `remote`.
-bool connect(ibv_qp* qp, uint32_t remote);
+// Through INIT and RTR to RTS, to the queue pair `remote`. timeout: as in ibv_qp_attr.
+bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout = 10);
 bool to_error(ibv_qp* qp);
 
 // 0 or an errno. The segment is [offset, offset + length) of the end's buffer.

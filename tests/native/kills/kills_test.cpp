@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// kill -9 of random members and of dappled under traffic. The others see the errors that verbs documents, nobody hangs,
+// and nothing is left. DAPPLE_KILLS is the number of kills; 15 by default. Runs under dapple-run.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "provider/soft/daemon_link.hpp"
+#include "tests/native/kills/member.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
+
+using namespace dapple;
+using namespace dapple::tests;
+
+// Members are children of a fork and make threads, which ThreadSanitizer forbids unless it is told otherwise.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+
+namespace {
+
+constexpr uint32_t kPairs = 6;
+constexpr double kPatience = 30;  // seconds; retries take two on an idle machine
+
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+struct Process {
+  pid_t id = 0;         // 0: it has ended
+  bool killed = false;  // by this test
+  uint64_t seen = 0;    // completions
+  double moved = 0;     // when it last made one more
+};
+
+struct Pair {
+  Process ends[2];
+  double first_death = 0;  // 0: both live
+};
+
+struct Shared {
+  std::atomic<bool> stop{false};
+  MemberNews news[kPairs][2];
+};
+
+struct Figures {
+  uint32_t members_killed = 0, dappleds_killed = 0, pairs = 0, broken = 0, never_met = 0;
+  uint32_t retries_exceeded = 0, flushed = 0;
+  uint64_t completions = 0;
+  double longest_end = 0;  // from a member's death to its peer's end
+  long dappled_kib = 0, dappled_fds = 0;
+};
+
+Shared* shared;
+Pair pairs[kPairs];
+Figures figures;
+uint32_t failures = 0;
+std::unique_ptr<soft::DaemonLink> watcher;
+
+void failed(const char* what, const char* more = "") {
+  printf("FAILED: %s%s%s\n", what, more[0] != '\0' ? ": " : "", more);
+  fflush(stdout);
+  failures++;
+}
+
+void start(uint32_t number) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return failed("socketpair");
+  Pair& pair = pairs[number];
+  pair = {};
+  for (int i = 0; i < 2; i++) {
+    MemberNews* news = new (&shared->news[number][i]) MemberNews;
+    pair.ends[i].moved = now();
+    pair.ends[i].id = fork();
+    if (pair.ends[i].id == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      close(sockets[1 - i]);
+      _exit(live(sockets[i], *news, shared->stop));
+    }
+  }
+  close(sockets[0]);
+  close(sockets[1]);
+  figures.pairs++;
+}
+
+// A member has ended, for whatever reason.
+void ended(uint32_t number, int end, int status) {
+  Pair& pair = pairs[number];
+  Process& process = pair.ends[end];
+  const MemberNews& news = shared->news[number][end];
+  process.id = 0;
+  figures.completions += news.completions;
+  figures.retries_exceeded += news.retries_exceeded;
+  figures.flushed += news.flushed;
+  const double time = now();
+  char text[64];
+  if (WIFSIGNALED(status)) {
+    snprintf(text, sizeof text, "signal %d", WTERMSIG(status));
+    if (!process.killed || WTERMSIG(status) != SIGKILL) failed("a member ended", text);
+  } else if (WEXITSTATUS(status) == kFailed) {
+    failed("a member", news.problem);
+  } else if (WEXITSTATUS(status) == kBroken || WEXITSTATUS(status) == kPeerGone) {
+    (WEXITSTATUS(status) == kBroken ? figures.broken : figures.never_met)++;
+    if (pair.first_death == 0 && !shared->stop) failed("a connection broke although both ends lived");
+    if (pair.first_death != 0) figures.longest_end = std::max(figures.longest_end, time - pair.first_death);
+  } else if (WEXITSTATUS(status) != kStopped || !shared->stop) {
+    snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(status));
+    failed("a member ended", text);
+  }
+  if (pair.first_death == 0) pair.first_death = time;
+}
+
+void reap() {
+  int status;
+  for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;) {
+    // Others are dappleds, whose parent this process is after their starter's end.
+    for (uint32_t i = 0; i < kPairs; i++) {
+      for (int end = 0; end < 2; end++) {
+        if (pairs[i].ends[end].id == id) ended(i, end, status);
+      }
+    }
+  }
+}
+
+// Ends those that hang.
+void look_after(uint32_t number) {
+  Pair& pair = pairs[number];
+  const double time = now();
+  for (int end = 0; end < 2; end++) {
+    Process& process = pair.ends[end];
+    if (process.id == 0) continue;
+    const uint64_t completions = shared->news[number][end].completions;
+    if (completions != process.seen) process.moved = time;
+    process.seen = completions;
+    const double since =
+        pair.first_death != 0 || shared->stop ? std::max(pair.first_death, process.moved) : process.moved;
+    if (process.killed || time - since < kPatience) continue;
+    failed(pair.first_death != 0 ? "a member does not notice that its peer is dead" : "a connection stands still",
+           shared->news[number][end].problem);
+    kill(process.id, SIGKILL);
+    process.killed = true;
+  }
+}
+
+bool has_traffic(uint32_t number) {
+  return pairs[number].first_death == 0 && shared->news[number][0].completions > 50 &&
+         shared->news[number][1].completions > 50;
+}
+
+// any: also one that has just started, or whose peer is dead; else one whose peer lives and is to notice.
+bool kill_member(uint32_t random, bool any) {
+  for (uint32_t i = 0; i < 2 * kPairs; i++) {
+    const uint32_t chosen = (random + i) % (2 * kPairs);
+    Pair& pair = pairs[chosen / 2];
+    Process& process = pair.ends[chosen % 2];
+    if (process.id == 0 || process.killed || (!any && !has_traffic(chosen / 2))) continue;
+    process.killed = true;
+    kill(process.id, SIGKILL);
+    if (pair.first_death == 0) pair.first_death = now();
+    figures.members_killed++;
+    return true;
+  }
+  return false;
+}
+
+bool status_of_dappled(soft::StatusReply& status) {
+  soft::Problem problem;
+  if (watcher == nullptr) watcher = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
+  if (watcher != nullptr && watcher->status(status, problem)) return true;
+  // Right now there is none, or it is so new that the programs have not found it.
+  watcher.reset();
+  return false;
+}
+
+void measure(pid_t dappled) {
+  char command[96];
+  snprintf(command, sizeof command, "/proc/%d/statm", dappled);
+  if (FILE* file = fopen(command, "re")) {
+    long size = 0, resident = 0;
+    if (fscanf(file, "%ld %ld", &size, &resident) == 2) {
+      figures.dappled_kib = std::max(figures.dappled_kib, resident * sysconf(_SC_PAGESIZE) / 1024);
+    }
+    fclose(file);
+  }
+  long fds = 0;
+  for (int fd = 0; fd < 1024; fd++) {
+    snprintf(command, sizeof command, "/proc/%d/fd/%d", dappled, fd);
+    char target[8];
+    fds += readlink(command, target, sizeof target) > 0 ? 1 : 0;
+  }
+  figures.dappled_fds = std::max(figures.dappled_fds, fds);
+}
+
+bool kill_dappled() {
+  soft::StatusReply status;
+  if (!status_of_dappled(status)) return false;
+  measure(static_cast<pid_t>(status.process));
+  kill(static_cast<pid_t>(status.process), SIGKILL);
+  figures.dappleds_killed++;
+  return true;
+}
+
+uint32_t living() {
+  uint32_t count = 0;
+  for (const Pair& pair : pairs) count += (pair.ends[0].id != 0 ? 1U : 0U) + (pair.ends[1].id != 0 ? 1U : 0U);
+  return count;
+}
+
+void tend() {
+  reap();
+  for (uint32_t i = 0; i < kPairs; i++) {
+    look_after(i);
+    if (pairs[i].ends[0].id == 0 && pairs[i].ends[1].id == 0 && !shared->stop) start(i);
+  }
+}
+
+// Until all is quiet: two members for each pair, and as many slots.
+void settle() {
+  soft::StatusReply status;
+  for (const double end = now() + kPatience; now() < end; usleep(20000)) {
+    tend();
+    bool whole = true;
+    for (uint32_t i = 0; i < kPairs; i++) {
+      for (int end_of = 0; end_of < 2; end_of++) {
+        whole = whole && pairs[i].first_death == 0 && shared->news[i][end_of].completions > 100;
+      }
+    }
+    if (whole && status_of_dappled(status) && status.slots_in_use == 2 * kPairs)
+      return measure(static_cast<pid_t>(status.process));
+  }
+  char text[64];
+  snprintf(text, sizeof text, "%u members, %u slots in use", living(), status.slots_in_use);
+  failed("the members that live have not come to rest", text);
+}
+
+void finish() {
+  settle();
+  shared->stop = true;
+  watcher.reset();
+  for (const double end = now() + 2 * kPatience; now() < end && living() > 0; usleep(10000)) tend();
+  if (living() > 0) failed("members do not end");
+  if (!ends_soon()) failed("something of dappled is left in the network namespace");
+  // The last dappled has let its sockets go a moment before it ends.
+  for (const double end = now() + 5; now() < end; usleep(10000)) {
+    if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
+  }
+  failed("a process is left");
+}
+
+}  // namespace
+
+int main() {
+  const char* wanted = getenv("DAPPLE_KILLS");
+  const unsigned long kills = wanted != nullptr ? strtoul(wanted, nullptr, 10) : 15;
+  need_new_namespace();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) skip_program("no shared memory");
+  shared = new (memory) Shared;
+  timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  unsigned seed = static_cast<unsigned>(time.tv_nsec);
+  printf("%lu kills, seed %u\n", kills, seed);
+  fflush(stdout);
+  const double begin = now();
+  double told = begin;
+  uint32_t kind = 9;  // two of ten: dappled; one: any member
+  for (uint32_t i = 0; i < kPairs; i++) start(i);
+  while (figures.members_killed + figures.dappleds_killed < kills && failures < 10) {
+    const auto number = static_cast<uint32_t>(rand_r(&seed));
+    usleep(number % 40000);
+    tend();
+    const bool killed = kind < 2 ? kill_dappled() : kill_member(number, kind == 2);
+    if (killed) kind = static_cast<uint32_t>(rand_r(&seed)) % 10;
+    if (now() - told > 10) {
+      told = now();
+      printf("%u members and %u dappleds killed\n", figures.members_killed, figures.dappleds_killed);
+      fflush(stdout);
+    }
+  }
+  finish();
+  printf("%u members and %u dappleds killed in %.1f s; %u pairs, %llu successful completions\n", figures.members_killed,
+         figures.dappleds_killed, now() - begin, figures.pairs, static_cast<unsigned long long>(figures.completions));
+  printf("%u survivors: %u retries exceeded, %u flushed; %u had not met their peer; the slowest ended after %.1f s\n",
+         figures.broken, figures.retries_exceeded, figures.flushed, figures.never_met, figures.longest_end);
+  printf("dappled: %ld KiB and %ld descriptors at most\n", figures.dappled_kib, figures.dappled_fds);
+  if (figures.dappled_kib > 16 * 1024) failed("dappled takes too much memory");
+  if (figures.dappled_fds > 200) failed("dappled has too many descriptors");
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A program with traffic to a peer: Sends, Writes and Reads both ways, until it is told to stop or its connection
+// breaks.
+#ifndef DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP
+#define DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP
+
+#include <atomic>
+#include <cstdint>
+
+namespace dapple::tests {
+
+// In memory that a member shares with the test.
+struct MemberNews {
+  std::atomic<uint64_t> completions{0};  // successful ones
+  std::atomic<uint32_t> retries_exceeded{0};
+  std::atomic<uint32_t> flushed{0};
+  char problem[160] = "";
+};
+
+// What a member ends with. kBroken: by an error that verbs documents for a peer that has vanished.
+enum MemberEnd : int { kStopped = 0, kBroken = 10, kPeerGone = 11, kFailed = 12 };
+
+// `peer`: a socket to the peer's process, for the queue pairs' numbers.
+MemberEnd live(int peer, MemberNews& news, const std::atomic<bool>& stop);
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_KILLS_MEMBER_HPP

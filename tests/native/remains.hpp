@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_TESTS_NATIVE_REMAINS_HPP
+#define DAPPLE_TESTS_NATIVE_REMAINS_HPP
+
+namespace dapple::tests {
+
+// Nothing of dappled is in this network namespace: no name, no socket on 4791.
+bool nothing_left();
+// The same within three seconds.
+bool ends_soon();
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_REMAINS_HPP
