@@ -53,7 +53,10 @@ int Service::get_event(Call& call) {
   if (event == nullptr) return EAGAIN;
   event->id->events_reported++;
   note(*event->id);
-  if (event->membership != nullptr) event->membership->events_reported++;
+  if (event->membership != nullptr) {
+    event->membership->events_reported++;
+    event->membership->unread = false;
+  }
   if (event->request != nullptr) {
     event->id->backlog++;
     event->request->unheard = false;

@@ -73,6 +73,7 @@ struct Membership {
   uint32_t events_reported = 0;
   uint64_t uid = 0;
   CmId* id = nullptr;
+  bool unread = true;  // its event waits
   Address group;
 };
 

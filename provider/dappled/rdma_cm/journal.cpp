@@ -56,6 +56,16 @@ void Service::write(CmId& id) {
   entry.mark = kJournalMark;
   entry.id = id;
   if (id.state != State::kListen && !id.is_datagram()) manager_->save(id.connection, entry.connection);
+  for (const Membership* membership = id.memberships.first();
+       membership != nullptr && entry.membership_count < JournalEntry::kMostMemberships;
+       membership = membership->newer) {
+    entry.memberships[entry.membership_count++] = {.uid = membership->uid,
+                                                   .number = membership->number,
+                                                   .events_reported = membership->events_reported,
+                                                   .group = membership->group.gid,
+                                                   .family = membership->group.family,
+                                                   .unread = membership->unread};
+  }
   std::array<std::byte, kJournalEntrySize> bytes{};
   memcpy(bytes.data(), &entry, sizeof entry);
   world_.write_journal(channel, id.journal_place, bytes);

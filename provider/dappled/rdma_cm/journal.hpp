@@ -25,10 +25,23 @@ struct JournalHeader {
   soft::CmChannelName name;
 };
 
+struct SavedMembership {
+  uint64_t uid = 0;
+  uint32_t number = 0;
+  uint32_t events_reported = 0;
+  Gid group{};
+  uint16_t family = 0;
+  uint8_t unread = 0;
+};
+
 struct JournalEntry {
+  static constexpr uint32_t kMostMemberships = 4;  // further ones are forgotten
+
   uint64_t mark = 0;  // 0: the end
   IdState id;
   cm::Saved connection;
+  uint32_t membership_count = 0;
+  SavedMembership memberships[kMostMemberships];
 };
 
 static_assert(sizeof(JournalEntry) <= kJournalEntrySize && std::is_trivially_copyable_v<JournalEntry>);

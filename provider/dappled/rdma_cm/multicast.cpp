@@ -30,24 +30,36 @@ int Service::join_ip_mcast(Call& call) {
     return EINVAL;
   }
   if (membership_count_ == kMostMemberships || call.channel.events.size() >= kMostUnread) return ENOMEM;
-  Membership* membership = new (std::nothrow) Membership;
+  Membership* membership = add_membership(*id, next_membership_, command.uid, group);
   if (membership == nullptr) return ENOMEM;
-  membership->number = next_membership_++;
-  membership->uid = command.uid;
-  membership->id = id;
-  membership->group = group;
-  id->memberships.add(*membership);
-  membership_count_++;
+  next_membership_++;
   if (id->qkey == 0) id->qkey = kUdpQkey;
-  if (Event* event = add_event(*id, EventKind::kMulticastJoin)) {
-    event->membership = membership;
-    event->response.uid = membership->uid;
-    event->response.id = membership->number;
-    event->response.param.ud.qp_num = kMulticastQpn;
-    event->response.param.ud.qkey = id->qkey;
-    write_ah(*id, group.gid, event->response.param.ud.ah_attr);
-  }
+  report_join(*membership);
   return write(call, rdma_ucm_create_id_resp{membership->number});
+}
+
+Membership* Service::add_membership(CmId& id, uint32_t number, uint64_t uid, const Address& group) {
+  Membership* membership = new (std::nothrow) Membership;
+  if (membership == nullptr) return nullptr;
+  membership->number = number;
+  membership->uid = uid;
+  membership->id = &id;
+  membership->group = group;
+  id.memberships.add(*membership);
+  membership_count_++;
+  return membership;
+}
+
+void Service::report_join(Membership& membership) {
+  CmId& id = *membership.id;
+  Event* event = add_event(id, EventKind::kMulticastJoin);
+  if (event == nullptr) return;
+  event->membership = &membership;
+  event->response.uid = membership.uid;
+  event->response.id = membership.number;
+  event->response.param.ud.qp_num = kMulticastQpn;
+  event->response.param.ud.qkey = id.qkey;
+  write_ah(id, membership.group.gid, event->response.param.ud.ah_attr);
 }
 
 uint32_t Service::leave(Membership& membership) {
@@ -61,6 +73,7 @@ uint32_t Service::leave(Membership& membership) {
     }
     event = next;
   }
+  note(id);
   id.memberships.remove(membership);
   membership_count_--;
   delete &membership;

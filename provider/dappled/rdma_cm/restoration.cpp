@@ -60,6 +60,7 @@ void Service::restore(Time now, Channel& channel, std::span<const std::byte> byt
   id->channel = &channel;
   channel.ids.add(*id);
   resume(now, *id, entry.connection);
+  resume_memberships(*id, entry);
   write(*id);
 }
 
@@ -93,6 +94,22 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
     }
   }
   if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
+}
+
+void Service::resume_memberships(CmId& id, const JournalEntry& entry) {
+  const uint32_t count = std::min(entry.membership_count, JournalEntry::kMostMemberships);
+  for (uint32_t i = 0; i < count && membership_count_ < kMostMemberships; i++) {
+    const SavedMembership& saved = entry.memberships[i];
+    Address group;
+    group.family = saved.family;
+    group.gid = saved.group;
+    if (!is_family(group, false)) continue;
+    Membership* membership = add_membership(id, saved.number, saved.uid, group);
+    if (membership == nullptr) return;
+    membership->events_reported = saved.events_reported;
+    membership->unread = saved.unread != 0;
+    if (membership->unread) report_join(*membership);
+  }
 }
 
 void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {

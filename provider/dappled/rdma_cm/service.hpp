@@ -22,6 +22,8 @@ namespace dapple::dappled::rdma_cm {
 
 using roce::Time;
 
+struct JournalEntry;
+
 struct Settings {
   uint16_t first_port = 32768;  // the ephemeral ones
   uint16_t last_port = 60999;
@@ -86,7 +88,8 @@ class Service final : private cm::Host {
       : world_(world),
         settings_(settings),
         ids_(static_cast<uint32_t>(world.random())),
-        ports_(settings.first_port, settings.last_port) {}
+        ports_(settings.first_port, settings.last_port),
+        next_membership_(static_cast<uint32_t>(world.random())) {}
 
   // service.cpp
   static Handler handler_of(uint32_t command);
@@ -142,6 +145,8 @@ class Service final : private cm::Host {
   // multicast.cpp
   int join_ip_mcast(Call& call);
   int leave_mcast(Call& call);
+  Membership* add_membership(CmId& id, uint32_t number, uint64_t uid, const Address& group);
+  void report_join(Membership& membership);
   uint32_t leave(Membership& membership);
 
   // events.cpp
@@ -173,6 +178,7 @@ class Service final : private cm::Host {
   // restoration.cpp
   bool is_possible(const IdState& state) const;
   void resume(Time now, CmId& id, const cm::Saved& saved);
+  void resume_memberships(CmId& id, const JournalEntry& entry);
   void resume_connection(Time now, CmId& id, const cm::Saved& saved);
 
   World& world_;
@@ -182,7 +188,7 @@ class Service final : private cm::Host {
   std::unique_ptr<cm::Manager> manager_;
   std::optional<Afterwards> afterwards_;
   CmId* changed_ = nullptr;  // not yet in the journal
-  uint32_t next_membership_ = 0;
+  uint32_t next_membership_;
   uint32_t membership_count_ = 0;
 };
 

@@ -131,6 +131,34 @@ void join__group__gives_its_address(void** state) {
   assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, left), ENOENT);
 }
 
+void die__in_groups__stays_in_them(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  const uint32_t id = host.create(pair.active, RDMA_PS_UDP, 11);
+  assert_int_equal(host.bind(pair.active, id, ipv4(1, 0)), 0);
+  rdma_ucm_create_id_resp first, second;
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 5), first), 0);
+  host.event(pair.active, EventKind::kMulticastJoin);
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 6), second), 0);
+  host.die(pair.active);
+  const auto event = host.event(pair.active, EventKind::kMulticastJoin);
+  assert_int_equal(event.id, second.id);
+  assert_int_equal(event.uid, 99);
+  assert_int_equal(event.param.ud.qkey, kQkey);
+  assert_int_equal(event.param.ud.ah_attr.grh.dgid[15], 6);
+  host.assert_no_event(pair.active);
+  host.die(pair.active);
+  host.assert_no_event(pair.active);
+  for (const uint32_t number : {first.id, second.id}) {
+    rdma_ucm_destroy_id leave = {};
+    leave.id = number;
+    rdma_ucm_destroy_id_resp left;
+    assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_LEAVE_MCAST, leave, left), 0);
+    assert_int_equal(left.events_reported, 1);
+  }
+  pair.finish();
+}
+
 void leave__unread_event__goes_along(void** state) {
   Pair& pair = pair_of(state);
   Host& host = pair.client;
@@ -163,6 +191,7 @@ int main() {
       RDMA_CM_TEST(die__while_waiting__is_unreachable),
       RDMA_CM_TEST(die__after_the_answer__the_client_alone_hears_of_it),
       RDMA_CM_TEST(join__group__gives_its_address),
+      RDMA_CM_TEST(die__in_groups__stays_in_them),
       RDMA_CM_TEST(leave__unread_event__goes_along),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
