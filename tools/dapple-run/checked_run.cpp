@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +45,21 @@ class Log {
   Log() {
     const char* folder = getenv("TMPDIR");
     name_ = std::string(folder != nullptr && folder[0] != '\0' ? folder : "/tmp") + "/dapple-run.XXXXXX";
-    const int fd = mkstemp(name_.data());
-    if (fd < 0) fail(kCannotRun, "there is no room for a file in TMPDIR");
-    close(fd);
+    int fd = mkstemp(name_.data());
+    if (fd >= 0) {
+      close(fd);
+      is_named_ = true;
+    } else {
+      // All of a container may be read-only. This process outlives those that write by way of it.
+      fd = memfd_create("dapple-run", MFD_CLOEXEC);
+      if (fd < 0) fail(kCannotRun, "there is no room for a file in TMPDIR, nor in memory: %s", strerror(errno));
+      name_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
+    }
     setenv("DAPPLE_CHECK_LOG", name_.c_str(), 1);
   }
-  ~Log() { unlink(name_.c_str()); }
+  ~Log() {
+    if (is_named_) unlink(name_.c_str());
+  }
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
@@ -57,6 +67,7 @@ class Log {
 
  private:
   std::string name_;
+  bool is_named_ = false;
 };
 
 // The exit code of a program that ended with this one, from what its processes noted: "begin PID 0" when one has got
