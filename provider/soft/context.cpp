@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "provider/soft/doors.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -135,7 +136,28 @@ Context* make_context(const ContextInit& init) {
   return failed(error);
 }
 
+bool revive(const ibv_context* ibv) {
+  static constinit std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  Context* parents = context_of(ibv);
+  if (parents->generation == Node::generation()) return true;
+  if (parents->live_objects.load() != 0 || parents->live_queue_pairs.load() != 0) return false;
+  const int writer = renew_async_events(parents->ibv->async_fd, parents->async_writer);
+  if (writer < 0) return false;
+  parents->async_writer = writer;
+  // The parent's stays in memory: a thread of the parent may have held its locks.
+  Context* own = make_context({.ibv = parents->ibv,
+                               .device_name = ibv->device->name,
+                               .node_guid = parents->node_guid,
+                               .device_index = parents->device_index,
+                               .async_writer = writer});
+  if (own == nullptr) return false;
+  set_context_of(parents->ibv, own);
+  return true;
+}
+
 void free_context(Context* context) {
+  close_own(context->async_writer);
   // A child of fork() has only a picture of the parent's node.
   if (context->generation == Node::generation()) context->node.remove(*context);
   // Queue pairs that the program leaked go on using it.

@@ -55,12 +55,13 @@ class Context {
   ibv_context* const ibv;
   const uint32_t device_index;
   const uint64_t node_guid;  // in network byte order
-  const int async_writer;
+  int async_writer;          // changes before anybody else has it, in revive()
   Node& node;
   MemoryTable memory;
   EventPipes pipes;
   std::atomic<uint32_t> next_domain{1};
   std::atomic<uint32_t> live_queue_pairs{0};
+  std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
   const uint32_t generation = Node::generation();
   Context* next = nullptr;  // the node's
 
@@ -78,9 +79,13 @@ class Context {
 // For a verb that returns a pointer: sets errno and gives null.
 std::nullptr_t failed(int error);
 
+// In a child of fork(): the parent's device becomes the child's, as if it had been opened by it, if it has no objects.
+// librdmacm keeps such devices for the life of the process, so a child has nothing else. False if it cannot.
+bool revive(const ibv_context* context);
+
 // False in a child of fork(), where the parent's objects are no good: verbs on them answer ENODEV.
 inline bool usable(const ibv_context* context) {
-  return context_of(context)->generation == Node::generation();
+  return context_of(context)->generation == Node::generation() || revive(context);
 }
 
 }  // namespace dapple::soft

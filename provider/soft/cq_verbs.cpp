@@ -26,6 +26,7 @@ Cq* make_cq(ibv_context* ibv, int64_t cqe, const ibv_comp_channel* channel, int 
     return failed(error);
   }
   cq->context = context_of(ibv);
+  cq->context->live_objects.fetch_add(1);
   cq->abi.cq.context = ibv;
   cq->abi.cq.cqe = static_cast<int>(cqe);
   return cq;
@@ -66,6 +67,7 @@ int destroy_cq(ibv_cq* ibv) {
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->comp_events_completed, cq->completion_events);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->async_events_completed, cq->asynchronous_events);
   delete cq;
+  context.live_objects.fetch_sub(1);
   return 0;
 }
 

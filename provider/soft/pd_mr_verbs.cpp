@@ -57,12 +57,14 @@ ibv_pd* alloc_pd(ibv_context* ibv) {
   pd->number = context_of(ibv)->next_domain.fetch_add(1);
   pd->ibv.context = ibv;
   pd->ibv.handle = pd->number;
+  context_of(ibv)->live_objects.fetch_add(1);
   return &pd->ibv;
 }
 
 int dealloc_pd(ibv_pd* ibv) {
   Pd* pd = ours<Pd>(ibv);
   if (pd->users.load() != 0) return EBUSY;
+  context_of(ibv->context)->live_objects.fetch_sub(1);
   delete pd;
   return 0;
 }

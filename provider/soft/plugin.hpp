@@ -35,7 +35,7 @@ struct ContextInit {
   const char* device_name;  // "dapple0"; valid as long as the context
   uint64_t node_guid;       // in network byte order, as ibv_get_device_guid() returns it
   uint32_t device_index;    // the one of NETLINK_RDMA
-  int async_writer;         // non-blocking; the registration closes it after free_context()
+  int async_writer;         // non-blocking; free_context() closes it
 };
 
 // Null with errno if the device cannot be opened.
@@ -48,6 +48,15 @@ void free_context(Context* context);
 inline Context* context_of(const ibv_context* context) {
   return *reinterpret_cast<Context* const*>(context + 1);
 }
+
+// In a child of fork(): puts another in its place.
+inline void set_context_of(ibv_context* ibv, Context* context) {
+  *reinterpret_cast<Context**>(ibv + 1) = context;
+}
+
+// In a child of fork(): a pipe for asynchronous events of its own, in the place of the parent's. The number of the
+// reading end stays. Returns the new async_writer; -1 if the program has closed the reading end, or there is no pipe.
+int renew_async_events(int async_fd, int async_writer);
 
 // The descriptor to write a completion channel's events to, non-blocking; -1 if the channel is none of ours. It lives
 // as long as the channel. A full one answers EAGAIN.

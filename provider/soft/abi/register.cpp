@@ -57,7 +57,6 @@ verbs_context* extended_of(OpenDevice* open) {
 void close_context(ibv_context* context) {
   OpenDevice* open = open_device_of(context);
   free_context(open->context);
-  close_own(open->async_writer);
   private_functions.uninit_context(extended_of(open));
   free(open);
 }
