@@ -11,6 +11,8 @@
 enum { kAsyncQueue = 8, kMaxListedProviders = 128, kPage = 4096 };
 
 static int machine_has_rdma_device(void) {
+  /* dapple-run names its driver there. */
+  if (getenv("RDMAV_DRIVERS")) return 1;
   DIR* devices = opendir("/sys/class/infiniband");
   int found = 0;
   if (devices) {
