@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,21 +83,43 @@ int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
   return copy_to_program(command.response, reply.response, size) ? 0 : EFAULT;
 }
 
+bool is_open(int fd, const soft::CmChannelName& channel) {
+  Door door;
+  return find(fd, door) && door.kind == Kind::kRdmaCm && door.channel.key == channel.key;
+}
+
+// Another thread has closed the channel under a wait. The kernel's wait holds the file and goes on until the process
+// ends; programs such as rping count on that when they end. Only a handler of a signal ends this: EINTR.
+int wait_for_nothing() {
+  const int never = eventfd(0, EFD_CLOEXEC);
+  if (never < 0) return EBADF;
+  uint64_t count;
+  const int error = read(never, &count, sizeof count) < 0 ? errno : EBADF;
+  real.close(never);
+  return error;
+}
+
 // 0, or the errno for the program.
 int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  for (;;) {
+  while (is_open(fd, request.channel)) {
     // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
     // the byte for others.
     char byte;
     const ssize_t waited = recv(fd, &byte, sizeof byte, MSG_PEEK);
-    if (waited < 0) return errno;
+    int error = waited < 0 ? errno : 0;
     // Nobody holds dappled's end any more.
-    if (waited == 0) return ENODEV;
-    const Alone alone;
-    if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
+    if (waited == 0) error = ENODEV;
+    if (waited > 0) {
+      const Alone alone;
+      if (!is_open(fd, request.channel)) break;
+      if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
+      error = carry_out(fd, command, request);
+    }
     // EAGAIN: it went with its id.
-    if (const int error = carry_out(fd, command, request); error != EAGAIN) return error;
+    if (waited > 0 && error == EAGAIN) continue;
+    if (error == 0 || error == EINTR || is_open(fd, request.channel)) return error;
   }
+  return wait_for_nothing();
 }
 
 // The channel where the id is.

@@ -422,6 +422,26 @@ void close__of_the_last_copy_ends_the_channel(void**) {
   assert_int_equal(errno, EBADF);
 }
 
+// As the kernel does: rping's thread waits while its main thread closes the channel and ends the program well.
+void close__by_another_thread_does_not_wake_a_wait(void**) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &action, nullptr);
+  const int fd = open_channel();
+  Waiter waiter(fd);
+  close(fd);
+  nap(30);
+  assert_true(waiter.waits());
+  // dappled hears that the channel has gone, or an event comes for nobody.
+  post(last_channel());
+  nap(30);
+  assert_true(waiter.waits());
+  pthread_kill(waiter.thread, SIGUSR1);
+  waiter.join();
+  assert_int_equal(waiter.result, -1);
+  assert_int_equal(waiter.error, EINTR);
+}
+
 void close__behind_our_back_is_noticed(void**) {
   const int fd = open_channel();
   const int before = state->hangups;
@@ -658,6 +678,7 @@ int main() {
       cmocka_unit_test(get_event__is_a_cancellation_point),
       cmocka_unit_test(get_event__many_readers_get_all_events),
       cmocka_unit_test(close__of_the_last_copy_ends_the_channel),
+      cmocka_unit_test(close__by_another_thread_does_not_wake_a_wait),
       cmocka_unit_test(close__behind_our_back_is_noticed),
       cmocka_unit_test(fork__a_child_has_a_connection_of_its_own),
       cmocka_unit_test(fork__exec_closes_the_channel),
