@@ -15,7 +15,10 @@
 namespace dapple::dappled {
 namespace {
 
-constexpr uint32_t kSlotsAtOnce = 8;
+// More than 10. Where only one socket is in a multicast group, Linux since 6.6 takes it for unicast and asks the
+// group's program for another one, which then gets the packet; among more than 10 sockets it does not look for such a
+// one.
+constexpr uint32_t kSlotsAtOnce = 12;
 // Of <linux/udp.h>, which does not go with <netinet/udp.h>.
 constexpr int kUdpNoCheck6Rx = 102;
 constexpr int kUdpGro = 104;
