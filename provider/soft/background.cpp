@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -22,6 +21,7 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/own_thread.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -36,7 +36,6 @@ constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 1000 * kMicrosecond;
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
 constexpr Time kSlice = 100 * kMicrosecond;
-constexpr size_t kStackSize = 256 * 1024;
 
 // The thread runs for moments, and the program may spin on its CPU meanwhile, looking at memory. A short slice makes
 // the scheduler of Linux 6.12 and later let it run at once; an older one ignores it.
@@ -63,20 +62,7 @@ bool Node::start_background() {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return false;
   wake_fd_ = hide_own(wake_fd_);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackSize);
-  // The application's signals are for the application's threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, run_background, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) return true;
+  if (start_own_thread(run_background, this) == 0) return true;
   close_own(wake_fd_);
   wake_fd_ = -1;
   return false;

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -15,11 +14,11 @@
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/soft/own_thread.hpp"
 
 namespace dapple::doors {
 namespace {
 
-constexpr size_t kStackSize = 256 * 1024;
 constexpr int kRetryMilliseconds = 1000;
 
 constinit pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
@@ -88,20 +87,7 @@ bool start_watch() {
   const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (fd < 0) return false;
   wake = hide(fd);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackSize);
-  // The program's signals are for the program's threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, look_after_connection, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error == 0) return true;
+  if (soft::start_own_thread(look_after_connection, nullptr) == 0) return true;
   close_hidden(wake.exchange(-1));
   return false;
 }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP
+#define DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP
+
+namespace dapple::soft {
+
+// Starts a detached thread of ours in a program: with a small stack, and with all signals blocked, as the program's
+// signals are for its own threads. 0, or an errno.
+int start_own_thread(void* (*run)(void*), void* argument);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_OWN_THREAD_HPP
