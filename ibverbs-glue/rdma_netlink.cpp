@@ -61,7 +61,7 @@ constexpr const char* kDrivers[] = {"",       "mlx5", "mlx4",  "cxgb3",      "cx
                                     "rxe",    "hfi1", "qib",   "efa",        "siw",   "erdma", "mana"};
 static_assert(std::size(kDrivers) > RDMA_DRIVER_ERDMA);
 
-// What the message carries; what is malformed in it ends the list.
+// The attributes of a message. A malformed one ends the list.
 Attributes attributes_of(std::string_view bytes) {
   Attributes found{};
   nlattr header;

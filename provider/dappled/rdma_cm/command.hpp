@@ -14,7 +14,7 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// What is missing behind `least` bytes is zero: older libraries write shorter commands.
+// Older libraries write shorter commands, of `least` bytes or more; the rest counts as zero.
 template <class Command>
 bool Service::read(const Call& call, Command& command, size_t least) {
   if (call.in.size() < least) return false;

@@ -23,7 +23,7 @@ bool is_event(const UnreadEvent& event) {
   return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
 }
 
-// What the event told has gone with the dappled that died.
+// The event's data have gone with the dappled that died.
 bool had_data(const IdState& id, EventKind kind) {
   return kind == EventKind::kConnectResponse || (kind == EventKind::kEstablished && id.is_datagram());
 }

@@ -192,7 +192,7 @@ void write__stores_the_response_and_nothing_behind_it(void**) {
   uint32_t response[2] = {0, 0x5A5A5A5A};
   Command<rdma_ucm_create_id> command = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof command.body, 4}, {}};
   command.body.response = reinterpret_cast<uintptr_t>(response);
-  // What follows the command is not part of it.
+  // Bytes behind the command are not part of it.
   char bytes[sizeof command + 100] = {};
   memcpy(bytes, &command, sizeof command);
   errno = 77;

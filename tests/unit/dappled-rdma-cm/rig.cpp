@@ -95,7 +95,7 @@ void Host::write_journal(Channel& channel, uint32_t place, std::span<const std::
 }
 
 void Host::die(Channel& channel) {
-  // What the dead dappled says meanwhile nobody hears.
+  // Nobody hears the dead dappled meanwhile.
   const auto journal = journals[&channel];
   service->close(now, channel);
   out.clear();
