@@ -69,9 +69,9 @@ cached_root() {
 # copy_of ROOT PLACE: one that may be changed.
 copy_of() { rm -rf "$2" && mkdir -p "$(dirname "$2")" && cp -a --reflink=auto "$1" "$2"; }
 
-# in_root ROOT COMMAND...: runs it there, with processes and mounts of its own. Packages that apt fetches are kept for other
-# roots of the suite. Folders in the array shown are seen below /mnt. It runs in the background, where bash heeds signals, and
-# ends with this shell: process 1 of a namespace ignores ^C.
+# in_root ROOT COMMAND...: runs it there as a container does, with processes and mounts of its own. Packages that apt fetches are kept
+# for other roots of the suite. Folders in the array shown are seen below /mnt. It runs in the background, where bash heeds
+# signals, and ends with this shell: process 1 of a namespace ignores ^C.
 shown=() entered=
 in_root() {
   local place=$1 kept folder code
@@ -85,7 +85,8 @@ in_root() {
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --uts bash -c '
     place=$1 kept=$2 count=$3
     shift 3
-    mount --make-rprivate / && mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
+    mount --make-rprivate / && mount --bind "$place" "$place" &&
+      mount -t proc proc "$place/proc" && mount --rbind /dev "$place/dev" &&
       mount --rbind /sys "$place/sys" &&
       mount -t tmpfs -o mode=1777 tmpfs "$place/dev/shm" && mount -t tmpfs -o mode=1777 tmpfs "$place/tmp" &&
       mount --bind "$kept" "$place/var/cache/apt/archives" || exit 125
@@ -94,8 +95,12 @@ in_root() {
       shift
       count=$((count - 1))
     done
+    # chroot alone, which has to do where the machine runs from its initramfs, leaves a root in which nobody makes a user
+    # namespace, and which is no mount point.
+    cd "$place" || exit 125
+    if pivot_root . . 2>/dev/null; then umount -l . || exit 125; fi
     exec env --default-signal=INT,QUIT -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-      DEBIAN_FRONTEND=noninteractive chroot "$place" "$@"
+      DEBIAN_FRONTEND=noninteractive chroot . "$@"
   ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@" <&0 &
   entered=$!
   wait "$entered"
