@@ -52,7 +52,7 @@ bool ThroughDappled::command(uint32_t number, const Command& body, void* respons
   soft::Problem problem;
   bool again = false;
   if (link_->cm_command(request, reply, again, problem) != 0 || reply.header.error != 0) return false;
-  std::memcpy(response, reply.response, response == nullptr ? 0 : std::min<size_t>(response_size, reply.length));
+  if (response != nullptr) std::memcpy(response, reply.response, std::min<size_t>(response_size, reply.length));
   return true;
 }
 
