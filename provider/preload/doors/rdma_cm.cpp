@@ -106,17 +106,16 @@ int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
     // the byte for others.
     char byte;
     const ssize_t waited = recv(fd, &byte, sizeof byte, MSG_PEEK);
-    int error = waited < 0 ? errno : 0;
-    // Nobody holds dappled's end any more.
-    if (waited == 0) error = ENODEV;
+    // 0: nobody holds dappled's end any more.
+    int error = waited < 0 ? errno : ENODEV;
     if (waited > 0) {
       const Alone alone;
-      if (!is_open(fd, request.channel)) break;
-      if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
+      // Another thread has taken the byte, or closed the channel.
+      if (!is_open(fd, request.channel) || recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
       error = carry_out(fd, command, request);
+      // The event went with its id.
+      if (error == EAGAIN) continue;
     }
-    // EAGAIN: it went with its id.
-    if (waited > 0 && error == EAGAIN) continue;
     if (error == 0 || error == EINTR || is_open(fd, request.channel)) return error;
   }
   return wait_for_nothing();
