@@ -107,7 +107,7 @@ class QueuePair {
   QpState state() const { return state_; }
 
   virtual PostError post_send(const SendRequest& request) = 0;
-  // What post_send() would answer after `ahead` requests that it accepts, if nothing else is called in between.
+  // The answer that post_send() would give behind `ahead` accepted requests, if nothing else is called in between.
   virtual PostError check_send(const SendRequest& request, uint32_t ahead) const = 0;
   // Completes what `receives` holds as flushed if the queue pair is in error: after each post to it, and nothing else.
   virtual void receives_posted() = 0;

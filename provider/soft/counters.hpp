@@ -23,7 +23,7 @@ struct NodeCounters {
   Counter wrong_pkey;
 };
 
-// What roce::QpCounters counts, of all queue pairs.
+// The sums of roce::QpCounters over all queue pairs.
 struct EngineCounters {
   Counter sequence_naks_sent;
   Counter rnr_naks_sent;

@@ -19,7 +19,7 @@ struct MemberNews {
   char problem[160] = "";
 };
 
-// What a member ends with. kBroken: by an error that verbs documents for a peer that has vanished.
+// How a member ends. kBroken: by an error that verbs documents for a peer that has vanished.
 enum MemberEnd : int { kStopped = 0, kBroken = 10, kPeerGone = 11, kFailed = 12 };
 
 // `peer`: a socket to the peer's process, for the queue pairs' numbers.
