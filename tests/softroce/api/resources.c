@@ -5,14 +5,37 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "tests/softroce/api/api.h"
+
+#define MOST_UDP_SOCKETS 12 /* dappled starts with a dozen slots, and these tests have few programs at a time */
 
 static int count_entries(const char* folder) {
   int count = 0;
   DIR* open = opendir(folder);
   const struct dirent* entry;
   while (open && (entry = readdir(open)) != NULL) count += entry->d_name[0] != '.';
+  if (open) closedir(open);
+  return count;
+}
+
+/* Those of the software device and its peers: one to receive, and one to send to each slot that a peer has had. */
+static int count_udp_sockets(void) {
+  int count = 0;
+  DIR* open = opendir("/proc/self/fd");
+  const struct dirent* entry;
+  while (open && (entry = readdir(open)) != NULL) {
+    const int fd = atoi(entry->d_name);
+    int domain = 0, type = 0;
+    socklen_t size = sizeof(int);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) continue;
+    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
+    count += type == SOCK_DGRAM && (domain == AF_INET || domain == AF_INET6);
+  }
   if (open) closedir(open);
   return count;
 }
@@ -25,16 +48,21 @@ static size_t resident_bytes(void) {
   return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* What the kernel has for all programs, or dappled: how many programs it serves, and their slots. */
 static void read_device(char* text, size_t size) {
-  FILE* tool = popen("rdma resource show", "r");
+  FILE* tool = popen(on_software_device() ? "\"$(dirname \"$(readlink /proc/$PPID/exe)\")\"/dapple-info | "
+                                            "grep -E '^(UDP port|dappled:) '"
+                                          : "rdma resource show",
+                     "r");
   size_t length = tool ? fread(text, 1, size - 1, tool) : 0;
   text[length] = '\0';
-  if (!tool || pclose(tool) != 0) snprintf(text, size, "rdma resource show failed");
+  if (!tool || pclose(tool) != 0) snprintf(text, size, "showing the device's resources failed");
 }
 
 void count_resources(struct resources* out) {
   read_device(out->device, sizeof out->device);
-  out->fds = count_entries("/proc/self/fd");
+  out->udp_sockets = on_software_device() ? count_udp_sockets() : 0;
+  out->fds = count_entries("/proc/self/fd") - out->udp_sockets;
   out->threads = count_entries("/proc/self/task");
   out->heap_bytes = mallinfo2().uordblks;
   out->rss_bytes = resident_bytes();
@@ -45,7 +73,7 @@ bool no_more_than(const struct resources* before, size_t heap_allowance, size_t 
   for (int patience = 100;; --patience) {
     count_resources(&now);
     if (strstr(now.device, "failed")) break;
-    if (now.fds <= before->fds && now.threads <= before->threads &&
+    if (now.fds <= before->fds && now.udp_sockets <= MOST_UDP_SOCKETS && now.threads <= before->threads &&
         now.heap_bytes <= before->heap_bytes + heap_allowance && now.rss_bytes <= before->rss_bytes + rss_allowance &&
         strcmp(now.device, before->device) == 0) {
       return true;
@@ -53,9 +81,9 @@ bool no_more_than(const struct resources* before, size_t heap_allowance, size_t 
     if (patience == 0) break;
     usleep(100000);
   }
-  fprintf(stderr, "before: %d fds, %d threads, %zu bytes of heap, %zu resident; %s", before->fds, before->threads,
-          before->heap_bytes, before->rss_bytes, before->device);
-  fprintf(stderr, "now:    %d fds, %d threads, %zu bytes of heap, %zu resident; %s", now.fds, now.threads,
-          now.heap_bytes, now.rss_bytes, now.device);
+  fprintf(stderr, "before: %d fds, %d UDP sockets, %d threads, %zu bytes of heap, %zu resident; %s", before->fds,
+          before->udp_sockets, before->threads, before->heap_bytes, before->rss_bytes, before->device);
+  fprintf(stderr, "now:    %d fds, %d UDP sockets, %d threads, %zu bytes of heap, %zu resident; %s", now.fds,
+          now.udp_sockets, now.threads, now.heap_bytes, now.rss_bytes, now.device);
   return false;
 }

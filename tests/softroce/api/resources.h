@@ -11,11 +11,12 @@
 #include <stddef.h>
 
 struct resources {
-  int fds;
+  int fds;         /* but for udp_sockets */
+  int udp_sockets; /* of the software device, which keeps one for each slot that a peer of its has had */
   int threads;
   size_t heap_bytes; /* allocated and not freed */
   size_t rss_bytes;
-  char device[256]; /* the kernel's counts of PDs, CQs, QPs, MRs, ids and contexts, in its words */
+  char device[256]; /* the kernel's counts of PDs, CQs, QPs, MRs, ids and contexts; dappled's of programs and slots */
 };
 
 void count_resources(struct resources* out);
