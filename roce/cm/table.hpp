@@ -8,9 +8,11 @@
 #include <memory>
 
 #include "roce/cm/record.hpp"
-#include "roce/cm/timers.hpp"
+#include "roce/cm/timer_heap.hpp"
 
 namespace dapple::roce::cm {
+
+using Timers = TimerHeap<Record>;
 
 class Table {
  public:
