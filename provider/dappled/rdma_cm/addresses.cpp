@@ -10,6 +10,7 @@
 #include "provider/soft/port_mtu.hpp"
 
 namespace dapple::dappled::rdma_cm {
+
 bool Service::attach(CmId& id, const Address& address) const {
   const GidPlace place = find_gid(world_.devices(), address.gid, address.scope);
   if (place.device == nullptr) return false;
@@ -48,27 +49,6 @@ int Service::bind_ip(Call& call) {
   return bind(*id, address);
 }
 
-int Service::resolve(CmId& id) {
-  Address source = id.source;
-  if (id.destination.is_any()) {
-    // The kernel takes any device then; the one for oneself is lo's.
-    if (source.is_any()) source.gid = loopback_address(source.family).gid;
-    id.destination.gid = source.gid;
-    id.destination.scope = source.scope;
-  } else if (const int error = world_.route(id.destination, source); error != 0) {
-    return error;
-  }
-  if (id.device == 0 && !attach(id, source)) {
-    add_event(id, EventKind::kAddrError, -ENODEV);
-    return 0;
-  }
-  id.source.gid = source.gid;
-  id.source.scope = source.scope;
-  id.state = State::kAddressResolved;
-  add_event(id, EventKind::kAddrResolved);
-  return 0;
-}
-
 int Service::resolve_ip(Call& call) {
   rdma_ucm_resolve_ip command;
   if (!read(call, command)) return EINVAL;
@@ -88,7 +68,7 @@ int Service::resolve_ip(Call& call) {
   }
   if (id->source.family != destination.family) return EINVAL;
   id->destination = destination;
-  return resolve(*id);
+  return resolve(call.now, *id, command.timeout_ms);
 }
 
 void Service::make_route(CmId& id) const {

@@ -23,6 +23,7 @@ namespace dapple::dappled::rdma_cm {
 namespace {
 
 constexpr uint64_t kWireKey = UINT64_MAX;
+constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
 
 Time now() {
@@ -73,6 +74,8 @@ void ChannelServer::serve() {
     const uint64_t key = events[i].data.u64;
     if (key == kWireKey) {
       if (wire_ != nullptr) wire_->receive(*this);
+    } else if (key == kNeighboursKey) {
+      hear_neighbours();
     } else if (Place* place = places_[key].get()) {
       // An error means the same: nobody can have the other end any more.
       if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
@@ -87,9 +90,11 @@ void ChannelServer::serve() {
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
   service_->write_journals();
-  if (service_->deadline() == roce::kNever) return;
-  const Time time = now();
-  if (service_->deadline() <= time) service_->advance(time);
+  if (service_->deadline() != roce::kNever) {
+    const Time time = now();
+    if (service_->deadline() <= time) service_->advance(time);
+  }
+  if (service_->resolving() == 0) neighbours_.close();
 }
 
 bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Problem& problem) {
@@ -248,6 +253,45 @@ uint64_t ChannelServer::random() {
 
 int ChannelServer::route(const Address& destination, Address& source) {
   return find_route(destination, source);
+}
+
+int ChannelServer::find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) {
+  bool asked = false;
+  int error = look_for_neighbour(source, destination, neighbour, asked);
+  if (error == ENODATA && !neighbours_.is_open()) {
+    // It may have answered before the watch began.
+    watch_neighbours();
+    error = look_for_neighbour(source, destination, neighbour, asked);
+  }
+  return error == ENODATA && !asked ? ask_neighbour(source, neighbour) : error;
+}
+
+void ChannelServer::watch_neighbours() {
+  // Without it dappled looks from time to time.
+  if (neighbours_.open() != 0) return;
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = kNeighboursKey;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, neighbours_.fd(), &event) != 0) neighbours_.close();
+}
+
+void ChannelServer::hear_neighbours() {
+  if (service_ == nullptr || !neighbours_.is_open()) return;
+  Neighbour neighbour;
+  for (int i = 0; i < kEventsAtOnce; i++) {
+    switch (neighbours_.next(neighbour)) {
+      case NeighbourWatch::News::kNone:
+        return;
+      case NeighbourWatch::News::kAnswer:
+        service_->neighbour_answers(now(), neighbour);
+        break;
+      case NeighbourWatch::News::kOther:
+        break;
+      case NeighbourWatch::News::kLost:
+        service_->missed_answers(now());
+        break;
+    }
+  }
 }
 
 int ChannelServer::check_own(const Address& address) {

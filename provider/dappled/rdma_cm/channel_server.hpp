@@ -11,6 +11,7 @@
 #include "provider/dappled/device_table.hpp"
 #include "provider/dappled/port_group.hpp"
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
+#include "provider/dappled/rdma_cm/neighbours.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
 #include "provider/soft/cm_messages.hpp"
 #include "provider/soft/owned_fd.hpp"
@@ -28,7 +29,7 @@ class ChannelServer final : private World, private MadWire::Sink {
 
   // 0, or an errno.
   int prepare();
-  // Readable when serve() has something to do: channels that were closed, datagrams.
+  // Readable when serve() has something to do: channels that were closed, datagrams, neighbours that answer.
   int fd() const { return epoll_.get(); }
   void serve();
   // After whatever has happened: what waits for the answers to be sent, and the time.
@@ -75,12 +76,15 @@ class ChannelServer final : private World, private MadWire::Sink {
   void close(Place& place);
   void send_bytes(Place& place);
   void watch(Place& place, bool writable);
+  void watch_neighbours();
+  void hear_neighbours();
 
   // World
   void send(const cm::Path& path, const cm::Mad& mad) override;
   uint64_t random() override;
   const DeviceTable& devices() override { return devices_; }
   int route(const Address& destination, Address& source) override;
+  int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address& address) override;
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
@@ -91,6 +95,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   const DeviceTable& devices_;
   soft::OwnedFd epoll_;
   std::unique_ptr<MadWire> wire_;
+  NeighbourWatch neighbours_;  // open while somebody waits for one
   std::unique_ptr<Service> service_;
   List<Channel> list_;
   uint32_t next_ = 0;

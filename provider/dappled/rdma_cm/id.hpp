@@ -11,11 +11,14 @@
 
 #include "provider/dappled/rdma_cm/address.hpp"
 #include "provider/dappled/rdma_cm/list.hpp"
+#include "provider/dappled/rdma_cm/neighbour.hpp"
 #include "roce/cm/ports.hpp"
+#include "roce/ports.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
 namespace cm = roce::cm;
+using roce::Time;
 
 // enum rdma_cm_event_type of librdmacm, whose header does not go together with the kernel's.
 enum class EventKind : uint32_t {
@@ -37,10 +40,11 @@ enum class EventKind : uint32_t {
   kTimewaitExit,
 };
 
-// Of the kernel's rdma_cm. Addresses and routes are resolved at once, so its states in between are missing.
+// Of the kernel's rdma_cm. Routes are resolved at once, so its state for that is missing.
 enum class State : uint8_t {
   kIdle,
   kBound,
+  kAddressQuery,
   kAddressResolved,
   kRouteResolved,
   kConnect,
@@ -114,6 +118,7 @@ struct IdState {
 
   Address source;
   Address destination;
+  Time give_up_at = 0;  // of kAddressQuery
   uint32_t device = 0;  // its index; 0: none yet
   uint32_t gid_index = 0;
   Route route;
@@ -150,6 +155,12 @@ struct CmId : IdState {
   Channel* channel = nullptr;
   cm::Id connection = cm::kNoId;
   List<Membership> memberships;
+
+  // In kAddressQuery: when to look again, and who has been asked.
+  Time deadline = roce::kNever;
+  uint32_t timer_at = 0;
+  Neighbour neighbour;
+  CmId* next_due = nullptr;
 
   uint32_t journal_place = kNowhere;
   bool unheard = false;  // a request whose event nobody has read: not in the journal

@@ -74,6 +74,7 @@ uint32_t Service::destroy(Time now, CmId& id, uint32_t& removed) {
     event = next;
   }
   if (id.connection != cm::kNoId) manager_->destroy(now, id.connection);
+  resolving_.cancel(id);
   forget(id);
   ports_.release(id);
   ids_.remove(id);

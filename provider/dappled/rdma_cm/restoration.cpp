@@ -93,6 +93,8 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
       add_event(id, EventKind::kUnreachable, -ECONNRESET);
     }
   }
+  // It is asked for anew, for as long as the program gave it.
+  if (state == State::kAddressQuery) resolving_.set(id, now);
   if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
 }
 

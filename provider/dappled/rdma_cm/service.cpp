@@ -12,7 +12,8 @@ std::unique_ptr<Service> Service::create(World& world, const Settings& settings)
   std::unique_ptr<Service> service(new (std::nothrow) Service(world, settings));
   if (service == nullptr) return nullptr;
   service->manager_ = cm::Manager::create({}, *service);
-  return service->manager_ == nullptr ? nullptr : std::move(service);
+  if (service->manager_ == nullptr || !service->resolving_.create(IdTable::kMost)) return nullptr;
+  return service;
 }
 
 Service::Handler Service::handler_of(uint32_t command) {
@@ -98,15 +99,11 @@ void Service::receive(Time now, const cm::Path& path, std::span<const std::byte>
   write_journals();
 }
 
-void Service::advance(Time now) {
-  manager_->advance(now);
-  write_journals();
-}
-
 void Service::refresh_devices() {
   // As the kernel: the id is of no use any more, and its program destroys it.
   ids_.visit([this](CmId& id) {
     if (id.device == 0 || id.state == State::kRemoved || world_.devices().find(id.device) != nullptr) return;
+    resolving_.cancel(id);
     id.state = State::kRemoved;
     note(id);
     add_event(id, EventKind::kDeviceRemoval);

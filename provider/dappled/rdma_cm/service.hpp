@@ -17,10 +17,9 @@
 #include "provider/dappled/rdma_cm/port_table.hpp"
 #include "provider/dappled/rdma_cm/world.hpp"
 #include "roce/cm/manager.hpp"
+#include "roce/cm/timer_heap.hpp"
 
 namespace dapple::dappled::rdma_cm {
-
-using roce::Time;
 
 struct JournalEntry;
 
@@ -65,11 +64,18 @@ class Service final : private cm::Host {
 
   // A datagram that came for QP 1, with `path` as cm::Manager has it.
   void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
-  Time deadline() const { return manager_->deadline(); }
+  // A neighbour's link-layer address has become known. advance() does what follows.
+  void neighbour_answers(Time now, const Neighbour& neighbour);
+  // Some answers have been missed.
+  void missed_answers(Time now);
+  // When advance() has something to do; kNever if nothing waits.
+  Time deadline() const;
   void advance(Time now);
 
   const cm::Manager& manager() const { return *manager_; }
   uint32_t ids() const { return ids_.size(); }
+  // Ids that wait for a neighbour.
+  uint32_t resolving() const { return resolving_.size(); }
 
  private:
   // One command, while it is carried out.
@@ -115,9 +121,18 @@ class Service final : private cm::Host {
   int resolve_ip(Call& call);
   int resolve_route(Call& call);
   int bind(CmId& id, const Address& address);
-  int resolve(CmId& id);
   bool attach(CmId& id, const Address& address) const;
   void make_route(CmId& id) const;
+
+  // resolution.cpp
+  int resolve(Time now, CmId& id, uint32_t timeout_ms);
+  bool needs_neighbour(const Address& destination) const;
+  int find_way(CmId& id, Address& source);
+  void look_later(Time now, CmId& id);
+  void look_again(Time now, CmId& id);
+  void finish_resolving(CmId& id, const Address& source);
+  template <class Condition>
+  void make_due(Time now, Condition condition);
 
   // connections.cpp
   int connect(Call& call);
@@ -187,6 +202,7 @@ class Service final : private cm::Host {
   PortTable ports_;
   std::unique_ptr<cm::Manager> manager_;
   std::optional<Afterwards> afterwards_;
+  cm::TimerHeap<CmId> resolving_;
   CmId* changed_ = nullptr;  // not yet in the journal
   uint32_t next_membership_;
   uint32_t membership_count_ = 0;

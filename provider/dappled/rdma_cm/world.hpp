@@ -19,6 +19,10 @@ class World {
   // The address from which packets to `destination` go. `source` is the one that the caller is bound to, or any of that
   // family. 0 or an errno.
   virtual int route(const Address& destination, Address& source) = 0;
+  // 0 if packets from `source` to `destination` have a neighbour to go to whose link-layer address is known, or who
+  // needs none. ENODATA: the kernel has been told to ask for that address, and Service::neighbour_answers() follows
+  // when `neighbour` answers. Else an errno.
+  virtual int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) = 0;
   // 0 if the address is one of this host's, with RDMA or without; or an errno.
   virtual int check_own(const Address& address) = 0;
   // An event waits, the last of channel.events.

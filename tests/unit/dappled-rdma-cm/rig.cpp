@@ -83,6 +83,12 @@ int Host::route(const Address& destination, Address& source) {
   return 0;
 }
 
+int Host::find_neighbour(const Address&, const Address& destination, Neighbour& neighbour) {
+  looks++;
+  neighbour = {.netdev_index = 2, .address = destination};
+  return neighbour_error;
+}
+
 void Host::wake(Channel& channel) {
   assert_true(channel.events.size() > 0);
   wakes++;
@@ -143,10 +149,10 @@ int Host::bind(Channel& channel, uint32_t id, const sockaddr_in6& address) {
   return command(channel, RDMA_USER_CM_CMD_BIND_IP, command_);
 }
 
-int Host::resolve(Channel& channel, uint32_t id, const sockaddr_in6& destination) {
+int Host::resolve(Channel& channel, uint32_t id, const sockaddr_in6& destination, uint32_t timeout_ms) {
   auto command_ = with_id<rdma_ucm_resolve_ip>(id);
   command_.dst_addr = destination;
-  command_.timeout_ms = 2000;
+  command_.timeout_ms = timeout_ms;
   return command(channel, RDMA_USER_CM_CMD_RESOLVE_IP, command_);
 }
 

@@ -36,6 +36,7 @@ class Host final : public World {
   uint64_t random() override;
   const DeviceTable& devices() override { return table; }
   int route(const Address& destination, Address& source) override;
+  int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) override;
   int check_own(const Address&) override { return own_error; }
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
@@ -63,7 +64,7 @@ class Host final : public World {
   uint32_t create(Channel& channel, uint16_t port_space, uint64_t uid);
   int destroy(Channel& channel, uint32_t id, uint32_t* events_reported = nullptr);
   int bind(Channel& channel, uint32_t id, const sockaddr_in6& address);
-  int resolve(Channel& channel, uint32_t id, const sockaddr_in6& destination);
+  int resolve(Channel& channel, uint32_t id, const sockaddr_in6& destination, uint32_t timeout_ms = 2000);
   int resolve_route(Channel& channel, uint32_t id);
   int listen(Channel& channel, uint32_t id, uint32_t backlog = 0);
   int connect(Channel& channel, uint32_t id, const rdma_ucm_conn_param& parameters);
@@ -89,6 +90,8 @@ class Host final : public World {
   uint32_t wakes = 0;
   uint32_t removed = 0;  // by the last command
   int route_error = 0;
+  int neighbour_error = 0;        // ENODATA: they do not answer
+  uint32_t looks = 0;             // for neighbours
   int own_error = EADDRNOTAVAIL;  // of addresses that no device has
   std::unique_ptr<Service> service;
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/neighbours.hpp"
+
+#include <errno.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "provider/soft/gid.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr uint16_t kDiscardPort = 9;
+// The kernel's NUD_VALID.
+constexpr uint16_t kKnownStates = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY;
+constexpr size_t kAnswerSize = 4096;
+
+// A question to rtnetlink, which answers within send().
+struct Question {
+  nlmsghdr header = {};
+  union {
+    rtmsg route;
+    ndmsg neighbour = {};
+  };
+  alignas(4) uint8_t attributes[64] = {};
+
+  template <class Body>
+  void begin(uint16_t type, const Body&) {
+    header.nlmsg_type = type;
+    header.nlmsg_flags = NLM_F_REQUEST;
+    header.nlmsg_len = NLMSG_LENGTH(sizeof(Body));
+  }
+  void add(uint16_t type, const void* value, size_t size) {
+    auto* bytes = reinterpret_cast<uint8_t*>(this);
+    rtattr attribute = {};
+    attribute.rta_len = static_cast<uint16_t>(RTA_LENGTH(size));
+    attribute.rta_type = type;
+    memcpy(bytes + header.nlmsg_len, &attribute, sizeof attribute);
+    memcpy(bytes + header.nlmsg_len + RTA_LENGTH(0), value, size);
+    header.nlmsg_len += static_cast<uint32_t>(RTA_SPACE(size));
+  }
+  void add(uint16_t type, const Address& address) { add(type, bytes_of(address), length_of(address.family)); }
+
+  static const uint8_t* bytes_of(const Address& address) {
+    return address.gid.data() + (address.family == AF_INET ? 12 : 0);
+  }
+  static size_t length_of(uint16_t family) { return family == AF_INET ? 4 : 16; }
+};
+
+bool read_bytes(uint16_t family, const void* bytes, size_t size, Address& address) {
+  if ((family != AF_INET && family != AF_INET6) || size != Question::length_of(family)) return false;
+  address = {};
+  address.family = family;
+  if (family == AF_INET) {
+    soft::ipv4_gid(static_cast<const uint8_t*>(bytes), address.gid.data());
+  } else {
+    memcpy(address.gid.data(), bytes, size);
+  }
+  return true;
+}
+
+struct Answer {
+  alignas(nlmsghdr) uint8_t room[kAnswerSize];
+  nlmsghdr* message = nullptr;
+};
+
+// 0, or the errno that the kernel answers.
+int ask(int socket, const Question& question, uint16_t type, Answer& answer) {
+  if (send(socket, &question, question.header.nlmsg_len, 0) < 0) return errno;
+  const ssize_t size = recv(socket, answer.room, sizeof answer.room, MSG_DONTWAIT);
+  if (size < 0) return errno;
+  answer.message = reinterpret_cast<nlmsghdr*>(answer.room);
+  if (!NLMSG_OK(answer.message, static_cast<size_t>(size))) return EPROTO;
+  if (answer.message->nlmsg_type == type) return 0;
+  if (answer.message->nlmsg_type != NLMSG_ERROR) return EPROTO;
+  const auto* error = static_cast<const nlmsgerr*>(NLMSG_DATA(answer.message));
+  return error->error != 0 ? -error->error : EPROTO;
+}
+
+// RTA_VIA: a gateway of another family.
+bool read_via(const void* bytes, size_t size, Address& address) {
+  rtvia via;
+  if (size < sizeof via) return false;
+  memcpy(&via, bytes, sizeof via);
+  return read_bytes(via.rtvia_family, static_cast<const uint8_t*>(bytes) + sizeof via, size - sizeof via, address);
+}
+
+// The neighbour on the way; netdev 0 if none is needed. 0 or an errno.
+int find_neighbour_on_way(int socket, const Address& source, const Address& destination, Neighbour& neighbour) {
+  Question question;
+  question.route = {};
+  question.begin(RTM_GETROUTE, question.route);
+  const size_t length = Question::length_of(destination.family);
+  question.route.rtm_family = static_cast<uint8_t>(destination.family);
+  question.route.rtm_dst_len = static_cast<uint8_t>(8 * length);
+  question.add(RTA_DST, destination);
+  if (!source.is_any()) {
+    question.route.rtm_src_len = static_cast<uint8_t>(8 * length);
+    question.add(RTA_SRC, source);
+  }
+  if (destination.is_link_local()) question.add(RTA_OIF, &destination.scope, sizeof destination.scope);
+  Answer answer;
+  if (const int error = ask(socket, question, RTM_NEWROUTE, answer); error != 0) return error;
+  const auto* route = static_cast<const rtmsg*>(NLMSG_DATA(answer.message));
+  neighbour = {};
+  if (route->rtm_type == RTN_LOCAL || route->rtm_type == RTN_BROADCAST || route->rtm_type == RTN_ANYCAST ||
+      route->rtm_type == RTN_MULTICAST) {
+    return 0;
+  }
+  if (route->rtm_type != RTN_UNICAST) return EHOSTUNREACH;
+  neighbour.address = destination;
+  neighbour.address.port = 0;
+  int left = static_cast<int>(RTM_PAYLOAD(answer.message));
+  for (const rtattr* entry = RTM_RTA(route); RTA_OK(entry, left); entry = RTA_NEXT(entry, left)) {
+    const size_t size = RTA_PAYLOAD(entry);
+    const void* value = RTA_DATA(entry);
+    if (entry->rta_type == RTA_OIF && size >= sizeof neighbour.netdev_index) {
+      memcpy(&neighbour.netdev_index, value, sizeof neighbour.netdev_index);
+    } else if (entry->rta_type == RTA_GATEWAY) {
+      read_bytes(destination.family, value, size, neighbour.address);
+    } else if (entry->rta_type == RTA_VIA) {
+      read_via(value, size, neighbour.address);
+    }
+  }
+  neighbour.address.scope = neighbour.address.is_link_local() ? neighbour.netdev_index : 0;
+  return 0;
+}
+
+// Do hosts on its link have link-layer addresses that they are asked for? As the kernel's rdma_cm and its ARP see it.
+bool asks_neighbours(int socket, uint32_t netdev_index) {
+  ifreq request = {};
+  request.ifr_ifindex = static_cast<int>(netdev_index);
+  if (ioctl(socket, SIOCGIFNAME, &request) != 0 || ioctl(socket, SIOCGIFFLAGS, &request) != 0) return false;
+  return (request.ifr_flags & (IFF_LOOPBACK | IFF_POINTOPOINT | IFF_NOARP)) == 0;
+}
+
+}  // namespace
+
+int look_for_neighbour(const Address& source, const Address& destination, Neighbour& neighbour, bool& asked) {
+  asked = false;
+  const soft::OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!socket) return errno;
+  if (const int error = find_neighbour_on_way(socket.get(), source, destination, neighbour); error != 0) return error;
+  if (neighbour.netdev_index == 0 || !asks_neighbours(socket.get(), neighbour.netdev_index)) return 0;
+  Question question;
+  question.begin(RTM_GETNEIGH, question.neighbour);
+  question.neighbour.ndm_family = static_cast<uint8_t>(neighbour.address.family);
+  question.neighbour.ndm_ifindex = static_cast<int>(neighbour.netdev_index);
+  question.add(NDA_DST, neighbour.address);
+  Answer answer;
+  const int error = ask(socket.get(), question, RTM_NEWNEIGH, answer);
+  if (error == ENOENT) return ENODATA;
+  // Linux before 5.0 tells of all neighbours at once only.
+  if (error != 0) return 0;
+  const auto* found = static_cast<const ndmsg*>(NLMSG_DATA(answer.message));
+  asked = (found->ndm_state & NUD_INCOMPLETE) != 0;
+  return (found->ndm_state & kKnownStates) != 0 ? 0 : ENODATA;
+}
+
+int ask_neighbour(const Address& source, const Neighbour& neighbour) {
+  const bool ipv4 = neighbour.address.family == AF_INET;
+  const soft::OwnedFd socket(::socket(neighbour.address.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return ENODATA;
+  sockaddr_in6 place;
+  // The kernel asks in this address' name, if it can.
+  if (source.family == neighbour.address.family) {
+    Address own = source;
+    own.port = 0;
+    write_address(own, place);
+    (void)bind(socket.get(), reinterpret_cast<const sockaddr*>(&place), size_of(own));
+  }
+  // It goes no further than to the neighbour.
+  const int hops = 1;
+  const uint32_t netdev = htonl(neighbour.netdev_index);
+  setsockopt(socket.get(), ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, sizeof hops);
+  setsockopt(socket.get(), ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_UNICAST_IF : IPV6_UNICAST_IF, &netdev,
+             sizeof netdev);
+  Address to = neighbour.address;
+  to.port = kDiscardPort;
+  write_address(to, place);
+  if (sendto(socket.get(), nullptr, 0, 0, reinterpret_cast<const sockaddr*>(&place), size_of(to)) >= 0) return ENODATA;
+  return errno == EPERM || errno == EACCES ? 0 : ENODATA;
+}
+
+int NeighbourWatch::open() {
+  socket_.reset(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (!socket_) return errno;
+  sockaddr_nl address = {};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_NEIGH;
+  if (bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return 0;
+  const int error = errno;
+  socket_.reset();
+  return error;
+}
+
+NeighbourWatch::News NeighbourWatch::next(Neighbour& neighbour) {
+  Answer news;
+  const ssize_t size = recv(socket_.get(), news.room, sizeof news.room, 0);
+  if (size < 0) return errno == ENOBUFS ? News::kLost : News::kNone;
+  auto* message = reinterpret_cast<nlmsghdr*>(news.room);
+  if (!NLMSG_OK(message, static_cast<size_t>(size)) || message->nlmsg_type != RTM_NEWNEIGH) return News::kOther;
+  const auto* found = static_cast<const ndmsg*>(NLMSG_DATA(message));
+  if ((found->ndm_state & kKnownStates) == 0) return News::kOther;
+  neighbour = {};
+  neighbour.netdev_index = static_cast<uint32_t>(found->ndm_ifindex);
+  const auto* entry =
+      reinterpret_cast<const rtattr*>(reinterpret_cast<const uint8_t*>(found) + NLMSG_ALIGN(sizeof *found));
+  int left = static_cast<int>(NLMSG_PAYLOAD(message, sizeof *found));
+  for (; RTA_OK(entry, left); entry = RTA_NEXT(entry, left)) {
+    if (entry->rta_type != NDA_DST) continue;
+    if (read_bytes(found->ndm_family, RTA_DATA(entry), RTA_PAYLOAD(entry), neighbour.address)) return News::kAnswer;
+  }
+  return News::kOther;
+}
+
+}  // namespace dapple::dappled::rdma_cm

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// RESOLVE_IP: the source address, the device, and the neighbour whose link-layer address has to be known. As the
+// kernel's, it fails at once without a route, and waits for a neighbour until the program's time is up.
+#include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/gid_place.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr Time kMillisecond = 1'000'000;
+// The kernel gives a neighbour up after some seconds; this asks again.
+constexpr Time kLookAgain = 1000 * kMillisecond;
+// Others have their turn in between.
+constexpr uint32_t kMostLooks = 64;
+
+}  // namespace
+
+int Service::resolve(Time now, CmId& id, uint32_t timeout_ms) {
+  Address source;
+  const int error = find_way(id, source);
+  if (error == ENODATA) {
+    id.state = State::kAddressQuery;
+    // A negative number of milliseconds is for ever, as in the kernel.
+    id.give_up_at = timeout_ms <= INT32_MAX ? now + timeout_ms * kMillisecond : roce::kNever;
+    look_later(now, id);
+    return 0;
+  }
+  if (error == 0) finish_resolving(id, source);
+  return error;
+}
+
+bool Service::needs_neighbour(const Address& destination) const {
+  if (destination.is_multicast()) return false;
+  return find_gid(world_.devices(), destination.gid, destination.scope).device == nullptr;
+}
+
+int Service::find_way(CmId& id, Address& source) {
+  source = id.source;
+  if (id.destination.is_any()) {
+    // The kernel takes any device then; the one for oneself is lo's.
+    if (source.is_any()) source.gid = loopback_address(source.family).gid;
+    id.destination.gid = source.gid;
+    id.destination.scope = source.scope;
+    return 0;
+  }
+  if (const int error = world_.route(id.destination, source); error != 0) return error;
+  return needs_neighbour(id.destination) ? world_.find_neighbour(source, id.destination, id.neighbour) : 0;
+}
+
+void Service::look_later(Time now, CmId& id) {
+  resolving_.set(id, std::min(now + kLookAgain, id.give_up_at));
+}
+
+void Service::look_again(Time now, CmId& id) {
+  Address source;
+  const int error = find_way(id, source);
+  const bool over = now >= id.give_up_at;
+  if (error == ENODATA && !over) return look_later(now, id);
+  resolving_.cancel(id);
+  note(id);
+  if (error == 0) return finish_resolving(id, source);
+  id.state = State::kBound;
+  add_event(id, EventKind::kAddrError, over ? -ETIMEDOUT : -error);
+}
+
+void Service::finish_resolving(CmId& id, const Address& source) {
+  if (id.device == 0 && !attach(id, source)) {
+    id.state = State::kBound;
+    add_event(id, EventKind::kAddrError, -ENODEV);
+    return;
+  }
+  id.source.gid = source.gid;
+  id.source.scope = source.scope;
+  id.state = State::kAddressResolved;
+  add_event(id, EventKind::kAddrResolved);
+}
+
+template <class Condition>
+void Service::make_due(Time now, Condition condition) {
+  // The heap stays as it is while it is visited.
+  CmId* due = nullptr;
+  resolving_.visit([&](CmId& id) {
+    if (!condition(id)) return;
+    id.next_due = due;
+    due = &id;
+  });
+  for (; due != nullptr; due = due->next_due) resolving_.set(*due, now);
+}
+
+void Service::neighbour_answers(Time now, const Neighbour& neighbour) {
+  make_due(now, [&](const CmId& id) { return id.neighbour == neighbour; });
+}
+
+void Service::missed_answers(Time now) {
+  make_due(now, [](const CmId&) { return true; });
+}
+
+Time Service::deadline() const {
+  const CmId* first = resolving_.first();
+  return first == nullptr ? manager_->deadline() : std::min(manager_->deadline(), first->deadline);
+}
+
+void Service::advance(Time now) {
+  manager_->advance(now);
+  for (uint32_t i = 0; i < kMostLooks; i++) {
+    CmId* id = resolving_.first();
+    if (id == nullptr || id->deadline > now) break;
+    look_again(now, *id);
+  }
+  write_journals();
+}
+
+}  // namespace dapple::dappled::rdma_cm
