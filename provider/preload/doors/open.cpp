@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The functions that open files by name.
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,8 +74,6 @@ DAPPLE_WRAPPER(fopen, FILE* wrapped_fopen(const char* path, const char* mode)) {
   if (maybe_ours(path) && open_ours(path, mode[0] == 'r' && mode[1] != '+' ? O_RDONLY : O_RDWR, fd)) {
     return fd < 0 ? nullptr : fdopen(fd, mode);
   }
-  if (real.fopen != nullptr) return real.fopen(path, mode);
-  errno = ENOSYS;
-  return nullptr;
+  return real.fopen(path, mode);
 }
 DAPPLE_WRAPPER_ALIAS(fopen64, fopen, FILE* wrapped_fopen64(const char* path, const char* mode));

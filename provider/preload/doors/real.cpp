@@ -34,6 +34,12 @@ int early_open(const char* path, int flags, ...) {
   return call(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
+// There is no system call for it. It may take locks and memory anyway, so it may look the function up.
+FILE* early_fopen(const char* path, const char* mode) {
+  const auto next = reinterpret_cast<decltype(real.fopen)>(dlsym(RTLD_NEXT, "fopen"));
+  return next(path, mode);
+}
+
 int early_fstatat(int folder, const char* path, struct stat* status, int flags) {
   return call(SYS_newfstatat, folder, path, status, flags);
 }
@@ -59,7 +65,7 @@ int early_ioctl(int fd, unsigned long request, ...) {
 constinit Real real = {
     .open = early_open,
     .openat = early_openat,
-    .fopen = nullptr,
+    .fopen = early_fopen,
     .access = [](const char* path, int mode) { return call(SYS_faccessat, AT_FDCWD, path, mode); },
     .faccessat = [](int folder, const char* path, int mode, int) { return call(SYS_faccessat, folder, path, mode); },
     .stat = [](const char* path, struct stat* status) { return early_fstatat(AT_FDCWD, path, status, 0); },

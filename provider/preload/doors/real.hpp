@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The C library's functions that this library stands before. Before the constructor of this library has run they are
-// bare system calls; from then on what comes next in the order of look-up, which may be a sanitizer's.
+// bare system calls, but for fopen(), which is looked up at each call; from then on they are what comes next in the
+// order of look-up, which may be a sanitizer's.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 
@@ -18,7 +19,6 @@ namespace dapple::doors {
 struct Real {
   int (*open)(const char* path, int flags, ...);
   int (*openat)(int folder, const char* path, int flags, ...);
-  // Null in the very beginning.
   FILE* (*fopen)(const char* path, const char* mode);
   int (*access)(const char* path, int mode);
   int (*faccessat)(int folder, const char* path, int mode, int flags);

@@ -21,6 +21,9 @@
 
 extern char** environ;
 
+/* early.c */
+const char* early_word(void);
+
 static void show(const char* what, long result) {
   printf("%s: %ld %s\n", what, result, result < 0 ? strerror(errno) : "");
   fflush(stdout);
@@ -141,6 +144,7 @@ static void handler(int signal_number) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
+  printf("in a constructor: %s\n", early_word());
   files(argv[1]);
   copies();
   children();
