@@ -389,6 +389,7 @@ void Server::answer_status(Connection& connection) {
   message.refused_connections = refused_connections_;
   message.takeovers = slots_.takeovers();
   slots_.counters().add_to(message.counters, slots_.group().size());
+  cm_.tell(message.connection_management);
   reply(connection, soft::MessageKind::kStatus, message);
 }
 

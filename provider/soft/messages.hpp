@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "provider/soft/cm_status.hpp"
 #include "provider/soft/counters.hpp"
 
 namespace dapple::soft {
@@ -21,7 +22,7 @@ inline constexpr char kSlotName[] = "dapple/slot/";
 
 inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 // Members and dappled of different versions refuse each other. The header is the same in all versions.
-inline constexpr uint16_t kProtocolVersion = 4;
+inline constexpr uint16_t kProtocolVersion = 5;
 
 inline constexpr uint16_t kRocePort = 4791;
 inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is everybody's: slot 255 is never handed out
@@ -148,6 +149,7 @@ struct StatusReply {
   uint64_t refused_connections = 0;
   uint64_t takeovers = 0;
   uint64_t counters[kCounterCount] = {};  // of all slots, of dead programs too
+  CmStatus connection_management;
 };
 
 inline constexpr size_t kMaxMessageSize = sizeof(AnnounceRequest);  // the largest

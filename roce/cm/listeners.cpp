@@ -40,12 +40,14 @@ Listener* Listeners::add(const ListenParameters& parameters) {
   if (place == room_ && !grow()) return nullptr;
   size_ = std::max(size_, place + 1);
   if (++generation_ == 0) ++generation_;
+  ++count_;
   listeners_[place] = {static_cast<Id>(generation_) << 32 | kMark | place, 0, parameters};
   return &listeners_[place];
 }
 
 void Listeners::remove(Listener& listener) {
   listener.id = kNoId;
+  --count_;
   while (size_ > 0 && listeners_[size_ - 1].id == kNoId) --size_;
 }
 

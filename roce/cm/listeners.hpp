@@ -57,6 +57,8 @@ class Listeners {
   // The narrowest one that the request is for, or nullptr.
   Listener* match(const Wanted& wanted) const;
 
+  uint32_t count() const { return count_; }
+
   static bool is_listener(Id id) { return (id & kMark) != 0; }
 
  private:
@@ -65,6 +67,7 @@ class Listeners {
   bool grow();
 
   uint32_t most_;
+  uint32_t count_ = 0;
   uint32_t size_ = 0;  // places used so far, some of them free again
   uint32_t room_ = 0;
   uint32_t generation_ = 0;

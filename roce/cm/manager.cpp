@@ -142,6 +142,7 @@ void Manager::change(Record& record, State state) {
   if (is_half_open(state)) ++half_open_;
   if (record.state == State::kDreqSent) --disconnecting_;
   if (state == State::kDreqSent) ++disconnecting_;
+  if (state == State::kEstablished) ++count_.established;
   Listener* listener = listeners_.find(record.listener);
   if (listener != nullptr && is_pending(record.state)) --listener->pending;
   if (listener != nullptr && is_pending(state)) ++listener->pending;

@@ -36,6 +36,7 @@ struct Counters {
   uint64_t sent = 0;
   uint64_t resent = 0;       // by time-out
   uint64_t timed_out = 0;    // exchanges given up
+  uint64_t established = 0;  // connections, restored ones included
   uint64_t malformed = 0;    // no datagram of connection management: size, version, class, method, attribute
   uint64_t unsupported = 0;  // alternate paths
   uint64_t duplicates = 0;   // answered again or ignored
@@ -114,6 +115,7 @@ class Manager {
 
   const Counters& counters() const { return count_; }
   uint32_t records() const { return table_.size(); }
+  uint32_t listeners() const { return listeners_.count(); }
   uint32_t half_open() const { return half_open_; }
   uint32_t remembered() const { return remembered_; }
   // Those that wait for a DREP.

@@ -59,6 +59,20 @@ std::string counters_table(const SoftReport& report) {
   return format_table(others) + "\n" + format_table(bad);
 }
 
+std::string connections_table(const SoftReport& report) {
+  Rows rows{{"CONNECTION MANAGEMENT", "COUNT"}};
+  const auto counts = soft::all_of(report.status.connection_management);
+  for (size_t i = 0; i < counts.size(); i++) {
+    rows.push_back({soft::kCmCounterNames[i].title, std::to_string(counts[i])});
+  }
+  return format_table(rows);
+}
+
+bool connections_are_managed(const SoftReport& report) {
+  const soft::CmStatus& status = report.status.connection_management;
+  return status.channels + status.received != 0;
+}
+
 const char* kind_of(const SoftReport& report) {
   if (report.problem.empty() && dappled_has_port(report)) return "dappled";
   switch (report.owner.kind) {
@@ -124,7 +138,9 @@ std::string soft_for_people(const SoftReport& report) {
                         status.refused_requests, status.refused_connections, status.malformed_messages);
   }
   if (!dappled_has_port(report)) return text;
-  return text + "\n" + counters_table(report);
+  text += "\n" + counters_table(report);
+  if (connections_are_managed(report)) text += "\n" + connections_table(report);
+  return text;
 }
 
 void soft_as_json(const SoftReport& report, Json& json) {
@@ -159,6 +175,11 @@ void soft_as_json(const SoftReport& report, Json& json) {
   json.end_array().begin_object("counters");
   for (size_t i = 0; report.problem.empty() && i < soft::kCounterCount; i++) {
     json.number(soft::kCounterNames[i].key, status.counters[i]);
+  }
+  json.end_object().begin_object("connection_management");
+  const auto counts = soft::all_of(status.connection_management);
+  for (size_t i = 0; report.problem.empty() && i < counts.size(); i++) {
+    json.number(soft::kCmCounterNames[i].key, counts[i]);
   }
   json.end_object().end_object();
 }

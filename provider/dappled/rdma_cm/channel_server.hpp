@@ -56,6 +56,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
   uint32_t channels() const { return list_.size(); }
+  void tell(soft::CmStatus& status) const;  // channel_status.cpp
 
  private:
   struct Place : Channel {

@@ -86,6 +86,8 @@ void software_device__of_dappled() {
   CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
   CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
   CHECK(holds(text, "changed by NAT               4711\n"));
+  // No program has used rdma_cm, and no peer has asked.
+  CHECK(!holds(text, "CONNECTION MANAGEMENT"));
   Json json;
   json.begin_object();
   soft_as_json(report, json);
@@ -94,6 +96,29 @@ void software_device__of_dappled() {
   CHECK(holds(json.document(), "\"owner\": \"dappled\""));
   CHECK(holds(json.document(), "\"programs\": 2"));
   CHECK(holds(json.document(), "\"bad_icrc\": 4711"));
+}
+
+void software_device__with_connections() {
+  SoftReport report = a_software_device();
+  soft::CmStatus& status = report.status.connection_management;
+  status.channels = 2;
+  status.listeners = 17;
+  status.unserved = 4712;
+  status.no_datagram = 9;
+  const std::string text = soft_for_people(report);
+  CHECK(holds(text, "CONNECTION MANAGEMENT "));
+  CHECK(holds(text, "\nlisteners now "));
+  CHECK(holds(text, "  17\n"));
+  CHECK(holds(text, "requests refused: no listener "));
+  CHECK(holds(text, "  4712\n"));
+  Json json;
+  json.begin_object();
+  soft_as_json(report, json);
+  json.end_object();
+  CHECK(holds(json.document(), "\"connection_management\": {"));
+  CHECK(holds(json.document(), "\"listeners\": 17"));
+  CHECK(holds(json.document(), "\"unserved\": 4712"));
+  CHECK(holds(json.document(), "\"no_datagram\": 9"));
 }
 
 void software_device__port_of_others() {
@@ -253,6 +278,7 @@ int main() {
       TEST(json__nested_and_escaped),
       TEST(json__text_that_is_no_utf_8),
       TEST(software_device__of_dappled),
+      TEST(software_device__with_connections),
       TEST(software_device__port_of_others),
       TEST(table__columns_are_as_wide_as_their_widest_word),
       TEST(devices__two_ports_and_one_that_does_not_open),

@@ -44,6 +44,8 @@ void connect__service_without_ip_header__all_private_data(void** state) {
 void accept__response_and_establish__both_established(void** state) {
   Pair& pair = pair_of(state);
   pair.request();
+  assert_int_equal(pair.server.cm->listeners(), 1);
+  assert_int_equal(pair.client.cm->listeners(), 0);
   pair.accept();
   pair.carry(pair.server, pair.client, Attribute::kRep);
   const SeenEvent response = pair.expect(pair.client, EventType::kResponse);
@@ -58,6 +60,10 @@ void accept__response_and_establish__both_established(void** state) {
   assert_int_equal(pair.client.cm->establish(pair.now, pair.active, data), Status::kOk);
   pair.carry(pair.client, pair.server, Attribute::kRtu);
   const SeenEvent established = pair.expect(pair.server, EventType::kEstablished);
+  assert_int_equal(pair.client.cm->counters().established, 1);
+  assert_int_equal(pair.server.cm->counters().established, 1);
+  assert_int_equal(pair.server.cm->destroy(pair.now, pair.listener), Status::kOk);
+  assert_int_equal(pair.server.cm->listeners(), 0);
   assert_int_equal(established.id, pair.passive);
   assert_int_equal(established.user, 22);
   assert_int_equal(established.private_data.size(), 224);

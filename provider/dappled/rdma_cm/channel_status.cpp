@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/channel_server.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+void ChannelServer::tell(soft::CmStatus& status) const {
+  status.channels = channels();
+  if (wire_ != nullptr) status.no_datagram = wire_->rejected();
+  if (service_ == nullptr) return;
+  const cm::Manager& manager = service_->manager();
+  const cm::Counters& count = manager.counters();
+  status.ids = service_->ids();
+  status.resolving = service_->resolving();
+  status.listeners = manager.listeners();
+  status.connections = manager.records() - manager.remembered();
+  status.half_open = manager.half_open();
+  status.remembered = manager.remembered();
+  status.established = count.established;
+  status.received = count.received;
+  status.sent = count.sent;
+  status.resent = count.resent;
+  status.timed_out = count.timed_out;
+  status.duplicates = count.duplicates;
+  status.unserved = count.unserved;
+  status.stale = count.stale;
+  status.over_backlog = count.over_backlog;
+  status.over_limit = count.over_limit;
+  status.forgotten = count.forgotten;
+  status.unexpected = count.unexpected;
+  status.unknown = count.unknown;
+  status.foreign = count.foreign;
+  status.unsupported = count.unsupported;
+  status.malformed = count.malformed;
+}
+
+}  // namespace dapple::dappled::rdma_cm
