@@ -77,6 +77,13 @@ void DeviceTable::refresh(soft::DeviceInfo& device, const Netdev& netdev) {
   }
 }
 
+uint64_t DeviceTable::guid_of(const Netdev& netdev) const {
+  uint64_t value = identity_ + netdev.index * 0x9E3779B97F4A7C15;
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
+  value = (value ^ value >> 27) * 0x94D049BB133111EB;
+  return (value ^ value >> 31) | 1;  // 0 is none
+}
+
 void DeviceTable::add(const Netdev& netdev) {
   uint32_t index = soft::kFirstDeviceIndex;
   while (find(index) != nullptr) index++;
@@ -84,7 +91,7 @@ void DeviceTable::add(const Netdev& netdev) {
   device = {};
   device.index = index;
   device.netdev_index = netdev.index;
-  device.guid = random_() | 1;  // 0 is none
+  device.guid = guid_of(netdev);
   name_device(device);
   refresh(device, netdev);
 }

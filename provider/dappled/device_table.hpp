@@ -15,9 +15,9 @@ namespace dapple::dappled {
 
 class DeviceTable {
  public:
-  // A source of random numbers.
-  using Random = uint64_t (*)();
-  explicit DeviceTable(Random random) : random_(random) {}
+  // GUIDs come of this number and the netdev's, so that a program that has asked one dappled and then the next finds
+  // the same device.
+  explicit DeviceTable(uint64_t identity) : identity_(identity) {}
 
   // An address keeps its place among the GIDs while the netdev has it; a new one takes the lowest free place.
   void update(const Netdevs& netdevs);
@@ -30,11 +30,12 @@ class DeviceTable {
   const soft::DeviceInfo* find(uint32_t index) const;
 
  private:
+  uint64_t guid_of(const Netdev& netdev) const;
   void add(const Netdev& netdev);
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
   void sort();
 
-  Random random_;
+  uint64_t identity_;
   uint32_t generation_ = 0;
   uint32_t count_ = 0;
   soft::DeviceInfo devices_[soft::kMaxDevices];

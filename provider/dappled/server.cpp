@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
 
+#include "provider/dappled/namespace_identity.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::dappled {
@@ -28,13 +28,6 @@ constexpr Milliseconds kPortPatience = 3000;
 constexpr Milliseconds kTidy = 200;
 constexpr Milliseconds kFarewell = 6000;
 
-uint64_t random_number() {
-  uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
-  }
-  return number;
-}
-
 }  // namespace
 
 Milliseconds now() {
@@ -44,7 +37,7 @@ Milliseconds now() {
 }
 
 Server::Server(soft::OwnedFd listener, Milliseconds linger)
-    : listener_(std::move(listener)), linger_(linger), devices_(random_number), cm_(devices_) {}
+    : listener_(std::move(listener)), linger_(linger), devices_(namespace_identity()), cm_(devices_) {}
 
 void Server::watch(int fd, uint64_t key, bool on) {
   epoll_event event = {};

@@ -9,11 +9,6 @@
 namespace dapple::dappled::rdma_cm::test {
 namespace {
 
-uint64_t counted() {
-  static uint64_t last = 0x100;
-  return last += 2;
-}
-
 Netdev netdev(uint32_t index, const char* name) {
   Netdev made;
   made.index = index;
@@ -37,7 +32,7 @@ Command with_id(uint32_t id) {
 
 }  // namespace
 
-Host::Host(uint8_t number) : table(counted), number_(number), random_(number * 0x9E3779B97F4A7C15ULL) {
+Host::Host(uint8_t number) : table(number), number_(number), random_(number * 0x9E3779B97F4A7C15ULL) {
   netdevs.count = 2;
   netdevs.devices[0] = netdev(1, "lo");
   netdevs.devices[0].loopback = true;
@@ -119,11 +114,10 @@ int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> c
   bytes.insert(bytes.end(), command.begin(), command.end());
   bytes.insert(bytes.end(), extra.begin(), extra.end());
   Service::Answer answer{.response = response};
-  const int error = service->command(now, channel, source, bytes, answer);
+  const int error = service->command(now, channel, source, bytes, answer, token);
   assert_true(answer.length <= response.size());
   removed = answer.removed;
   // The answer has been sent.
-  service->write_journals();
   return error;
 }
 

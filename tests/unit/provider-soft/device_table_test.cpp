@@ -11,11 +11,7 @@ using namespace dapple::dappled;
 
 namespace {
 
-uint64_t next_random = 2;
-
-uint64_t counted() {
-  return next_random += 2;
-}
+constexpr uint64_t kHere = 5, kElsewhere = 6;
 
 Netdevs netdevs;
 
@@ -55,7 +51,7 @@ int start(void**) {
 }
 
 void update__first__orders_by_use(void**) {
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   table.update(netdevs);
   assert_int_equal(table.count(), 3);
   assert_string_equal(table.at(0).netdev, "eth0");
@@ -69,15 +65,26 @@ void update__first__orders_by_use(void**) {
 }
 
 void update__nothing_new__changes_nothing(void**) {
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   table.update(netdevs);
   const uint32_t generation = table.generation();
   table.update(netdevs);
   assert_int_equal(table.generation(), generation);
 }
 
+void update__next_dappled__gives_the_same_guids(void**) {
+  DeviceTable table(kHere), next(kHere), other(kElsewhere);
+  table.update(netdevs);
+  next.update(netdevs);
+  other.update(netdevs);
+  for (uint32_t i = 0; i < table.count(); i++) {
+    assert_true(table.at(i).guid == next.at(i).guid);
+    assert_true(table.at(i).guid != other.at(i).guid);
+  }
+}
+
 void update__netdev_gone__frees_its_number(void**) {
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   table.update(netdevs);
   const uint64_t guid = table.at(0).guid;
   netdevs.devices[2] = netdevs.devices[3];
@@ -95,7 +102,7 @@ void update__netdev_gone__frees_its_number(void**) {
 
 void update__address_gone__leaves_others_in_place(void**) {
   Netdev& eth0 = netdevs.devices[2];
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   add_address(eth0, 2);
   add_address(eth0, 3);
   table.update(netdevs);
@@ -119,7 +126,7 @@ soft::AnnouncedDevice announced(uint32_t netdev_index, const char* netdev, uint3
 }
 
 void restore__known_device__has_its_identity_again(void**) {
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   table.update(netdevs);
   table.restore(announced(3, "eth0", soft::kFirstDeviceIndex + 2, 77));
   const soft::DeviceInfo* device = table.find(soft::kFirstDeviceIndex + 2);
@@ -135,7 +142,7 @@ void restore__known_device__has_its_identity_again(void**) {
 }
 
 void restore__nonsense__is_ignored(void**) {
-  DeviceTable table(counted);
+  DeviceTable table(kHere);
   table.update(netdevs);
   const uint32_t generation = table.generation();
   table.restore(announced(3, "eth1", soft::kFirstDeviceIndex + 2, 77));
@@ -152,6 +159,7 @@ int main() {
   const CMUnitTest all[] = {
       cmocka_unit_test_setup(update__first__orders_by_use, start),
       cmocka_unit_test_setup(update__nothing_new__changes_nothing, start),
+      cmocka_unit_test_setup(update__next_dappled__gives_the_same_guids, start),
       cmocka_unit_test_setup(update__netdev_gone__frees_its_number, start),
       cmocka_unit_test_setup(update__address_gone__leaves_others_in_place, start),
       cmocka_unit_test_setup(restore__known_device__has_its_identity_again, start),
