@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include <new>
 
@@ -16,9 +17,17 @@
 namespace dapple::soft {
 namespace {
 
-// A dappled that ends at this moment costs one try; more than a few in a row are no accident.
+// A dappled that ends at this moment costs one try; more than a few in a row that cannot be reached are no accident.
 constexpr int kTries = 8;
 constexpr timeval kAnswerTime = {10, 0};
+// A question that each dappled dies of is not asked for ever.
+constexpr time_t kPatience = 10;
+
+time_t seconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
 
 Problem refusal(const ErrorReply& reply) {
   Problem problem;
@@ -90,7 +99,7 @@ bool DaemonLink::connected(Problem& problem) {
       continue;
     }
     if (!nobody || start_ == Start::kNever) return false;
-    if (!start_daemon(problem)) return false;
+    if (!start_daemon(problem) && problem.error != ESRCH) return false;
   }
   return false;
 }
@@ -164,7 +173,8 @@ template <class Request, class Reply>
 bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
                      std::span<const int> sent, bool* again) {
   const uint16_t number = static_cast<uint16_t>(kind);
-  for (int i = 0; i < kTries; i++) {
+  const time_t end = seconds() + kPatience;
+  do {
     if (!connected(problem)) return false;
     problem.clear();
     switch (exchange(seal(request, number), number, sent, reply, descriptors, problem)) {
@@ -177,7 +187,7 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
         if (again != nullptr) *again = true;
         break;
     }
-  }
+  } while (seconds() <= end);
   return false;
 }
 

@@ -145,7 +145,7 @@ bool wait_until_ready(int from, const char* path, Problem& problem) {
   if (used > 0) {
     problem.set(EIO, "dappled: %s", text);
   } else {
-    problem.set(EIO, "%.150s ended before it was ready", path);
+    problem.set(ESRCH, "%.150s ended before it was ready", path);
   }
   return false;
 }
