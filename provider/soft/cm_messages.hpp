@@ -45,14 +45,16 @@ inline constexpr size_t kCmCommandSize = 1024;  // longer than any of <rdma/rdma
 
 // kCmCommand: bytes as the program writes them to the file, from rdma_ucm_cmd_hdr on. The pointer `response` in them
 // means nothing to dappled, and SET_OPTION's `optval` means nothing either: the option's `optlen` bytes follow the
-// command's struct. MIGRATE_ID's `fd` means nothing: `source` names that channel. The door has checked the lengths: the
-// bytes of a command's struct are all there.
+// command's struct. `token` is another one for each command, and not 0. It is the same when a command is asked again
+// because dappled died before its answer came: the next dappled sees in the journal what has been done. MIGRATE_ID's
+// `fd` means nothing: `source` names that channel. The door has checked the lengths: the bytes of a command's struct
+// are all there.
 struct CmCommandRequest {
   MessageHeader header;
   CmChannelName channel;
   CmChannelName source;
   uint32_t length = 0;
-  uint32_t reserved = 0;
+  uint32_t token = 0;
   alignas(8) uint8_t command[kCmCommandSize] = {};
 };
 

@@ -113,6 +113,9 @@ class Manager {
   // destroys it, which tells the peer. Every byte may be hostile.
   Status restore(Time now, uint64_t user, const Saved& saved, Id& id);
 
+  // Is this manager the peer's of the connection, too? False if the other end is not here, or is over.
+  bool has_both_ends(Id id) const;
+
   const Counters& counters() const { return count_; }
   uint32_t records() const { return table_.size(); }
   uint32_t listeners() const { return listeners_.count(); }

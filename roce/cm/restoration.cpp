@@ -52,6 +52,13 @@ Status Manager::save(Id id, Saved& saved) const {
   return Status::kOk;
 }
 
+bool Manager::has_both_ends(Id id) const {
+  const Record* record = consumers(id);
+  const Record* other = record == nullptr ? nullptr : table_.by_local_id(record->remote_id);
+  if (other == nullptr || other->sidr || other->remote_id != record->local_id) return false;
+  return other->state == State::kEstablished || other->state == State::kRepSent || other->state == State::kDreqSent;
+}
+
 Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   if (!is_restorable(saved.state)) return Status::kWrongState;
   const bool peer = knows_peer(saved.state);

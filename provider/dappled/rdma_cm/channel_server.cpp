@@ -89,7 +89,6 @@ void ChannelServer::serve() {
 
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
-  service_->write_journals();
   if (service_->deadline() != roce::kNever) {
     const Time time = now();
     if (service_->deadline() <= time) service_->advance(time);
@@ -207,7 +206,7 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   }
   Place* source = find(request.source);
   Service::Answer answer{.response = reply.response};
-  const int error = service_->command(now(), *place, source, {request.command, request.length}, answer);
+  const int error = service_->command(now(), *place, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = static_cast<uint32_t>(answer.length);
   // Of the events that have gone, those came last whose bytes have not been sent.

@@ -32,7 +32,7 @@ class ChannelServer final : private World, private MadWire::Sink {
   // Readable when serve() has something to do: channels that were closed, datagrams, neighbours that answer.
   int fd() const { return epoll_.get(); }
   void serve();
-  // After whatever has happened: what waits for the answers to be sent, and the time.
+  // After whatever has happened: the time.
   void advance();
   // The devices have changed.
   void refresh();

@@ -14,6 +14,9 @@
 
 namespace dapple::dappled::rdma_cm {
 
+// In place of an errno: the dappled before has carried the command out.
+inline constexpr int kDoneBefore = -1;
+
 // Older libraries write shorter commands, of `least` bytes or more; the rest counts as zero.
 template <class Command>
 bool Service::read(const Call& call, Command& command, size_t least) {

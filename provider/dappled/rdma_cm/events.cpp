@@ -50,15 +50,20 @@ int Service::get_event(Call& call) {
   Event* event = call.channel.events.first();
   // Libraries from before ECE have no room for it.
   if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
+  if (int error = 0; may_be_repeated(call) && hand_again(call, error)) return error;
   if (event == nullptr) return EAGAIN;
-  event->id->events_reported++;
-  note(*event->id);
+  CmId& id = *event->id;
+  id.events_reported++;
+  id.handed_token = call.token;
+  id.handed_number = event->response.id;
+  id.handed = {static_cast<uint8_t>(event->response.event), static_cast<int16_t>(event->response.status)};
+  note(id);
   if (event->membership != nullptr) {
     event->membership->events_reported++;
     event->membership->unread = false;
   }
   if (event->request != nullptr) {
-    event->id->backlog++;
+    id.backlog++;
     event->request->unheard = false;
     note(*event->request);
   }

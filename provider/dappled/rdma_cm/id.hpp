@@ -137,6 +137,13 @@ struct IdState {
   uint8_t rnr_retry_count = 0;
   uint8_t ack_timeout = 0;
 
+  // Commands and events whose answer may have got lost with a dappled: the last command that was carried out, and the
+  // event that was handed over last. `handed_number` is that of its new id or group.
+  uint32_t last_token = 0;
+  uint32_t handed_token = 0;
+  uint32_t handed_number = 0;
+  UnreadEvent handed;
+
   // Events that wait; no requests and nothing about groups.
   static constexpr uint32_t kMostUnread = 6;
   uint8_t unread_count = 0;
@@ -165,6 +172,7 @@ struct CmId : IdState {
   uint32_t journal_place = kNowhere;
   bool unheard = false;  // a request whose event nobody has read: not in the journal
   bool changed = false;  // since it was written there
+  bool unsure = false;   // it comes of a journal, and the other end was this dappled's, too
   CmId* next_changed = nullptr;
 };
 
@@ -178,6 +186,8 @@ struct Channel {
   Channel* newer = nullptr;
   List<CmId> ids;
   List<Event> events;
+  // Until then commands may come that the dappled before has carried out.
+  roce::Time repeats_until = 0;
   // The ids in the journal, by place.
   CmId** journaled = nullptr;
   uint32_t journaled_count = 0;

@@ -37,9 +37,15 @@ int Service::create_id(Call& call) {
     default:
       return EINVAL;
   }
+  if (may_be_repeated(call)) {
+    for (const CmId* made = call.channel.ids.first(); made != nullptr; made = made->newer) {
+      if (made->last_token == call.token) return write(call, rdma_ucm_create_id_resp{made->number});
+    }
+  }
   CmId* id = add_id(call.channel, command.ps, qp_type);
   if (id == nullptr) return ENOMEM;
   id->uid = command.uid;
+  id->last_token = call.token;
   note(*id);
   return write(call, rdma_ucm_create_id_resp{id->number});
 }

@@ -99,7 +99,8 @@ void Service::missed_answers(Time now) {
 
 Time Service::deadline() const {
   const CmId* first = resolving_.first();
-  return first == nullptr ? manager_->deadline() : std::min(manager_->deadline(), first->deadline);
+  const Time next = std::min(manager_->deadline(), doubts_end_);
+  return first == nullptr ? next : std::min(next, first->deadline);
 }
 
 void Service::advance(Time now) {
@@ -109,6 +110,7 @@ void Service::advance(Time now) {
     if (id == nullptr || id->deadline > now) break;
     look_again(now, *id);
   }
+  if (doubts_end_ <= now) end_doubts(now);
   write_journals();
 }
 

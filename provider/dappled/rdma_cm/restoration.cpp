@@ -9,8 +9,9 @@
 #include <algorithm>
 #include <new>
 
+#include "provider/dappled/rdma_cm/command.hpp"
+#include "provider/dappled/rdma_cm/gid_place.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
-#include "provider/dappled/rdma_cm/service.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -18,6 +19,11 @@ namespace {
 bool is_family(const Address& address, bool may_be_none) {
   return address.family == AF_INET || address.family == AF_INET6 || (may_be_none && address.family == 0);
 }
+
+// Members of a dappled that died come to the next one within that.
+constexpr Time kArrival = 3'000'000'000;
+// Longer than a program waits for an answer.
+constexpr Time kRepetition = 15'000'000'000;
 
 bool is_event(const UnreadEvent& event) {
   return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
@@ -36,6 +42,7 @@ bool Service::is_possible(const IdState& id) const {
   if (!is_family(id.source, !bound) || !is_family(id.destination, !bound)) return false;
   if (id.gid_index >= soft::kMaxGids || id.unread_count > IdState::kMostUnread) return false;
   if (id.has_port != 0 && (!bound || id.source.port == 0)) return false;
+  if (!is_event(id.handed)) return false;
   for (uint8_t i = 0; i < id.unread_count; i++) {
     if (!is_event(id.unread[i])) return false;
   }
@@ -59,6 +66,7 @@ void Service::restore(Time now, Channel& channel, std::span<const std::byte> byt
   ids_.keep_away(id->number);
   id->channel = &channel;
   channel.ids.add(*id);
+  channel.repeats_until = now + kRepetition;
   resume(now, *id, entry.connection);
   resume_memberships(*id, entry);
   write(*id);
@@ -128,6 +136,8 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   }
   if (goes_on && connection != cm::kNoId) {
     id.connection = connection;
+    id.unsure = find_gid(world_.devices(), saved.path.remote, 0).device != nullptr;
+    if (id.unsure) doubts_end_ = now + kArrival;
     return;
   }
   // The peer hears of it now, and the program too.
@@ -142,6 +152,58 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   } else {
     add_event(id, EventKind::kConnectError, -ECONNRESET);
   }
+}
+
+// The event that was asked for with this token. Its data, if it had any, have gone with the dappled that handed it
+// over, and so has the handshake that it was about.
+bool Service::hand_again(Call& call, int& error) {
+  CmId* id = call.channel.ids.first();
+  while (id != nullptr && id->handed_token != call.token) id = id->newer;
+  if (id == nullptr) return false;
+  const auto kind = static_cast<EventKind>(id->handed.kind);
+  if (kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin && !had_data(*id, kind)) {
+    rdma_ucm_event_resp response = {};
+    response.uid = id->uid;
+    response.id = id->number;
+    response.event = id->handed.kind;
+    response.status = static_cast<uint32_t>(int{id->handed.status});
+    error = write(call, response, 0);
+    return true;
+  }
+  error = EAGAIN;
+  note(*id);
+  id->events_reported--;
+  id->handed_token = 0;
+  if (kind == EventKind::kConnectRequest) {
+    CmId* request = ids_.find(id->handed_number);
+    uint32_t removed = 0;
+    if (request != nullptr && request->channel == id->channel && request->uid == 0) {
+      destroy(call.now, *request, removed);
+    }
+  } else if (kind == EventKind::kMulticastJoin) {
+    Membership* membership = id->memberships.first();
+    while (membership != nullptr && membership->number != id->handed_number) membership = membership->newer;
+    if (membership == nullptr) return true;
+    membership->events_reported--;
+    membership->unread = true;
+    report_join(*membership);
+  } else if (id->is_datagram()) {
+    add_event(*id, EventKind::kUnreachable, -ECONNRESET);
+  }
+  return true;
+}
+
+// The other end of such a connection is an id of this dappled, too, unless its program died with the dappled before, or
+// its handshake ended before this end was here: nobody else will say so.
+void Service::end_doubts(Time now) {
+  doubts_end_ = roce::kNever;
+  ids_.visit([&](CmId& id) {
+    if (!id.unsure) return;
+    id.unsure = false;
+    if (id.exchange == Exchange::kEstablished && !manager_->has_both_ends(id.connection)) {
+      manager_->disconnect(now, id.connection, {});
+    }
+  });
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -60,7 +60,8 @@ Service::Handler Service::handler_of(uint32_t command) {
   }
 }
 
-int Service::command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer) {
+int Service::command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
+                     uint32_t token) {
   rdma_ucm_cmd_hdr header;
   if (bytes.size() < sizeof header) return EINVAL;
   memcpy(&header, bytes.data(), sizeof header);
@@ -69,11 +70,12 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   if (handler == nullptr) return ENOSYS;
   const auto in = bytes.subspan(sizeof header);
   const size_t room = std::min<size_t>(header.out, answer.response.size());
-  write_journals();
-  Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer};
+  Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer, token};
   const int error = (this->*handler)(call);
-  if (header.cmd != RDMA_USER_CM_CMD_GET_EVENT) write_journals();
-  return error;
+  // Commands with an answer have to be carried out again for it, and DESTROY_ID leaves no id.
+  if (error == 0 && call.changed != nullptr && answer.length == 0) call.changed->last_token = token;
+  write_journals();
+  return error == kDoneBefore ? 0 : error;
 }
 
 int Service::look_up(const Call& call, uint32_t number, CmId*& id) const {
@@ -82,13 +84,15 @@ int Service::look_up(const Call& call, uint32_t number, CmId*& id) const {
   return id->channel == &call.channel ? 0 : EINVAL;
 }
 
-int Service::find(const Call& call, uint32_t number, CmId*& id) {
-  const int error = look_up(call, number, id);
-  if (error == 0) note(*id);
-  return error;
+int Service::find(Call& call, uint32_t number, CmId*& id) {
+  if (const int error = look_up(call, number, id); error != 0) return error;
+  if (may_be_repeated(call) && id->last_token == call.token) return kDoneBefore;
+  note(*id);
+  call.changed = id;
+  return 0;
 }
 
-int Service::find_with_device(const Call& call, uint32_t number, CmId*& id) {
+int Service::find_with_device(Call& call, uint32_t number, CmId*& id) {
   if (const int error = find(call, number, id); error != 0) return error;
   return id->device != 0 ? 0 : EINVAL;
 }

@@ -7,6 +7,7 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_SERVICE_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -48,16 +49,15 @@ class Service final : private cm::Host {
     size_t length = 0;
     uint32_t removed = 0;
   };
-  int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer);
+  // A command that comes with the same token, not 0, after restore() is the same one again.
+  int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
+              uint32_t token = 0);
   // Destroys the channel's ids.
   void close(Time now, Channel& channel);
 
   // Devices have come, changed or gone.
   void refresh_devices();
 
-  // Writes to the journals what the last GET_EVENT has changed, once its answer is sent: an event that counts as read
-  // must have been. Everything else writes before it returns.
-  void write_journals();
   // An id out of the journal of a dappled that has died. The channel is new, and the entries come in their order.
   // Ignored if it is no such entry, or contradicts others. Listeners listen and connections stay; a handshake ends.
   void restore(Time now, Channel& channel, std::span<const std::byte> entry);
@@ -87,6 +87,8 @@ class Service final : private cm::Host {
     std::span<const uint8_t> extra;  // behind the command's struct
     size_t room;                     // for the answer
     Answer& answer;
+    uint32_t token;
+    CmId* changed = nullptr;
   };
   using Handler = int (Service::*)(Call& call);
 
@@ -105,8 +107,8 @@ class Service final : private cm::Host {
   static int write(Call& call, const Response& response, size_t least = sizeof(Response));
   // 0 or an errno. An id that is found may be changed; look_up() is for those that only tell of it.
   int look_up(const Call& call, uint32_t number, CmId*& id) const;
-  int find(const Call& call, uint32_t number, CmId*& id);
-  int find_with_device(const Call& call, uint32_t number, CmId*& id);
+  int find(Call& call, uint32_t number, CmId*& id);
+  int find_with_device(Call& call, uint32_t number, CmId*& id);
 
   // lifecycle.cpp
   int create_id(Call& call);
@@ -187,6 +189,7 @@ class Service final : private cm::Host {
 
   // journal.cpp
   void note(CmId& id);
+  void write_journals();
   void write(CmId& id);
   void forget(CmId& id);
 
@@ -195,6 +198,9 @@ class Service final : private cm::Host {
   void resume(Time now, CmId& id, const cm::Saved& saved);
   void resume_memberships(CmId& id, const JournalEntry& entry);
   void resume_connection(Time now, CmId& id, const cm::Saved& saved);
+  bool may_be_repeated(const Call& call) const { return call.token != 0 && call.now < call.channel.repeats_until; }
+  bool hand_again(Call& call, int& error);
+  void end_doubts(Time now);
 
   World& world_;
   const Settings settings_;
@@ -204,6 +210,7 @@ class Service final : private cm::Host {
   std::optional<Afterwards> afterwards_;
   cm::TimerHeap<CmId> resolving_;
   CmId* changed_ = nullptr;  // not yet in the journal
+  Time doubts_end_ = roce::kNever;
   uint32_t next_membership_;
   uint32_t membership_count_ = 0;
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
@@ -72,9 +73,18 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   return error;
 }
 
+// Another one for each command of all processes that share a channel.
+uint32_t next_token() {
+  static constinit std::atomic<uint32_t> count = 0;
+  uint64_t value = (static_cast<uint64_t>(getpid()) << 32 | ++count) * 0x9E3779B97F4A7C15;
+  value = (value ^ value >> 29) * 0xBF58476D1CE4E5B9;
+  return static_cast<uint32_t>(value >> 32) | 1;
+}
+
 // 0, or the errno for the program.
 int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   soft::CmCommandReply reply;
+  request.token = next_token();
   if (const int error = ask(command, request, reply); error != 0) return error;
   const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
   take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);

@@ -167,6 +167,140 @@ void restore__after_destroying_some__keeps_the_others(void** state) {
   }
 }
 
+void repeat__command_that_was_carried_out__succeeds_without_effect(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  pair.client.token = 1;
+  pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 11);
+  pair.client.die(pair.active);
+  assert_int_equal(pair.client.create(pair.active, RDMA_PS_TCP, 11), pair.connecting);
+  assert_int_equal(pair.client.service->ids(), 1);
+  pair.client.token = 2;
+  assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
+  pair.client.die(pair.active);
+  assert_int_equal(pair.client.resolve(pair.active, pair.connecting, ipv4(2, 7174)), 0);
+  pair.client.token = 3;
+  pair.client.event(pair.active, EventKind::kAddrResolved);
+  pair.client.token = 30;
+  pair.client.assert_no_event(pair.active);
+  assert_int_equal(pair.client.resolve_route(pair.active, pair.connecting), 0);
+  pair.client.token = 4;
+  pair.client.event(pair.active, EventKind::kRouteResolved);
+  pair.client.token = 5;
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.client.die(pair.active);
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.client.token = 6;
+  pair.client.event(pair.active, EventKind::kUnreachable);
+  // Another one is another one.
+  pair.client.token = 7;
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), EINVAL);
+  pair.server.token = 8;
+  const uint32_t id = pair.server.create(pair.passive, RDMA_PS_TCP, 5);
+  pair.server.die(pair.passive);
+  pair.server.now += 60 * kSecond;
+  assert_int_not_equal(pair.server.create(pair.passive, RDMA_PS_TCP, 6), id);
+}
+
+void repeat__event_that_was_handed_over__comes_again(void** state) {
+  Pair& pair = pair_of(state);
+  pair.establish();
+  assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
+  pair.carry();
+  pair.client.token = 9;
+  pair.client.event(pair.active, EventKind::kDisconnected);
+  for (int i = 0; i < 2; i++) {
+    pair.client.die(pair.active);
+    assert_int_equal(pair.client.event(pair.active, EventKind::kDisconnected).uid, 11);
+  }
+  pair.client.token = 10;
+  pair.client.assert_no_event(pair.active);
+  uint32_t reported = 0;
+  assert_int_equal(pair.client.destroy(pair.active, pair.connecting, &reported), 0);
+  assert_int_equal(reported, 4);
+}
+
+void repeat__request_that_was_handed_over__is_gone(void** state) {
+  Pair& pair = pair_of(state);
+  pair.server.token = 9;
+  pair.request();
+  pair.server.die(pair.passive);
+  assert_int_equal(pair.server.service->ids(), 2);
+  pair.server.assert_no_event(pair.passive);
+  assert_int_equal(pair.server.service->ids(), 1);
+  pair.server.token = 0;
+  uint32_t reported = 7;
+  assert_int_equal(pair.server.destroy(pair.passive, pair.listener, &reported), 0);
+  assert_int_equal(reported, 0);
+  pair.carry();
+  pair.client.event(pair.active, EventKind::kRejected);
+}
+
+// The client's datagrams to itself.
+void carry_to_itself(Host& host) {
+  while (!host.out.empty()) {
+    const Datagram datagram = host.out.front();
+    host.out.pop_front();
+    const auto& device = *host.table.find(datagram.path.device);
+    host.service->receive(
+        host.now,
+        {.device = device.index, .ca_guid = device.guid, .local = datagram.path.remote, .remote = datagram.path.local},
+        datagram.mad);
+  }
+}
+
+// Both ends in one dappled, of two programs.
+void connect_to_itself(Pair& pair) {
+  Host& host = pair.client;
+  pair.listener = host.create(pair.passive, RDMA_PS_TCP, 77);
+  assert_int_equal(host.bind(pair.passive, pair.listener, any_ipv4(7174)), 0);
+  assert_int_equal(host.listen(pair.passive, pair.listener), 0);
+  pair.connecting = host.create(pair.active, RDMA_PS_TCP, 11);
+  assert_int_equal(host.resolve(pair.active, pair.connecting, ipv4(1, 7174)), 0);
+  host.event(pair.active, EventKind::kAddrResolved);
+  assert_int_equal(host.resolve_route(pair.active, pair.connecting), 0);
+  host.event(pair.active, EventKind::kRouteResolved);
+  assert_int_equal(host.connect(pair.active, pair.connecting, parameters(1)), 0);
+  carry_to_itself(host);
+  pair.accepted = host.event(pair.passive, EventKind::kConnectRequest).id;
+  assert_int_equal(host.accept(pair.passive, pair.accepted, 22, parameters(2)), 0);
+  carry_to_itself(host);
+  host.event(pair.active, EventKind::kConnectResponse);
+  assert_int_equal(host.accept(pair.active, pair.connecting, 11, {}), 0);
+  carry_to_itself(host);
+  host.event(pair.passive, EventKind::kEstablished);
+}
+
+void restore__program_died_with_its_dappled__peer_hears_of_it(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  connect_to_itself(pair);
+  // Nobody hears the word of the dead dappled.
+  host.service->close(host.now, pair.passive);
+  host.die(pair.active);
+  host.assert_no_event(pair.active);
+  assert_true(pair.wait());
+  carry_to_itself(host);
+  host.event(pair.active, EventKind::kDisconnected);
+}
+
+void restore__both_ends_here__stay_connected(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  connect_to_itself(pair);
+  const auto journal = host.journals[&pair.passive];
+  host.service->close(host.now, pair.passive);
+  host.die(pair.active);
+  for (const auto& entry : journal) host.service->restore(host.now, pair.passive, entry);
+  assert_true(pair.wait());
+  assert_true(host.out.empty());
+  assert_false(pair.wait());
+  assert_int_equal(host.disconnect(pair.active, pair.connecting), 0);
+  carry_to_itself(host);
+  host.event(pair.passive, EventKind::kDisconnected);
+  host.service->close(host.now, pair.passive);
+}
+
 void restore__garbage__is_ignored_or_harmless(void** state) {
   Pair& pair = pair_of(state);
   pair.establish();
@@ -218,6 +352,11 @@ int main() {
       RDMA_CM_TEST(restore__unread_request__goes_with_its_dappled),
       RDMA_CM_TEST(restore__disconnecting__goes_on),
       RDMA_CM_TEST(restore__after_destroying_some__keeps_the_others),
+      RDMA_CM_TEST(repeat__command_that_was_carried_out__succeeds_without_effect),
+      RDMA_CM_TEST(repeat__event_that_was_handed_over__comes_again),
+      RDMA_CM_TEST(repeat__request_that_was_handed_over__is_gone),
+      RDMA_CM_TEST(restore__program_died_with_its_dappled__peer_hears_of_it),
+      RDMA_CM_TEST(restore__both_ends_here__stay_connected),
       RDMA_CM_TEST(restore__garbage__is_ignored_or_harmless),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

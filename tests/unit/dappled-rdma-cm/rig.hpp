@@ -89,6 +89,7 @@ class Host final : public World {
   std::map<Channel*, std::vector<std::vector<std::byte>>> journals;
   uint32_t wakes = 0;
   uint32_t removed = 0;  // by the last command
+  uint32_t token = 0;    // of the next commands
   int route_error = 0;
   int neighbour_error = 0;        // ENODATA: they do not answer
   uint32_t looks = 0;             // for neighbours
