@@ -16,11 +16,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <new>
 
-#include "provider/soft/daemon_link.hpp"
 #include "tests/native/kills/member.hpp"
+#include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"
 
@@ -36,12 +35,6 @@ namespace {
 
 constexpr uint32_t kPairs = 6;
 constexpr double kPatience = 30;  // seconds; retries take two on an idle machine
-
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 struct Process {
   pid_t id = 0;         // 0: it has ended
@@ -65,14 +58,13 @@ struct Figures {
   uint32_t retries_exceeded = 0, flushed = 0;
   uint64_t completions = 0;
   double longest_end = 0;  // from a member's death to its peer's end
-  long dappled_kib = 0, dappled_fds = 0;
 };
 
 Shared* shared;
 Pair pairs[kPairs];
 Figures figures;
 uint32_t failures = 0;
-std::unique_ptr<soft::DaemonLink> watcher;
+Watcher watcher;
 
 void failed(const char* what, const char* more = "") {
   printf("FAILED: %s%s%s\n", what, more[0] != '\0' ? ": " : "", more);
@@ -180,43 +172,6 @@ bool kill_member(uint32_t random, bool any) {
   return false;
 }
 
-bool status_of_dappled(soft::StatusReply& status) {
-  soft::Problem problem;
-  if (watcher == nullptr) watcher = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
-  if (watcher != nullptr && watcher->status(status, problem)) return true;
-  // Right now there is none, or it is so new that the programs have not found it.
-  watcher.reset();
-  return false;
-}
-
-void measure(pid_t dappled) {
-  char command[96];
-  snprintf(command, sizeof command, "/proc/%d/statm", dappled);
-  if (FILE* file = fopen(command, "re")) {
-    long size = 0, resident = 0;
-    if (fscanf(file, "%ld %ld", &size, &resident) == 2) {
-      figures.dappled_kib = std::max(figures.dappled_kib, resident * sysconf(_SC_PAGESIZE) / 1024);
-    }
-    fclose(file);
-  }
-  long fds = 0;
-  for (int fd = 0; fd < 1024; fd++) {
-    snprintf(command, sizeof command, "/proc/%d/fd/%d", dappled, fd);
-    char target[8];
-    fds += readlink(command, target, sizeof target) > 0 ? 1 : 0;
-  }
-  figures.dappled_fds = std::max(figures.dappled_fds, fds);
-}
-
-bool kill_dappled() {
-  soft::StatusReply status;
-  if (!status_of_dappled(status)) return false;
-  measure(static_cast<pid_t>(status.process));
-  kill(static_cast<pid_t>(status.process), SIGKILL);
-  figures.dappleds_killed++;
-  return true;
-}
-
 uint32_t living() {
   uint32_t count = 0;
   for (const Pair& pair : pairs) count += (pair.ends[0].id != 0 ? 1U : 0U) + (pair.ends[1].id != 0 ? 1U : 0U);
@@ -242,8 +197,8 @@ void settle() {
         whole = whole && pairs[i].first_death == 0 && shared->news[i][end_of].completions > 100;
       }
     }
-    if (whole && status_of_dappled(status) && status.slots_in_use == 2 * kPairs)
-      return measure(static_cast<pid_t>(status.process));
+    if (whole && watcher.status(status) && status.slots_in_use == 2 * kPairs)
+      return watcher.measure(static_cast<pid_t>(status.process));
   }
   char text[64];
   snprintf(text, sizeof text, "%u members, %u slots in use", living(), status.slots_in_use);
@@ -253,7 +208,7 @@ void settle() {
 void finish() {
   settle();
   shared->stop = true;
-  watcher.reset();
+  watcher.close();
   for (const double end = now() + 2 * kPatience; now() < end && living() > 0; usleep(10000)) tend();
   if (living() > 0) failed("members do not end");
   if (!ends_soon()) failed("something of dappled is left in the network namespace");
@@ -287,7 +242,8 @@ int main() {
     const auto number = static_cast<uint32_t>(rand_r(&seed));
     usleep(number % 40000);
     tend();
-    const bool killed = kind < 2 ? kill_dappled() : kill_member(number, kind == 2);
+    const bool killed = kind < 2 ? watcher.kill_dappled() : kill_member(number, kind == 2);
+    if (killed && kind < 2) figures.dappleds_killed++;
     if (killed) kind = static_cast<uint32_t>(rand_r(&seed)) % 10;
     if (now() - told > 10) {
       told = now();
@@ -300,13 +256,6 @@ int main() {
          figures.dappleds_killed, now() - begin, figures.pairs, static_cast<unsigned long long>(figures.completions));
   printf("%u survivors: %u retries exceeded, %u flushed; %u had not met their peer; the slowest ended after %.1f s\n",
          figures.broken, figures.retries_exceeded, figures.flushed, figures.never_met, figures.longest_end);
-  printf("dappled: %ld KiB and %ld descriptors at most\n", figures.dappled_kib, figures.dappled_fds);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const long most_kib = 256 * 1024;
-#else
-  const long most_kib = 16 * 1024;
-#endif
-  if (figures.dappled_kib > most_kib) failed("dappled takes too much memory");
-  if (figures.dappled_fds > 200) failed("dappled has too many descriptors");
+  if (!watcher.report()) failed("dappled takes too much memory, or has too many descriptors");
   return failures == 0 ? 0 : 1;
 }

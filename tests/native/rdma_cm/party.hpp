@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Two programs of rdma_cm for tests that disturb them: a server that echoes messages, and a client that connects, sends
+// some, disconnects, and begins again. Both see to it that events come as rdma_cm documents them.
+#ifndef DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
+#define DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
+
+#include <atomic>
+#include <cstdint>
+
+namespace dapple::tests {
+
+inline constexpr uint32_t kErrnos = 160;
+inline constexpr uint32_t kEventKinds = 16;
+
+// In memory that a party shares with the test.
+struct PartyNews {
+  std::atomic<uint64_t> steps{0};   // events and messages: grows as long as the party gets on
+  std::atomic<uint64_t> done{0};    // connections that were made, used and ended in good order
+  std::atomic<uint64_t> broken{0};  // connections that ended otherwise
+  std::atomic<uint32_t> open{0};    // ids right now, without the listener's
+  std::atomic<bool> ready{false};   // the server listens
+  std::atomic<uint32_t> calls_failed[kErrnos] = {};
+  std::atomic<uint32_t> events[kEventKinds] = {};
+  std::atomic<uint32_t> slowest_ms{0};  // from an id's last step to its next
+  char problem[200] = "";
+};
+
+// The test's, in shared memory too.
+struct PartyOrders {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> rest{false};  // begin no connection
+};
+
+struct PartyWays {
+  uint16_t port = 7174;
+  uint32_t at_once = 3;        // connections of a client
+  uint64_t connections = 0;    // of a client that ends after so many; 0: it goes on
+  uint32_t messages = 3;       // of a connection
+  bool calm = true;            // nobody is killed: every connection has to be good
+  uint32_t most_pause_ms = 0;  // between the last message and the disconnection, at random
+  uint32_t reject_one_in = 0;  // the server rejects some requests; 0: none
+  double patience = 40;        // seconds that an id may stay without a step
+};
+
+// How a party ends.
+enum PartyEnd : int { kPartyStopped = 0, kPartyFailed = 12 };
+
+PartyEnd serve(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);
+PartyEnd call(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
