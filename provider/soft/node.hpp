@@ -56,6 +56,8 @@ class Node final : public ArrivalSink {
 
   // By a thread of the application that polls: does what is to be done, unless another thread does it right now.
   void progress();
+  // By a thread of the application: everything that has come so far is done afterwards, acknowledgements included.
+  void catch_up();
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();
 

@@ -163,4 +163,11 @@ void Node::progress() {
   if (in_vain >= kPollsInVain) sched_yield();
 }
 
+void Node::catch_up() {
+  const Undisturbed undisturbed;
+  const std::lock_guard lock(receive_mutex_);
+  for (uint32_t i = 0; i < kMostAtOnce && work(); ++i) {
+  }
+}
+
 }  // namespace dapple::soft

@@ -567,6 +567,31 @@ void destruction__of_what_a_peer_writes_to(void**) {
 }
 
 // The child's verbs fail, and the parent goes on.
+bool to_reset(ibv_qp* qp) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RESET;
+  return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
+}
+
+// A peer has its message and disconnects. Its acknowledgement came before that, and is in a socket that nobody has read
+// yet. Nothing polls the sender's queue in between.
+void error__comes_after_what_has_come_before(void**) {
+  assert_true(begin({}));
+  for (uint64_t i = 0; i < 200; ++i) {
+    End& leaves = i % 2 == 0 ? pair->a : pair->b;
+    assert_int_equal(post_receive(pair->b, i, 0, 4096), 0);
+    for (uint64_t k = 0; k < 3; ++k) {
+      assert_int_equal(post_send(pair->a, k, IBV_WR_RDMA_WRITE, 0, 4096, &pair->b, 4096), 0);
+    }
+    assert_int_equal(post_send(pair->a, 3, IBV_WR_SEND, 0, 4096), 0);
+    expect(pair->b.cq, i, IBV_WC_SUCCESS, IBV_WC_RECV);
+    assert_true(to_error(leaves.qp));
+    for (uint64_t k = 0; k < 4; ++k) expect(pair->a.cq, k, IBV_WC_SUCCESS, k == 3 ? IBV_WC_SEND : IBV_WC_RDMA_WRITE);
+    assert_true(to_reset(pair->a.qp) && to_reset(pair->b.qp));
+    assert_true(connect(pair->a.qp, pair->b.qp->qp_num) && connect(pair->b.qp, pair->a.qp->qp_num));
+  }
+}
+
 void fork__child_is_refused_and_the_parent_goes_on(void**) {
   assert_true(begin({}));
   const pid_t child = fork();
@@ -613,6 +638,7 @@ int main() {
       cmocka_unit_test_teardown(refusals__have_the_documented_errors, finish),
       cmocka_unit_test_teardown(vanished_peer__ends_the_retries_whether_somebody_polls_or_not, finish),
       cmocka_unit_test_teardown(destruction__of_what_a_peer_writes_to, finish),
+      cmocka_unit_test_teardown(error__comes_after_what_has_come_before, finish),
       cmocka_unit_test_teardown(fork__child_is_refused_and_the_parent_goes_on, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
