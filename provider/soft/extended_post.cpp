@@ -222,6 +222,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
                             : qp.init.qp_type == IBV_QPT_UC ? kUcOperations
                                                             : kDatagramOperations;
   if ((send_operations & ~possible) != 0) return EOPNOTSUPP;
+  if ((send_operations & kWithFlush) != 0 && !abi::has_wr_flush()) return EOPNOTSUPP;
   qp.extended.reset(new (std::nothrow) ExtendedPost);
   if (qp.extended == nullptr) return ENOMEM;
   qp.extended->room = std::max<uint32_t>(1, qp.init.cap.max_send_wr);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "coherence/persistence.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
@@ -22,6 +23,11 @@ constexpr uint8_t kPhysicalLinkUp = 5;
 constexpr uint8_t kPhysicalDisabled = 3;
 constexpr uint8_t kGrhRequired = 1;
 constexpr uint32_t kMaxMessage = 1u << 31;
+
+// Of device_cap_flags_ex; headers older than the device's users lack their names.
+constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;
+constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
+constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
 
 void describe(const Context& context, ibv_device_attr& attr) {
   attr = {};
@@ -68,8 +74,10 @@ int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ib
   if (attr_size < sizeof(ibv_device_attr)) return EINVAL;
   memset(static_cast<void*>(attr), 0, attr_size);
   describe(*context_of(ibv), attr->orig_attr);
-  if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex))
-    attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags;
+  if (attr_size >= offsetof(ibv_device_attr_ex, device_cap_flags_ex) + sizeof(attr->device_cap_flags_ex)) {
+    attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags | kFlushGlobal | kAtomicWrite;
+    if (coherence::machine_persistence().possible) attr->device_cap_flags_ex |= kFlushPersistent;
+  }
   if (attr_size >= offsetof(ibv_device_attr_ex, phys_port_cnt_ex) + sizeof(attr->phys_port_cnt_ex))
     attr->phys_port_cnt_ex = 1;
   return 0;

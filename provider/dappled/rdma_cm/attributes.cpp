@@ -11,10 +11,15 @@
 namespace dapple::dappled::rdma_cm {
 namespace {
 
+// IBV_ACCESS_FLUSH_GLOBAL and IBV_ACCESS_FLUSH_PERSISTENT, which older headers lack. The kernel adds them for devices
+// that have Flush, as ours do.
+constexpr uint32_t kFlush = 1 << 8 | 1 << 9;
+
 int init_attributes(const CmId& id, ib_uverbs_qp_attr& attributes) {
   attributes.qp_attr_mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
   attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  if (id.responder_resources != 0) attributes.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  if (id.responder_resources != 0)
+    attributes.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | kFlush;
   attributes.port_num = kPort;
   return 0;
 }
