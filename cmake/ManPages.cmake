@@ -5,7 +5,7 @@
 # section is what a file's name ends in: NAME.3dat goes to man3. Pages of functions belong to developers.
 #
 # Text that several pages have is a file in FOLDER/shared. The line ".so shared/NAME" stands for it in a page. An installed page
-# must be complete, so the build tree has a copy of such a page with the text in place, and that copy is installed.
+# must be complete, so the build tree has a copy of such a page with the text in place, in pages/, and that copy is installed.
 function(dapple_man_pages)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/man)
   if(ARGC GREATER 0)
@@ -27,15 +27,15 @@ function(dapple_man_pages)
 endfunction()
 
 # dapple_complete_man_page(VARIABLE): VARIABLE holds the path of a page. If the page has shared text, its complete copy takes the
-# page's place; the copy's path in the build tree is the page's in the source tree.
+# page's place. Below pages/, the copy has the page's path in the source tree.
 function(dapple_complete_man_page variable)
   set(page ${${variable}})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   file(READ ${page} text)
   string(REGEX MATCHALL "\n\\.so shared/[^\n]+" lines "${text}")
   if(NOT lines)
     return()
   endif()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   cmake_path(GET page PARENT_PATH folder)
   foreach(line IN LISTS lines)
     string(REPLACE "\n.so " "" name "${line}")
@@ -46,7 +46,7 @@ function(dapple_complete_man_page variable)
     string(REPLACE "${line}\n" "\n${shared}" text "${text}")
   endforeach()
   cmake_path(RELATIVE_PATH page BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE copy)
-  set(copy ${CMAKE_BINARY_DIR}/${copy})
+  set(copy ${CMAKE_BINARY_DIR}/pages/${copy})
   file(WRITE ${copy} "${text}")
   set(${variable} ${copy} PARENT_SCOPE)
 endfunction()
