@@ -127,6 +127,7 @@ struct Completion {
   uint32_t immediate_or_rkey = 0;
   uint32_t qpn = 0;
   uint32_t source_qpn = 0;
+  uint8_t ip_version = 0;  // IBTA A17.4.5.1: 4 or 6 for a received datagram, if its packet came with an IP header
 };
 
 }  // namespace dapple::roce

@@ -43,6 +43,8 @@ void UnreliableDatagram::receive(Time, const Packet& packet) {
   completion.flags = kWithGrh;
   completion.solicited = packet.headers.solicited;
   completion.source_qpn = packet.headers.deth.source_qpn;
+  // IPv4's header is in the second half.
+  if (grh != no_grh) completion.ip_version = std::to_integer<uint8_t>(grh[0]) >> 4 == 6 ? 6 : 4;
   if (packet.info->has(kHasImmediate)) {
     completion.flags |= kWithImmediate;
     completion.immediate_or_rkey = packet.headers.immediate;

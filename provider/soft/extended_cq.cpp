@@ -98,6 +98,19 @@ unsigned int read_wc_flags(ibv_cq_ex* ibv) {
   return current_of(ibv).flags;
 }
 
+// IBTA A17.4.5.1: the completion of a datagram tells the kind of its IP header. Verbs has no field for it, and Ethernet
+// no service level, so that Mellanox' devices tell it there. UCX before 1.19 takes every datagram for IPv6 otherwise,
+// and drops it without a word if it is not.
+uint8_t service_level(const roce::Completion& completion) {
+  if (completion.ip_version == 0) return 0;
+  constexpr uint8_t kWithUdp = 8, kIpv6 = 1, kIpv4 = 2;
+  return kWithUdp | (completion.ip_version == 6 ? kIpv6 : kIpv4);
+}
+
+uint8_t read_sl(ibv_cq_ex* ibv) {
+  return service_level(current_of(ibv));
+}
+
 // Ethernet has no such numbers, and we no errors of a vendor.
 uint32_t read_no_number(ibv_cq_ex*) {
   return 0;
@@ -119,6 +132,7 @@ void show(const roce::Completion& completion, ibv_wc& shown) {
   shown.qp_num = completion.qpn;
   shown.src_qp = completion.source_qpn;
   shown.wc_flags = completion.flags;
+  shown.sl = service_level(completion);
 }
 
 void publish_cq_ex(Cq& cq) {
@@ -134,7 +148,7 @@ void publish_cq_ex(Cq& cq) {
   ex.read_src_qp = read_src_qp;
   ex.read_wc_flags = read_wc_flags;
   ex.read_slid = read_no_number;
-  ex.read_sl = read_no_byte;
+  ex.read_sl = read_sl;
   ex.read_dlid_path_bits = read_no_byte;
 }
 

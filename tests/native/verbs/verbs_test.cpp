@@ -451,6 +451,8 @@ void extended__completions_are_read_field_by_field(void**) {
   assert_int_equal(ibv_wc_read_qp_num(cq), qp->qp_num);
   assert_int_equal(ibv_wc_read_src_qp(cq), qp->qp_num);
   assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_GRH);
+  // With UDP, over IPv4.
+  assert_int_equal(ibv_wc_read_sl(cq), 8 | 2);
   assert_int_equal(ibv_next_poll(cq), ENOENT);
   ibv_end_poll(cq);
   assert_memory_equal(pair->b.buffer + 40, pair->a.buffer, 10);
