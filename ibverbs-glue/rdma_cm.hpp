@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace dapple::verbs {
 
@@ -96,6 +97,34 @@ inline bool same_address(const sockaddr* a, const sockaddr* b) noexcept {
   }
   return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
                      &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+inline bool is_loopback(const sockaddr* address) noexcept {
+  if (address->sa_family == AF_INET) {
+    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  return address->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+// An id with the device that has this loopback address, to which binding need not lead: rdma_cm takes such an address
+// for any. Null if the address is another, and if no device has it, where the kernel would take any as well.
+inline CmId loopback_device_id(const sockaddr* address) noexcept {
+  if (!is_loopback(address)) return nullptr;
+  sockaddr_storage own{};
+  std::memcpy(&own, address, address_size(address));
+  // The port lies at the same place for both families, and may be in use.
+  reinterpret_cast<sockaddr_in&>(own).sin_port = 0;
+  const auto name = reinterpret_cast<sockaddr*>(&own);
+  constexpr int kTimeout = 1000;  // milliseconds; nobody else is asked
+  CmId id = create_cm_id(nullptr, nullptr);
+  if (!id || rdma_resolve_addr(id.get(), name, name, kTimeout)) return nullptr;
+  const uint8_t* gid = id->route.addr.addr.ibaddr.sgid.raw;
+  in6_addr of_device;
+  std::memcpy(&of_device, gid, sizeof of_device);
+  const bool has_it =
+      IN6_IS_ADDR_LOOPBACK(&of_device) || (IN6_IS_ADDR_V4MAPPED(&of_device) && gid[12] == IN_LOOPBACKNET);
+  return id->verbs && has_it ? std::move(id) : nullptr;
 }
 
 }  // namespace dapple::verbs

@@ -51,14 +51,15 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
   const dapple::NoCancel whole;
   const Address address = find_address(addr, nullptr, local ? Side::kPassive : Side::kActive);
   if (!address) return RPMA_E_PROVIDER;
-  const dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
+  dapple::verbs::CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
   if (!id) return no_context("rdma_create_id", addr, errno);
   if (local) {
     if (rdma_bind_addr(id.get(), address->ai_src_addr)) return no_context("rdma_bind_addr", addr, errno);
+    if (!id->verbs) id = dapple::verbs::loopback_device_id(address->ai_src_addr);
   } else if (rdma_resolve_addr(id.get(), address->ai_src_addr, address->ai_dst_addr, RPMA_DEFAULT_TIMEOUT_MS)) {
     return no_context("rdma_resolve_addr", addr, errno);
   }
-  if (!id->verbs) {
+  if (!id || !id->verbs) {
     LOG(ERROR, "no one device has the address %s", addr);
     return RPMA_E_PROVIDER;
   }

@@ -11,13 +11,19 @@ may_run() {
   exit 77
 }
 
-# lonely COMMAND...: as nobody if this is root, else as who this is, in the eyes of others; without capabilities.
+# lonely COMMAND...: as nobody if this is root, else as who this is, in the eyes of others; without capabilities. Where
+# beside is set there is another network device, with that address.
 lonely() {
-  local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs)
+  local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs) map=(-r)
   if [ "$(id -u)" = 0 ]; then
     drop=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs)
-    unshare -n -- sh -c 'ip link set lo up && exec "$@"' sh "${drop[@]}" "$@"
-  else
-    unshare -rn -- sh -c 'ip link set lo up && exec "$@"' sh "${drop[@]}" "$@"
+    map=()
   fi
+  # shellcheck disable=SC2016  # for that shell to expand
+  unshare "${map[@]}" -n -- sh -c 'ip link set lo up || exit
+    if [ -n "$1" ]; then
+      ip link add va type veth peer name vb && ip addr add "$1" dev va && ip link set va up && ip link set vb up || exit
+    fi
+    shift
+    exec "$@"' sh "${beside-}" "${drop[@]}" "$@"
 }

@@ -80,7 +80,8 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (!id_) return fail_errno(errno);
   const bool bound = rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) == 0;
   if (!bound && is_shortage(errno)) return fail_errno(errno);
-  if (!bound || !id_->verbs) {
+  if (bound && !id_->verbs) id_ = verbs::loopback_device_id(reinterpret_cast<sockaddr*>(&address_));
+  if (!bound || !id_) {
     log_error(
         "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-run runs a program with a "
         "software one",

@@ -17,11 +17,12 @@ Result<bool> Ia::is_on_device_of(const std::string& params) {
   if (!address && address.error().type == Type::kInsufficientResources) return tl::unexpected(address.error());
   if (!address) return false;
   std::lock_guard guard(control_mutex());
-  const verbs::CmId id = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
+  verbs::CmId id = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
   if (!id) return fail_errno(errno);
   const bool bound = rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&*address)) == 0;
   if (!bound && is_shortage(errno)) return fail_errno(errno);
-  if (!bound || !id->verbs) return false;
+  if (bound && !id->verbs) id = verbs::loopback_device_id(reinterpret_cast<sockaddr*>(&*address));
+  if (!bound || !id) return false;
   return std::strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(context()->device)) == 0;
 }
 

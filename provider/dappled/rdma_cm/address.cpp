@@ -16,6 +16,10 @@ bool Address::is_link_local() const {
   return family == AF_INET6 && soft::is_link_local(gid.data());
 }
 
+bool Address::is_loopback() const {
+  return family == AF_INET ? gid[12] == 127 : gid == loopback_address(family).gid;
+}
+
 bool Address::is_multicast() const {
   return soft::is_multicast(gid.data());
 }

@@ -23,6 +23,7 @@ struct Address {
 
   bool is_any() const;
   bool is_link_local() const;
+  bool is_loopback() const;
   bool is_multicast() const;
   bool same_host(const Address& other) const { return family == other.family && gid == other.gid; }
 };

@@ -8,6 +8,7 @@
 #include "provider/dappled/rdma_cm/attributes.hpp"
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/constants.hpp"
+#include "provider/soft/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -28,6 +29,25 @@ void write_path(const Route& route, ib_user_path_rec& path) {
   path.packet_life_time = route.lifetime;
 }
 
+bool has_address(const soft::DeviceInfo& device) {
+  for (const soft::GidEntry& entry : device.gids) {
+    if (entry.valid != 0 && !soft::is_link_local(entry.gid)) return true;
+  }
+  return false;
+}
+
+// The kernel's devices have no loopback address, so that one which is bound to such an address has no device, and
+// stands for all of them: libfabric looks for the devices of a server in this way. Where lo's is the only device there
+// is no doubt which one is meant.
+bool stands_for_all(const CmId& id, const DeviceTable& devices) {
+  if (!id.source.is_loopback() || (id.state != State::kBound && id.state != State::kListen)) return false;
+  for (uint32_t i = 0; i < devices.count(); i++) {
+    const soft::DeviceInfo& device = devices.at(i);
+    if (device.loopback == 0 && device.up != 0 && has_address(device)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int Service::query_route(Call& call) {
@@ -39,7 +59,8 @@ int Service::query_route(Call& call) {
   rdma_ucm_query_route_resp response = {};
   write_address(id->source, response.src_addr);
   write_address(id->destination, response.dst_addr);
-  if (const soft::DeviceInfo* device = world_.devices().find(id->device)) {
+  const soft::DeviceInfo* device = world_.devices().find(id->device);
+  if (device != nullptr && !stands_for_all(*id, world_.devices())) {
     response.node_guid = htobe64(device->guid);
     response.ibdev_index = device->index;
     response.port_num = kPort;

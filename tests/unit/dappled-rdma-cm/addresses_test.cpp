@@ -36,6 +36,14 @@ One& one_of(void** state) {
   return *static_cast<One*>(*state);
 }
 
+sockaddr_in6 loopback(uint16_t port) {
+  sockaddr_in6 address;
+  Address own = loopback_address(AF_INET);
+  own.port = port;
+  write_address(own, address);
+  return address;
+}
+
 uint16_t port_of(One& one, uint32_t id) {
   rdma_ucm_query_route_resp route;
   assert_int_equal(one.host.query(one.channel, id, route), 0);
@@ -65,6 +73,29 @@ void bind__any_address__has_none(void** state) {
   assert_int_equal(one.host.query(one.channel, id, route), 0);
   assert_int_equal(route.node_guid, 0);
   assert_int_equal(route.port_num, 0);
+}
+
+void bind__loopback__stands_for_all_devices_unless_it_has_the_only_one(void** state) {
+  One& one = one_of(state);
+  const uint32_t id = one.create();
+  assert_int_equal(one.bind(id, loopback(7174)), 0);
+  rdma_ucm_query_route_resp route;
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  assert_int_equal(route.node_guid, 0);
+  assert_int_equal(one.host.listen(one.channel, id), 0);
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  assert_int_equal(route.node_guid, 0);
+  // A connection from there has it.
+  const uint32_t resolved = one.create();
+  assert_int_equal(one.bind(resolved, loopback(0)), 0);
+  assert_int_equal(one.host.resolve(one.channel, resolved, loopback(7174)), 0);
+  one.host.event(one.channel, EventKind::kAddrResolved);
+  assert_int_equal(one.host.query(one.channel, resolved, route), 0);
+  assert_int_equal(route.ibdev_index, one.host.table.at(1).index);
+  one.host.lose_device();
+  assert_int_equal(one.host.query(one.channel, id, route), 0);
+  assert_int_equal(route.node_guid, htobe64(one.host.table.at(0).guid));
+  assert_int_equal(route.ibdev_index, one.host.table.at(0).index);
 }
 
 void bind__wrong_address__is_refused(void** state) {
@@ -262,6 +293,7 @@ int main() {
   const CMUnitTest tests[] = {
       ONE_TEST(bind__specific_address__has_its_device),
       ONE_TEST(bind__any_address__has_none),
+      ONE_TEST(bind__loopback__stands_for_all_devices_unless_it_has_the_only_one),
       ONE_TEST(bind__wrong_address__is_refused),
       ONE_TEST(bind__port_0__finds_a_free_one),
       ONE_TEST(bind__port_in_use__is_refused_as_in_the_kernel),
