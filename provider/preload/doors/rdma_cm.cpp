@@ -155,7 +155,8 @@ int open_channel(int flags, int& fd) {
   Door door = {.kind = Kind::kRdmaCm};
   soft::OwnedFd journal;
   if (!link->cm_open(ends[1], door.channel, journal, problem)) {
-    if (link->fd() < 0) complain(problem);
+    // librdmacm tries other names and tells of them.
+    complain(problem);
     real.close(ends[0]);
     real.close(ends[1]);
     return problem.error != 0 ? problem.error : ENODEV;
