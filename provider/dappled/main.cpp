@@ -132,6 +132,8 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &action, nullptr);
   if (options.foreground) sigaction(SIGINT, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  // A limit on the size of files stops the writing, not dappled.
+  signal(SIGXFSZ, SIG_IGN);
 
   static Server server(std::move(listener), linger_time());
   if (const int error = server.prepare(); error != 0) {

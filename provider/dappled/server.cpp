@@ -156,6 +156,7 @@ void Server::accept_one(soft::OwnedFd socket) {
 }
 
 void Server::drop(Connection& connection) {
+  cm_.captures().remove(number_of(connection));
   connection.socket.reset();
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
@@ -230,6 +231,9 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
       break;
     case soft::MessageKind::kCmCommand:
       return answer_cm_command(connection, message);
+    case soft::MessageKind::kCapture:
+      if (plain) return answer_capture(connection, descriptors);
+      break;
     default:
       break;
   }

@@ -70,6 +70,7 @@ class Server {
   void answer_cm_open(Connection& connection, soft::Descriptors& descriptors);
   void answer_cm_restore(Connection& connection, soft::Descriptors& descriptors);
   void answer_cm_command(Connection& connection, std::span<const std::byte> message);
+  void answer_capture(Connection& connection, soft::Descriptors& descriptors);
   void give_wire();
 
   void refresh_devices();
@@ -80,6 +81,7 @@ class Server {
   Milliseconds linger() const;
   bool finished();
   void watch(int fd, uint64_t key, bool on);
+  uint32_t number_of(const Connection& connection) const { return static_cast<uint32_t>(&connection - connections_); }
 
   soft::OwnedFd listener_;
   Milliseconds linger_;

@@ -67,6 +67,17 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
   reply(connection, kind, message);
 }
 
+void Server::answer_capture(Connection& connection, soft::Descriptors& descriptors) {
+  const auto kind = soft::MessageKind::kCapture;
+  if (const int error = cm_.captures().add(number_of(connection), std::move(descriptors.fds[0])); error != 0) {
+    soft::Problem problem;
+    problem.set(error, "dappled cannot write packets to this file: %s", strerror(error));
+    return refuse(connection, kind, problem);
+  }
+  soft::HeaderOnly message;
+  reply(connection, kind, message);
+}
+
 // QP 1 answers as long as anybody has the port, also those who ask for what nobody here has.
 void Server::give_wire() {
   if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;

@@ -302,6 +302,21 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   return static_cast<bool>(socket_);
 }
 
+bool DaemonLink::capture(int file, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  HeaderOnly request, reply;
+  Descriptors none;
+  return ask(MessageKind::kCapture, request, reply, none, problem, {&file, 1});
+}
+
+bool DaemonLink::capture_again(int file, Problem& problem) {
+  HeaderOnly request, reply;
+  Descriptors none;
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kCapture);
+  exchange(seal(request, kind), kind, {&file, 1}, reply, none, problem);
+  return static_cast<bool>(socket_);
+}
+
 bool DaemonLink::check(Problem& problem) {
   std::lock_guard lock(mutex_);
   if (socket_) {

@@ -75,6 +75,11 @@ class DaemonLink {
   // end reads an end of file.
   bool restore(const CmChannel& channel, Problem& problem);
 
+  // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
+  // long as this connection lasts. The second one is for the function Reconnected.
+  bool capture(int file, Problem& problem);
+  bool capture_again(int file, Problem& problem);
+
   // Connects again if dappled has gone. For the background thread: call it when fd() reports something.
   bool check(Problem& problem);
   // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if

@@ -44,6 +44,9 @@ enum class MessageKind : uint16_t {
   // HeaderOnly, the only message that dappled sends unasked, to members with a slot: devices, addresses or links have
   // changed. The next comes after the member has asked for devices.
   kChanged = 9,
+  // request: HeaderOnly and a descriptor, a regular file of open_capture_file(); reply: HeaderOnly. From now on dappled
+  // appends all packets of QP 1, until the connection ends.
+  kCapture = 10,
 };
 inline constexpr uint16_t kReplyBit = 0x8000;
 

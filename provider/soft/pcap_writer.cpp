@@ -2,32 +2,14 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/pcap_writer.hpp"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "provider/soft/capture_file.hpp"
 #include "provider/soft/ip_headers.hpp"
 
 namespace dapple::soft {
 namespace {
-
-struct FileHeader {
-  uint32_t magic = 0xA1B23C4D;  // nanoseconds
-  uint16_t major = 2;
-  uint16_t minor = 4;
-  uint32_t zone = 0;
-  uint32_t accuracy = 0;
-  uint32_t most = 65535;
-  uint32_t link_type = 101;  // raw IP
-};
-static_assert(sizeof(FileHeader) == 24);
 
 struct RecordHeader {
   uint32_t seconds;
@@ -36,53 +18,14 @@ struct RecordHeader {
   uint32_t original_size;
 };
 
-bool expand(const char* name, char* path, size_t size) {
-  size_t used = 0;
-  for (const char* from = name; *from != '\0'; from++) {
-    const bool number = from[0] == '%' && from[1] == 'p';
-    const int wrote =
-        number ? snprintf(path + used, size - used, "%d", getpid()) : snprintf(path + used, size - used, "%c", *from);
-    if (wrote < 0 || static_cast<size_t>(wrote) >= size - used) return false;
-    used += static_cast<size_t>(wrote);
-    if (number) from++;
-  }
-  path[used] = '\0';
-  return used > 0;
-}
-
 }  // namespace
 
 bool PcapWriter::open(const char* name, Problem& problem) {
-  char path[PATH_MAX];
-  if (!expand(name, path, sizeof path)) {
-    problem.set(EINVAL, "DAPPLE_PCAP is no name of a file: %.150s", name);
-    return false;
-  }
-  file_.reset(::open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
-  struct stat status;
-  if (!file_ || fstat(file_.get(), &status) != 0) {
-    problem.set(errno, "DAPPLE_PCAP: %.150s cannot be written: %s", path, strerror(errno));
-    return false;
-  }
-  // One of several processes begins the file.
-  const bool regular = S_ISREG(status.st_mode);
-  if (regular) flock(file_.get(), LOCK_EX);
-  FileHeader header;
-  bool good = true;
-  if (!regular || lseek(file_.get(), 0, SEEK_END) == 0) {
-    good = ::write(file_.get(), &header, sizeof header) == sizeof header;
-  } else {
-    FileHeader there;
-    errno = EINVAL;
-    good = pread(file_.get(), &there, sizeof there, 0) == sizeof there && memcmp(&there, &header, sizeof header) == 0;
-  }
-  const int error = errno;
-  if (regular) flock(file_.get(), LOCK_UN);
-  if (!good) problem.set(error, "DAPPLE_PCAP: %.150s is no file of packets that this program could go on with", path);
-  return good;
+  file_ = open_capture_file(name, problem);
+  return static_cast<bool>(file_);
 }
 
-void PcapWriter::write(const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+void PcapWriter::write(Way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
                        std::span<const std::byte> transport) {
   std::byte headers[kIpv6HeaderSize + kUdpHeaderSize];
   const size_t ip = write_ip_header(headers, addresses, traffic_class, hop_limit, kUdpHeaderSize + transport.size());

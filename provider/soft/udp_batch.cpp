@@ -10,7 +10,6 @@
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/messages.hpp"
-#include "provider/soft/pcap_writer.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {
@@ -167,7 +166,8 @@ void UdpBatch::note(const Run& run) {
     const size_t offset = i * run.segment_size;
     const size_t size = run.size - offset < run.segment_size ? run.size - offset : run.segment_size;
     addresses.identification = static_cast<uint16_t>(run.ipv6 ? 0 : i);
-    side_.pcap->write(addresses, run.traffic_class, run.hop_limit, {room_ + run.first + offset, size});
+    side_.tap->write(PacketTap::Way::kSent, addresses, run.traffic_class, run.hop_limit,
+                     {room_ + run.first + offset, size});
   }
 }
 
@@ -260,7 +260,7 @@ bool UdpBatch::send_all() {
 
 bool UdpBatch::flush() {
   if (run_count_ == 0) return true;
-  if (side_.pcap != nullptr) {
+  if (side_.tap != nullptr) {
     for (uint32_t i = 0; i < run_count_; i++) note(runs_[i]);
   }
   const bool good = send_all();

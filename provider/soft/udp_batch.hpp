@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "provider/soft/packet_tap.hpp"
 #include "provider/soft/send_sockets.hpp"
 #include "provider/soft/wire.hpp"
 #include "provider/soft/wire_counters.hpp"
@@ -17,13 +18,11 @@
 
 namespace dapple::soft {
 
-class PcapWriter;
-
 // The state that the batches of a wire share.
 struct SendSide {
   SendSockets sockets;
   WireCounters* counters = nullptr;
-  PcapWriter* pcap = nullptr;                    // null: nothing is written
+  PacketTap* tap = nullptr;                      // may be null
   std::atomic<bool> segments[2] = {true, true};  // does the kernel segment: IPv4, IPv6?
 };
 

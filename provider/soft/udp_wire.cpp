@@ -156,8 +156,7 @@ bool UdpWire::prepare(Problem& problem) {
 bool UdpWire::prepare_instruments(Problem& problem) {
   if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
     if (!pcap_.open(name, problem)) return false;
-    has_pcap_ = true;
-    send_.pcap = &pcap_;
+    send_.tap = &pcap_;
   }
   const char* faults = secure_getenv("DAPPLE_FAULTS");
   return faults == nullptr || faults[0] == '\0' || prepare_faults(faults, problem);
@@ -334,7 +333,8 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
     identification = addresses.ipv6 ? -1 : identification_of(received, expected, transport.size(), origin.place);
   }
   addresses.identification = static_cast<uint16_t>(identification < 0 ? 0 : identification);
-  if (has_pcap_) pcap_.write(addresses, origin.traffic_class, origin.hop_limit, packet);
+  if (send_.tap != nullptr)
+    send_.tap->write(PacketTap::Way::kReceived, addresses, origin.traffic_class, origin.hop_limit, packet);
   if (identification < 0) return counters_->bad_icrc.add();
   if (identification > 0) {
     uint32_t peer;

@@ -39,6 +39,9 @@ class UdpWire final : public Wire {
 
   const WireCounters& counters() const { return *counters_; }
 
+  // In place of DAPPLE_PCAP. Before anything passes; the tap outlives the wire.
+  void set_tap(PacketTap& tap) { send_.tap = &tap; }
+
  private:
   struct Origin;  // of a datagram: addresses, hop limit, ...
   struct Room;    // for datagrams
@@ -59,7 +62,6 @@ class UdpWire final : public Wire {
   WireCounters* counters_ = nullptr;
   SendSide send_;
   PcapWriter pcap_;
-  bool has_pcap_ = false;
   IdentificationCheck identifications_;
   // Packets of a long message have the same identification at the same place again and again.
   struct Explained {

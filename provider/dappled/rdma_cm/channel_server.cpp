@@ -101,7 +101,7 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
     problem.set(error, "dappled cannot open QP 1: %s", strerror(error));
     return false;
   }
-  wire_ = MadWire::open(group.socket(0), group.dual_stack(), counters, problem);
+  wire_ = MadWire::open(group.socket(0), group.dual_stack(), counters, *this, problem);
   if (wire_ == nullptr) return false;
   epoll_event event = {};
   event.events = EPOLLIN;

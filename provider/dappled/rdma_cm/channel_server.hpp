@@ -10,6 +10,7 @@
 
 #include "provider/dappled/device_table.hpp"
 #include "provider/dappled/port_group.hpp"
+#include "provider/dappled/rdma_cm/captures.hpp"
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
 #include "provider/dappled/rdma_cm/neighbours.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
@@ -19,7 +20,7 @@
 
 namespace dapple::dappled::rdma_cm {
 
-class ChannelServer final : private World, private MadWire::Sink {
+class ChannelServer final : private World, private MadWire::Sink, private soft::PacketTap {
  public:
   static constexpr uint32_t kMostChannels = 8192;
 
@@ -55,8 +56,11 @@ class ChannelServer final : private World, private MadWire::Sink {
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
+  // The files to which the packets of QP 1 are written.
+  Captures& captures() { return captures_; }
+
   uint32_t channels() const { return list_.size(); }
-  void tell(soft::CmStatus& status) const;  // channel_status.cpp
+  void tell(soft::CmStatus& status) const;  // channel_watchers.cpp
 
  private:
   struct Place : Channel {
@@ -93,8 +97,13 @@ class ChannelServer final : private World, private MadWire::Sink {
   // MadWire::Sink
   void arrived(const Gid& local, const Gid& remote, uint32_t netdev_index, std::span<const std::byte> mad) override;
 
+  // soft::PacketTap
+  void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+             std::span<const std::byte> transport) override;
+
   const DeviceTable& devices_;
   soft::OwnedFd epoll_;
+  Captures captures_;
   std::unique_ptr<MadWire> wire_;
   NeighbourWatch neighbours_;  // open while somebody waits for one
   std::unique_ptr<Service> service_;

@@ -20,7 +20,7 @@ constexpr uint8_t kHopLimit = 64;
 
 }  // namespace
 
-std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::SlotCounters* counters,
+std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::SlotCounters* counters, soft::PacketTap& tap,
                                        soft::Problem& problem) {
   std::unique_ptr<MadWire> made(new (std::nothrow) MadWire);
   soft::Slot slot;
@@ -29,6 +29,7 @@ std::unique_ptr<MadWire> MadWire::open(int socket, bool dual_stack, soft::SlotCo
   slot.counters = counters;
   if (made != nullptr) made->wire_ = soft::UdpWire::open(slot, problem, soft::UdpWire::Environment::kIgnored);
   if (made == nullptr || made->wire_ == nullptr) return nullptr;
+  made->wire_->set_tap(tap);
   made->batch_.reset(made->wire_->make_batch());
   if (made->batch_ != nullptr) return made;
   problem.set(ENOMEM, "No memory for packets of connection management");

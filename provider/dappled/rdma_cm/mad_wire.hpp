@@ -27,8 +27,8 @@ class MadWire final : private soft::ArrivalSink {
   };
 
   // Null on failure, and `problem` says why. The socket and the counters, which may be
-  // null, stay the caller's and outlive this.
-  static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::SlotCounters* counters,
+  // null, and the tap stay the caller's and outlive this.
+  static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::SlotCounters* counters, soft::PacketTap& tap,
                                        soft::Problem& problem);
 
   int fd() const { return wire_->receive_fd(); }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
@@ -149,6 +150,7 @@ int open_channel(int flags, int& fd) {
     complain(problem);
     return ENODEV;
   }
+  begin_capture(*link);
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
   if ((flags & O_NONBLOCK) != 0) real.fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// For those who look on: the counters, and the packets of QP 1.
+#include <string.h>
+
 #include "provider/dappled/rdma_cm/channel_server.hpp"
+#include "provider/dappled/rdma_cm/gid_place.hpp"
+#include "provider/soft/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 
@@ -32,6 +38,20 @@ void ChannelServer::tell(soft::CmStatus& status) const {
   status.foreign = count.foreign;
   status.unsupported = count.unsupported;
   status.malformed = count.malformed;
+}
+
+void ChannelServer::write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+                          std::span<const std::byte> transport) {
+  if (captures_.count() == 0) return;
+  Gid source{};
+  if (addresses.ipv6) {
+    memcpy(source.data(), addresses.source, source.size());
+  } else {
+    soft::ipv4_gid(addresses.source, source.data());
+  }
+  // This dappled has sent it, and the packet is in the files already.
+  if (way == Way::kReceived && find_gid(devices_, source, 0).device != nullptr) return;
+  captures_.write(way, addresses, traffic_class, hop_limit, transport);
 }
 
 }  // namespace dapple::dappled::rdma_cm

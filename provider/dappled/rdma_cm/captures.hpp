@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Files of programs that want to see the packets of connection management (DAPPLE_PCAP).
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP
+
+#include <sys/types.h>
+
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/pcap_writer.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+class Captures final : public soft::PacketTap {
+ public:
+  static constexpr uint32_t kMost = 64;
+
+  // In place of the owner's file before. 0; EINVAL for what is no regular file open for appending, which could keep
+  // this thread waiting or be overwritten; ENFILE.
+  int add(uint32_t owner, soft::OwnedFd file);
+  void remove(uint32_t owner);
+  uint32_t count() const { return count_; }
+
+  // Once to each file, however many owners it has.
+  void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+             std::span<const std::byte> transport) override;
+
+ private:
+  struct Capture {
+    uint32_t owner = 0;
+    dev_t device = 0;
+    ino_t inode = 0;
+    soft::PcapWriter writer;
+  };
+
+  bool is_first(uint32_t place) const;
+
+  uint32_t count_ = 0;
+  Capture captures_[kMost];
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CAPTURES_HPP

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// DAPPLE_PCAP of a program that uses rdma_cm: dappled, which sends and receives its datagrams, writes them to the file.
+#ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
+#define DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP
+
+#include "provider/soft/daemon_link.hpp"
+
+namespace dapple::doors {
+
+// Before the first channel is opened; does nothing afterwards. The plug-in complains about a file that cannot be
+// opened.
+void begin_capture(soft::DaemonLink& link);
+
+// As DaemonLink::Reconnected.
+void resume_capture(soft::DaemonLink& link);
+
+// In a child of fork(), whose file may have another name.
+void forget_capture();
+
+}  // namespace dapple::doors
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_CAPTURE_HPP

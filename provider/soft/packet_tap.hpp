@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PACKET_TAP_HPP
+#define DAPPLE_PROVIDER_SOFT_PACKET_TAP_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "roce/icrc.hpp"
+
+namespace dapple::soft {
+
+// Sees the packets that pass a wire. The wire's threads call it.
+class PacketTap {
+ public:
+  enum class Way : uint8_t { kSent, kReceived };
+  // `transport`: from the BTH to the ICRC.
+  virtual void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
+                     std::span<const std::byte> transport) = 0;
+
+ protected:
+  ~PacketTap() = default;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PACKET_TAP_HPP
