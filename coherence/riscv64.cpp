@@ -85,9 +85,8 @@ BackEnd choose(const Features& features) noexcept {
   if (!features.zicbom) {
     cpu.line_size_bytes = guess_line_size_bytes();
     cpu.writeback_granule_bytes = guess_granule_bytes(cpu.line_size_bytes);
-    cpu.refusal = features.hwprobe
-                      ? "this CPU has no Zicbom, or this kernel keeps it from user space (before Linux 6.15)"
-                      : "this kernel has no riscv_hwprobe (before Linux 6.4)";
+    cpu.refusal = features.hwprobe ? "this CPU has no Zicbom, or this kernel reserves it (before Linux 6.15)"
+                                   : "this kernel has no riscv_hwprobe (before Linux 6.4)";
     return back_end;
   }
   cpu.can_clean = true;

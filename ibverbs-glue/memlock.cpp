@@ -45,8 +45,8 @@ bool explain(int error, const char* what, uint64_t address, uint64_t length, con
     const unsigned long long needed_kib = memlock_needed(memlock, address, length) / 1024;
     if (needed_kib == 0) return false;
     std::snprintf(text, size,
-                  "%s: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are, %s%llu are needed; allow that by "
-                  "'ulimit -l %llu' or as dapple-info says",
+                  "%s: %llu KiB may be locked (RLIMIT_MEMLOCK), %llu are locked, %s%llu are needed; raise the limit by "
+                  "'ulimit -l %llu' or as dapple-info explains",
                   what, static_cast<unsigned long long>(memlock.soft_bytes / 1024),
                   static_cast<unsigned long long>(memlock.pinned_bytes / 1024), about, needed_kib, needed_kib);
     return true;

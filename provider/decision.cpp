@@ -49,8 +49,9 @@ Decision decide_arm64(const Facts& facts) {
       return {DAPPLEDV_COHERENCE_NONCOHERENT_CPU, DAPPLEDV_REASON_ARCHITECTURE,
               "architecture: an arm64 device is not coherent unless its devicetree says so, and it does not"};
     case Firmware::kAcpi:
-      return coherent(DAPPLEDV_REASON_ASSUMED,
-                      "assumed: arm64 machines with ACPI mostly are coherent, and no unprivileged file says it");
+      return coherent(
+          DAPPLEDV_REASON_ASSUMED,
+          "assumed: most arm64 machines with ACPI are coherent, and no file that users may read tells more");
     case Firmware::kUnreadable:
       return unknown("unknown: the description of the arm64 machine cannot be read here, or lacks the device");
     default:
@@ -71,15 +72,15 @@ Decision decide_by_architecture(const Facts& facts) {
     case Architecture::kX86:
       return coherent(
           DAPPLEDV_REASON_ARCHITECTURE,
-          "architecture: x86 keeps DMA coherent unless it is bounced, and the device does not say that it is");
+          "architecture: x86 keeps DMA coherent unless it is bounced, and the device reports no bounced DMA");
     case Architecture::kPpc64le:
       return coherent(
           DAPPLEDV_REASON_ARCHITECTURE,
-          "architecture: ppc64le keeps DMA coherent unless it is bounced, and the device does not say that it is");
+          "architecture: ppc64le keeps DMA coherent unless it is bounced, and the device reports no bounced DMA");
     case Architecture::kS390x:
       return coherent(
           DAPPLEDV_REASON_ARCHITECTURE,
-          "architecture: s390x keeps DMA coherent unless it is bounced, and the device does not say that it is");
+          "architecture: s390x keeps DMA coherent unless it is bounced, and the device reports no bounced DMA");
     case Architecture::kRiscv64:
       return decide_riscv64(facts);
     case Architecture::kArm64:
@@ -87,7 +88,7 @@ Decision decide_by_architecture(const Facts& facts) {
     case Architecture::kOther:
       break;
   }
-  return unknown("unknown: nothing says that DMA is coherent, so it is taken not to be");
+  return unknown("unknown: no source says that DMA is coherent, so dapple assumes that it is not");
 }
 
 // The case that neither a person nor the kernel decides.
@@ -131,18 +132,18 @@ Decision decide(const Facts& facts) {
     return {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_SOFTWARE_DEVICE, "software device: the CPU does the copying"};
   }
   if (facts.bounced) {
-    return {
-        DAPPLEDV_COHERENCE_BOUNCED, DAPPLEDV_REASON_KERNEL,
-        "kernel: DMA of this confidential guest is bounced, so the device sees no memory but that of ibv_alloc_buf()"};
+    return {DAPPLEDV_COHERENCE_BOUNCED, DAPPLEDV_REASON_KERNEL,
+            "kernel: DMA of this confidential guest is bounced, so the device sees only memory from ibv_alloc_buf()"};
   }
   if (facts.registration == Registration::kAccepted) {
     return coherent(DAPPLEDV_REASON_KERNEL,
-                    "kernel: it registers coherent memory only, and has registered a page for this device");
+                    "kernel: it registers only coherent memory, and has registered a page for this device");
   }
   const Decision weaker = decide_by_description(facts);
   if (facts.registration == Registration::kRefused && weaker.coherence == DAPPLEDV_COHERENCE_COHERENT) {
     return unknown(
-        "unknown: the kernel refuses to register a page for the device, and nothing as strong speaks for it");
+        "unknown: the kernel refuses to register a page for the device, and no equally strong source says that it is "
+        "coherent");
   }
   return weaker;
 }

@@ -47,11 +47,11 @@ void* load() {
 }
 
 const char* install(void* handle) {
-  if (handle == nullptr) return "libdapple-emulator.so, of the package dapple-provider, cannot be loaded";
+  if (handle == nullptr) return "libdapple-emulator.so of the package dapple-provider cannot be loaded";
   const auto find = reinterpret_cast<FindEmulatorLibrary>(dlsym(handle, kEmulatorSymbol));
   const EmulatorLibrary* library = find == nullptr ? nullptr : find();
   if (library == nullptr || library->version != EmulatorLibrary::kVersion) {
-    return "libdapple-emulator.so is of another release than libdapple";
+    return "libdapple-emulator.so and libdapple are of different releases";
   }
   emulator = library;
   emulating = coherence::cpu_back_end();
@@ -66,7 +66,7 @@ const char* install(void* handle) {
 
 RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** why) noexcept {
   if (!prepare_for_forks()) {
-    *why = "there is no memory for the emulator";
+    *why = "no memory is available for the emulator";
     return nullptr;
   }
   // Before the lock: the loader has one of its own.

@@ -58,7 +58,7 @@ Override find_override(std::string_view value, std::string_view device_name) {
     const Entry entry = take_entry(rest);
     if (entry.name.empty()) return {"a device's name is missing", std::nullopt};
     const std::optional<dappledv_coherence> coherence = parse_coherence_word(entry.word);
-    if (!coherence) return {"in a list each entry is a device's name, =, and coherent, cpu or io", std::nullopt};
+    if (!coherence) return {"each entry of a list must be a device's name, =, and coherent, cpu or io", std::nullopt};
     if (count_name(value, entry.name) > 1) return {"a device is named twice", std::nullopt};
     if (entry.name == device_name) found.coherence = coherence;
   }

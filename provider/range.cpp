@@ -125,13 +125,13 @@ dappledv_range_attr judge_file(const Mapping& mapping, const MappedFile& file) {
     case MappedFile::Kind::kCharacterDevice:
       if (mapping.device) {
         return answer(DAPPLEDV_MEMORY_DEVICE, DAPPLEDV_CACHING_UNKNOWN,
-                      "a driver's mapping of its device; how it is cached the kernel does not say");
+                      "a driver's mapping of its device; the kernel does not report its caching");
       }
-      return answer(DAPPLEDV_MEMORY_UNKNOWN, DAPPLEDV_CACHING_UNKNOWN, "a driver's mapping; what it is nothing says");
+      return answer(DAPPLEDV_MEMORY_UNKNOWN, DAPPLEDV_CACHING_UNKNOWN, "a driver's mapping of unknown kind");
     case MappedFile::Kind::kUnknown:
       break;
   }
-  return answer(DAPPLEDV_MEMORY_UNKNOWN, DAPPLEDV_CACHING_UNKNOWN, "a file of which nothing says how it is mapped");
+  return answer(DAPPLEDV_MEMORY_UNKNOWN, DAPPLEDV_CACHING_UNKNOWN, "a file; no source reports how it is mapped");
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file
   bool write_combining = false;
   if (begins(name, "/dmabuf:")) {
     return answer(DAPPLEDV_MEMORY_DMABUF, DAPPLEDV_CACHING_UNKNOWN,
-                  "a dma-buf; how it is cached its exporter decides, and the kernel does not say");
+                  "a dma-buf; its exporter decides its caching, and the kernel does not report it");
   }
   if (is_pci_resource(name, write_combining)) {
     return write_combining ? answer(DAPPLEDV_MEMORY_DEVICE, DAPPLEDV_CACHING_WRITE_COMBINING,

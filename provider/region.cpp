@@ -30,13 +30,13 @@ int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* 
   Decision decision = {coherence, DAPPLEDV_REASON_OVERRIDE_REGION, nullptr};
   switch (coherence) {
     case DAPPLEDV_COHERENCE_COHERENT:
-      decision.explanation = "override: this memory is said to be coherent";
+      decision.explanation = "override: this memory is coherent";
       break;
     case DAPPLEDV_COHERENCE_NONCOHERENT_CPU:
-      decision.explanation = "override: this memory is said to need maintenance of the CPU's caches";
+      decision.explanation = "override: this memory needs maintenance of the CPU's caches";
       break;
     case DAPPLEDV_COHERENCE_NONCOHERENT_IO:
-      decision.explanation = "override: this memory is said to be behind a cache that user space cannot reach";
+      decision.explanation = "override: this memory is behind a cache that user space cannot reach";
       break;
     default:
       return EINVAL;
@@ -82,7 +82,7 @@ int dmabuf_region(dappledv_region_attr* region, int fd) noexcept {
   region->sync_supported = 1;
   region->dmabuf = 1;
   region->dmabuf_fd = fd;
-  region->explanation = "dma-buf: the kernel maintains it, as its exporter does";
+  region->explanation = "dma-buf: the kernel and the exporting driver maintain this memory";
   return 0;
 }
 

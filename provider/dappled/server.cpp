@@ -194,8 +194,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
   soft::Problem problem;
   if (header.version != soft::kProtocolVersion) {
     problem.set(EPROTONOSUPPORT,
-                "dappled of release protocol %u serves this network namespace, the program needs %u; "
-                "end the programs that use it and start again",
+                "the dappled of this network namespace has protocol %u, but the program needs %u; end the programs "
+                "that use dappled and start again",
                 soft::kProtocolVersion, header.version);
     return refuse(connection, kind, problem);
   }
@@ -204,7 +204,7 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
       kind == soft::MessageKind::kDevices || kind == soft::MessageKind::kDevice || kind == soft::MessageKind::kStatus;
   if (!connection.trusted && !open_to_all) {
     problem.set(EACCES,
-                "dappled of user %u serves this network namespace and gives nothing to user %u; run as that user, in "
+                "the dappled of this network namespace belongs to user %u and refuses user %u; run as that user, in "
                 "another network namespace, or set DAPPLE_TRUST_UID for both",
                 geteuid(), connection.uid);
     return refuse(connection, kind, problem);

@@ -92,7 +92,7 @@ void Slots::find_left() {
 
 bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem) {
   if (handed.count != soft::kAnnounceDescriptors || slot == 0 || slot >= soft::kMaxSlots) {
-    problem.set(EINVAL, "An announcement without a slot, the bundle or the counters");
+    problem.set(EINVAL, "The announcement lacks a slot, the bundle or the counters");
     return false;
   }
   if (!group_.exists()) {

@@ -25,7 +25,7 @@ constexpr const char* kOnDemandPaging = "on-demand paging";
 
 int refuse(const char* what) {
   static std::atomic<const char*> last_said = nullptr;
-  if (last_said.exchange(what, std::memory_order_relaxed) != what) say("it cannot do %s", what);
+  if (last_said.exchange(what, std::memory_order_relaxed) != what) say("%s is refused", what);
   return EOPNOTSUPP;
 }
 
@@ -65,7 +65,7 @@ Emulator* Emulator::start(const char** why) {
   // The first, or the first of a child; its parent's goes on serving the contexts that it has from there, by doing
   // nothing.
   emulator = new (std::nothrow) Emulator;
-  *why = emulator == nullptr ? "there is no memory for the emulator"
+  *why = emulator == nullptr ? "no memory is available for the emulator"
                              : emulator->shadow_.open(report, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
   if (*why != nullptr) {
     delete emulator;
@@ -74,7 +74,7 @@ Emulator* Emulator::start(const char** why) {
   emulator->owner_ = getpid();
   const char* how = secure_getenv("DAPPLE_EMULATE");
   if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
-    say("there is no watch over reads on this CPU");
+    say("reads cannot be watched on this CPU");
   }
   const char* verbose = secure_getenv("DAPPLE_VERBOSE");
   emulator->verbose_ = verbose != nullptr && verbose[0] == '1';
@@ -87,7 +87,7 @@ Emulator* Emulator::start(const char** why) {
 void Emulator::watch(ShadowRegion* region) {
   static std::atomic<bool> said = false;
   if (shadow_.watch(region) || said.exchange(true)) return;
-  say("region %p of %zu bytes is not watched, nor are others whose pages are larger than %zu bytes",
+  say("region %p of %zu bytes is not watched, and neither are other regions with pages of more than %zu bytes",
       pointer_to(region->address), region->length, Shadow::kPage);
 }
 
@@ -134,7 +134,7 @@ void Emulator::deregistered(void* state) {
 
 bool Emulator::may_say_more() {
   const unsigned said = findings_.fetch_add(1, std::memory_order_relaxed);
-  if (said == kMaxLinesSaid) say("there is more to say");
+  if (said == kMaxLinesSaid) say("further findings are not shown");
   return said < kMaxLinesSaid;
 }
 
@@ -161,7 +161,7 @@ void Emulator::report_transfer(const TransferFinding& found) {
   say("%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
       " bytes %s, the first at offset %zu",
       name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num, found.changed.count,
-      found.when == TransferFinding::When::kAtPost ? "were posted that the CPU had changed and no sync had cleaned"
+      found.when == TransferFinding::When::kAtPost ? "were changed by the CPU and not cleaned by a sync before the post"
                                                    : "were changed before the completion was polled",
       static_cast<size_t>(found.changed.first - found.address));
 }
@@ -170,7 +170,7 @@ void Emulator::report_all() {
   if (getpid() != owner_ || reported_.exchange(true)) return;
   shadow_.tell_all();
   const ShadowTotals totals = shadow_.totals();
-  say("syncs moved %" PRIu64 " lines and found %" PRIu64 " with nothing to move", totals.moved_lines,
+  say("syncs moved %" PRIu64 " lines and found nothing to move in %" PRIu64 " lines", totals.moved_lines,
       totals.needless_lines);
   if (totals.lost_bytes.count > 0) {
     say("in all %" PRIu64

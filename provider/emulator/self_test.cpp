@@ -199,17 +199,17 @@ bool port_passes(const Verbs& verbs, IovaTest& test, ibv_context* context, uint8
 const char* fails_iova_test(ibv_context* context) {
   if (context->device->transport_type == IBV_TRANSPORT_IWARP) {
     // siw is such a one; a queue pair of iWARP gets no peer but by a connection manager, so there is no quick test.
-    return "the emulator needs a device that honours the IOVA of a region, and those of iWARP may ignore it";
+    return "the emulator needs a device that honours the IOVA of a region, and iWARP devices may ignore it";
   }
   const Verbs verbs;
   if (!verbs.complete()) return "the emulator needs libibverbs' ibv_reg_mr_iova";
   IovaTest test(verbs);
-  if (!test.prepare(context)) return "the emulator cannot test the device: no memory can be registered under an IOVA";
+  if (!test.prepare(context)) return "the emulator cannot test the device: memory cannot be registered with an IOVA";
   // Of more ports than that none is tried.
   for (uint8_t port = 1; port <= 2; ++port) {
     if (port_passes(verbs, test, context, port)) return nullptr;
   }
-  return "the emulator's test failed: no port that is up carries a write to where a region's IOVA says";
+  return "the emulator's test failed: no active port carries a write to the address of a region's IOVA";
 }
 
 }  // namespace dapple::provider

@@ -28,11 +28,11 @@ const char* ShadowPages::open() {
   // To pass it is not an error that a call returns, but a signal that ends the program.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
-    return "the emulator's memory is a large sparse file, and the size of files is limited (ulimit -f)";
+    return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";
   }
   file_ = memfd_create("dapple-shadow", MFD_CLOEXEC);
   buckets_ = static_cast<Chunk**>(calloc(kBuckets, sizeof(Chunk*)));
-  return file_ >= 0 && buckets_ != nullptr ? nullptr : "there is no memory for the emulator";
+  return file_ >= 0 && buckets_ != nullptr ? nullptr : "no memory is available for the emulator";
 }
 
 ShadowPages::Chunk** ShadowPages::bucket_of(uintptr_t chunk_address) const {

@@ -69,8 +69,8 @@ bool has_driver() {
 [[gnu::destructor]] void tell_of_detour() {
   if (called.load(std::memory_order_relaxed) || !has_driver()) return;
   fprintf(stderr,
-          "dapple: %s does not have libibverbs' functions from the dynamic loader, so the overlay is on none of its "
-          "devices; let it call dappledv_attach()\n",
+          "dapple: %s does not get libibverbs' functions from the dynamic loader, so its devices lack the overlay; let "
+          "the program call dappledv_attach()\n",
           program_invocation_short_name);
 }
 

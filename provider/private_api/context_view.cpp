@@ -72,8 +72,8 @@ const char* ContextView::open(const VerbsLibrary& library, ibv_context* context,
   // The extension lies in front of the context and grows at its front, so its fields are where our header says, counted
   // from its end, whichever of the two is newer.
   const verbs_context* extended = verbs_get_ctx(context);
-  if (extended == nullptr) return "it was opened by a libibverbs of before 2013";
-  if (extended->sz != layout.context_size) return "its context has another size than this release's";
+  if (extended == nullptr) return "a libibverbs from before 2013 opened it";
+  if (extended->sz != layout.context_size) return "its context differs in size from this release's";
   if (extended->priv == nullptr) return "its context has no private part";
 
   const auto* table = reinterpret_cast<const unsigned char*>(extended->priv) + kTableOffset;
@@ -81,7 +81,7 @@ const char* ContextView::open(const VerbsLibrary& library, ibv_context* context,
     if (entry(table, i) == nullptr) return "its private table of operations has a gap";
   }
   for (const Anchor& anchor : anchors_of(context->ops, *extended)) {
-    if (!holds(layout, table, anchor)) return "its private table of operations is not laid out as this release's";
+    if (!holds(layout, table, anchor)) return "its private table of operations differs from this release's";
   }
 
   view->library_ = library;

@@ -47,8 +47,7 @@ VerbsLibrary examine_verbs_library(void* handle) {
   }
   if (known_version)
     return {nullptr, nullptr, "its libibverbs has a known private interface, but other public functions"};
-  return {nullptr, nullptr,
-          "its libibverbs has a private interface that is not known here (known: rdma-core 36 to 65)"};
+  return {nullptr, nullptr, "its libibverbs has an unknown private interface (known: rdma-core 36 to 65)"};
 }
 
 VerbsLibrary loaded_verbs_library() {

@@ -45,7 +45,7 @@ bool expand(const char* name, char* path, size_t size) {
 OwnedFd open_capture_file(const char* name, Problem& problem) {
   char path[PATH_MAX];
   if (!expand(name, path, sizeof path)) {
-    problem.set(EINVAL, "DAPPLE_PCAP is no name of a file: %.150s", name);
+    problem.set(EINVAL, "DAPPLE_PCAP is not a file name: %.150s", name);
     return {};
   }
   OwnedFd file(open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
@@ -69,7 +69,7 @@ OwnedFd open_capture_file(const char* name, Problem& problem) {
   const int error = errno;
   if (regular) flock(file.get(), LOCK_UN);
   if (good) return file;
-  problem.set(error, "DAPPLE_PCAP: %.150s is no file of packets that this program could go on with", path);
+  problem.set(error, "DAPPLE_PCAP: this program cannot append packets to %.150s", path);
   return {};
 }
 

@@ -47,16 +47,16 @@ struct CounterName {
 
 // In the order of SlotCounters' members, without the last, send_error, of which no sum makes sense.
 inline constexpr CounterName kCounterNames[] = {
-    {"malformed", "headers that no opcode has", true},
+    {"malformed", "headers that match no opcode", true},
     {"no_queue_pair", "for a queue pair that does not exist", true},
-    {"wrong_address", "from or to an address of no connection", true},
+    {"wrong_address", "from or to an address without a connection", true},
     {"wrong_pkey", "wrong P_Key", true},
     {"sequence_naks_sent", "sequence errors (NAK sent)", false},
     {"rnr_naks_sent", "receiver not ready (RNR NAK sent)", false},
     {"duplicates", "requests received again", false},
     {"timeouts", "acknowledgement timeouts", false},
     {"retransmitted_packets", "packets sent again", false},
-    {"dropped_packets", "out of place for the queue pair's state", true},
+    {"dropped_packets", "not allowed in the queue pair's state", true},
     {"received_packets", "packets received", false},
     {"received_bytes", "bytes received", false},
     {"received_batches", "receptions, with packets that the kernel merged", false},
@@ -65,13 +65,13 @@ inline constexpr CounterName kCounterNames[] = {
     {"unaligned", "not a multiple of four bytes", true},
     {"foreign", "for another program's slot", true},
     {"bad_icrc", "wrong ICRC: damaged, or changed by NAT", true},
-    {"identification", "ICRC that fits an unlikely IPv4 identification only", true},
+    {"identification", "ICRC that matches only an unlikely IPv4 identification", true},
     {"fault_drops", "dropped by DAPPLE_FAULTS", true},
     {"sent_packets", "packets sent", false},
     {"sent_bytes", "bytes sent", false},
     {"sent_batches", "transmissions, with packets that the kernel cuts", false},
-    {"send_full", "not sent, as the kernel's buffer was full", false},
-    {"send_errors", "not sent, as the kernel refused", false},
+    {"send_full", "not sent because the kernel's buffer was full", false},
+    {"send_errors", "not sent because the kernel refused", false},
     {"segmentation_off", "times that the kernel refused to cut packets", false},
 };
 inline constexpr size_t kCounterCount = sizeof kCounterNames / sizeof kCounterNames[0];

@@ -110,7 +110,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // Its queue is full: it takes nothing any more. A lack of descriptors or memory is ours.
-    problem.set(error, "dappled takes no question: %s", strerror(error));
+    problem.set(error, "dappled cannot be asked: %s", strerror(error));
     if (error == EAGAIN) problem.error = ETIMEDOUT;
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
     socket_.reset();
@@ -124,7 +124,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
     problem.set(error == EAGAIN ? ETIMEDOUT : error,
-                error == EMFILE ? "No file descriptor is left for what dappled hands over; raise ulimit -n"
+                error == EMFILE ? "No file descriptor is left for descriptors from dappled; raise ulimit -n"
                                 : "dappled does not answer: %s",
                 strerror(error));
     // An answer that comes later would be taken for the next question's.
@@ -143,7 +143,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
     problem.error = static_cast<int>(reply.header.error);
     return Answer::kRefused;
   }
-  problem.set(EPROTO, "dappled is of another release; end the programs that use it and start again");
+  problem.set(EPROTO, "dappled has another release; end the programs that use dappled and start again");
   socket_.reset();
   return Answer::kRefused;
 }

@@ -636,9 +636,9 @@ void version__another_one_is_one_line(void**) {
   size_t size = 0;
   ssize_t got;
   while ((got = read(ends[0], text + size, sizeof text - 1 - size)) > 0) size += static_cast<size_t>(got);
-  assert_string_equal(text,
-                      "dapple: no software device: dappled is of another release; end the programs that use it and "
-                      "start again\n");
+  assert_string_equal(
+      text,
+      "dapple: no software device: dappled has another release; end the programs that use dappled and start again\n");
   state->other_version = 0;
   close(ends[0]);
   close(fd);

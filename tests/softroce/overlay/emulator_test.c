@@ -270,7 +270,8 @@ static void post__of_what_was_not_synced_is_named(void** state) {
   begin_listening();
   write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, 0);
   end_listening();
-  assert_true(says("64 bytes were posted that the CPU had changed and no sync had cleaned, the first at offset 0"));
+  assert_true(
+      says("64 bytes were changed by the CPU and not cleaned by a sync before the post, the first at offset 0"));
   for_device(mine, kInline);
 }
 
@@ -337,7 +338,7 @@ static void rereg__address_is_refused_and_the_region_stays(void** state) {
   assert_int_equal(ibv_rereg_mr(their_mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, mine, kPage, 0), IBV_REREG_MR_ERR_CMD);
   assert_int_equal(errno, EOPNOTSUPP);
   end_listening();
-  assert_string_equal(said, "dapple: emulator: it cannot do a change of a region's address (ibv_rereg_mr)\n");
+  assert_string_equal(said, "dapple: emulator: a change of a region's address (ibv_rereg_mr) is refused\n");
   assert_ptr_equal(their_mr->addr, theirs);
   device_writes(7, 10, (uintptr_t)theirs + 20, their_mr->rkey);
   for_cpu(theirs + 20, 10);
@@ -374,7 +375,7 @@ static void on_demand_paging__is_refused(void** state) {
   assert_null(ibv_reg_mr(pd, mine, kPage, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND));
   assert_int_equal(errno, EOPNOTSUPP);
   end_listening();
-  assert_string_equal(said, "dapple: emulator: it cannot do on-demand paging\n");
+  assert_string_equal(said, "dapple: emulator: on-demand paging is refused\n");
 }
 
 /* ---- fork() ---- */

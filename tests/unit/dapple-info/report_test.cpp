@@ -85,7 +85,7 @@ void software_device__of_dappled() {
   CHECK(holds(text, "dapple0  1      ::1\n"));
   CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
   CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
-  CHECK(holds(text, "changed by NAT               4711\n"));
+  CHECK(holds(text, "changed by NAT                  4711\n"));
   // No program has used rdma_cm, and no peer has asked.
   CHECK(!holds(text, "CONNECTION MANAGEMENT"));
   Json json;
