@@ -119,7 +119,7 @@ bool Client::take_offer() noexcept {
   if (data.ptr && data.len >= sizeof offer) std::memcpy(&offer, data.ptr, sizeof offer);
   if (!data.ptr || data.len < sizeof offer || offer.magic != kMagic || offer.method != kMethod ||
       std::size_t{offer.peer_size} + offer.region_size > sizeof offer.descriptors) {
-    say("the server is not the other half of this engine");
+    say("the server is of another engine");
     return false;
   }
   PeerConfig peer;
@@ -170,7 +170,7 @@ bool Client::fits(const Request& request) noexcept {
   }
   const std::uint64_t begin = local_offset(request);
   if (request.file() != file_ || begin > buffers_.size() || length > buffers_.size() - begin) {
-    say("fio's requests are not laid out as in any fio that is known");
+    say("the data layout of fio's requests is unknown");
     return false;
   }
   return true;

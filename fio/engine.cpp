@@ -35,14 +35,14 @@ constexpr Option kClientOptions[] = {
     {"serverip", "Server's IP address", &Layout::type_string, offsetof(Options, serverip), 0, "",
      "IP address of the server's RDMA device"},
     {"port", "Server's port", &Layout::type_integer, offsetof(Options, port), 65535, "7204",
-     "Port of the first job; each further job has the next one"},
+     "Port of the first job; each further job has the next port"},
 };
 constexpr Option kServerOptions[] = {
     kClientOptions[0],
     kClientOptions[1],
     {"direct_write_to_pmem", "Direct write to persistent memory", &Layout::type_boolean,
      offsetof(Options, direct_write_to_pmem), 0, "0",
-     "1: what the device writes to the file outlives a loss of power without help of the CPU"},
+     "1: data that the device writes to the file survives a loss of power without help of the CPU"},
     {"busy_wait_polling", "Busy wait for messages", &Layout::type_boolean, offsetof(Options, busy_wait_polling), 0, "1",
      "0: sleep until a message arrives instead of polling"},
 };
@@ -87,11 +87,11 @@ template <typename T>
 int init(void* td, std::unique_ptr<T> (*make)(const Job& job)) noexcept {
   const Job job(td, *layout);
   if (!job.is_as_described(engine)) {
-    say("this is %s, but not built as any that is known", layout->version);
+    say("this is %s, but its data layout is unknown", layout->version);
     return EINVAL;
   }
   if (job.file_count() != 1) {
-    say("a job has one region and thus one file, and not %u", job.file_count());
+    say("a job has one region and so one file, not %u", job.file_count());
     return EINVAL;
   }
   job.first_file().reach_its_end();

@@ -67,7 +67,7 @@ bool Exposed::map(const File& file) noexcept {
   const Descriptor opened(file.name());
   struct stat found = {};
   if (opened.get() < 0 || fstat(opened.get(), &found) != 0) {
-    say("%s: %s; filename= names a file that is there, or malloc for memory", file.name(), std::strerror(errno));
+    say("%s: %s; filename= must name an existing file, or malloc for memory", file.name(), std::strerror(errno));
     return false;
   }
   const std::uint64_t end = file.offset() + size_;
@@ -99,7 +99,7 @@ bool Exposed::persistent(const char* name, bool has_msync) noexcept {
   if (error == 0) return true;
   by_instructions_ = false;
   if (has_msync) return true;
-  say("%s: no instruction of this CPU is known to be enough for its persistence: %s", name, std::strerror(error));
+  say("%s: no known instruction of this CPU makes it persistent: %s", name, std::strerror(error));
   return false;
 }
 

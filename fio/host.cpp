@@ -24,7 +24,7 @@ namespace dapple::fio {
 const Layout* running_layout() noexcept {
   const char* const version = fio_version_string;
   if (!version || !log_err || !fio_mark_td_terminate || !fio_gettime || !io_u_queued) {
-    std::fprintf(stderr, "%s: this program is no fio that engines can be added to\n", kEngineName);
+    std::fprintf(stderr, "%s: this program is not a fio that takes engines\n", kEngineName);
     return nullptr;
   }
   const Layout* const layout = layout_of(version);

@@ -55,7 +55,7 @@ const char* port_of(std::uint32_t first, std::uint32_t job) noexcept {
   thread_local char text[16];
   const std::uint64_t port = std::uint64_t{first} + job - 1;
   if (first == 0 || port > 65535) {
-    say("port=%u is none for job %u: give one from 1 to %u", first, job, 65536 - job);
+    say("port=%u is not possible for job %u: choose a port from 1 to %u", first, job, 65536 - job);
     return nullptr;
   }
   std::snprintf(text, sizeof text, "%u", static_cast<unsigned>(port));

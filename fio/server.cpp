@@ -100,7 +100,7 @@ bool Server::take(rpma_conn_req* taken) noexcept {
   if (data.ptr && data.len >= sizeof greeting) std::memcpy(&greeting, data.ptr, sizeof greeting);
   if (!data.ptr || data.len < sizeof greeting || greeting.magic != kMagic || greeting.method != kMethod ||
       greeting.flushes > kMaxFlushes) {
-    say("a client that is not the other half of this engine was rejected");
+    say("a client of another engine was rejected");
     return true;
   }
   for (std::uint64_t slot = 0; slot < greeting.flushes; ++slot) {

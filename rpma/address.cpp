@@ -35,7 +35,7 @@ namespace {
 // alone would not tell what to do.
 int no_context(const char* call, const char* addr, int error) noexcept {
   if (error != ENODEV && error != ENOENT && error != ENOSYS) return FAILED(call, error);
-  LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software one", call, addr);
+  LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software device", call, addr);
   return RPMA_E_PROVIDER;
 }
 
@@ -60,7 +60,7 @@ RPMA_EXPORT int rpma_utils_get_ibv_context(const char* addr, rpma_util_ibv_conte
     return no_context("rdma_resolve_addr", addr, errno);
   }
   if (!id || !id->verbs) {
-    LOG(ERROR, "no one device has the address %s", addr);
+    LOG(ERROR, "no single device has the address %s", addr);
     return RPMA_E_PROVIDER;
   }
   *ibv_ctx_ptr = id->verbs;

@@ -108,7 +108,7 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
   auto* const found = static_cast<rpma_cq*>(context);
   const bool of_recvs = found == conn->link.rcq.get();
   if (!of_recvs && found != conn->link.cq.get()) {
-    LOG(ERROR, "a completion event of no CQ of this connection");
+    LOG(ERROR, "a completion event of a CQ that is not this connection's");
     ibv_ack_cq_events(source, 1);
     return RPMA_E_UNKNOWN;
   }

@@ -177,11 +177,11 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   // connection.
   const size_t within = natively ? len : std::min<size_t>(len, 1);
   if (dst_offset > region.size || within > region.size - dst_offset) {
-    LOG(ERROR, "what is to be flushed is not in the region");
+    LOG(ERROR, "the range to flush is not in the region");
     return RPMA_E_INVAL;
   }
   if (persistent && !conn->direct_write_to_pmem) {
-    LOG(ERROR, "the peer has not said that it writes to persistent memory directly");
+    LOG(ERROR, "the peer has not declared direct writes to persistent memory");
     return RPMA_E_NOSUPP;
   }
   if (!(region.usage & wanted.usage)) {

@@ -27,8 +27,8 @@ bool native_allowed() noexcept {
 namespace {
 
 constexpr const char* kForbidden = "DAPPLE_RPMA_NATIVE=no forbids native operations";
-constexpr const char* kNotInDevice = "the device or the kernel does not have it";
-constexpr const char* kNotInLibibverbs = "libibverbs or the driver makes no queue pair with it";
+constexpr const char* kNotInDevice = "the device or the kernel lacks it";
+constexpr const char* kNotInLibibverbs = "libibverbs or the driver cannot make a queue pair with it";
 
 // A native operation as the question names it.
 struct Native {
@@ -88,7 +88,7 @@ Answer direct_write_of(const rpma_peer& peer) {
     case DAPPLEDV_ANSWER_NO:
       return {false, "the CPU's caches do not survive a loss of power, and the device's writes may stop there (DDIO)"};
     default:
-      return {false, "the kernel shows no persistent memory, or does not say what survives a loss of power"};
+      return {false, "the kernel reports no persistent memory, or no persistence domain"};
   }
 }
 
@@ -114,7 +114,7 @@ int answer_for(const rpma_conn& conn, const rpma_mr_remote* mr, rpma_feature fea
   Native native;
   if (feature == RPMA_FEATURE_DIRECT_WRITE_TO_PMEM) {
     out = conn.direct_write_to_pmem ? Answer{true, "the peer's configuration says so"}
-                                    : Answer{false, "no configuration of the peer was applied that says so"};
+                                    : Answer{false, "no applied configuration of the peer says so"};
     return 0;
   }
   if (!native_of(feature, native)) return RPMA_E_INVAL;

@@ -44,7 +44,7 @@ int Link::build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept {
   rpma_cq* const srq_cq = srq ? srq->rcq.get() : nullptr;
   const bool shared = cfg.shared_channel;
   if (shared && srq_cq) {
-    LOG(ERROR, "a shared completion channel cannot tell of an SRQ's own CQ");
+    LOG(ERROR, "a shared completion channel cannot serve an SRQ's own CQ");
     return RPMA_E_INVAL;
   }
   if (shared) {

@@ -85,7 +85,7 @@ RPMA_EXPORT int rpma_mr_remote_from_descriptor(const void* desc, size_t desc_siz
     return RPMA_E_INVAL;
   }
   if (region->usage == 0) {
-    LOG(ERROR, "the descriptor of a region says no usage");
+    LOG(ERROR, "the descriptor of a region has no usage");
     return RPMA_E_INVAL;
   }
   if (!in_address_space(*region)) {

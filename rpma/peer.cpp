@@ -22,13 +22,14 @@ namespace {
 // coherent is used only where somebody said so: no sync call reaches its queues, which lie in the same memory.
 const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
-    return "its DMA is bounced: it works on copies of memory, which no sync call brings up to date; say "
+    return "its DMA is bounced: it works on copies of memory, which no sync call updates; set "
            "DAPPLE_COHERENCE=coherent if all memory comes from ibv_alloc_buf()";
   }
   const bool known_non_coherent =
       attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {
-    return "it is not cache-coherent, and Linux verbs needs its queues to be; if they are, say DAPPLE_COHERENCE=cpu";
+    return "it is not cache-coherent, but Linux verbs needs coherent queues; if its queues are coherent, set "
+           "DAPPLE_COHERENCE=cpu";
   }
   if (!attr.sync_supported) {
     return "it needs cache maintenance, and this CPU or kernel gives user space no instruction for it";

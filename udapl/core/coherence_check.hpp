@@ -13,13 +13,14 @@ namespace dapple::dat {
 // nothing is known is used, with maintenance.
 inline const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
-    return "its DMA is bounced: it works on copies of memory, which no sync call brings up to date; only memory of "
-           "ibv_alloc_buf() is shared with it, and DAT has no way to it";
+    return "its DMA is bounced: it works on copies of memory, which no sync call updates; only memory from "
+           "ibv_alloc_buf() is shared with it, and DAT cannot use that memory";
   }
   const bool known_non_coherent =
       attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_CPU || attr.coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO;
   if (known_non_coherent && attr.certainty != DAPPLEDV_CERTAINTY_OVERRIDE) {
-    return "it is not cache-coherent, and Linux verbs needs its queues to be; if they are, say coherence=cpu in "
+    return "it is not cache-coherent, but Linux verbs needs coherent queues; if its queues are coherent, set "
+           "coherence=cpu in "
            "ia_params or DAPPLE_COHERENCE";
   }
   if (!attr.sync_supported)

@@ -61,7 +61,7 @@ Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
   }
   const uint32_t flags = attr.recv_completion_flags | attr.request_completion_flags;
   if (flags & ~uint32_t{kAllCompletionFlags}) {
-    log_refused(ia, "an EP's completion_flags", flags, "there are no such flags");
+    log_refused(ia, "an EP's completion_flags", flags, "unknown flags");
     return fail(Type::kInvalidParameter, subtype);
   }
   return {};

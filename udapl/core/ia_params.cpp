@@ -87,8 +87,7 @@ Result<IaParams> IaParams::parse(const std::string& text) {
     const char* end = word.data() + word.size();
     const auto parsed = std::from_chars(word.data(), end, params.port);
     if (port_seen || parsed.ec != std::errc() || parsed.ptr != end || params.port > 255) {
-      log_error("ia_params \"%s\": cannot make sense of '%.*s'", text.c_str(), static_cast<int>(word.size()),
-                word.data());
+      log_error("ia_params \"%s\": '%.*s' is not understood", text.c_str(), static_cast<int>(word.size()), word.data());
       return fail(Type::kInvalidParameter);
     }
     port_seen = true;
@@ -102,15 +101,15 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
     const std::string netdev = verbs::netdev_of_port(params.where, params.port);
     if (netdev.empty()) {
       log_error(
-          "there is no RDMA device '%s' with a port %u; 'rdma link' lists what is there, and dapple-run runs a program "
-          "with a software one",
+          "no RDMA device '%s' has a port %u; 'rdma link' lists the devices, and dapple-run runs a program with a "
+          "software device",
           params.where.c_str(), params.port);
       return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
     }
     const auto found = address_of_netdev(netdev, address);
     if (!found) return tl::unexpected(found.error());
     if (*found) return address;
-    log_error("port %u of %s has no IP address: give its network device %s one", params.port, params.where.c_str(),
+    log_error("port %u of %s has no IP address: add one to its network device %s", params.port, params.where.c_str(),
               netdev.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
@@ -118,16 +117,15 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
   if (!local) return tl::unexpected(local.error());
   if (*local) return address;
   if (if_nametoindex(params.where.c_str()) != 0) {
-    log_error("network device %s has no IP address: give it one", params.where.c_str());
+    log_error("network device %s has no IP address: add one", params.where.c_str());
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
   const auto host = address_of_host(params.where, address);
   if (!host) return tl::unexpected(host.error());
   if (*host) return address;
   log_error(
-      "'%s' is neither a network device of this machine nor an address; where there is no RDMA device, dapple-run runs "
-      "a "
-      "program with a software one",
+      "'%s' is neither a network device of this machine nor an address; without an RDMA device, dapple-run runs a "
+      "program with a software device",
       params.where.c_str());
   return fail(Type::kInvalidAddress, Subtype::kAddressMalformed);
 }

@@ -131,7 +131,7 @@ Result<> UdConnection::start() {
 }
 
 void UdConnection::begin_answer() {
-  if (!start()) fail("looking for the way back", -errno);
+  if (!start()) fail("looking for the route back", -errno);
 }
 
 void UdConnection::fail(const char* what, int status) {

@@ -38,7 +38,7 @@ static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMP
 // False for an attribute that no EP can have, which a line names.
 bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
   if (!to_service(in.service_type, out.datagrams)) {
-    dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "there is no such service");
+    dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
     return false;
   }
   const struct {

@@ -68,8 +68,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
   dat::Cno* notified = nullptr;
   if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
-    log_refused(*ia, "an EVD's evd_flags", flags,
-                flags & ~kEvdStreams ? "there are no such flags" : "they name no stream");
+    log_refused(*ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   }
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);

@@ -87,8 +87,8 @@ template <class... Arguments>
 struct RefusedOpen<DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN open(Arguments...) {
     dat::log_error(
-        "this process was forked from one with an open IA, or with a call under way: without its threads and queues "
-        "no IA can be opened here");
+        "this process was forked while its parent had an open IA or a call in progress: without the parent's threads "
+        "and queues no IA can be opened here");
     return error(DAT_INVALID_STATE);
   }
 };

@@ -62,7 +62,7 @@ DAT_RETURN Registry::remove(const DAT_PROVIDER_INFO& info) {
 
 DAT_RETURN Registry::acquire(const char* name, Version version, bool thread_safe, ProviderUse& use) {
   if (given_up_) {
-    log(LogType::kError, "this process was forked while a call of DAT was under way: nothing of DAT works here");
+    log(LogType::kError, "this process was forked while a call of DAT was in progress: DAT does not work here");
     return error(DAT_INVALID_STATE);
   }
   const std::lock_guard loading(loading_mutex_);

@@ -168,7 +168,7 @@ void platform_says(dappledv_answer caches, bool expected, const char* why) {
 void direct_write_is_what_the_platform_says(void**) {
   platform_says(DAPPLEDV_ANSWER_YES, true, "eADR");
   platform_says(DAPPLEDV_ANSWER_NO, false, "DDIO");
-  platform_says(DAPPLEDV_ANSWER_UNKNOWN, false, "does not say");
+  platform_says(DAPPLEDV_ANSWER_UNKNOWN, false, "no persistence domain");
 }
 
 void of_a_connection_it_is_the_peers_word(void**) {

@@ -176,8 +176,9 @@ std::string refused_region(int error) {
 // CAP_IPC_LOCK lifts the limit, so somebody without it asks.
 void a_region_beyond_the_limit_of_locked_memory_is_explained(void**) {
   constexpr const char* kExplained =
-      "register_memory: 1048576 bytes cannot be registered: 64 KiB may be locked (RLIMIT_MEMLOCK), 0 are, 1024 are "
-      "needed; allow that by 'ulimit -l 1024' or as dapple-info says\n";
+      "register_memory: 1048576 bytes cannot be registered: 64 KiB may be locked (RLIMIT_MEMLOCK), 0 are locked, 1024 "
+      "are "
+      "needed; raise the limit by 'ulimit -l 1024' or as dapple-info explains\n";
   const pid_t child = fork();
   if (child == 0) {
     const rlimit few{65536, 65536};

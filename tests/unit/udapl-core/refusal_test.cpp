@@ -44,7 +44,7 @@ void check__names_the_attribute_and_the_limit() {
   CHECK_EQUAL(said_about([](EpAttr& attr) { attr.max_rdma_read_out = 7; }),
               "dapple: IA none: an EP's max_rdma_read_out 7 is refused: the limit is 0\n");
   CHECK_EQUAL(said_about([](EpAttr& attr) { attr.recv_completion_flags = 0x100; }),
-              "dapple: IA none: an EP's completion_flags 256 is refused: there are no such flags\n");
+              "dapple: IA none: an EP's completion_flags 256 is refused: unknown flags\n");
 }
 
 void check__names_each_attribute() {
