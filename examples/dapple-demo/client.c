@@ -115,7 +115,7 @@ static void open_client(struct client* client, const struct client_options* opti
 }
 
 static void close_client(struct client* client) {
-  must(dat_ep_disconnect(client->session.ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "has the server gone?");
+  must(dat_ep_disconnect(client->session.ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "is the server gone?");
   await_disconnection(&client->session);
   session_free_endpoint(&client->session);
   region_free(&client->sink);

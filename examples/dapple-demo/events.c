@@ -41,7 +41,7 @@ void await_event(struct session* session, DAT_EVD_HANDLE evd, const char* what, 
         return;
       }
       if (session->peer_gone) {
-        fail("the peer closed the connection or died while we waited for %s; see what it printed", what);
+        fail("the peer closed the connection or died while we waited for %s; see its output", what);
       }
     }
     if (now_s() >= deadline) {
@@ -70,7 +70,7 @@ static const char* status_name(DAT_DTO_COMPLETION_STATUS status) {
     case DAT_DTO_ERR_REMOTE_RESPONDER:
       return "the peer's device failed";
     case DAT_DTO_ERR_TRANSPORT:
-      return "the peer does not answer any more";
+      return "the peer no longer answers";
     case DAT_DTO_ERR_RECEIVER_NOT_READY:
       return "the peer posted no receive";
     case DAT_DTO_ERR_PARTIAL_PACKET:
@@ -103,9 +103,9 @@ void await_connection(struct session* session, const char* whom) {
     case DAT_CONNECTION_EVENT_ESTABLISHED:
       return;
     case DAT_CONNECTION_EVENT_PEER_REJECTED:
-      fail("%s refused: what listens there is no server of this program", whom);
+      fail("%s refused: the program that listens there is not a server of this program", whom);
     case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-      fail("%s: nobody listens there; start 'dapple-demo server' first, with the same --port", whom);
+      fail("%s: no server listens there; start 'dapple-demo server' first, with the same --port", whom);
     case DAT_CONNECTION_EVENT_UNREACHABLE:
       fail("%s cannot be reached; the address must be one of an RDMA device's network device", whom);
     case DAT_CONNECTION_EVENT_TIMED_OUT:

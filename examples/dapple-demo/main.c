@@ -26,7 +26,7 @@ static const char kUsage[] =
     "  --ia NAME        the interface adapter to open, a name of dat.conf (default: the first that opens)\n"
     "  --port N         the connection qualifier, 1 to 65535 (default: 18420)\n"
     "  --max-size N     the largest size to transfer, in bytes (default: 16777216)\n"
-    "  --timeout N      how long to wait for the peer, in seconds (default: 60)\n";
+    "  --timeout N      the time to wait for the peer, in seconds (default: 60)\n";
 
 static uint64_t number(const char* text, const char* option, uint64_t smallest, uint64_t largest) {
   char* end = NULL;

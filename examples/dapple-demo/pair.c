@@ -33,12 +33,12 @@ static void await_server(pid_t server, unsigned timeout_s) {
     if (now_s() > deadline) {
       kill(server, SIGKILL);
       waitpid(server, &status, 0);
-      fail("the server half did not end within %u s", timeout_s);
+      fail("the server did not end within %u s", timeout_s);
     }
     usleep(10000);
   }
   if (WIFSIGNALED(status)) {
-    fail("the server half died of signal %d", WTERMSIG(status));
+    fail("signal %d ended the server", WTERMSIG(status));
   }
   if (WEXITSTATUS(status) != 0) {
     exit(1);
@@ -57,7 +57,7 @@ static int read_address(int fd, unsigned timeout_s, char* address, size_t size) 
       continue;
     }
     if (ready <= 0) {
-      fail("the server half does not get ready within %u s", timeout_s);
+      fail("the server is not ready within %u s", timeout_s);
     }
     ssize_t got = length < size - 1 ? read(fd, address + length, size - 1 - length) : 0;
     if (got <= 0) {
@@ -90,7 +90,7 @@ void run_pair(struct server_options* server, struct client_options* client) {
   close(ends[1]);
   if (!read_address(ends[0], client->timeout_s, address, sizeof address)) {
     await_server(child, client->timeout_s);
-    fail("the server half ended before it listened");
+    fail("the server ended before it listened");
   }
   close(ends[0]);
   client->server = address;

@@ -22,14 +22,14 @@ static void announce(const struct session* session, const struct server_options*
   socklen_t length = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
   char text[NI_MAXHOST];
   if (getnameinfo(address, length, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0) {
-    fail("%s has no IP address; give one to its network device (ip addr add)", session->ia_name);
+    fail("%s has no IP address; add one to its network device (ip addr add)", session->ia_name);
   }
   if (options->address_fd < 0) {
     printf("%s listens on %s port %u; now run: dapple-demo client %s\n", session->ia_name, text,
            (unsigned)options->port, text);
     fflush(stdout);
   } else if (dprintf(options->address_fd, "%s\n", text) < 0) {
-    fail("the client half has gone");
+    fail("the client is gone");
   }
 }
 
@@ -50,10 +50,10 @@ static void accept_client(struct session* session, DAT_EVD_HANDLE request_evd) {
     DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
     must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request), "dat_cr_query", "the request should have been there");
     if (greeted_rightly(&request)) {
-      must(dat_cr_accept(cr, session->ep, 0, NULL), "dat_cr_accept", "has the client gone?");
+      must(dat_cr_accept(cr, session->ep, 0, NULL), "dat_cr_accept", "is the client gone?");
       return;
     }
-    must(reject(cr), "dat_cr_reject", "has the client gone?");
+    must(reject(cr), "dat_cr_reject", "is the client gone?");
   }
 }
 

@@ -32,11 +32,11 @@ static DAT_RETURN try_open(struct session* session, const char* ia_name) {
 
 static _Noreturn void fail_to_open(const char* ia_name, DAT_RETURN result) {
   if (!machine_has_rdma_device()) {
-    fail("this machine has no RDMA device; 'dapple-run COMMAND' runs a command with a software one");
+    fail("this machine has no RDMA device; 'dapple-run COMMAND' runs a command with a software device");
   }
   if (DAT_GET_TYPE(result) == DAT_PROVIDER_NOT_FOUND) {
-    fail("no provider for %s (%s); name it in /etc/dat.conf or in the file DAT_OVERRIDE, or run scripts/demo", ia_name,
-         dat_name(result));
+    fail("no provider for %s (%s); add it to /etc/dat.conf or to the file in DAT_OVERRIDE, or run scripts/demo",
+         ia_name, dat_name(result));
   }
   fail("cannot open %s: %s; see that its dat.conf line names a network device with an RDMA device on it (rdma link)",
        ia_name, dat_name(result));
@@ -115,7 +115,7 @@ void session_free_endpoint(struct session* session) {
 }
 
 void session_close(struct session* session) {
-  const char* advice = "the provider lost count of what it gave out";
+  const char* advice = "the provider miscounted its objects";
   must(dat_evd_free(session->connection_evd), "dat_evd_free", advice);
   must(dat_evd_free(session->receive_evd), "dat_evd_free", advice);
   must(dat_evd_free(session->request_evd), "dat_evd_free", advice);

@@ -38,7 +38,7 @@ int main(void) {
     return 0;
   }
   for (struct ibv_device** device = devices; *device != NULL; device++) failed |= show(*device);
-  if (devices[0] == NULL) printf("dapple-devices: there is no RDMA device\n");
+  if (devices[0] == NULL) printf("dapple-devices: no RDMA device was found\n");
   ibv_free_device_list(devices);
   return failed;
 }

@@ -68,7 +68,7 @@ missing_packages() {
 set_up() {
   local missing started=$SECONDS
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    die "this sets up Debian 12 with apt-get, which is not here; scripts/lib/packages lists what is needed"
+    die "this script needs apt-get, which this machine lacks; scripts/lib/packages lists the packages"
   fi
   missing=$(missing_packages "$@") || die "cannot tell which packages are missing"
   [ -n "$missing" ] || return 0

@@ -30,7 +30,7 @@ foreign=
 # check_privileges: ends the script where this machine lets nobody enter a root.
 check_privileges() {
   local why
-  [ "$(id -u)" = 0 ] || die "a root is made and entered by root only"
+  [ "$(id -u)" = 0 ] || die "only root can make and enter a root"
   why=$(unshare --mount --pid --fork sh -c 'mount --make-rprivate / && mount -t proc proc /proc' 2>&1) ||
     die "a root needs mounts and processes of its own, which this machine does not allow (in a container: --privileged): $why"
 }
@@ -56,7 +56,7 @@ cached_root() {
       ${packages:+--include="$packages"} --aptopt="$new/apt/options" \
       --skip=cleanup/apt/lists,cleanup/apt/cache "$suite" "$new/root" "$new/apt/sources.list" || {
     rm -rf "$new"
-    [ -e "$place/complete" ] && say "so the one of $(date -r "$place/complete" +%F) has to serve"
+    [ -e "$place/complete" ] && say "using the old root of $(date -r "$place/complete" +%F)"
     return
   }
   rm -rf "$new/root/var/cache/apt/archives"/*.deb

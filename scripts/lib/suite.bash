@@ -29,7 +29,7 @@ unpacked_of_suite() {
   packages=("$@")
   [ "$whole" = no ] || mapfile -t packages < <(APT_CONFIG=$new/apt/apt.conf apt-get -qq --no-install-recommends --print-uris \
     install "$@" 2>/dev/null | sed -nE "s/^'[^']*' ([^_]*)_.*/\1/p")
-  [ "${#packages[@]}" -gt 0 ] || die 1 "apt does not know what $1 needs"
+  [ "${#packages[@]}" -gt 0 ] || die 1 "apt cannot find the dependencies of $1"
   download_packages "$new" "${packages[@]}"
   unpack_debs "$new/debs" "$new/root"
   "$finish" "$new/root" || die 1 "cannot write $new/root"

@@ -119,7 +119,7 @@ parse_options() {
     --packages) needed_packages && exit 0 ;;
     --help | -h) show_help && exit 0 ;;
     --) shift && break ;;
-    -*) bad "there is no option $1; see --help" ;;
+    -*) bad "unknown option $1; see --help" ;;
     *) break ;;
     esac
     case $option in --native | --prepare | --system) shift ;; *) shift 2 ;; esac

@@ -30,7 +30,7 @@ find_siw_packages() { # DIR RELEASE
   mapfile -t toolchain < <(APT_CONFIG=$1/apt.conf apt-get -qq --no-install-recommends --print-uris install \
     "$compiler" $siw_tools $(printf '%s\n' "${packages[@]}" | grep kbuild) 2>/dev/null |
     sed -nE "s/^'[^']*' ([^_]*)_.*/\1/p")
-  [ "${#toolchain[@]}" -gt 0 ] || die "$kExitCannotStart" "apt does not know what $compiler needs"
+  [ "${#toolchain[@]}" -gt 0 ] || die "$kExitCannotStart" "apt cannot find the dependencies of $compiler"
   packages=("linux-source-$kernel" "linux-headers-$2" "${packages[@]}")
 }
 
@@ -60,7 +60,7 @@ in_root() {
   # shellcheck disable=SC2016  # for sh to expand
   local enter='mount --rbind /dev "$1/dev" && mount --rbind /proc "$1/proc" && exec chroot "$1" /usr/bin/bash -c "$2"'
   if ! unshare -rm true; then
-    echo 'this takes a mount namespace, by root or by unprivileged user namespaces; see unshare(1)'
+    echo 'this needs a mount namespace, that is, root or unprivileged user namespaces; see unshare(1)'
     return 1
   fi
   PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare -rm /bin/sh -c "$enter" sh "$1" "$2"

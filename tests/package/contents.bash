@@ -95,7 +95,7 @@ has_field() { # PACKAGE FIELD VALUE
 depends_as() {
   local depends
   depends=$(dpkg-deb -f "$(deb_of "$1")" Depends | sed 's/, */\n/g' | grep -E "$2")
-  [ "$depends" = "$3" ] || { echo "$1 depends on '$depends', and should on '$3'" && return 1; }
+  [ "$depends" = "$3" ] || { echo "$1 depends on '$depends' instead of '$3'" && return 1; }
 }
 
 # depends_on PACKAGE PATTERN: the pattern is one of its dependencies, whole.

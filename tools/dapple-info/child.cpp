@@ -67,7 +67,7 @@ ChildResult run_in_child(const std::function<void(int out)>& body, int timeout_m
   Pipe err;
   const pid_t child = out.read < 0 || err.read < 0 ? -1 : fork();
   if (child < 0) {
-    result.failure = fmt::format("cannot start a process to try it in: {}", std::strerror(errno));
+    result.failure = fmt::format("cannot start a process to try it: {}", std::strerror(errno));
     return result;
   }
   if (child == 0) be_child(body, out, err);

@@ -65,7 +65,7 @@ struct Registry {
     open = reinterpret_cast<decltype(open)>(dlsym(library, "dat_ia_openv"));
     close = reinterpret_cast<decltype(close)>(dlsym(library, "dat_ia_close"));
     strerror = reinterpret_cast<decltype(strerror)>(dlsym(library, "dat_strerror"));
-    return is_complete() ? "" : name + " is no registry of DAT";
+    return is_complete() ? "" : name + " is not a registry of DAT";
   }
 
   bool is_complete() const { return list && open && close && strerror; }
@@ -227,7 +227,7 @@ DatReport read_dat(const std::string& registry, const std::string& registry12, b
         std::find_if(offered.begin(), offered.end(), [&](const DatEntry& e) { return is_entry_of(e, line); });
     entry.is_dead = !all && is_dead(line, here);
     if (entry.is_dead) {
-      entry.why = "not tried: it names a device that is not here";
+      entry.why = "not tried: this machine lacks the device";
       if (found != offered.end()) offered.erase(found);
     } else if (line.api.major != 1 && !is_read_by_20(configuration.path)) {
       entry.why = "not offered: DAT 2.0 does not look into this file";
@@ -271,7 +271,7 @@ std::string dat_for_people(const DatReport& report) {
            "an address. A line like this makes one, for the network device "
            "d0 of an RDMA device:\n"
            "  my-ia u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"\n"
-           "Without an RDMA device, 'dapple-run dapple-info --dat' shows the software device's.\n";
+           "Without an RDMA device, 'dapple-run dapple-info --dat' shows the providers of the software device.\n";
   }
   std::vector<std::vector<std::string>> rows{{"NAME", "API", "THREADS", "FROM", "LIBRARY", "PARAMETERS", "OPENS"}};
   for (const DatEntry& entry : report.entries) {

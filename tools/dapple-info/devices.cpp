@@ -239,8 +239,8 @@ std::string how_to_get_a_device(const std::string& netdev) {
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
       "  rdma link add siw0 type siw netdev {0}   likewise, iWARP (module siw)\n"
       "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
-      "                                             without root and whatever kernel is here\n"
-      "On rxe, dapple-run --emulate PROGRAM then shows whether a program's sync calls are right.\n",
+      "                                             without root and with any kernel\n"
+      "On rxe, dapple-run --emulate PROGRAM then checks a program's sync calls.\n",
       netdev);
 }
 
@@ -249,8 +249,8 @@ std::string what_to_run(const std::vector<Device>& devices) {
   for (const Device& device : devices) {
     if (device.kernel.driver != "rxe") continue;
     text =
-        "dapple-run --emulate PROGRAM shows whether a program's sync calls are right: it makes rxe devices behave as "
-        "ones\nthat are not coherent, and reports what was not synced.\n";
+        "dapple-run --emulate PROGRAM checks a program's sync calls: it makes rxe devices behave like devices\nthat "
+        "are not coherent, and reports missing syncs.\n";
   }
   return text;
 }

@@ -96,25 +96,23 @@ int report(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Shows this machine's RDMA devices: names, addresses, and whether\nthey and the CPU see the same memory, and "
-      "why.",
+      "Shows this machine's RDMA devices: names, addresses, and whether\nthey are coherent with the CPU, and why.",
       "dapple-info");
   app.add_flag("--json", options.json, "Print one JSON document");
-  app.add_flag("--dat", options.dat, "Show the providers of uDAPL too, and which open");
-  app.add_flag("--all", options.all, "The same, and lines for devices that are not here");
+  app.add_flag("--dat", options.dat, "Also show the providers of uDAPL, and try to open them");
+  app.add_flag("--all", options.all, "The same, and lines for devices that this machine lacks");
   app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks;\nlibdat2.so.2 by default")
       ->option_text("LIBRARY");
   app.add_option("--registry-1.2", options.registry12,
                  "The registry of DAT 1.2 that --dat asks;\nlibdat.so.1 by default")
       ->option_text("LIBRARY");
   app.add_option("--rpma", options.rpma_address,
-                 "Show what librpma can do on the device\nof this address of the machine, and why")
+                 "Show the features of librpma on the device\nof this address of the machine, with reasons")
       ->option_text("ADDRESS");
   app.add_option("--librpma", options.librpma, "The library that --rpma asks;\nlibrpma.so.0 by default")
       ->option_text("LIBRARY");
   auto* peer =
-      app.add_option("--ping", options.peer,
-                     "Ask this host (name or address) whether RoCE\nworks between here and there, and say why not")
+      app.add_option("--ping", options.peer, "Test RoCE to this host (name or address),\nand explain a failure")
           ->option_text("PEER");
   app.add_option("--count", options.count, "The number of questions of --ping; 3 by default")
       ->option_text("N")
@@ -122,10 +120,8 @@ int run(int argc, char** argv) {
       ->needs(peer);
   app.footer(
       "Exit status: 0, 1 if there is no RDMA device, 2 for wrong options.\nWith --ping: 0 if RoCE works, 3 if the name "
-      "is "
-      "not known, 4 if the host\ncannot be reached, 5 if nobody has RoCE there, 6 if nothing came back,\n7 if packets "
-      "are "
-      "changed on the way, 8 if large ones do not pass, 9 if\nthis end cannot tell.");
+      "cannot be resolved, 4 if the\nhost cannot be reached, 5 if it has no RoCE, 6 if no answer came,\n7 if packets "
+      "are changed on the way, 8 if large packets do not pass, 9 if\nthis side cannot test.");
   if (const auto code = dapple::parse_command_line(app, argc, argv)) return *code;
   return options.peer.empty() ? report(options) : ping_peer(options);
 }

@@ -36,9 +36,9 @@ std::string load(const std::string& name, Librpma& out) {
       find(library, "rpma_utils_get_ibv_context", out.get_ibv_context) &&
       find(library, "rpma_peer_new", out.peer_new) && find(library, "rpma_peer_delete", out.peer_delete) &&
       find(library, "rpma_log_set_threshold", out.log_set_threshold) && find(library, "rpma_err_2str", out.err_2str);
-  if (!found) return name + " is no librpma";
+  if (!found) return name + " is not a librpma";
   if (!find(library, "rpma_peer_has_feature", out.peer_has_feature)) {
-    return name + " is the original librpma, which does not tell";
+    return name + " is the original librpma, which does not report features";
   }
   return {};
 }

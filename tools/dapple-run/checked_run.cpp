@@ -52,7 +52,7 @@ class Log {
     } else {
       // All of a container may be read-only. This process outlives those that write by way of it.
       fd = memfd_create("dapple-run", MFD_CLOEXEC);
-      if (fd < 0) fail(kCannotRun, "there is no room for a file in TMPDIR, nor in memory: %s", strerror(errno));
+      if (fd < 0) fail(kCannotRun, "no space for a file in TMPDIR or in memory: %s", strerror(errno));
       name_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
     }
     setenv("DAPPLE_CHECK_LOG", name_.c_str(), 1);
@@ -94,7 +94,7 @@ int checked_code(int code, const Log& log, int check_exit) {
   } else if (!open.empty()) {
     std::string processes;
     for (const long each : open) processes += (processes.empty() ? "" : " ") + std::to_string(each);
-    say("process %s ended without its report (_exit, exec, or a signal): what it missed is not known",
+    say("process %s ended without its report (_exit, exec, or a signal): its findings are not known",
         processes.c_str());
   }
   // The end by a signal stays so.
@@ -126,7 +126,8 @@ int check_exit_code() {
     const std::string_view digits = word.starts_with(kExitCode) ? word.substr(kExitCode.size()) : "";
     const bool number = !digits.empty() && digits.size() <= 3 && digits.find_first_not_of("0123456789") == digits.npos;
     if (!number || atoi(std::string(digits).c_str()) > 255) {
-      fail(kWrongUse, "DAPPLE_CHECK has the word %s, and knows exitcode=N, of 0 to 255", std::string(word).c_str());
+      fail(kWrongUse, "DAPPLE_CHECK has the unknown word %s; it takes exitcode=N, from 0 to 255",
+           std::string(word).c_str());
     }
     code = atoi(std::string(digits).c_str());
   }

@@ -84,20 +84,20 @@ Libraries find_libraries() {
     const std::string overlay = resolved(folder + "/" + place + "/libdapple-preload.so");
     if (overlay.empty()) continue;
     if (overlay.find_first_of(": ") != overlay.npos) {
-      fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to where no name has a blank or a colon", overlay.c_str());
+      fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
     }
     const std::string found = overlay.substr(0, overlay.rfind('/'));
     return {.overlay = overlay, .doors = found + "/libdapple-doors.so", .plugin = found + "/libdapple"};
   }
   fail(kCannotRun,
-       "libdapple-preload.so is not there; build it with: "
+       "libdapple-preload.so is missing; build it with: "
        "cmake --preset release && cmake --build --preset release");
 }
 
 void preload(const Libraries& libraries, bool device) {
   if (device) {
     if (access(libraries.doors.c_str(), R_OK) != 0) {
-      fail(kCannotRun, "%s is not there; --no-device runs without it", libraries.doors.c_str());
+      fail(kCannotRun, "%s is missing; --no-device runs without it", libraries.doors.c_str());
     }
     put_first("LD_PRELOAD", libraries.doors, ": ");
     put_first("RDMAV_DRIVERS", libraries.plugin, ":;");

@@ -84,11 +84,11 @@ Options parse(char** argument) {
     } else if (option == "--env") {
       options.print_environment = true;
     } else {
-      fail(kWrongUse, "there is no option %s; see dapple-run --help", option.c_str());
+      fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
     }
   }
   if (options.print_environment) {
-    if (*argument != nullptr) fail(kWrongUse, "--env runs no program, and %s was given", *argument);
+    if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
   }
   if (*argument == nullptr) fail(kWrongUse, "which program? See dapple-run --help");

@@ -62,7 +62,7 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   }
   const std::string_view loader = file.loader();
   if (loader.empty()) {
-    fail(kCannotRun, "%s is statically linked: no library can be put before its own", path.c_str());
+    fail(kCannotRun, "%s is statically linked: no library can be loaded into it", path.c_str());
   }
   if (loader.find("musl") != loader.npos) {
     fail(kCannotRun, "%s is built for the C library musl, and dapple for the GNU C library", path.c_str());
@@ -77,7 +77,7 @@ Program find_program(const char* name, const std::string& library) {
   program.path = path_of(name);
   const char* path = program.path.c_str();
   struct stat status;
-  if (stat(path, &status) != 0) fail(kNoSuchProgram, "there is no %s", path);
+  if (stat(path, &status) != 0) fail(kNoSuchProgram, "%s does not exist", path);
   if (S_ISDIR(status.st_mode)) fail(kCannotRun, "%s is a folder", path);
   if (access(path, X_OK) != 0) fail(kCannotRun, "%s is not executable", path);
   check_file(program.path, ElfFile(library), true, program);

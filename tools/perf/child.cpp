@@ -52,7 +52,7 @@ std::string Child::await_line() {
   for (char next = 0;;) {
     const ssize_t got = read(read_, &next, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got != 1) throw Failure("the server's half has ended; see what it printed");
+    if (got != 1) throw Failure("the server has ended; see its output");
     if (next == '\n') return line;
     line += next;
   }
@@ -63,7 +63,7 @@ void Child::await_end() {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Failure("the server's half failed; see what it printed");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Failure("the server failed; see its output");
 }
 
 }  // namespace dapple::perf

@@ -31,12 +31,12 @@ uint64_t check_transfer(const DAT_EVENT& event, const char* what) {
 std::string reason_of(const DAT_CONNECTION_EVENT_DATA& refused) {
   const std::string why =
       decode_refusal(refused.private_data, static_cast<size_t>(std::max(0, refused.private_data_size)));
-  return why.empty() ? "see what its server printed, if it is one of this program" : why;
+  return why.empty() ? "see the output of its server" : why;
 }
 
 void throw_if(bool peer_gone, const char* what) {
   if (!peer_gone) return;
-  throw Failure(fmt::format("the peer closed the connection or died while {} was due; see what it printed", what));
+  throw Failure(fmt::format("the peer closed the connection or died while {} was due; see its output", what));
 }
 
 DAT_EP_ATTR endpoint_attr(const Session& session, const ConnectionOptions& options) {
@@ -102,7 +102,7 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
     case DAT_CONNECTION_EVENT_PEER_REJECTED:
       throw Failure(fmt::format("{} refused: {}", host, reason_of(event.event_data.connect_event_data)));
     case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-      throw Failure(fmt::format("{}: nobody listens at port {}; start the server first", host, port));
+      throw Failure(fmt::format("{}: no server listens at port {}; start the server first", host, port));
     case DAT_CONNECTION_EVENT_UNREACHABLE:
       throw Failure(fmt::format("{} cannot be reached; it must be the address of an RDMA device", host));
     case DAT_CONNECTION_EVENT_TIMED_OUT:
@@ -112,16 +112,16 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
   }
   const DAT_CONNECTION_EVENT_DATA& data = event.event_data.connect_event_data;
   const auto memory = decode_reply(data.private_data, static_cast<size_t>(std::max(0, data.private_data_size)));
-  if (!memory) throw Failure(fmt::format("{}: what listens there is no server of this version of the program", host));
+  if (!memory) throw Failure(fmt::format("{}: the program that listens there is not a server of this version", host));
   return *memory;
 }
 
 void Connection::accept(DAT_CR_HANDLE request, const RemoteMemory& memory) {
   auto reply = encode(memory);
-  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "it may have gone");
+  check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "the client may be gone");
   const DAT_EVENT event = await_connection_event("the connection");
   if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
-    throw Failure(fmt::format("no connection ({}); it may have gone", dat::name_of_event(event.event_number)));
+    throw Failure(fmt::format("no connection ({}); the client may be gone", dat::name_of_event(event.event_number)));
   }
 }
 
@@ -147,7 +147,7 @@ void Connection::post(Operation operation, DAT_LMR_TRIPLET local, const RemoteMe
       result = dat_ep_post_send(ep_, 1, &local, cookie, DAT_COMPLETION_DEFAULT_FLAG);
       break;
   }
-  check(result, call, "is the peer alive, and the size one that the device takes?");
+  check(result, call, "is the peer alive, and does the device support the size?");
 }
 
 void Connection::post_receive(DAT_LMR_TRIPLET local) {
@@ -240,8 +240,8 @@ void Connection::say_goodbye(DAT_LMR_TRIPLET byte) {
 void Connection::await_goodbye() {
   constexpr const char* kWhat = "the client's goodbye";
   const uint64_t length = check_transfer(await_asleep(receive_evd_, kWhat, true), kWhat);
-  if (length != kGoodbyeBytes) throw Failure(fmt::format("{}: {} bytes came instead", kWhat, length));
-  check(dat_ep_disconnect(ep_, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "has the peer gone?");
+  if (length != kGoodbyeBytes) throw Failure(fmt::format("{}: received {} bytes instead", kWhat, length));
+  check(dat_ep_disconnect(ep_, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "is the peer gone?");
   await_end();
 }
 

@@ -31,7 +31,7 @@ std::string text_of(DAT_DTO_COMPLETION_STATUS status) {
     case DAT_DTO_ERR_REMOTE_ACCESS:
       return "the peer's memory refused the access";
     case DAT_DTO_ERR_TRANSPORT:
-      return "the peer does not answer any more";
+      return "the peer no longer answers";
     case DAT_DTO_ERR_RECEIVER_NOT_READY:
       return "the peer posted no receive";
     default:

@@ -44,12 +44,12 @@ Client Listener::await_client(Kind kind) {
     DAT_COUNT more = 0;
     const DAT_RETURN waited = dat_evd_wait(evd_, DAT_TIMEOUT_INFINITE, 1, &event, &more);
     if (DAT_GET_TYPE(waited) == DAT_INTERRUPTED_CALL) continue;
-    check(waited, "dat_evd_wait", "has the device gone?");
+    check(waited, "dat_evd_wait", "is the device gone?");
     if (event.event_number != DAT_CONNECTION_REQUEST_EVENT) continue;
     Client client;
     client.request = event.event_data.cr_arrival_event_data.cr_handle;
     DAT_CR_PARAM asked{};
-    check(dat_cr_query(client.request, DAT_CR_FIELD_ALL, &asked), "dat_cr_query", "has the client gone?");
+    check(dat_cr_query(client.request, DAT_CR_FIELD_ALL, &asked), "dat_cr_query", "is the client gone?");
     client.address = address_of(asked.remote_ia_address_ptr);
     std::string problem;
     const auto size = static_cast<size_t>(std::max(0, asked.private_data_size));

@@ -111,7 +111,7 @@ std::optional<Parameters> decode_request(const void* data, size_t size, Kind kin
   p.all = reader.take(4) != 0;
   p.memory.address = reader.take(8);
   p.memory.rmr_context = static_cast<uint32_t>(reader.take(4));
-  problem = "asks for what is out of bounds";
+  problem = "has values out of bounds";
   if (!is_sane(p)) return {};
   problem.clear();
   return p;

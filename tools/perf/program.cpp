@@ -166,7 +166,7 @@ void run_self(Options options) {
 void set_size(Parameters& parameters, const std::string& word) {
   const auto size = dapple::size_of(word);
   if (!size || *size < 1 || *size > kMaxSize) {
-    throw CLI::ValidationError("--size", word + " is no size from 1 to 1G, such as 65536, 64k or 8M");
+    throw CLI::ValidationError("--size", word + " is not a size from 1 to 1G, such as 65536, 64k or 8M");
   }
   parameters.size = *size;
 }
@@ -181,7 +181,7 @@ void add_options(CLI::App& app, Options& options) {
                           ->option_text(kNoText)
                           ->check(not_empty);
   app.add_option("-d,--device", options.ia,
-                 "What to open: an IA, an RDMA device, a network\ndevice; the first that opens by default")
+                 "The device to open: an IA, an RDMA device, a\nnetwork device; by default the first that opens")
       ->option_text("NAME")
       ->check(not_empty);
   app.add_option("-p,--port", options.port, "The port (connection qualifier), 18515 by default")
@@ -195,19 +195,19 @@ void add_options(CLI::App& app, Options& options) {
                          options.program.size))
           ->option_text("BYTES");
   app.add_option("-n,--iters", parameters.iterations,
-                 fmt::format("How often, for each size; {} by default", options.program.iterations))
+                 fmt::format("The number of rounds of each size; {} by default", options.program.iterations))
       ->option_text("COUNT")
       ->check(CLI::Range(uint64_t{1}, kMaxIterations));
-  app.add_option("--timeout", options.timeout_s, "How long to wait for the peer; 30 by default")
+  app.add_option("--timeout", options.timeout_s, "The time to wait for the peer; 30 by default")
       ->option_text("SECONDS")
       ->check(CLI::Range(1, 3600));
-  app.add_flag("-e,--events", options.events, "Sleep until something comes, instead of polling");
+  app.add_flag("-e,--events", options.events, "Sleep until an event arrives, instead of polling");
   app.add_flag("--json", options.json, "Print one JSON document for each run");
   CLI::Option* persistent =
       app.add_flag("--persistent", options.persistent, "As a server, serve one client after another")
           ->option_text(kNoText)
           ->excludes(host);
-  app.add_flag("--self", options.self, "Be both halves, on this machine")
+  app.add_flag("--self", options.self, "Be server and client, on this machine")
       ->option_text(kNoText)
       ->excludes(host)
       ->excludes(persistent);
@@ -220,12 +220,12 @@ void add_options(CLI::App& app, Options& options) {
                if (word == word_of(operation)) parameters.operation = operation;
              }
            },
-           "What to measure: write, read or send;\nwrite by default")
+           "The operation: write, read or send;\nwrite by default")
         ->option_text("OPERATION")
         ->check(CLI::IsMember({"write", "read", "send"}));
   }
   if (options.parameters.kind == Kind::kBandwidth) {
-    app.add_option("-t,--tx-depth", parameters.depth, "Requests under way at a time, 128 by default")
+    app.add_option("-t,--tx-depth", parameters.depth, "Outstanding requests, 128 by default")
         ->option_text("DEPTH")
         ->check(CLI::Range(uint32_t{1}, kMaxDepth));
   }

@@ -66,14 +66,14 @@ std::string headline(const Report& report) {
   if (p.kind != Kind::kTest)
     text = fmt::format("{} {}: {} with {}", text_of(p.operation), p.kind == Kind::kLatency ? "latency" : "bandwidth",
                        report.ia, report.peer);
-  if (p.kind == Kind::kBandwidth) text += fmt::format(", {} requests under way", p.depth);
+  if (p.kind == Kind::kBandwidth) text += fmt::format(", {} outstanding requests", p.depth);
   return text + "\n" + line_of(report.local);
 }
 
 }  // namespace
 
 std::string for_people(const Report& report) {
-  if (!report.client) return fmt::format("served {}: all was right\n", report.peer);
+  if (!report.client) return fmt::format("served {}: complete and correct\n", report.peer);
   const std::vector<Column> columns = columns_of(report.parameters.kind);
   std::vector<std::vector<std::string>> rows{{"#bytes", "#iterations"}};
   for (const Column& column : columns) rows[0].push_back(column.title);

@@ -83,7 +83,7 @@ void Session::open_named(const std::string& name) {
     const std::string ia = tools::ia_of(ports, name);
     if (ia.empty()) {
       const std::string names = tools::names_of(ports);
-      throw Failure(fmt::format("there is no IA, RDMA device or network device {} to open; {}", name,
+      throw Failure(fmt::format("no IA, RDMA device or network device {} exists; {}", name,
                                 names.empty() ? "'dapple-info' shows what this machine has" : "there are: " + names));
     }
     if (try_open(ia, result)) return;

@@ -34,7 +34,7 @@ class Player {
   void receive(uint64_t size, uint64_t seed, const char* what) {
     Areas& areas = half_.areas;
     const uint64_t length = half_.connection.await_receive();
-    if (length != size) throw Failure(fmt::format("{}: {} bytes came instead of {}", what, length, size));
+    if (length != size) throw Failure(fmt::format("{}: received {} bytes instead of {}", what, length, size));
     verify(memory_ + areas.inbox(), size, seed, what);
     half_.connection.post_receive(areas.region().segment(areas.inbox(), half_.parameters.size));
     if (sending_) half_.connection.await_request();

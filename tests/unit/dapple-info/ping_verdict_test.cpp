@@ -54,8 +54,8 @@ void verdict__answers() {
 void verdict__small_mtu() {
   PingFacts facts = answered();
   facts.passes = 600;
-  expect(facts, PingCode::kMtu, "Echo requests of more than 600 bytes vanish");
-  expect(facts, PingCode::kMtu, "path MTU of 512, or lower that of eth0 to 600");
+  expect(facts, PingCode::kMtu, "Echo requests of more than 600 bytes get no answer");
+  expect(facts, PingCode::kMtu, "path MTU of 512, or lower the MTU of eth0 to 600");
   facts.mtu_told = true;
   facts.mtu_teller = "10.0.0.254";
   expect(facts, PingCode::kMtu, "10.0.0.254 says that packets of more than 600 bytes");
@@ -72,21 +72,21 @@ void verdict__nothing() {
   expect(facts, PingCode::kSilence, "it may be off");
   facts.prohibited = true;
   facts.teller = "10.0.0.254";
-  expect(facts, PingCode::kSilence, "A firewall forbids it (10.0.0.254 says so)");
+  expect(facts, PingCode::kSilence, "A firewall forbids it (reported by 10.0.0.254)");
   facts = unanswered();
   facts.port_closed = true;
   facts.teller = "10.0.0.2";
-  expect(facts, PingCode::kPortClosed, "nobody has RoCE there: UDP port 4791 is closed (10.0.0.2 says so)");
+  expect(facts, PingCode::kPortClosed, "10.0.0.2 is up, but has no RoCE: UDP port 4791 is closed (reported by 10.0.0.2)");
   facts = unanswered();
   facts.unreachable = true;
   facts.teller = "this host";
-  expect(facts, PingCode::kUnreachable, "10.0.0.2 cannot be reached (this host says so)");
+  expect(facts, PingCode::kUnreachable, "10.0.0.2 cannot be reached (reported by this host)");
   facts = unanswered();
   facts.route_error = ENETUNREACH;
   expect(facts, PingCode::kUnreachable, "There is no route to 10.0.0.2: Network is unreachable");
   facts = unanswered();
   facts.name_problem = "Name or service not known";
-  expect(facts, PingCode::kName, "peer is not known: Name or service not known");
+  expect(facts, PingCode::kName, "peer cannot be resolved: Name or service not known");
 }
 
 void verdict__changes() {
@@ -104,7 +104,7 @@ void verdict__changes() {
 void verdict__this_end() {
   PingFacts facts = unanswered();
   facts.deaf = "dappled has it.";
-  expect(facts, PingCode::kHere, "answers cannot be heard here.\ndappled has it.");
+  expect(facts, PingCode::kHere, "answers cannot be received here.\ndappled has it.");
   // An error that came back counts more.
   facts.port_closed = true;
   expect(facts, PingCode::kPortClosed, "closed");

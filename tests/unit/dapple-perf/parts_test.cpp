@@ -197,7 +197,7 @@ void results__as_a_table_and_as_json() {
   report.local = {"", "", "", "", "1024"};
   CHECK(for_people(report).starts_with("Send latency: ia0 with 10.0.0.1\nMTU 1024\n#bytes"));
   report.client = false;
-  CHECK(for_people(report) == "served 10.0.0.1: all was right\n");
+  CHECK(for_people(report) == "served 10.0.0.1: complete and correct\n");
 }
 
 // 2 bytes a message in 10 microseconds each: what a slow device does must not look like nothing.
@@ -241,8 +241,8 @@ std::string failure_of(Child& child, void (*use)(Child&)) {
 
 void child__that_fails_is_noticed() {
   Child mute([](const auto&) { return false; });
-  CHECK(failure_of(mute, [](Child& c) { (void)c.await_line(); }).starts_with("the server's half has ended"));
-  CHECK(failure_of(mute, [](Child& c) { c.await_end(); }).starts_with("the server's half failed"));
+  CHECK(failure_of(mute, [](Child& c) { (void)c.await_line(); }).starts_with("the server has ended"));
+  CHECK(failure_of(mute, [](Child& c) { c.await_end(); }).starts_with("the server failed"));
   Child killed([](const auto&) {
     for (;;) pause();
     return true;
@@ -333,7 +333,7 @@ void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
 }
 
 void failure__says_what_a_status_means_or_is_called() {
-  CHECK_EQUAL(text_of(DAT_DTO_ERR_TRANSPORT), "the peer does not answer any more");
+  CHECK_EQUAL(text_of(DAT_DTO_ERR_TRANSPORT), "the peer no longer answers");
   CHECK_EQUAL(text_of(DAT_DTO_ERR_LOCAL_PROTECTION), "DAT_DTO_ERR_LOCAL_PROTECTION");
   CHECK_EQUAL(text_of(static_cast<DAT_DTO_COMPLETION_STATUS>(77)), "unknown status");
 }

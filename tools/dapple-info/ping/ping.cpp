@@ -64,9 +64,10 @@ class Ping {
                       route.netdev_mtu == 0 ? "" : fmt::format(", {} with MTU {}", route.netdev, route.netdev_mtu)));
     through_ = ThroughDappled::open(local_, peer_);
     if (through_ != nullptr) {
-      tell_("programs here use the software device: dappled asks for this ping");
+      tell_("programs here use the software device: dappled serves this ping");
     } else if (ends_.local == ends_.peer) {
-      facts_.deaf = "The address is this host's own. To do: dapple-info without --ping says who has the port here.";
+      facts_.deaf =
+          "The address is this host's own. To do: dapple-info without --ping shows the owner of the port here.";
     }
     if (const int error = asker_.open(local_, peer_); error != 0) {
       facts_.here_problem = fmt::format("No UDP socket can be used here: {}.", std::strerror(error));
@@ -117,7 +118,7 @@ class Ping {
     facts_.deaf = error == EADDRINUSE
                       ? fmt::format("{}.", line)
                       : fmt::format("UDP port {} cannot be opened here: {}.", soft::kRocePort, std::strerror(error));
-    tell_("answers cannot be heard here, only errors");
+    tell_("answers cannot be received here, only errors");
   }
 
   void ask() {
@@ -131,7 +132,7 @@ class Ping {
     const bool ready = through_ == nullptr || through_->prepare();
     const int64_t begin = microseconds_now();
     if (!ready || (through_ != nullptr && !through_->send())) {
-      facts_.here_problem = "dappled, which has the port here, finds no way to the peer.";
+      facts_.here_problem = "dappled, which has the port here, finds no route to the peer.";
       return;
     }
     // dappled's question has the answers, this one the errors.
@@ -156,11 +157,11 @@ class Ping {
     }
     if (through_ != nullptr && through_->wrong_icrcs() > wrong) {
       facts_.bad_icrc++;
-      tell_(fmt::format("question {}: a packet with a wrong ICRC came", facts_.asked));
+      tell_(fmt::format("question {}: a packet with a wrong ICRC arrived", facts_.asked));
       return;
     }
     if (ear || through_ != nullptr)
-      tell_(fmt::format("question {}: nothing came within {} ms", facts_.asked, kAnswerMs));
+      tell_(fmt::format("question {}: no answer came within {} ms", facts_.asked, kAnswerMs));
   }
 
   void answered(int64_t took_us) {
@@ -195,7 +196,7 @@ class Ping {
         facts_.bad_icrc++;
         break;
     }
-    tell_(fmt::format("question {}: the answer was changed on its way", facts_.asked));
+    tell_(fmt::format("question {}: the answer was changed on the way", facts_.asked));
     return true;
   }
 

@@ -29,16 +29,16 @@ std::string statistics(const PingFacts& facts) {
 }
 
 std::string said(const PingFacts& facts) {
-  return facts.teller.empty() ? "" : fmt::format(" ({} says so)", facts.teller);
+  return facts.teller.empty() ? "" : fmt::format(" (reported by {})", facts.teller);
 }
 
 std::string about_silence(const PingFacts& facts) {
-  std::string text = fmt::format("Nothing came back from UDP port 4791 of {}.\n", facts.address);
+  std::string text = fmt::format("No answer came from UDP port 4791 of {}.\n", facts.address);
   if (facts.prohibited) {
     return text +
            fmt::format("A firewall forbids it{}.\nTo do: allow UDP port 4791 in both directions.\n", said(facts));
   }
-  if (facts.echo == Answered::kYes) text += "The host itself answers: it is there, and there is a route.\n";
+  if (facts.echo == Answered::kYes) text += "The host itself answers an ICMP echo request, so a route exists.\n";
   if (facts.echo == Answered::kNo) text += "The host answers no ICMP echo request either: it may be off.\n";
   text +=
       "The reasons may be:\n"
@@ -46,7 +46,7 @@ std::string about_silence(const PingFacts& facts) {
       "  NAT on the way: the peer drops packets whose addresses have changed, and dapple-info there counts a wrong "
       "ICRC\n"
       "  a RoCE device there whose connection management is not loaded: load rdma_cm (modprobe rdma_ucm), or run\n"
-      "  dapple-info there, which says who has the port\n";
+      "  dapple-info there, which shows the owner of the port\n";
   return text;
 }
 
@@ -56,7 +56,7 @@ std::string about_changes(const PingFacts& facts) {
     text += fmt::format("Answers seem to come from {} instead of {}: NAT changes addresses on the way.\n",
                         facts.changed_to, facts.address);
   } else if (facts.changed_port != 0) {
-    text += "The source port of answers was changed on the way: NAT does that.\n";
+    text += "The source port of answers was changed on the way, as NAT does.\n";
   } else {
     text += "Answers arrive with a wrong ICRC: NAT has changed an address, or something on the way damages packets.\n";
   }
@@ -68,19 +68,19 @@ std::string about_changes(const PingFacts& facts) {
 std::string about_mtu(const PingFacts& facts) {
   if (facts.netdev_mtu == 0) return {};
   if (facts.passes >= facts.needed) {
-    return fmt::format("Packets of {} bytes, which RoCE's MTU of {} here needs, are stopped by nobody.\n", facts.needed,
+    return fmt::format("Packets of {} bytes, which RoCE's MTU of {} here needs, pass.\n", facts.needed,
                        roce_mtu_of(facts.needed));
   }
   std::string text =
       facts.mtu_told
           ? fmt::format("{} says that packets of more than {} bytes are too large.\n", facts.mtu_teller, facts.passes)
-          : fmt::format("Echo requests of more than {} bytes vanish, while smaller ones are answered.\n", facts.passes);
+          : fmt::format("Echo requests of more than {} bytes get no answer, smaller ones do.\n", facts.passes);
   text += fmt::format("{} has an MTU of {}, so programs here may send packets of {} bytes.\n", facts.netdev,
                       facts.netdev_mtu, facts.needed);
   const unsigned int mtu = roce_mtu_of(facts.passes);
   text += "To do: raise the MTU on the way";
   if (mtu != 0) text += fmt::format(", or let programs use a path MTU of {}", mtu);
-  return text + fmt::format(", or lower that of {} to {} (ip link set {} mtu {}).\n", facts.netdev, facts.passes,
+  return text + fmt::format(", or lower the MTU of {} to {} (ip link set {} mtu {}).\n", facts.netdev, facts.passes,
                             facts.netdev, facts.passes);
 }
 
@@ -111,12 +111,12 @@ std::string ping_for_people(const PingFacts& facts) {
   switch (judge(facts)) {
     case PingCode::kName:
       return fmt::format(
-          "{} is not known: {}.\nTo do: check the spelling, /etc/hosts and the name server, or use an "
+          "{} cannot be resolved: {}.\nTo do: check the spelling, /etc/hosts and the name server, or use an "
           "address.\n",
           facts.peer, facts.name_problem);
     case PingCode::kHere:
       if (!facts.here_problem.empty()) return facts.here_problem + "\n";
-      return fmt::format("No error came back from {}, and answers cannot be heard here.\n{}\n", facts.address,
+      return fmt::format("No error came from {}, and answers cannot be received here.\n{}\n", facts.address,
                          facts.deaf) +
              about_mtu(facts);
     case PingCode::kUnreachable:
@@ -132,7 +132,7 @@ std::string ping_for_people(const PingFacts& facts) {
           facts.address, said(facts));
     case PingCode::kPortClosed:
       return fmt::format(
-          "{} is up, and nobody has RoCE there: UDP port 4791 is closed{}.\nTo do: start a program there with "
+          "{} is up, but has no RoCE: UDP port 4791 is closed{}.\nTo do: start a program there with "
           "dapple-run, or add rxe (rdma link add rxe0 type rxe netdev NETDEV).\nThe software device has the port only "
           "while a program uses it. A firewall that rejects UDP port 4791 looks the same.\n",
           facts.address, said(facts));
@@ -148,7 +148,7 @@ std::string ping_for_people(const PingFacts& facts) {
   }
   std::string text = statistics(facts) + about_mtu(facts);
   if (facts.answers_us.size() < facts.asked) {
-    return text + "Some packets get lost. RoCE sends them again, and is slow then.\n";
+    return text + "Some packets get lost. RoCE sends them again, which is slow.\n";
   }
   return text + fmt::format("RoCE works between {} and {}.\n", facts.local, facts.address);
 }
