@@ -76,7 +76,8 @@ void verdict__nothing() {
   facts = unanswered();
   facts.port_closed = true;
   facts.teller = "10.0.0.2";
-  expect(facts, PingCode::kPortClosed, "10.0.0.2 is up, but has no RoCE: UDP port 4791 is closed (reported by 10.0.0.2)");
+  expect(facts, PingCode::kPortClosed,
+         "10.0.0.2 is up, but has no RoCE: UDP port 4791 is closed (reported by 10.0.0.2)");
   facts = unanswered();
   facts.unreachable = true;
   facts.teller = "this host";

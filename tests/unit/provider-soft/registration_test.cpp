@@ -65,8 +65,7 @@ void plugin__unknown_interface_is_refused_with_a_line(void**) {
     expect(registered(library) == nullptr, 2);
   });
   assert_int_equal(status, 0);
-  assert_non_null(
-      strstr(said, " has no software device: its libibverbs has an unknown private interface"));
+  assert_non_null(strstr(said, " has no software device: its libibverbs has an unknown private interface"));
   assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
 
