@@ -59,6 +59,17 @@ struct Fault {
 };
 [[gnu::tls_model("initial-exec")]] thread_local Fault last_fault;
 
+// clflush, clflushopt or clwb: such an instruction faults as a read does, and gives the program no byte.
+bool is_cache_maintenance(uintptr_t instruction) {
+  const auto* at = reinterpret_cast<const unsigned char*>(instruction);
+  bool has_operand_prefix = false;
+  for (; *at == 0x66; ++at) has_operand_prefix = true;
+  if ((*at & 0xF0) == 0x40) ++at;  // REX
+  if (at[0] != 0x0F || at[1] != 0xAE || at[2] >= 0xC0) return false;
+  const unsigned operation = at[2] >> 3 & 7;
+  return operation == 7 || (operation == 6 && has_operand_prefix);
+}
+
 // Not ours: what the program had there, or the end of it.
 void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
   if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(number, info, context);
@@ -102,6 +113,10 @@ void on_step(int number, siginfo_t* info, void* context) {
     const uintptr_t page = open_pages_here[--open_count];
     if (shadow != nullptr) shadow->close_page(page);
   }
+}
+#else
+bool is_cache_maintenance(uintptr_t) {
+  return false;
 }
 #endif
 
@@ -235,7 +250,10 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
   const size_t line = (address & ~(kLine - 1)) - chunk->address;
-  if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 && !told.exchange(true)) {
+  // The instruction can be looked at unless it is what was fetched from the closed page.
+  if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 &&
+      (ShadowPages::page_of(instruction) == page_address || !is_cache_maintenance(instruction)) &&
+      !told.exchange(true)) {
     tell_stale_read(address, instruction);
   }
   if (!allow(page_address, PROT_READ | PROT_WRITE)) return Access::kNotOurs;
