@@ -94,6 +94,11 @@ bool read_via(const void* bytes, size_t size, Address& address) {
   return read_bytes(via.rtvia_family, static_cast<const uint8_t*>(bytes) + sizeof via, size - sizeof via, address);
 }
 
+// Some sandboxes have no such question.
+bool means_unreachable(int error) {
+  return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES;
+}
+
 // The neighbour on the way; netdev 0 if none is needed. 0 or an errno.
 int find_neighbour_on_way(int socket, const Address& source, const Address& destination, Neighbour& neighbour) {
   Question question;
@@ -148,8 +153,9 @@ bool asks_neighbours(int socket, uint32_t netdev_index) {
 int look_for_neighbour(const Address& source, const Address& destination, Neighbour& neighbour, bool& asked) {
   asked = false;
   const soft::OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (!socket) return errno;
-  if (const int error = find_neighbour_on_way(socket.get(), source, destination, neighbour); error != 0) return error;
+  if (!socket) return 0;
+  const int no_way = find_neighbour_on_way(socket.get(), source, destination, neighbour);
+  if (no_way != 0) return means_unreachable(no_way) ? no_way : 0;
   if (neighbour.netdev_index == 0 || !asks_neighbours(socket.get(), neighbour.netdev_index)) return 0;
   Question question;
   question.begin(RTM_GETNEIGH, question.neighbour);
