@@ -7,16 +7,16 @@
  * Remote memory access over RDMA: the interface of librpma 1.3.0, compatible in source and binary.
  *
  * Every function that returns int returns 0 or one of the negative RPMA_E_* values, and writes its results on success
- * only, unless it says otherwise. A function NAME_new makes an object that belongs to the caller until NAME_delete,
- * which takes the address of the caller's pointer, sets it to NULL whatever happens, and accepts a pointer to NULL.
- * What a _get_ function gives belongs to the object and lives as long. Each object must be deleted before the one it
- * was made from. Sizes and offsets are in bytes, times in milliseconds.
+ * only, unless its comment says otherwise. A function NAME_new makes an object that belongs to the caller until
+ * NAME_delete. NAME_delete takes the address of the caller's pointer, always sets the pointer to NULL, and accepts a
+ * pointer to NULL. The result of a _get_ function belongs to the object and lives as long. Delete each object before
+ * the object from which it was made. Sizes and offsets are in bytes, times in milliseconds.
  *
- * Threads, of which a function's comment names the class:
- *   safe        may be called by any number of threads at once, on the same objects
- *   per object  by any number of threads, each on an object of its own (a connection, a configuration, a region)
+ * Threads: a function's comment names its class:
+ *   safe        any number of threads may call it at the same time, with the same objects
+ *   per object  any number of threads may call it with different objects (connections, configurations, regions)
  *   alone       no other thread may make or delete objects of the same peer at the same time
- * Making and deleting is never safe on one and the same object.
+ * Making and deleting the same object is never safe.
  */
 
 #include <infiniband/verbs.h>
@@ -31,21 +31,21 @@ extern "C" {
 
 /* ---- errors ---- */
 
-/* Something that has no other name. */
+/* An error without another code. */
 #define RPMA_E_UNKNOWN (-100000)
-/* The device, the peer or the region cannot do it. */
+/* The device, the peer or the region does not support the operation. */
 #define RPMA_E_NOSUPP (-100001)
-/* libibverbs, librdmacm or the kernel failed; the log says how. */
+/* libibverbs, librdmacm or the kernel failed; the log has the reason. */
 #define RPMA_E_PROVIDER (-100002)
 /* There is not enough memory. */
 #define RPMA_E_NOMEM (-100003)
 /* An argument is wrong. */
 #define RPMA_E_INVAL (-100004)
-/* There is no completion now. */
+/* No completion waits. */
 #define RPMA_E_NO_COMPLETION (-100005)
-/* There is no event now; only on a descriptor that does not block. */
+/* No event waits; only on a non-blocking descriptor. */
 #define RPMA_E_NO_EVENT (-100006)
-/* Not now, but perhaps if tried again. */
+/* The call may succeed if it is repeated. */
 #define RPMA_E_AGAIN (-100007)
 /* The CQ's events arrive on the connection's shared completion channel. */
 #define RPMA_E_SHARED_CHANNEL (-100008)
@@ -53,44 +53,43 @@ extern "C" {
 #define RPMA_E_NOT_SHARED_CHNL (-100009)
 
 /*
- * What an error code means, in words. Static; "Unknown error" for any other number.
- * Threads: safe.
+ * Describes an error code in words. Static; "Unknown error" for any other number. Threads: safe.
  */
 const char* rpma_err_2str(int ret);
 
 /* ---- devices ---- */
 
-/* For how long a connection is tried, unless rpma_conn_cfg_set_timeout() says otherwise. */
+/* The time-out of a connection, unless rpma_conn_cfg_set_timeout() changes it. */
 #define RPMA_DEFAULT_TIMEOUT_MS 1000
 
-/* Whose address it is by which a device is looked for. */
+/* The owner of the address that identifies a device. */
 enum rpma_util_ibv_context_type {
   RPMA_UTIL_IBV_CONTEXT_LOCAL, /* one of this machine */
   RPMA_UTIL_IBV_CONTEXT_REMOTE /* a peer's: the device by which it is reached */
 };
 
 /*
- * Finds the RDMA device of an address: a name, or an IPv4 or IPv6 address in numbers. The context belongs to librdmacm,
- * which keeps it for the life of the process.
- * Errors: RPMA_E_INVAL: addr or ibv_ctx_ptr is NULL, type is none of the enum; RPMA_E_NOMEM; RPMA_E_PROVIDER: there is
- * no such address or device, or it does not answer within RPMA_DEFAULT_TIMEOUT_MS. Blocks that long. Threads: alone.
+ * Finds the RDMA device of an address: a name, or a numeric IPv4 or IPv6 address. The context belongs to librdmacm,
+ * which keeps it until the process ends. Errors: RPMA_E_INVAL: addr or ibv_ctx_ptr is NULL, type is not in the enum;
+ * RPMA_E_NOMEM; RPMA_E_PROVIDER: the address or device does not exist, or does not answer within
+ * RPMA_DEFAULT_TIMEOUT_MS. Blocks for at most this time. Threads: alone.
  */
 int rpma_utils_get_ibv_context(const char* addr, enum rpma_util_ibv_context_type type,
                                struct ibv_context** ibv_ctx_ptr);
 
 /*
- * Whether regions on this device may be registered without being pinned (on-demand paging of reads and writes): 1 or 0.
- * Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_PROVIDER: the device cannot be asked. Threads: safe.
+ * Tells whether the device can register regions without pinning (on-demand paging of reads and writes): 1 or 0. Errors:
+ * RPMA_E_INVAL: a pointer is NULL; RPMA_E_PROVIDER: the query failed. Threads: safe.
  */
 int rpma_utils_ibv_context_is_odp_capable(struct ibv_context* ibv_ctx, int* is_odp_capable);
 
-/* ---- what a peer tells of itself ---- */
+/* ---- configuration of a peer ---- */
 
 struct rpma_peer_cfg;
 
 /*
- * New, with direct write to persistent memory not supported.
- * Errors: RPMA_E_INVAL: pcfg_ptr is NULL; RPMA_E_NOMEM. Threads: safe.
+ * Makes a configuration without direct write to persistent memory. Errors: RPMA_E_INVAL: pcfg_ptr is NULL;
+ * RPMA_E_NOMEM. Threads: safe.
  */
 int rpma_peer_cfg_new(struct rpma_peer_cfg** pcfg_ptr);
 
@@ -98,8 +97,8 @@ int rpma_peer_cfg_new(struct rpma_peer_cfg** pcfg_ptr);
 int rpma_peer_cfg_delete(struct rpma_peer_cfg** pcfg_ptr);
 
 /*
- * Says whether what this peer is written goes to persistent memory without stopping in a cache that loses it.
- * Errors: RPMA_E_INVAL: pcfg is NULL. Threads: safe.
+ * Declares whether data that is written to this peer goes to persistent memory without stopping in a cache that loses
+ * it. Errors: RPMA_E_INVAL: pcfg is NULL. Threads: safe.
  */
 int rpma_peer_cfg_set_direct_write_to_pmem(struct rpma_peer_cfg* pcfg, bool supported);
 
@@ -107,8 +106,8 @@ int rpma_peer_cfg_set_direct_write_to_pmem(struct rpma_peer_cfg* pcfg, bool supp
 int rpma_peer_cfg_get_direct_write_to_pmem(const struct rpma_peer_cfg* pcfg, bool* supported);
 
 /*
- * Writes the configuration for the wire: rpma_peer_cfg_get_descriptor_size() bytes at desc.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * Writes the descriptor of the configuration: rpma_peer_cfg_get_descriptor_size() bytes at desc. Errors: RPMA_E_INVAL:
+ * a pointer is NULL. Threads: safe.
  */
 int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg* pcfg, void* desc);
 
@@ -116,8 +115,8 @@ int rpma_peer_cfg_get_descriptor(const struct rpma_peer_cfg* pcfg, void* desc);
 int rpma_peer_cfg_get_descriptor_size(const struct rpma_peer_cfg* pcfg, size_t* desc_size);
 
 /*
- * Makes a configuration of what a peer sent: desc_size bytes, of which those beyond the first are ignored.
- * Errors: RPMA_E_INVAL: a pointer is NULL, desc_size is 0; RPMA_E_NOMEM. Threads: safe.
+ * Makes a configuration from a peer's descriptor: desc_size bytes, of which only the first is used. Errors:
+ * RPMA_E_INVAL: a pointer is NULL, desc_size is 0; RPMA_E_NOMEM. Threads: safe.
  */
 int rpma_peer_cfg_from_descriptor(const void* desc, size_t desc_size, struct rpma_peer_cfg** pcfg_ptr);
 
@@ -126,16 +125,16 @@ int rpma_peer_cfg_from_descriptor(const void* desc, size_t desc_size, struct rpm
 struct rpma_peer;
 
 /*
- * A peer is this process as others on the network see it, on one device. It takes a protection domain. ibv_ctx must be
- * librdmacm's, as rpma_utils_get_ibv_context() gives it, and outlive the peer.
- * Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: the device refuses, or is one that dapple
- * refuses (docs/rpma.md); RPMA_E_UNKNOWN: the device refuses without saying why. Threads: safe.
+ * A peer represents this process on one device. It has a protection domain. ibv_ctx must be librdmacm's, from
+ * rpma_utils_get_ibv_context(), and must outlive the peer. Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NOMEM;
+ * RPMA_E_PROVIDER: the device refuses, or dapple refuses the device (docs/rpma.md); RPMA_E_UNKNOWN: the device refuses
+ * without a reason. Threads: safe.
  */
 int rpma_peer_new(struct ibv_context* ibv_ctx, struct rpma_peer** peer_ptr);
 
 /*
- * Everything made from the peer must have been deleted before.
- * Errors: RPMA_E_INVAL: peer_ptr is NULL; RPMA_E_PROVIDER: the device refuses. Threads: per object.
+ * Delete all objects that were made from the peer first. Errors: RPMA_E_INVAL: peer_ptr is NULL; RPMA_E_PROVIDER: the
+ * device refuses. Threads: per object.
  */
 int rpma_peer_delete(struct rpma_peer** peer_ptr);
 
@@ -144,7 +143,7 @@ int rpma_peer_delete(struct rpma_peer** peer_ptr);
 struct rpma_mr_local;
 struct rpma_mr_remote;
 
-/* What a region is for; any of them together. */
+/* The purposes of a region; may be combined. */
 #define RPMA_MR_USAGE_READ_SRC (1 << 0)
 #define RPMA_MR_USAGE_READ_DST (1 << 1)
 #define RPMA_MR_USAGE_WRITE_SRC (1 << 2)
@@ -156,9 +155,8 @@ struct rpma_mr_remote;
 
 /*
  * Registers size bytes at ptr, which must stay mapped until rpma_mr_dereg(). usage: of RPMA_MR_USAGE_*. Memory that the
- * device cannot pin is registered with on-demand paging where it has that.
- * Errors: RPMA_E_INVAL: a pointer is NULL, size is 0, usage is 0 or has another bit; RPMA_E_NOMEM; RPMA_E_PROVIDER: the
- * device refuses. Threads: alone.
+ * device cannot pin is registered with on-demand paging, if the device has it. Errors: RPMA_E_INVAL: a pointer is NULL,
+ * size is 0, usage is 0 or has another bit; RPMA_E_NOMEM; RPMA_E_PROVIDER: the device refuses. Threads: alone.
  */
 int rpma_mr_reg(struct rpma_peer* peer, void* ptr, size_t size, int usage, struct rpma_mr_local** mr_ptr);
 
@@ -166,33 +164,33 @@ int rpma_mr_reg(struct rpma_peer* peer, void* ptr, size_t size, int usage, struc
 int rpma_mr_dereg(struct rpma_mr_local** mr_ptr);
 
 /*
- * Writes what a peer needs to reach the region: rpma_mr_get_descriptor_size() bytes at desc. docs/rpma.md has the
- * format. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * Writes the region's descriptor for a peer: rpma_mr_get_descriptor_size() bytes at desc. docs/rpma.md has the format.
+ * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_mr_get_descriptor(const struct rpma_mr_local* mr, void* desc);
 
 /*
- * Makes a region of what a peer sent: desc_size bytes, 21 or more. rpma_mr_remote_delete() frees it.
- * Errors: RPMA_E_INVAL: a pointer is NULL, fewer bytes, no usage; RPMA_E_NOSUPP: the region goes beyond the last
- * address; RPMA_E_NOMEM. Threads: safe.
+ * Makes a region from a peer's descriptor: desc_size bytes, 21 or more. rpma_mr_remote_delete() frees it. Errors:
+ * RPMA_E_INVAL: a pointer is NULL, fewer bytes, no usage; RPMA_E_NOSUPP: the region goes beyond the last address;
+ * RPMA_E_NOMEM. Threads: safe.
  */
 int rpma_mr_remote_from_descriptor(const void* desc, size_t desc_size, struct rpma_mr_remote** mr_ptr);
 
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_mr_get_descriptor_size(const struct rpma_mr_local* mr, size_t* desc_size);
 
-/* Where the region begins. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
+/* The start of the region. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_mr_get_ptr(const struct rpma_mr_local* mr, void** ptr);
 
-/* How many bytes it has. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
+/* The size of the region. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_mr_get_size(const struct rpma_mr_local* mr, size_t* size);
 
-/* How many bytes it has. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
+/* The size of the region. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_mr_remote_get_size(const struct rpma_mr_remote* mr, size_t* size);
 
 /*
- * Which flushes the region was registered for: RPMA_MR_USAGE_FLUSH_TYPE_*, both or 0.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * The flushes for which the region was registered: RPMA_MR_USAGE_FLUSH_TYPE_*, both or 0. Errors: RPMA_E_INVAL: a
+ * pointer is NULL. Threads: safe.
  */
 int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote* mr, int* flush_type);
 
@@ -200,10 +198,10 @@ int rpma_mr_remote_get_flush_type(const struct rpma_mr_remote* mr, int* flush_ty
 int rpma_mr_remote_delete(struct rpma_mr_remote** mr_ptr);
 
 /*
- * Tells the device what will be done with a part of the region, in pieces of 2 GiB. advice and flags: as for
- * ibv_advise_mr(3).
- * Errors: RPMA_E_INVAL: mr is NULL, the part is not in the region, or advice and flags do not suit it; RPMA_E_NOSUPP:
- * the device takes no such advice; RPMA_E_PROVIDER: it failed otherwise. Threads: safe.
+ * Gives the device advice about a part of the region, in pieces of 2 GiB. advice and flags: as for ibv_advise_mr(3).
+ * Errors: RPMA_E_INVAL: mr is NULL, the part is not in the region, or advice and flags do not suit the region;
+ * RPMA_E_NOSUPP: the device does not support the advice; RPMA_E_PROVIDER: the call failed for another reason. Threads:
+ * safe.
  */
 int rpma_mr_advise(struct rpma_mr_local* mr, size_t offset, size_t len, int advice, uint32_t flags);
 
@@ -214,21 +212,21 @@ struct rpma_srq;
 struct rpma_cq;
 
 /*
- * New: room for 20 receives, and a CQ of its own of 20 entries.
- * Errors: RPMA_E_INVAL: cfg_ptr is NULL; RPMA_E_NOMEM. Threads: safe.
+ * Makes a configuration with room for 20 receives, and with its own CQ of 20 entries. Errors: RPMA_E_INVAL: cfg_ptr is
+ * NULL; RPMA_E_NOMEM. Threads: safe.
  */
 int rpma_srq_cfg_new(struct rpma_srq_cfg** cfg_ptr);
 
 /* Errors: RPMA_E_INVAL: cfg_ptr is NULL. Threads: per object. */
 int rpma_srq_cfg_delete(struct rpma_srq_cfg** cfg_ptr);
 
-/* How many receives may be posted at a time. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
+/* The number of receives that may be outstanding. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
 int rpma_srq_cfg_set_rq_size(struct rpma_srq_cfg* cfg, uint32_t rq_size);
 
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_srq_cfg_get_rq_size(const struct rpma_srq_cfg* cfg, uint32_t* rq_size);
 
-/* Entries of the queue's own CQ; 0: it has none, and receives complete on their connections' CQs. Errors, threads: as
+/* Entries of the queue's own CQ; 0: no own CQ, and receives complete on their connections' CQs. Errors, threads: as
  * above. */
 int rpma_srq_cfg_set_rcq_size(struct rpma_srq_cfg* cfg, uint32_t rcq_size);
 
@@ -236,21 +234,21 @@ int rpma_srq_cfg_set_rcq_size(struct rpma_srq_cfg* cfg, uint32_t rcq_size);
 int rpma_srq_cfg_get_rcq_size(const struct rpma_srq_cfg* cfg, uint32_t* rcq_size);
 
 /*
- * A receive queue for any number of connections. cfg: NULL stands for the defaults; it is not kept.
- * Errors: RPMA_E_INVAL: peer or srq_ptr is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: the device refuses. Threads: alone.
+ * Makes a receive queue for any number of connections. cfg: NULL means the defaults; it is not kept. Errors:
+ * RPMA_E_INVAL: peer or srq_ptr is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: the device refuses. Threads: alone.
  */
 int rpma_srq_new(struct rpma_peer* peer, struct rpma_srq_cfg* cfg, struct rpma_srq** srq_ptr);
 
 /*
- * Its connections must have been deleted before.
- * Errors: RPMA_E_INVAL: srq_ptr is NULL; RPMA_E_PROVIDER: the device refuses. Threads: alone.
+ * Delete the queue's connections first. Errors: RPMA_E_INVAL: srq_ptr is NULL; RPMA_E_PROVIDER: the device refuses.
+ * Threads: alone.
  */
 int rpma_srq_delete(struct rpma_srq** srq_ptr);
 
 /*
- * Posts a receive of up to len bytes to offset of dst, or of none with dst NULL; op_context becomes wr_id.
- * Errors: RPMA_E_INVAL: srq is NULL, dst is NULL and offset or len is not 0, len does not fit into 32 bits;
- * RPMA_E_PROVIDER: the device refuses, a full queue included. Threads: safe.
+ * Posts a receive of up to len bytes at offset of dst, or of no bytes if dst is NULL; op_context becomes wr_id. Errors:
+ * RPMA_E_INVAL: srq is NULL, dst is NULL and offset or len is not 0, len does not fit into 32 bits; RPMA_E_PROVIDER:
+ * the device refuses, for example because the queue is full. Threads: safe.
  */
 int rpma_srq_recv(struct rpma_srq* srq, struct rpma_mr_local* dst, size_t offset, size_t len, const void* op_context);
 
@@ -262,9 +260,8 @@ int rpma_srq_get_rcq(const struct rpma_srq* srq, struct rpma_cq** rcq_ptr);
 struct rpma_conn_cfg;
 
 /*
- * New: a time-out of 1000 ms, queues and CQ of 10 entries, no CQ of its own for receives, no shared completion channel,
- * no shared receive queue.
- * Errors: RPMA_E_INVAL: cfg_ptr is NULL; RPMA_E_NOMEM. Threads: safe.
+ * Makes a configuration with a time-out of 1000 ms, queues and CQ of 10 entries, no separate CQ for receives, no shared
+ * completion channel, and no shared receive queue. Errors: RPMA_E_INVAL: cfg_ptr is NULL; RPMA_E_NOMEM. Threads: safe.
  */
 int rpma_conn_cfg_new(struct rpma_conn_cfg** cfg_ptr);
 
@@ -272,8 +269,8 @@ int rpma_conn_cfg_new(struct rpma_conn_cfg** cfg_ptr);
 int rpma_conn_cfg_delete(struct rpma_conn_cfg** cfg_ptr);
 
 /*
- * How long, in milliseconds, each of the two steps of finding the peer may take.
- * Errors: RPMA_E_INVAL: cfg is NULL, timeout_ms is negative. Threads: safe.
+ * The time-out, in milliseconds, of each of the two steps of finding the peer. Errors: RPMA_E_INVAL: cfg is NULL,
+ * timeout_ms is negative. Threads: safe.
  */
 int rpma_conn_cfg_set_timeout(struct rpma_conn_cfg* cfg, int timeout_ms);
 
@@ -286,27 +283,28 @@ int rpma_conn_cfg_set_cq_size(struct rpma_conn_cfg* cfg, uint32_t cq_size);
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_conn_cfg_get_cq_size(const struct rpma_conn_cfg* cfg, uint32_t* cq_size);
 
-/* Entries of a CQ for receives alone; 0: they share the other. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
+/* Entries of a CQ for receives alone; 0: receives use the other CQ. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe.
+ */
 int rpma_conn_cfg_set_rcq_size(struct rpma_conn_cfg* cfg, uint32_t rcq_size);
 
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_conn_cfg_get_rcq_size(const struct rpma_conn_cfg* cfg, uint32_t* rcq_size);
 
-/* How many requests may be posted at a time. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
+/* The number of requests that may be outstanding. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
 int rpma_conn_cfg_set_sq_size(struct rpma_conn_cfg* cfg, uint32_t sq_size);
 
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_conn_cfg_get_sq_size(const struct rpma_conn_cfg* cfg, uint32_t* sq_size);
 
-/* How many receives may be posted at a time. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
+/* The number of receives that may be outstanding. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe. */
 int rpma_conn_cfg_set_rq_size(struct rpma_conn_cfg* cfg, uint32_t rq_size);
 
 /* Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe. */
 int rpma_conn_cfg_get_rq_size(const struct rpma_conn_cfg* cfg, uint32_t* rq_size);
 
 /*
- * Whether the connection's CQs tell of completions on one channel (rpma_conn_wait(), rpma_conn_get_compl_fd()) or each
- * on its own (rpma_cq_wait(), rpma_cq_get_fd()). Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe.
+ * Selects one shared completion channel for the connection's CQs (rpma_conn_wait(), rpma_conn_get_compl_fd()), or a
+ * channel for each CQ (rpma_cq_wait(), rpma_cq_get_fd()). Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe.
  */
 int rpma_conn_cfg_set_compl_channel(struct rpma_conn_cfg* cfg, bool shared);
 
@@ -314,8 +312,8 @@ int rpma_conn_cfg_set_compl_channel(struct rpma_conn_cfg* cfg, bool shared);
 int rpma_conn_cfg_get_compl_channel(const struct rpma_conn_cfg* cfg, bool* shared);
 
 /*
- * Connections receive from this queue instead of one of their own; NULL: from their own. It must outlive them, and
- * cannot have a CQ of its own where the completion channel is shared. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe.
+ * Connections receive from this queue, or with NULL from their own queues. The queue must outlive the connections. It
+ * cannot have its own CQ if the completion channel is shared. Errors: RPMA_E_INVAL: cfg is NULL. Threads: safe.
  */
 int rpma_conn_cfg_set_srq(struct rpma_conn_cfg* cfg, struct rpma_srq* srq);
 
@@ -340,17 +338,17 @@ enum rpma_conn_event {
 /* The event in words. Static; "Unsupported connection event" for any other number. Threads: safe. */
 const char* rpma_utils_conn_event_2str(enum rpma_conn_event conn_event);
 
-/* What a program sends along while connecting, and what it got: len bytes at ptr. */
+/* Private data that a program sends or gets when it connects: len bytes at ptr. */
 struct rpma_conn_private_data {
   void* ptr;
   uint8_t len;
 };
 
 /*
- * Listens on an address of this machine. Requests that were not taken are lost at rpma_ep_shutdown(), and those that
- * were taken must have been connected or deleted before. port: a number or a service's name. Errors: RPMA_E_INVAL: a
- * pointer is NULL; RPMA_E_NOMEM; RPMA_E_PROVIDER: there is no such address or port, it is taken, or the kernel refuses.
- * Threads: alone.
+ * Listens on an address of this machine. rpma_ep_shutdown() drops requests that were not taken; connect or delete
+ * requests that were taken before it. port: a number or a service's name. Errors: RPMA_E_INVAL: a pointer is NULL;
+ * RPMA_E_NOMEM; RPMA_E_PROVIDER: the address or port does not exist or is in use, or the kernel refuses. Threads:
+ * alone.
  */
 int rpma_ep_listen(struct rpma_peer* peer, const char* addr, const char* port, struct rpma_ep** ep_ptr);
 
@@ -358,81 +356,80 @@ int rpma_ep_listen(struct rpma_peer* peer, const char* addr, const char* port, s
 int rpma_ep_shutdown(struct rpma_ep** ep_ptr);
 
 /*
- * A descriptor that is readable while there is a request. The caller may poll it and make it non-blocking, and must not
+ * A descriptor that is readable while a request waits. The caller may poll it and make it non-blocking, and must not
  * close it. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_ep_get_fd(const struct rpma_ep* ep, int* fd);
 
 /*
- * Takes the next request; waits for it unless the descriptor was made non-blocking. cfg, NULL for the defaults, is that
- * of the connection it will become. The request must be connected or deleted, which rejects it.
- * Errors: RPMA_E_INVAL: ep or req_ptr is NULL, the event is no request, or cfg asks for a shared channel and has an SRQ
- * with a CQ of its own; RPMA_E_NO_EVENT: there is none; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel or the device
- * refuses; the request is rejected then. Threads: per object.
+ * Takes the next request; waits for it unless the descriptor was made non-blocking. cfg, NULL for the defaults, is the
+ * configuration of the future connection. Connect the request or delete it, which rejects it. Errors: RPMA_E_INVAL: ep
+ * or req_ptr is NULL, the event is not a request, or cfg has a shared channel and an SRQ with its own CQ;
+ * RPMA_E_NO_EVENT: no request waits; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel or the device refuses, and the request
+ * is rejected. Threads: per object.
  */
 int rpma_ep_next_conn_req(struct rpma_ep* ep, const struct rpma_conn_cfg* cfg, struct rpma_conn_req** req_ptr);
 
 /*
- * A request to the peer at this address. Looks for it, twice within the configured time-out, and sends nothing yet.
- * Errors: RPMA_E_INVAL: a pointer but cfg is NULL, or cfg asks for a shared channel and has an SRQ with a CQ of its
- * own; RPMA_E_NOMEM; RPMA_E_PROVIDER: there is no way to the address, or the device refuses. Threads: alone.
+ * Makes a request to the peer at this address. Resolves the address in two steps, each within the configured time-out,
+ * and sends nothing yet. Errors: RPMA_E_INVAL: a pointer other than cfg is NULL, or cfg has a shared channel and an SRQ
+ * with its own CQ; RPMA_E_NOMEM; RPMA_E_PROVIDER: no route leads to the address, or the device refuses. Threads: alone.
  */
 int rpma_conn_req_new(struct rpma_peer* peer, const char* addr, const char* port, const struct rpma_conn_cfg* cfg,
                       struct rpma_conn_req** req_ptr);
 
 /*
- * Gives the request up; one that a peer made is rejected.
- * Errors: RPMA_E_INVAL: req_ptr is NULL; RPMA_E_PROVIDER: the kernel or the device refuses; everything is freed that
- * can be. Threads: alone.
+ * Deletes the request; rejects it if a peer made it. Errors: RPMA_E_INVAL: req_ptr is NULL; RPMA_E_PROVIDER: the kernel
+ * or the device refuses; the call still frees as much as possible. Threads: alone.
  */
 int rpma_conn_req_delete(struct rpma_conn_req** req_ptr);
 
 /*
- * Connects, or accepts. Does not wait: rpma_conn_next_event() tells the outcome. pdata, NULL for none, is what the peer
- * gets: at most 56 bytes of a request. The request is gone and *req_ptr NULL afterwards, also after a failure. Errors:
- * RPMA_E_INVAL: req_ptr, *req_ptr or conn_ptr is NULL, or pdata has no bytes; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel
- * or the device refuses. Threads: per object.
+ * Connects, or accepts. Does not wait: rpma_conn_next_event() reports the result. pdata, NULL for none, is private data
+ * for the peer: at most 56 bytes with a request. The call consumes the request and sets *req_ptr to NULL, also after a
+ * failure. Errors: RPMA_E_INVAL: req_ptr, *req_ptr or conn_ptr is NULL, or pdata has no bytes; RPMA_E_NOMEM;
+ * RPMA_E_PROVIDER: the kernel or the device refuses. Threads: per object.
  */
 int rpma_conn_req_connect(struct rpma_conn_req** req_ptr, const struct rpma_conn_private_data* pdata,
                           struct rpma_conn** conn_ptr);
 
 /*
- * Posts a receive before there is a connection, so that it is there when the peer sends at once. Like rpma_recv().
- * Errors: RPMA_E_INVAL: req or dst is NULL, len does not fit into 32 bits; RPMA_E_PROVIDER: the device refuses.
- * Threads: per object.
+ * Posts a receive before the connection is made, so that the peer can send at once. Like rpma_recv(). Errors:
+ * RPMA_E_INVAL: req or dst is NULL, len does not fit into 32 bits; RPMA_E_PROVIDER: the device refuses. Threads: per
+ * object.
  */
 int rpma_conn_req_recv(struct rpma_conn_req* req, struct rpma_mr_local* dst, size_t offset, size_t len,
                        const void* op_context);
 
 /*
- * What the peer sent along; ptr NULL and len 0 if nothing. Some networks add zeros at the end. It is freed with the
- * request. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * The peer's private data; ptr is NULL and len 0 if there is none. Some networks add zeros at the end. It is freed with
+ * the request. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_conn_req_get_private_data(const struct rpma_conn_req* req, struct rpma_conn_private_data* pdata);
 
-/* A descriptor that is readable while there is an event, like rpma_ep_get_fd(). */
+/* A descriptor that is readable while an event waits, like rpma_ep_get_fd(). */
 int rpma_conn_get_event_fd(const struct rpma_conn* conn, int* fd);
 
 /*
- * Takes the connection's next event; waits for it unless the descriptor was made non-blocking.
- * Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NO_EVENT: there is none; RPMA_E_UNKNOWN: it is none of the enum, and
- * *event is RPMA_CONN_UNDEFINED; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
+ * Takes the connection's next event; waits for it unless the descriptor was made non-blocking. Errors: RPMA_E_INVAL: a
+ * pointer is NULL; RPMA_E_NO_EVENT: no event waits; RPMA_E_UNKNOWN: the event is not in the enum, and *event is
+ * RPMA_CONN_UNDEFINED; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
  */
 int rpma_conn_next_event(struct rpma_conn* conn, enum rpma_conn_event* event);
 
 /*
- * What the peer sent along; ptr NULL and len 0 if nothing, or not yet. It is freed with the connection.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: per object.
+ * The peer's private data; ptr is NULL and len 0 if there is none, or not yet. It is freed with the connection. Errors:
+ * RPMA_E_INVAL: a pointer is NULL. Threads: per object.
  */
 int rpma_conn_get_private_data(const struct rpma_conn* conn, struct rpma_conn_private_data* pdata);
 
 /*
- * Takes over what the peer told of itself, which rpma_flush() goes by. pcfg is not kept.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: per object.
+ * Applies the peer's configuration, which rpma_flush() obeys. pcfg is not kept. Errors: RPMA_E_INVAL: a pointer is
+ * NULL. Threads: per object.
  */
 int rpma_conn_apply_remote_peer_cfg(struct rpma_conn* conn, const struct rpma_peer_cfg* pcfg);
 
-/* The number by which a completion in a CQ of several connections names this one. Errors: RPMA_E_INVAL: a pointer is
+/* The number that identifies this connection in completions of a shared CQ. Errors: RPMA_E_INVAL: a pointer is
  * NULL. Threads: safe. */
 int rpma_conn_get_qp_num(const struct rpma_conn* conn, uint32_t* qp_num);
 
@@ -440,41 +437,41 @@ int rpma_conn_get_qp_num(const struct rpma_conn* conn, uint32_t* qp_num);
 int rpma_conn_get_cq(const struct rpma_conn* conn, struct rpma_cq** cq_ptr);
 
 /*
- * The connection's CQ for receives; NULL where they complete on the other, or on an SRQ's own.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * The connection's CQ for receives; NULL if receives complete on the other CQ, or on an SRQ's own CQ. Errors:
+ * RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_conn_get_rcq(const struct rpma_conn* conn, struct rpma_cq** rcq_ptr);
 
 /*
- * Begins to disconnect; RPMA_CONN_CLOSED tells both sides. What was posted and is not complete is flushed.
- * Errors: RPMA_E_INVAL: conn is NULL; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
+ * Begins to disconnect; both sides get RPMA_CONN_CLOSED. Incomplete requests are flushed. Errors: RPMA_E_INVAL: conn is
+ * NULL; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
  */
 int rpma_conn_disconnect(struct rpma_conn* conn);
 
 /*
- * Errors: RPMA_E_INVAL: conn_ptr is NULL; RPMA_E_PROVIDER: the kernel or the device refuses; everything is freed that
- * can be. Threads: per object.
+ * Errors: RPMA_E_INVAL: conn_ptr is NULL; RPMA_E_PROVIDER: the kernel or the device refuses; the call still frees as
+ * much as possible. Threads: per object.
  */
 int rpma_conn_delete(struct rpma_conn** conn_ptr);
 
 /* ---- data ---- */
 
-/* When a request makes a completion: if it fails, or in any case. One of the two must be given. */
+/* A request makes a completion only if it fails, or always. One of the two must be given. */
 #define RPMA_F_COMPLETION_ON_ERROR (1 << 0)
 #define RPMA_F_COMPLETION_ALWAYS (1 << 1 | RPMA_F_COMPLETION_ON_ERROR)
 
 /*
- * Of all requests: they return once posted; op_context becomes wr_id of the completion. Buffers belong to the device
- * until the completion, or that of a later request of the same connection. Offsets and lengths are checked by the
- * device, whose answer is a completion with an error. A request that cannot make a completion must be followed by one
- * that does before the queue is full. Errors of all: RPMA_E_PROVIDER: the device refuses, a full queue included.
- * Threads of all: per object (the connection).
+ * All requests: they return once posted; op_context becomes wr_id of the completion. Buffers belong to the device until
+ * the completion, or the completion of a later request of the same connection. The device checks offsets and lengths,
+ * and answers with a completion with an error. After requests without a completion, post one with a completion before
+ * the queue is full. Errors of all: RPMA_E_PROVIDER: the device refuses, for example because the queue is full. Threads
+ * of all: per object (the connection).
  */
 
 /*
- * Reads len bytes from the peer's region to the local one. Both NULL, with everything else 0: nothing is moved.
- * Errors: RPMA_E_INVAL: conn is NULL, flags is 0, one region only is NULL, both are and an offset or len is not 0, len
- * does not fit into 32 bits.
+ * Reads len bytes from the peer's region to the local region. With both NULL, and everything else 0, it moves no data.
+ * Errors: RPMA_E_INVAL: conn is NULL, flags is 0, only one region is NULL, both are NULL and an offset or len is not 0,
+ * or len does not fit into 32 bits.
  */
 int rpma_read(struct rpma_conn* conn, struct rpma_mr_local* dst, size_t dst_offset, const struct rpma_mr_remote* src,
               size_t src_offset, size_t len, int flags, const void* op_context);
@@ -483,7 +480,7 @@ int rpma_read(struct rpma_conn* conn, struct rpma_mr_local* dst, size_t dst_offs
 int rpma_write(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset, const struct rpma_mr_local* src,
                size_t src_offset, size_t len, int flags, const void* op_context);
 
-/* Like rpma_write(), and the peer gets a completion with imm, in network order, for which it must have posted a
+/* Like rpma_write(), and the peer gets a completion with imm, in network order. The peer must have posted a
  * receive. */
 int rpma_write_with_imm(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset,
                         const struct rpma_mr_local* src, size_t src_offset, size_t len, int flags, uint32_t imm,
@@ -492,10 +489,10 @@ int rpma_write_with_imm(struct rpma_conn* conn, struct rpma_mr_remote* dst, size
 #define RPMA_ATOMIC_WRITE_ALIGNMENT 8
 
 /*
- * Writes 8 bytes such that whoever reads them at the peer sees all or none, and after what was flushed and read before.
- * The bytes are taken before it returns. Natively where the device and the peer can, and else as an inline Write, which
- * devices store in one piece where the address is a multiple of 8. Errors: RPMA_E_INVAL: conn, dst or src is NULL,
- * dst_offset is no multiple of 8, flags is 0.
+ * Writes 8 bytes atomically: a reader at the peer sees all or none. The write happens after earlier flushes and reads.
+ * The call takes the bytes before it returns. It is native if the device and the peer support it. Otherwise it is an
+ * inline Write, which devices store in one piece if the address is a multiple of 8. Errors: RPMA_E_INVAL: conn, dst or
+ * src is NULL, dst_offset is not a multiple of 8, or flags is 0.
  */
 int rpma_atomic_write(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset, const char src[8],
                       int flags, const void* op_context);
@@ -506,19 +503,19 @@ enum rpma_flush_type {
 };
 
 /*
- * Completes once what was written before to these len bytes has got as far as type says. Natively where the device and
- * the peer can, and else by a Read, which pushes writes before it. Errors: RPMA_E_INVAL: conn or dst is NULL, type is
- * none of the enum, flags is 0, dst_offset is not in the region, or the flush is native and the bytes are not all in
- * the region; RPMA_E_NOSUPP: the region was not registered for this type; or it is RPMA_FLUSH_TYPE_PERSISTENT, and the
- * peer has not said (rpma_conn_apply_remote_peer_cfg()) that it writes to persistent memory directly.
+ * Completes when earlier writes to these len bytes are visible or persistent, depending on type. It is native if the
+ * device and the peer support it. Otherwise it is a Read, which pushes the writes before it. Errors: RPMA_E_INVAL: conn
+ * or dst is NULL, type is not in the enum, flags is 0, dst_offset is not in the region, or the flush is native and the
+ * bytes are not all in the region; RPMA_E_NOSUPP: the region was not registered for this type; or type is
+ * RPMA_FLUSH_TYPE_PERSISTENT, and the peer has not declared (rpma_conn_apply_remote_peer_cfg()) direct writes to
+ * persistent memory.
  */
 int rpma_flush(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset, size_t len,
                enum rpma_flush_type type, int flags, const void* op_context);
 
 /*
- * Sends len bytes, or none with src NULL.
- * Errors: RPMA_E_INVAL: conn is NULL, flags is 0, src is NULL and offset or len is not 0, len does not fit into 32
- * bits.
+ * Sends len bytes, or no bytes if src is NULL. Errors: RPMA_E_INVAL: conn is NULL, flags is 0, src is NULL and offset
+ * or len is not 0, len does not fit into 32 bits.
  */
 int rpma_send(struct rpma_conn* conn, const struct rpma_mr_local* src, size_t offset, size_t len, int flags,
               const void* op_context);
@@ -528,32 +525,31 @@ int rpma_send_with_imm(struct rpma_conn* conn, const struct rpma_mr_local* src, 
                        uint32_t imm, const void* op_context);
 
 /*
- * Posts a receive of up to len bytes, or of none with dst NULL. Always makes a completion.
- * Errors: RPMA_E_INVAL: conn is NULL, dst is NULL and offset or len is not 0, len does not fit into 32 bits.
+ * Posts a receive of up to len bytes, or of no bytes if dst is NULL. Always makes a completion. Errors: RPMA_E_INVAL:
+ * conn is NULL, dst is NULL and offset or len is not 0, len does not fit into 32 bits.
  */
 int rpma_recv(struct rpma_conn* conn, struct rpma_mr_local* dst, size_t offset, size_t len, const void* op_context);
 
 /* ---- completions ---- */
 
 /*
- * A descriptor that is readable while the CQ has something to tell: rpma_cq_wait() will not block, and must be called.
- * Like rpma_ep_get_fd(). Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * A descriptor that is readable while an event of the CQ waits: rpma_cq_wait() will not block, and must be called. Like
+ * rpma_ep_get_fd(). Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_cq_get_fd(const struct rpma_cq* cq, int* fd);
 
 /*
- * Waits until the CQ tells of completions; then take all there are with rpma_cq_get_wc(). It may find none: they may
- * have been taken before. Errors: RPMA_E_INVAL: cq is NULL; RPMA_E_NO_COMPLETION: the descriptor was made non-blocking
- * and there is nothing, or the wait was interrupted; RPMA_E_SHARED_CHANNEL; RPMA_E_PROVIDER: the device refuses.
+ * Waits until the CQ reports completions; then take all completions with rpma_cq_get_wc(). There may be none, if they
+ * were taken before. Errors: RPMA_E_INVAL: cq is NULL; RPMA_E_NO_COMPLETION: the descriptor was made non-blocking and
+ * no completion waits, or the wait was interrupted; RPMA_E_SHARED_CHANNEL; RPMA_E_PROVIDER: the device refuses.
  * Threads: safe.
  */
 int rpma_cq_wait(struct rpma_cq* cq);
 
 /*
- * Takes up to num_entries completions to wc. num_entries_got may be NULL if num_entries is 1.
- * Errors: RPMA_E_INVAL: cq or wc is NULL, num_entries is less than 1, or more and num_entries_got is NULL;
- * RPMA_E_NO_COMPLETION: there is none; RPMA_E_PROVIDER: the device refuses; RPMA_E_UNKNOWN: its answer makes no sense.
- * Threads: safe.
+ * Takes up to num_entries completions to wc. num_entries_got may be NULL if num_entries is 1. Errors: RPMA_E_INVAL: cq
+ * or wc is NULL, num_entries is less than 1, or more than 1 and num_entries_got is NULL; RPMA_E_NO_COMPLETION: no
+ * completion waits; RPMA_E_PROVIDER: the device refuses; RPMA_E_UNKNOWN: the device returns too many. Threads: safe.
  */
 int rpma_cq_get_wc(struct rpma_cq* cq, int num_entries, struct ibv_wc* wc, int* num_entries_got);
 
@@ -565,10 +561,10 @@ int rpma_cq_get_wc(struct rpma_cq* cq, int num_entries, struct ibv_wc* wc, int* 
 int rpma_conn_get_compl_fd(const struct rpma_conn* conn, int* fd);
 
 /*
- * Like rpma_cq_wait(), on the shared completion channel; tells which of the connection's CQs it was, and, unless is_rcq
- * is NULL, whether it is that for receives. flags: ignored. Errors: RPMA_E_INVAL: conn or cq is NULL;
- * RPMA_E_NOT_SHARED_CHNL; RPMA_E_NO_COMPLETION: as rpma_cq_wait(); RPMA_E_UNKNOWN: it is neither CQ; RPMA_E_PROVIDER:
- * the device refuses. Threads: safe.
+ * Like rpma_cq_wait(), on the shared completion channel. It stores the CQ, and, unless is_rcq is NULL, whether it is
+ * the CQ for receives. flags: ignored. Errors: RPMA_E_INVAL: conn or cq is NULL; RPMA_E_NOT_SHARED_CHNL;
+ * RPMA_E_NO_COMPLETION: as rpma_cq_wait(); RPMA_E_UNKNOWN: the event belongs to neither CQ; RPMA_E_PROVIDER: the device
+ * refuses. Threads: safe.
  */
 int rpma_conn_wait(struct rpma_conn* conn, int flags, struct rpma_cq** cq, bool* is_rcq);
 
@@ -591,29 +587,30 @@ enum rpma_log_threshold {
 };
 
 /*
- * Errors: RPMA_E_INVAL: threshold is none of the first two, level none of the enum. Threads: safe.
+ * Errors: RPMA_E_INVAL: threshold is not one of the first two, or level is not in the enum. Threads: safe.
  */
 int rpma_log_set_threshold(enum rpma_log_threshold threshold, enum rpma_log_level level);
 
-/* Errors: RPMA_E_INVAL: threshold is none of the first two, level is NULL. Threads: safe. */
+/* Errors: RPMA_E_INVAL: threshold is not one of the first two, or level is NULL. Threads: safe. */
 int rpma_log_get_threshold(enum rpma_log_threshold threshold, enum rpma_log_level* level);
 
 /*
- * What is called for each message: its level, where it comes from, and what to print, with its newline, in printf(3)'s
- * way. It is called by whichever thread has something to say, also by several at once, and must not call this library.
+ * The library calls this function for each message, with its level, its source and its text, with a newline, in the
+ * form of printf(3). Each thread calls it for its own messages, so several may call it at the same time. It must not
+ * call this library.
  */
 typedef void rpma_log_function(enum rpma_log_level level, const char* file_name, const int line_no,
                                const char* function_name, const char* message_format, ...);
 
-/* Writes to syslog(3) as the program has it opened, facility local7, and to stderr as RPMA_LOG_THRESHOLD_AUX says. */
+/* Writes to syslog(3) as the program has opened it, facility local7, and to stderr by RPMA_LOG_THRESHOLD_AUX. */
 #define RPMA_LOG_USE_DEFAULT_FUNCTION (NULL)
 
 /* Cannot fail. Threads: safe. */
 int rpma_log_set_function(rpma_log_function* log_function);
 
-/* ---- what the original lacks ---- */
+/* ---- functions that the original lacks ---- */
 
-/* Defined where the functions below are. */
+/* Defined by headers that have the functions below. */
 #define RPMA_HAS_FEATURES 1
 
 /* The features that a program can ask about. Values may be added at the end. */
@@ -625,26 +622,26 @@ enum rpma_feature {
 };
 
 /*
- * Tells if the peer's own machine has a feature. A native operation then takes a peer that has it as well. To find out
- * what libibverbs can do it may make a queue pair and destroy it. reason: NULL, or set to why, in a line for people;
- * static. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is none of the enum; RPMA_E_PROVIDER: the queues for
- * that cannot be made. Threads: safe.
+ * Tells whether the peer's own machine has a feature. A native operation also needs it on the other side. The call may
+ * make and destroy a queue pair to find the features of libibverbs. reason: NULL, or set to the reason in one static
+ * line for people. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is not in the enum; RPMA_E_PROVIDER: the
+ * queues for the test cannot be made. Threads: safe.
  */
 int rpma_peer_has_feature(const struct rpma_peer* peer, enum rpma_feature feature, bool* has, const char** reason);
 
 /*
- * Tells if a connection has a feature: for a native operation, whether requests for the region mr will be native, and
- * with mr NULL whether this side can do them; for RPMA_FEATURE_DIRECT_WRITE_TO_PMEM, what
- * rpma_conn_apply_remote_peer_cfg() took over. It moves nothing. reason: as above. Errors: RPMA_E_INVAL: conn or has is
- * NULL, or feature is none of the enum. Threads: per object.
+ * Tells whether a connection has a feature. For a native operation: whether requests for the region mr will be native,
+ * or with mr NULL whether this side supports them. For RPMA_FEATURE_DIRECT_WRITE_TO_PMEM: the value that
+ * rpma_conn_apply_remote_peer_cfg() has applied. The call moves no data. reason: as above. Errors: RPMA_E_INVAL: conn
+ * or has is NULL, or feature is not in the enum. Threads: per object.
  */
 int rpma_conn_has_feature(const struct rpma_conn* conn, const struct rpma_mr_remote* mr, enum rpma_feature feature,
                           bool* has, const char** reason);
 
 /*
- * Sets direct_write_to_pmem as rpma_peer_has_feature() answers: true only where the machine says so, which is with
- * caches that survive a loss of power. Whoever knows better calls rpma_peer_cfg_set_direct_write_to_pmem() instead.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * Sets direct_write_to_pmem to the answer of rpma_peer_has_feature(): true only if the machine reports caches that
+ * survive a loss of power. To override this answer, call rpma_peer_cfg_set_direct_write_to_pmem() instead. Errors:
+ * RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_peer_cfg_set_from_platform(struct rpma_peer_cfg* pcfg, const struct rpma_peer* peer);
 
