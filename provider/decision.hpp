@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Who decides about a device's coherence, in which order. Pure functions.
+// The decision about a device's coherence: the sources and their order. Pure functions.
 #ifndef DAPPLE_PROVIDER_DECISION_HPP
 #define DAPPLE_PROVIDER_DECISION_HPP
 

@@ -5,7 +5,7 @@
 namespace dapple::provider {
 namespace {
 
-// Whether the text is like the pattern, in which x stands for a hexadecimal digit.
+// Tells whether the text matches the pattern, in which x is any hexadecimal digit.
 bool is_like(std::string_view text, std::string_view pattern) {
   if (text.size() != pattern.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -37,7 +37,7 @@ class Path {
 
 Path operator+(Path path, std::string_view text);
 
-// Whether something is there (a link counts, wherever it points), is not, or could not be looked at.
+// Tells whether a file exists (a link counts, with any target), does not exist, or could not be checked.
 enum class Look { kThere, kAbsent, kUnreadable };
 Look look(const Path& path);
 

@@ -34,7 +34,7 @@ Firmware read_node(const Path& root, const Path& link) {
   if (base == std::string_view::npos) return Firmware::kUnreadable;
   node.remove_prefix(base + kBase.size());
 
-  // Containers hide the first; some show the second all the same.
+  // Containers hide the first; some still show the second.
   for (const char* place : {"/sys/firmware/devicetree/base", "/proc/device-tree"}) {
     Path tree;
     if (!tree.resolve(root + place)) continue;

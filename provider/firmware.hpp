@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the machine's firmware says about a device's DMA, as the kernel reads it.
+// The firmware's description of a device's DMA, as the kernel reads it.
 #ifndef DAPPLE_PROVIDER_FIRMWARE_HPP
 #define DAPPLE_PROVIDER_FIRMWARE_HPP
 

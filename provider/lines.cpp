@@ -38,7 +38,7 @@ const char* Lines::next() {
     end_ -= begin_;
     begin_ = 0;
     if (end_ == sizeof(buffer_) - 1) {
-      // Longer than any line that somebody looks for.
+      // Longer than any line that a caller looks for.
       end_ = 0;
       cut = true;
     }

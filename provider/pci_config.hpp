@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How a PCIe function is allowed to order and to snoop, by its configuration space.
+// The permissions of a PCIe function for relaxed ordering and no-snoop, from its configuration space.
 #ifndef DAPPLE_PROVIDER_PCI_CONFIG_HPP
 #define DAPPLE_PROVIDER_PCI_CONFIG_HPP
 

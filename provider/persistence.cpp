@@ -5,8 +5,8 @@
 namespace dapple::provider {
 namespace {
 
-// Whether what is in them survives a loss of power: yes if all regions of persistent memory say so, no if one says
-// otherwise, unknown if there is none or one says nothing.
+// Tells whether data in the caches survives a loss of power: yes if all regions of persistent memory report it, no if
+// one reports otherwise, unknown without such regions or if one reports nothing.
 dappledv_answer caches_are_persistent(const Path& root) {
   const coherence::PersistentRegions regions = coherence::read_persistent_regions(root.c_str());
   if (regions.memory_controller > 0) return DAPPLEDV_ANSWER_NO;

@@ -11,7 +11,7 @@
 
 namespace dapple::provider {
 
-// What a query would ask the machine for, so that tests can be another one.
+// The machine's answers to a query, so that tests can imitate another machine.
 struct Machine {
   const coherence::CpuDescription& cpu;
   Architecture architecture;
@@ -22,7 +22,7 @@ struct Machine {
 
 Machine this_machine();
 
-// What a query would ask an open device for.
+// An open device's answers to a query.
 struct DeviceAnswers {
   bool software_driver = false;  // the kernel names a driver of software devices
   bool bounced = false;          // the device says that its DMA is

@@ -31,7 +31,7 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-// The file system of shared anonymous memory, memfd and System V's shared memory, which nobody mounted.
+// The file system of shared anonymous memory, memfd and System V's shared memory, which is not mounted anywhere.
 bool is_kernels_own_tmpfs(dev_t device) {
   static constexpr char kName[] = "dapple";
   const int file = memfd_create(kName, MFD_CLOEXEC);

@@ -63,7 +63,7 @@ bool refuses_noncoherent(std::string_view release) {
 
 Registration try_registration(ibv_context* context, std::string_view release) {
   if (!refuses_noncoherent(release)) return Registration::kNotAsked;
-  // A context without a device file is no kernel's: whoever answers in its place has said nothing about DMA.
+  // A context without a device file does not come from the kernel, and its answer says nothing about DMA.
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0 || !S_ISCHR(status.st_mode)) return Registration::kNotAsked;
   void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);

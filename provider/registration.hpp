@@ -23,7 +23,7 @@ bool refuses_noncoherent(std::string_view release);
 // Registers and deregisters a page of its own, if the kernel of this release would refuse a non-coherent one.
 Registration try_registration(ibv_context* context, std::string_view release);
 
-// What the result of registering a page means: error is 0 or an errno value.
+// The meaning of the result of registering a page: error is 0 or an errno value.
 Registration judge_registration(int error);
 
 }  // namespace dapple::provider

@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The bundle keeps the port's sockets alive when dappled dies: a pair of connected sockets whose queue holds them, as
-// messages with descriptors that nobody has received. Every member has both ends, so any of them can hand the bundle to
-// the next dappled.
+// unread messages with descriptors. Every member has both ends, so any of them can hand the bundle to the next dappled.
 #ifndef DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_BUNDLE_HPP
 

@@ -25,7 +25,7 @@ void close_from(int first) {
 
 int daemonize(int ready) {
   const pid_t child = fork();
-  // Whoever started this process waits for its end.
+  // The starter of this process waits for its end.
   if (child != 0) _exit(child > 0 ? 0 : 1);
   setsid();
   // Where there is no /dev, a descriptor that neither reads nor writes holds the numbers.

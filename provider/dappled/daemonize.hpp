@@ -5,8 +5,9 @@
 
 namespace dapple::dappled {
 
-// Leaves the session, the folder, and every descriptor but `ready` (-1: none, else it becomes its return value):
-// whoever reads this program's output must not wait for it. The caller goes on in a new process, and the old one ends.
+// Leaves the session, the folder, and every descriptor but `ready` (-1: none, else it becomes its return value), so
+// that a reader of this program's output does not wait for it. The caller continues in a new process, and the old
+// process ends.
 int daemonize(int ready);
 
 }  // namespace dapple::dappled

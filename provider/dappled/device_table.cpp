@@ -11,7 +11,7 @@
 namespace dapple::dappled {
 namespace {
 
-// A port of a bridge speaks for nobody, and tunnels that the kernel makes by itself have no address.
+// A port of a bridge has no address of its own, and neither have tunnels that the kernel makes by itself.
 bool usable(const Netdev& netdev) {
   if (netdev.address_count > 0 || netdev.loopback) return true;
   return netdev.ethernet && !netdev.enslaved;
@@ -110,7 +110,7 @@ void DeviceTable::update(const Netdevs& netdevs) {
       generation_++;
     }
   }
-  // Programs take the first device unless told otherwise: one that reaches somebody, and loopback last.
+  // Programs take the first device by default, so devices that reach other hosts come first, and loopback comes last.
   for (const int rank : {0, 1, 2}) {
     for (uint32_t i = 0; i < netdevs.count && count_ < soft::kMaxDevices; i++) {
       const Netdev& netdev = netdevs.devices[i];

@@ -169,7 +169,7 @@ bool PortGroup::grow(soft::Problem& problem) {
 
 bool PortGroup::steer(soft::Problem& problem) {
   // Offsets count from the UDP payload: the second word of the BTH ends with the destination QPN. Indexes beyond the
-  // group would fall to any of its sockets; they go to slot 0, where nobody minds.
+  // group would fall to any of its sockets; they go to slot 0, which is harmless.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xFFFFFF),

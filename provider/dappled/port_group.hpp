@@ -20,7 +20,7 @@ class PortGroup {
  public:
   explicit PortGroup(uint16_t port = soft::kRocePort) : port_(port) {}
 
-  // Takes the port, if nobody has it (else EADDRINUSE), with a few slots.
+  // Takes the port, if it is free (else EADDRINUSE), with a few slots.
   bool create(soft::Problem& problem);
   // The group of a dappled that died, out of the bundle that a member hands in. Slots stay open or idle as they are.
   bool take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Problem& problem);

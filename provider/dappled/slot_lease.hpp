@@ -18,7 +18,7 @@
 
 namespace dapple::dappled {
 
-// Nothing if somebody has the slot (errno is EADDRINUSE then), or on failure.
+// Empty if another process has the slot (errno is EADDRINUSE), or on failure.
 inline soft::OwnedFd take_lease(uint32_t slot) {
   char name[32];
   snprintf(name, sizeof name, "%s%u", soft::kSlotName, slot);

@@ -15,7 +15,7 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   if (group_.exists()) return true;
   grant = Grant::kRefused;
   if (group_.create(problem)) {
-    // For QP 1, too. Whoever takes a slot hears it if there is no memory.
+    // Also for QP 1. A program that takes a slot gets an error if no memory is available.
     have_counters({});
     return true;
   }
@@ -47,7 +47,7 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
     const uint32_t candidate = (last_ + i) % group_.size();
     if (states_[candidate] != State::kFree) continue;
     lease = take_lease(candidate);
-    // Not to be had: somebody holds the name who never was a member, or no descriptor is left.
+    // The slot cannot be taken: a process that is no member holds the name, or no descriptor is left.
     if (!lease) continue;
     slot = last_ = candidate;
     return true;

@@ -91,7 +91,7 @@ class IovaTest {
     return source_region_ != nullptr && shadow_region_ != nullptr;
   }
 
-  // Whether the page under the other's address was written, and nothing else. gid is the port's, index its place.
+  // Tells whether only the page under the other page's address was written. gid is the port's, index its place.
   bool passes(uint8_t port, const ibv_port_attr& attr, const ibv_gid& gid, uint8_t index) {
     memset(program(), 0, 2 * kPage);
     if (!connect(port, attr, gid, index) || !write()) return false;

@@ -101,8 +101,8 @@ class Shadow {
   // Tells of every region, those that have been removed included.
   void tell_all();
 
-  // What the instructions do to lines that hold a byte of the range: write back those that the CPU has changed, and
-  // (the second) let the CPU see what the device has changed. Memory without a shadow is left alone.
+  // The effect of the instructions on lines with a byte of the range: both write back lines that the CPU has changed,
+  // and the second also shows the CPU the device's changes. Memory without a shadow does not change.
   void clean(uintptr_t address, size_t length);
   void clean_invalidate(uintptr_t address, size_t length);
 
@@ -121,8 +121,8 @@ class Shadow {
 
   // For the signal handlers.
   enum class Access { kNotOurs, kAgain, kOpened, kStep };
-  // The outcome of an access that failed: it was not about a watched page; the page has been opened meanwhile, by
-  // somebody else or for good; or for one instruction, after which close_page() is to be called.
+  // The outcome of an access that failed: the page is not watched; another thread has opened the page, or it is open
+  // for good; or the page is open for one instruction, after which the caller calls close_page().
   Access on_access(uintptr_t address, bool is_read, uintptr_t instruction);
   void close_page(uintptr_t page_address);
   Shadow* watched_before() const { return before_; }

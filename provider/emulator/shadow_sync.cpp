@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Lines move. What a sync of a page costs does not depend on how many regions there are.
+// Lines move. The cost of syncing a page does not depend on the number of regions.
 #include <bit>
 
 #include "provider/emulator/line.hpp"

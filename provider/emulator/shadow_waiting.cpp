@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Regions that were removed with lines that the device has changed and nobody has synced. On hardware such lines are in
-// memory, and a sync brings them whenever it comes.
+// Regions that were removed with lines that the device has changed and no sync has moved. On hardware such lines are in
+// memory, and a later sync still makes them visible.
 #include <algorithm>
 
 #include "provider/emulator/shadow.hpp"
@@ -35,8 +35,7 @@ void Shadow::wait_for_syncs(ShadowRegion* region) {
   }
 }
 
-// Ends the waiting for a page where nothing is left to sync, or for good. Those that nobody uses now are not given
-// back.
+// Ends the waiting for pages without lines to sync, or for all. Pages that are unused now are not freed.
 void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
   const uintptr_t page_address = chunk.address + index * kPage;
   Page& page = chunk.pages[index];

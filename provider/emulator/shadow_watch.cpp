@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The watch over the program's pages: nobody may touch them, a fault tells who does, and the instruction is then
-// carried out alone, after which the page is closed again. So each access is seen, and the first read of a line that
-// the device has changed is reported with its place in the program.
+// The watch over the program's pages: each access to a closed page faults. The page is then opened for this one
+// instruction and closed again. So each access is seen, and the first read of a line that the device has changed is
+// reported with its place in the program.
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -238,7 +238,7 @@ void Shadow::close_page(uintptr_t page_address) {
 
 Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t instruction) {
   if (in_child()) {
-    // Alone, and nobody gives back the lock that another thread of the parent may have held.
+    // This thread is alone, and no thread releases a lock that another thread of the parent may have held.
     const Chunk* chunk = pages_.find(address);
     if (chunk == nullptr || chunk->pages[ShadowPages::index_in(*chunk, address)].watched == 0) return Access::kNotOurs;
     return allow(ShadowPages::page_of(address), PROT_READ | PROT_WRITE) ? Access::kOpened : Access::kNotOurs;

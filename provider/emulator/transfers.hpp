@@ -55,7 +55,7 @@ class Transfers final : public TransferWatch {
   };
   using Key = std::pair<const ibv_context*, uint32_t>;
 
-  // Of which nobody polls the completions.
+  // Requests whose completions are never polled.
   static constexpr size_t kMaxSent = 1 << 16;
 
   // Tells of the request's ranges with changed bytes, and takes them out.

@@ -120,7 +120,7 @@ int attach(const AttachRequest& request, const char** why) noexcept {
   Operations originals = read_operations(view);
   Operations ours = {kOverlayOperations, kTransferOperations};
   if (originals.regions.reg_mr_ex == nullptr) ours.regions.reg_mr_ex = nullptr;
-  // The data path is left alone unless somebody watches it.
+  // The data path does not change unless a policy watches it.
   if (request.policy == nullptr || request.policy->transfers() == nullptr) originals.transfers = ours.transfers = {};
   auto* attached = new (std::nothrow) Attached{request, view, originals.regions, originals.transfers, {}, nullptr};
   if (attached == nullptr) return ENOMEM;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is kept of each context with an overlay.
+// The record of each context with an overlay.
 #ifndef DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
 #define DAPPLE_PROVIDER_OVERLAY_ATTACHED_HPP
 
@@ -13,7 +13,7 @@
 
 namespace dapple::provider {
 
-// What the overlay replaces; the provider's own, or ours. reg_mr_ex is null where the release has none.
+// The operations that the overlay replaces: the provider's own, or ours. reg_mr_ex is null if the release lacks it.
 struct RegionOperations {
   RegMr reg_mr;
   RegMrEx reg_mr_ex;

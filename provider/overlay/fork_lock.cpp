@@ -27,8 +27,8 @@ void after_fork_in_child() {
 pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
 bool prepared;
 
-// What is registered last runs first before a fork. Whoever holds a lock of their own while they register memory has
-// linked this library, so theirs comes later and is taken first by a fork, too.
+// The handler that is registered last runs first before a fork. A library that holds its own lock while it registers
+// memory has linked this library. So it registers its handler later, and a fork takes its lock first, too.
 [[gnu::constructor]] void prepare_when_loaded() {
   (void)prepare_for_forks();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The lock over everything that this process has attached. A child of fork() finds it free and what it guards whole.
-// Whoever holds it does nothing that takes long, and does not take it again: a writer may wait in between.
+// The lock over everything that this process has attached. In a child of fork() it is free, and the data that it guards
+// is consistent. A holder does nothing that takes long, and does not take the lock again, because a writer may wait in
+// between.
 #ifndef DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 #define DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 

@@ -20,7 +20,7 @@ ibv_mr* keep(Attached& attached, Region* region, ibv_mr* mr) {
   return mr;
 }
 
-// Registers by way of call(request), which asks the provider. What the program asked for is what the table keeps.
+// Registers through call(request), which asks the provider. The table keeps the program's request.
 template <typename Call>
 ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call call) {
   auto* region = new (std::nothrow) Region;

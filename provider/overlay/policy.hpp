@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What somebody who wants to stand between a program and its device is asked about each memory region.
+// The interface of a policy between a program and its device: the overlay asks it about each memory region.
 #ifndef DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
 #define DAPPLE_PROVIDER_OVERLAY_POLICY_HPP
 

@@ -39,8 +39,8 @@ struct Places {
   int* dmabuf_fds;
 };
 
-// Finds the segments' places and the coherence of their device. The lock is held meanwhile, and not during maintenance:
-// that may take long, and whoever registers memory or forks waits for the lock.
+// Finds the segments' places and the coherence of their device. It holds the lock meanwhile. The lock is not held
+// during maintenance, which may take long, because registration and fork wait for the lock.
 int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments, const Places& places,
              dappledv_coherence* coherence, size_t* bad_segment) {
   const ReadLock lock;

@@ -21,8 +21,9 @@ namespace {
 
 constexpr const char* kVerbs = "libibverbs.so.1";
 
-// The library's own function. It is asked for by name, not for what comes next in the order of look-up: a program may
-// have loaded libibverbs for a plug-in of its own only. It is there, as somebody has called what we stand before.
+// The library's own function. The look-up uses the library's name instead of the next library in order, because a
+// program may have loaded libibverbs for its own plug-in only. The library is loaded, because the program has called
+// the function that we interpose.
 template <typename Function>
 Function real(const char* soname, const char* name, const char* version) {
   void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
@@ -155,8 +156,8 @@ bool may_have_detour(const char* name) {
 
 }  // namespace
 
-// A program such as NCCL looks libibverbs' functions up in its handle. What the C library does for RTLD_NEXT depends on
-// its caller, by the return address: so these two jump there, and leave nothing on the stack.
+// A program such as NCCL looks libibverbs' functions up in its handle. For RTLD_NEXT the C library finds its caller by
+// the return address. So these two functions jump to it and leave nothing on the stack.
 #if defined(__clang__)
 #define DAPPLE_JUMP [[clang::musttail]]
 #define DAPPLE_JUMPS

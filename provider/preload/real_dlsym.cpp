@@ -40,7 +40,7 @@ class Symbols {
 
   void* find(const char* name) const {
     if (symbols_ == nullptr || names_ == nullptr || hash_ == nullptr) return nullptr;
-    // How many buckets, the first symbol in them, how many words of the filter; its shift.
+    // The number of buckets, the first symbol in them, the number of words of the filter, and its shift.
     const uint32_t count = hash_[0];
     const uint32_t first = hash_[1];
     const auto* buckets = hash_ + 4 + hash_[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));

@@ -29,8 +29,8 @@ AnyFunction any_function(Function* function) {
   return reinterpret_cast<AnyFunction>(function);
 }
 
-// What libibverbs shows in its public structures of what it keeps in the table. The last three are kept for programs of
-// old and are called by nobody, but they stand for just what an overlay replaces.
+// The operations of the table that libibverbs also shows in its public structures. The last three are kept for old
+// programs and are never called, but they are the operations that an overlay replaces.
 std::array<Anchor, 12> anchors_of(const ibv_context_ops& ops, const verbs_context& extended) {
   return {{
       {Operation::alloc_mw, any_function(ops.alloc_mw)},

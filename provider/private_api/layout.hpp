@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is known of libibverbs' private interface: for each release of rdma-core that changed it, how large its
-// structures are and where in its table of operations each one stands. Pure data and pure functions.
+// The layout of libibverbs' private interface: for each release of rdma-core that changed it, the sizes of its
+// structures and the index of each operation in its table. Pure data and pure functions.
 #ifndef DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
 #define DAPPLE_PROVIDER_PRIVATE_API_LAYOUT_HPP
 
@@ -39,7 +39,7 @@ struct Layout {
   PublicSymbols symbols;
   // sizeof(struct verbs_context), which also stands in its field sz.
   size_t context_size;
-  // How many operations the table has, all of them set.
+  // The number of operations in the table, all of them set.
   size_t num_operations;
   // The column of operations.inc.
   size_t column;

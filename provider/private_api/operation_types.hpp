@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The true types of the operations that we call or replace; the same in every known release. What libibverbs passes as
-// its own structure verbs_mr begins with the ibv_mr, and no more of it is looked at.
+// The true types of the operations that we call or replace; the same in every known release. libibverbs' own structure
+// verbs_mr begins with the ibv_mr, and only this part is used.
 #ifndef DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
 #define DAPPLE_PROVIDER_PRIVATE_API_OPERATION_TYPES_HPP
 

@@ -4,9 +4,9 @@
 // Node's background thread: makes progress when no thread of the application polls.
 //
 // A thread that polls takes packets faster than a thread that sleeps, and both on one CPU would hinder each other. So
-// when a packet has woken the background thread and is gone already, the next one makes it look for a moment if
-// somebody polls; if so it steps aside for a while, without an ear for packets, and longer each time. It takes over
-// when nobody has polled in between. While nothing is going on it sleeps.
+// if a packet has woken the background thread and is already gone, the next packet makes it check for a moment whether
+// a thread polls. If so, it ignores packets for a while, longer each time. It takes over again if no thread has polled
+// in between. Without traffic it sleeps.
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>

@@ -4,7 +4,7 @@
 // The completions of a completion queue, without libibverbs' object around it (cq_verbs.cpp).
 //
 // complete() is called under the locks of queue pairs, so it makes no system call: it leaves a note that an event is
-// due, and whoever called it fetches the note with take_notice() once the locks are gone. The lock inside is a leaf.
+// due, and its caller fetches the note with take_notice() after it has released the locks. The lock inside is a leaf.
 #ifndef DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
 #define DAPPLE_PROVIDER_SOFT_COMPLETION_QUEUE_HPP
 

@@ -21,7 +21,7 @@ inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotCountersSize;
 // Nothing on failure. Nobody can change its size afterwards.
 OwnedFd make_counters_file();
 
-// Is it such a file? Another one could be cut short, and end whoever reads it.
+// Tells whether it is such a file. Another file could be truncated, and a reader would crash.
 bool is_counters_file(int fd);
 
 // The counters of one slot; null on failure. They stay mapped.

@@ -297,7 +297,7 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
   const Answer answer = exchange(seal(request, kind), kind, sent, reply, none, problem);
-  // The program's end then reads an end of file: nobody is to wait for an event that cannot come.
+  // The program's end then reads an end of file, so no thread waits for an event that cannot come.
   if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
   return static_cast<bool>(socket_);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A program's connection to dappled, which is started if nobody answers. When dappled dies, the next call connects to
-// the next one (or starts it) and announces the slot and devices of this link there; the slot's socket stays the same
-// and goes on receiving meanwhile.
+// A program's connection to dappled, which is started if none answers. When dappled dies, the next call connects to the
+// next dappled (or starts it) and announces the slot and devices of this link there. The slot's socket stays the same
+// and continues to receive.
 //
 // Internally locked. Calls block for the time of a question to a process of this host, at most for some seconds.
 #ifndef DAPPLE_PROVIDER_SOFT_DAEMON_LINK_HPP
@@ -33,7 +33,7 @@ struct Slot {
   uint32_t number = 0;      // QPNs are number << 16 and the 65,535 after it
   bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
   int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
-  int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; nobody reads it
+  int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
   int counters_file = -1;
   SlotCounters* counters = nullptr;  // mapped as long as the process lives
 };

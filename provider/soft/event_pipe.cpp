@@ -19,7 +19,7 @@ namespace dapple::soft {
 namespace {
 
 constexpr size_t kMaxMessage = 16;
-// A pipe holds 64 KiB unless somebody made it larger.
+// A pipe holds 64 KiB by default.
 constexpr size_t kMessages = 64 * 1024 / 8;
 
 // Reads one message if there is one. The program's end blocks, and the program may read at the same time, so this reads

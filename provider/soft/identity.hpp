@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How the software device calls itself where libibverbs expects the kernel's numbers.
+// The software device's names and numbers where libibverbs expects the kernel's.
 #ifndef DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
 #define DAPPLE_PROVIDER_SOFT_IDENTITY_HPP
 

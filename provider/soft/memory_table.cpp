@@ -52,7 +52,7 @@ MemoryTable::Entry* MemoryTable::find(uint32_t key, Kind kind) {
   return entry != nullptr && entry->kind == kind && entry->key == key ? entry : nullptr;
 }
 
-// By its index: whoever names a window may know it by an older tag.
+// By its index, because a caller may know the window by an older tag.
 MemoryTable::Entry* MemoryTable::find_window(uint32_t key) {
   Entry* entry = entry_at(key);
   if (entry == nullptr || (entry->kind != Kind::kWindow1 && entry->kind != Kind::kWindow2)) return nullptr;

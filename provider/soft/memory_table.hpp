@@ -4,9 +4,9 @@
 // The memory that a device's peers and queue pairs reach by keys: regions, and windows of both types.
 //
 // A key is 24 bits of index and 8 bits of tag. Indices go around from a random start, so a freed key stays invalid for
-// as long as can be. An access checks its key, holds the entry for the length of one copy, and lets it go. Whoever
-// takes an entry away (dereg, rereg, bind, invalidate) first makes the key invalid and then waits for the accesses in
-// progress; an access that comes later sees the invalid key before it holds anything, so the wait cannot starve.
+// as long as can be. An access checks its key, holds the entry for the length of one copy, and lets it go. A call that
+// removes an entry (dereg, rereg, bind, invalidate) first makes the key invalid and then waits for the accesses in
+// progress. A later access sees the invalid key before it holds the entry, so the wait cannot starve.
 //
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
 // covers it crashes at the next access, where a kernel's device would go on with the old pages. After a fork, parent
@@ -28,7 +28,7 @@
 
 namespace dapple::soft {
 
-// How many regions and windows one device can have together. A power of two.
+// The number of regions and windows that one device can have together. A power of two.
 inline constexpr uint32_t kMaxMemoryEntries = 1 << 18;
 // Rights that need kLocalWrite beside them (IBTA 10.6.3.1).
 inline constexpr uint32_t kRemoteChanges = roce::kRemoteWrite | roce::kRemoteAtomic;

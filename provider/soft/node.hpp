@@ -4,10 +4,10 @@
 // This process' end of the network: its slot, its queue pairs, and their progress.
 //
 // Progress is made by the application's threads that poll a completion queue and find it empty, and by one background
-// thread when nobody polls. Each thread that called a queue pair's engine under its lock calls settle() before the lock
-// goes and deliver() after it.
+// thread when no thread polls. Each thread that called a queue pair's engine under its lock calls settle() before the
+// lock goes and deliver() after it.
 //
-// A child of fork() has no use of the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
+// A child of fork() cannot use the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
 // and makes a node of its own when it opens a device.
 #ifndef DAPPLE_PROVIDER_SOFT_NODE_HPP
 #define DAPPLE_PROVIDER_SOFT_NODE_HPP

@@ -27,7 +27,7 @@ namespace dapple::soft {
 
 class Node;
 
-// How many objects need this one: it cannot go before them.
+// The number of objects that need this one, which cannot be destroyed before them.
 using Users = std::atomic<uint32_t>;
 
 struct Pd {
@@ -114,7 +114,7 @@ struct Qp {
   uint8_t port = 0;
   bool dying = false;        // it is neither scheduled nor made ready any more
   roce::QpCounters counted;  // the part of the engine's counters that the node's have, too
-  // The engine's state after its last call, for who posts receives.
+  // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
 

@@ -24,8 +24,8 @@ inline void store_word_last(std::byte* to, const std::byte* from) {
   __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
 }
 
-// Copies so that whoever sees one of the last eight bytes (the last one, if there are fewer or they are not aligned)
-// sees all that come before them.
+// Copies so that a reader that sees one of the last eight bytes (the last byte, if there are fewer or they are not
+// aligned) sees all bytes before them.
 inline void copy_last_word_last(std::byte* to, const std::byte* from, size_t size) {
   if (size == 0) return;
   if (size >= sizeof(uint64_t) && aligned_for<uint64_t>(to + size)) {

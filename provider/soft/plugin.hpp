@@ -58,8 +58,8 @@ inline void set_context_of(ibv_context* ibv, Context* context) {
 // reading end stays. Returns the new async_writer; -1 if the program has closed the reading end, or there is no pipe.
 int renew_async_events(int async_fd, int async_writer);
 
-// The descriptor to write a completion channel's events to, non-blocking; -1 if the channel is none of ours. It lives
-// as long as the channel. A full one answers EAGAIN.
+// The descriptor to write a completion channel's events to, non-blocking; -1 if the channel is not ours. It lives as
+// long as the channel. A full pipe returns EAGAIN.
 int channel_writer(const ibv_comp_channel* channel);
 
 // The operations of a context, by libibverbs' names. A null one is left to libibverbs, which answers EOPNOTSUPP.

@@ -3,8 +3,8 @@
 //
 // Receive requests that wait for messages: a queue pair's own, or those that queue pairs share.
 //
-// post() and take() may run at the same time; the lock inside is a leaf. take() runs under a queue pair's lock, so the
-// event of a shared queue's limit is left as a note for whoever called, as in completion_queue.hpp.
+// post() and take() may run at the same time; the lock inside is a leaf. take() runs under a queue pair's lock, so it
+// leaves the event of a shared queue's limit as a note for its caller, as in completion_queue.hpp.
 #ifndef DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
 #define DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
 

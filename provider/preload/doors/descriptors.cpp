@@ -25,7 +25,7 @@ constexpr uint32_t kFilling = UINT32_MAX;
 
 // One open file, which several descriptors may stand for.
 struct Record {
-  std::atomic<uint32_t> users;  // kFilling: somebody writes the rest
+  std::atomic<uint32_t> users;  // kFilling: a thread writes the rest
   Door door;
   dev_t device;
   ino_t inode;
@@ -54,7 +54,7 @@ void release(unsigned number) {
   }
 }
 
-// False if nobody uses the record.
+// False if the record is unused.
 bool acquire(Record& record) {
   uint32_t users = record.users.load(std::memory_order_relaxed);
   while (users != 0 && users != kFilling) {
@@ -63,7 +63,7 @@ bool acquire(Record& record) {
   return false;
 }
 
-// The record of a descriptor, or 0. What is stale goes.
+// The record of a descriptor, or 0. Stale records are removed.
 unsigned valid_record(int fd) {
   if (!maybe_ours(fd)) return 0;
   uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);

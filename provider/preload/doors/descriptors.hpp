@@ -39,7 +39,7 @@ inline bool maybe_ours(int fd) {
   return fd >= 0 && fd < kMaxDescriptor && detail::record_of[fd].load(std::memory_order_relaxed) != 0;
 }
 
-// False if the descriptor is none of ours.
+// False if the descriptor is not ours.
 bool find(int fd, Door& door);
 
 // From now on the descriptor is a door. False with EMFILE if there is no room for another.
@@ -54,8 +54,8 @@ void forget(int fd);
 // Is this the process that the table belongs to, and not a child of vfork()?
 bool owns_table();
 
-// Calls visit(door, argument) for each open file of a kind until it returns false. What is attached to the file stays
-// open meanwhile.
+// Calls visit(door, argument) for each open file of a kind until it returns false. Attached descriptors stay open
+// meanwhile.
 void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* argument);
 
 // The hidden descriptors among first..last are kept, and the other doors forgotten. Calls close_some(from, to) for

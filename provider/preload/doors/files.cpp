@@ -54,7 +54,7 @@ File look_up_class(const char* name) {
   return file;
 }
 
-// A file in memory that nobody can write to.
+// A file in memory that no process can write.
 int sealed_file(const char* name, const char* text, unsigned flags) {
   const int fd = memfd_create(name, MFD_ALLOW_SEALING | flags);
   if (fd < 0) return -1;

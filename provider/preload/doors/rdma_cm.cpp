@@ -117,7 +117,7 @@ int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
     // the byte for others.
     char byte;
     const ssize_t waited = recv(fd, &byte, sizeof byte, MSG_PEEK);
-    // 0: nobody holds dappled's end any more.
+    // 0: no process holds dappled's end any more.
     int error = waited < 0 ? errno : ENODEV;
     if (waited > 0) {
       const Alone alone;

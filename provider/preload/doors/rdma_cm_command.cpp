@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNoResponse = SIZE_MAX;
 
-// How the kernel reads a command.
+// Reads a command as the kernel does.
 struct Form {
   size_t size = 0;                // of its struct; 0: the kernel has no such command
   size_t least = 0;               // what `in` must be at least, where the kernel looks at it
