@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What arm64's cache type register and the kernel's hardware capabilities say, apart from reading them, so that tests
-// can decode any value on any machine.
+// Decodes arm64's cache type register and the kernel's hardware capabilities, separately from reading them, so that
+// tests can decode any value on any machine.
 #ifndef DAPPLE_COHERENCE_ARM64_HPP
 #define DAPPLE_COHERENCE_ARM64_HPP
 
@@ -54,7 +54,7 @@ constexpr PersistencePoint decode_hwcap(uint64_t hwcap, uint64_t hwcap2) {
 // The operations of a CPU that says this of itself.
 BackEnd choose(const CacheType& type, PersistencePoint persistence) noexcept;
 
-// What the running CPU says.
+// The values of the running CPU.
 CacheType read_cache_type() noexcept;
 PersistencePoint read_persistence_point() noexcept;
 

@@ -3,14 +3,14 @@
 //
 // Cache maintenance towards a device, and the ordering that goes with it, for the CPU that this runs on.
 //
-// One file per architecture defines cpu_back_end(); the build picks one (unsupported.cpp where there is none). Whether
-// memory outlives a power cut is the machine's matter as well: persistence.hpp.
+// One file per architecture defines cpu_back_end(); the build picks one (unsupported.cpp for other architectures).
+// Persistence also depends on the machine: persistence.hpp.
 //
-// Addresses are of mapped, readable memory: maintenance of unmapped memory faults as a load would. Every line that
-// holds a byte of a range is maintained whole; a length of 0 touches nothing; a range that would pass the end of the
-// address space stops there. All is safe from any thread at any time, and maintenance acts on the caches of the whole
-// coherent system: only the waiting (complete_maintenance) belongs to the calling thread. A thread that moves to
-// another CPU in between is still right, since the kernel's switch has a barrier of the same strength.
+// Addresses are of mapped, readable memory: maintenance of unmapped memory faults as a load would. Every line with a
+// byte of a range is maintained whole; a length of 0 touches nothing; a range that would pass the end of the address
+// space stops there. All functions are safe from any thread at any time, and maintenance acts on the caches of the
+// whole coherent system: only the waiting (complete_maintenance) belongs to the calling thread. A thread may move to
+// another CPU in between, because the kernel's switch has a barrier of the same strength.
 #ifndef DAPPLE_COHERENCE_CACHE_HPP
 #define DAPPLE_COHERENCE_CACHE_HPP
 
@@ -19,7 +19,7 @@
 
 namespace dapple::coherence {
 
-// What the CPU offers. Immutable; strings are static.
+// The CPU's features. Immutable; strings are static.
 struct CpuDescription {
   const char* architecture;                  // as people write it: "x86-64"
   bool can_clean;                            // user space has an instruction that writes lines back

@@ -13,7 +13,7 @@
 namespace dapple::coherence {
 
 constexpr uint32_t kCommonLineSizeBytes = 64;
-// What the kernel pads DMA memory to.
+// The kernel's padding of DMA memory.
 constexpr uint32_t kCommonGranuleBytes = 128;
 constexpr uint32_t kMaxLineSizeBytes = 65536;
 

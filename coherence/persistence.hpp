@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Whether memory can be made to outlive a power cut, which the CPU and the machine decide together.
+// Makes data survive a loss of power, if the CPU and the machine allow it.
 //
 //   const Persistence& persistence = machine_persistence();
 //   if (!persistence.possible) refuse;
 //   persist(cpu_back_end(), persistence, address, length);
 //   cpu_back_end().complete_persistence();
 //
-// All is safe from any thread at any time.
+// All functions are safe from any thread at any time.
 #ifndef DAPPLE_COHERENCE_PERSISTENCE_HPP
 #define DAPPLE_COHERENCE_PERSISTENCE_HPP
 
@@ -16,7 +16,8 @@
 
 namespace dapple::coherence {
 
-// How far a store has to come to outlive a power cut, as the kernel says of the machine's persistent memory.
+// The place that a store must reach to survive a loss of power, from the kernel's report about the machine's persistent
+// memory.
 enum class PersistenceDomain {
   kNone,              // there is no persistent memory that the kernel would know
   kUnspecified,       // there is, and for some of it no instruction is known to be enough (virtio-pmem needs fsync)
@@ -31,7 +32,7 @@ struct Persistence {
   const char* instruction;     // what persist() executes: "clwb"; "none" where nothing is needed or nothing is possible
 };
 
-// How many regions of persistent memory are in which domain.
+// The number of regions of persistent memory in each domain.
 struct PersistentRegions {
   unsigned unspecified;
   unsigned memory_controller;

@@ -54,7 +54,7 @@ void complete_persistence() noexcept {
       : "memory");
 }
 
-// Loads before loads and stores; it does not wait for stores to become visible, which here nobody needs.
+// Loads before loads and stores; it does not wait for stores to become visible, which is not needed here.
 void order_after_device_writes() noexcept {
   asm volatile("lwsync" : : : "memory");
 }

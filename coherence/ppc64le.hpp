@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What Linux says of a ppc64le CPU's cache, apart from asking it, so that tests can answer for it.
+// Decodes Linux's answers about a ppc64le CPU's cache, separately from asking, so that tests can supply answers.
 #ifndef DAPPLE_COHERENCE_PPC64LE_HPP
 #define DAPPLE_COHERENCE_PPC64LE_HPP
 
@@ -30,7 +30,7 @@ constexpr Features decode_auxv(uint64_t dcache_block_size, uint64_t hwcap2) {
   return features;
 }
 
-// What the running kernel says.
+// The answers of the running kernel.
 Features read_features() noexcept;
 
 BackEnd choose(const Features& features) noexcept;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What Linux says of a riscv64 CPU's cache-block operations, apart from asking it, so that tests can answer for it.
+// Decodes Linux's answers about a riscv64 CPU's cache-block operations, separately from asking, so that tests can
+// supply answers.
 #ifndef DAPPLE_COHERENCE_RISCV64_HPP
 #define DAPPLE_COHERENCE_RISCV64_HPP
 
@@ -19,8 +20,8 @@ constexpr int64_t kKeyImaExt0 = 4;
 constexpr uint64_t kImaExt0Zicbom = uint64_t{1} << 55;
 constexpr int64_t kKeyZicbomBlockSize = 12;
 
-// What riscv_hwprobe(2) returned for these two keys and all CPUs. A kernel before 6.4 fails with ENOSYS, one
-// before 6.15 knows no Zicbom: cbo.clean and cbo.flush trap there, whatever the CPU has.
+// The result of riscv_hwprobe(2) for these two keys and all CPUs. A kernel before 6.4 fails with ENOSYS. A kernel
+// before 6.15 does not know Zicbom: cbo.clean and cbo.flush trap there on every CPU.
 struct HwprobeAnswer {
   long result;
   HwprobePair extensions;
@@ -50,7 +51,7 @@ constexpr Features decode_hwprobe(const HwprobeAnswer& answer) {
   return features;
 }
 
-// What the running kernel says.
+// The answers of the running kernel.
 Features read_features() noexcept;
 
 // Without Zicbom: the fences only, and the reason in cpu.refusal.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An architecture for which nobody has written a back end: it orders, for coherent devices, and says that it can do no
-// maintenance.
+// The back end for architectures without their own: it orders accesses, for coherent devices, and reports that it
+// cannot do maintenance.
 #include "coherence/cache.hpp"
 #include "coherence/line_guess.hpp"
 #include "coherence/once.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How an x86-64 CPU's cache instructions are chosen, apart from asking the CPU, so that tests can choose for it.
+// Chooses an x86-64 CPU's cache instructions, separately from asking the CPU, so that tests can supply its features.
 #ifndef DAPPLE_COHERENCE_X86_64_HPP
 #define DAPPLE_COHERENCE_X86_64_HPP
 
@@ -48,7 +48,7 @@ constexpr Features decode_cpuid(const CpuidWords& words) {
   return features;
 }
 
-// What the running CPU says.
+// The features of the running CPU.
 Features read_features() noexcept;
 
 // Clean: clwb, else clflushopt, else clflush. Clean + invalidate: clflushopt, else clflush; never clwb, which may keep

@@ -12,8 +12,7 @@
 
 namespace dapple::fio {
 
-// The layout of the fio that this process is; nullptr, after a line that says which versions are known, if that is none
-// of them.
+// The layout of this process' fio; nullptr for an unknown version, after a line that lists the known versions.
 [[nodiscard]] const Layout* running_layout() noexcept;
 
 // A line in fio's output for errors, with the engine's name before it and a newline after it.

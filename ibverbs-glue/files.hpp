@@ -15,14 +15,13 @@ namespace dapple::verbs {
 // Throws std::bad_alloc if the errno stands for a lack of descriptors or memory, which may be over at the next call.
 void throw_at_shortage(int error);
 
-// Appends all of a file. Returns 0 or an errno; EFBIG once text has more than limit bytes. What is no file in a file
-// system, such as a pipe, is waited for a second at most, else EAGAIN; a pipe that nobody has open for writing is
-// empty. Throws std::bad_alloc.
+// Appends all of a file. Returns 0 or an errno; EFBIG once text has more than limit bytes. A pipe or similar is waited
+// for one second at most, then EAGAIN; a pipe without a writer is empty. Throws std::bad_alloc.
 int read_file(const char* path, std::string& text, size_t limit = SIZE_MAX);
 
 // Empty if there is none or the kernel refuses to say. Throws std::bad_alloc, at a shortage too, and so does the next.
 std::string first_line(const std::string& path);
-// What is in a folder, numbers in their order (mlx5_2 before mlx5_10); none if it cannot be read.
+// The names in a folder, with numbers in their order (mlx5_2 before mlx5_10); none if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder);
 
 // $SYSFS_PATH, which libibverbs honours, too, unless the program is setuid; else /sys.

@@ -16,7 +16,7 @@
 namespace dapple::verbs {
 namespace {
 
-// What stands behind the word at the beginning of a line; "" if there is none.
+// The text after the word at the beginning of a line; "" if there is none.
 const char* value_of(const std::string& text, const char* word) {
   const size_t at = text.find(std::string("\n") + word);
   return at == std::string::npos ? "" : text.c_str() + text.find(':', at) + 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How much memory this process may lock, which is what registration does. From any thread; throws
-// std::bad_alloc.
+// The amount of memory that this process may lock; registration locks memory. From any thread; throws std::bad_alloc.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +29,8 @@ uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t lengt
 // memory; throws nothing, and keeps errno.
 bool explain_memlock(int error, uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 
-// What a card's driver locks for a connection with queues of 256 requests each way and their completions: 256 times up
-// to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
+// The memory that a card's driver locks for a connection with queues of 256 requests each way and their completions:
+// 256 times up to 256 bytes for a request, 64 for a receive, 2 x 64 for completions, and pages for counters.
 constexpr uint64_t kConnectionBytes = 128 * 1024;
 
 // The same after a queue could not be made.

@@ -88,7 +88,7 @@ inline socklen_t address_size(const sockaddr* address) noexcept {
   }
 }
 
-// Whether both name the same host, whatever the ports.
+// Tells whether both addresses have the same host, with any ports.
 inline bool same_address(const sockaddr* a, const sockaddr* b) noexcept {
   if (a->sa_family != b->sa_family) return false;
   if (a->sa_family == AF_INET) {
@@ -116,7 +116,7 @@ inline CmId loopback_device_id(const sockaddr* address) noexcept {
   // The port lies at the same place for both families, and may be in use.
   reinterpret_cast<sockaddr_in&>(own).sin_port = 0;
   const auto name = reinterpret_cast<sockaddr*>(&own);
-  constexpr int kTimeout = 1000;  // milliseconds; nobody else is asked
+  constexpr int kTimeout = 1000;  // milliseconds; no other host is asked
   CmId id = create_cm_id(nullptr, nullptr);
   if (!id || rdma_resolve_addr(id.get(), name, name, kTimeout)) return nullptr;
   const uint8_t* gid = id->route.addr.addr.ibaddr.sgid.raw;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The invariant CRC of RoCEv2 (IBTA annex 17): CRC-32 over what no router changes. What a router may change counts as
-// ones.
+// The invariant CRC of RoCEv2 (IBTA annex 17): CRC-32 over the fields that no router changes. Fields that a router may
+// change count as ones.
 #ifndef DAPPLE_ROCE_ICRC_HPP
 #define DAPPLE_ROCE_ICRC_HPP
 

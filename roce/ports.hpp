@@ -95,7 +95,7 @@ class CompletionSink {
 // A receive queue, one queue pair's own or a shared one, whose limit event is the host's.
 class ReceiveSource {
  public:
-  // False if there is none. What is taken belongs to the queue pair.
+  // False if there is none. The queue pair owns the receive that it takes.
   virtual bool take(ReceiveRequest& request) = 0;
 
  protected:

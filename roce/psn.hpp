@@ -15,7 +15,7 @@ constexpr uint32_t psn_add(uint32_t psn, uint32_t count) {
   return (psn + count) & kPsnMask;
 }
 
-// How far `psn` lies after `base`: -2^23 .. 2^23 - 1. IBTA 9.7.1: half of the circle is new, half is old.
+// The distance from `base` to `psn`: -2^23 .. 2^23 - 1. IBTA 9.7.1: half of the circle is new, half is old.
 constexpr int32_t psn_distance(uint32_t psn, uint32_t base) {
   return static_cast<int32_t>(((psn - base) & kPsnMask) << 8) >> 8;
 }

@@ -53,7 +53,7 @@ void Requester::drain() {
   drained_ = false;
   drain_end_ = core_.sends.head();
   for (; drain_end_ < core_.sends.tail(); drain_end_++) {
-    // One that has a PSN and waits for the window has not begun.
+    // A request that has a PSN and waits for the window has not begun.
     const SendEntry& entry = core_.sends[drain_end_];
     if (!entry.started || (entry.packets != 0 && !psn_before(entry.first_psn, highest_psn_))) break;
   }

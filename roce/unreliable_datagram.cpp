@@ -21,7 +21,7 @@ void UnreliableDatagram::address(const SendEntry& entry, Headers& headers) const
 
 void UnreliableDatagram::receive(Time, const Packet& packet) {
   const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
-  // A datagram that does not fit is nobody's error but its sender's, so it must not stop the receiver.
+  // A datagram that does not fit is only its sender's error, so it must not stop the receiver.
   if (!is_ready || packet.info->transport != Transport::kUd || packet.headers.deth.qkey != values.qkey ||
       packet.payload.size() > mtu() || !take_receive() || packet.payload.size() + kGrhSize > receive_room) {
     count.dropped_packets++;

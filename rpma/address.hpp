@@ -15,7 +15,7 @@ struct AddressDeleter {
 };
 using Address = std::unique_ptr<rdma_addrinfo, AddressDeleter>;
 
-// Which address is wanted: one to listen on, or a peer's.
+// The kind of the address: one to listen on, or a peer's.
 enum class Side { kPassive, kActive };
 
 // Null if there is no such address, which was logged. port: may be null.

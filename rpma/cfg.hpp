@@ -26,7 +26,7 @@ struct rpma_srq_cfg {
 
 namespace dapple::rpma {
 
-// What NULL stands for.
+// The meaning of NULL.
 extern const rpma_conn_cfg kDefaultConnCfg;
 extern const rpma_srq_cfg kDefaultSrqCfg;
 

@@ -7,7 +7,7 @@
 #include "rpma/flush_sink.hpp"
 #include "rpma/link.hpp"
 
-// Threads: confined to whoever uses the connection, but for its CQs.
+// Threads: confined to the user of the connection, except its CQs.
 struct rpma_conn {
   const rpma_peer& peer;
   dapple::rpma::FlushSink flush_sink;  // outlives the queue pair

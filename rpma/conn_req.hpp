@@ -8,7 +8,7 @@
 
 #include "rpma/link.hpp"
 
-// Threads: confined to whoever uses the request.
+// Threads: confined to the user of the request.
 struct rpma_conn_req {
   const rpma_peer& peer;
   dapple::rpma::Link link;

@@ -15,7 +15,7 @@ namespace {
 // Events are acknowledged this many at a time, because each time takes a lock that all CQs share.
 constexpr unsigned kAcknowledgedTogether = 64;
 
-// What became of a poll for this many that gave none, or an impossible number.
+// The error for a poll for this many completions that returned none, or an impossible number.
 int without_completions(int got, int wanted) {
   if (got == 0) return RPMA_E_NO_COMPLETION;
   if (got < 0) {

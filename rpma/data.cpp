@@ -42,7 +42,7 @@ template <class Function>
   return 0;
 }
 
-// A request of one segment, or none where it is null. What an opcode does not use is left as it is.
+// A request of one segment, or of none if it is null. Fields that an opcode does not use stay unchanged.
 struct Request {
   ibv_send_wr wr;
 
@@ -108,11 +108,11 @@ int flush_by_read(const rpma_conn& conn, const Descriptor& region, size_t offset
   ibv_sge segment = conn.flush_sink.segment(size);
   Request request(IBV_WR_RDMA_READ, &segment, send_flags(flags));
   request.to(region.address + at, region.rkey);
-  // What is read is of no interest, so nothing is maintained.
+  // The program does not use the data read, so nothing is maintained.
   return request.post_on(conn, op_context, nullptr, Use::kNothing);
 }
 
-// What a type of flush asks of a region and a device.
+// The requirements of a type of flush on a region and a device.
 struct FlushType {
   int usage;
   uint8_t native;

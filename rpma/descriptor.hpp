@@ -25,7 +25,8 @@ struct Descriptor {
 inline constexpr size_t kOldDescriptorSize = 21;
 inline constexpr size_t kDescriptorSize = 22;
 
-// The upper half of the last byte. What follows a descriptor of 21 bytes in somebody's message is not taken for ours.
+// The upper half of the last byte. It distinguishes this byte from a byte after a descriptor of 21 bytes in a program's
+// message.
 inline constexpr uint8_t kNativeMark = 0xd0;
 inline constexpr uint8_t kNativeMarkMask = 0xf0;
 inline constexpr uint8_t kNativeKnown = native::kAtomicWrite | native::kFlushAny;
@@ -62,7 +63,7 @@ inline std::optional<Descriptor> decode(const void* bytes, size_t size) noexcept
   return region;
 }
 
-// Whether a region lies within the addresses that there are.
+// Tells whether a region lies within the address space.
 inline bool in_address_space(const Descriptor& region) noexcept {
   return region.size == 0 || region.address <= UINT64_MAX - (region.size - 1);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Memory for the answer to a Read that stands for a flush: a page of the connection's own, of which nobody looks at
-// what is read.
+// Memory for the answer to a Read that replaces a flush: a page of the connection, whose contents are never used.
 #pragma once
 
 #include <sys/mman.h>

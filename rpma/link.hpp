@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a connection consists of, from the request on.
+// The parts of a connection, from the request on.
 #pragma once
 
 #include <librpma.h>
@@ -32,7 +32,7 @@ struct QpDeleter {
   void operator()(rdma_cm_id* id) const noexcept { rdma_destroy_qp(id); }
 };
 
-// Threads: confined to whoever uses the connection. Destroyed from the last member to the first.
+// Threads: confined to the user of the connection. Destroyed from the last member to the first.
 struct Link {
   verbs::EventChannel events;  // null of a request
   verbs::CmId id;
@@ -60,7 +60,7 @@ struct Link {
   int make_slots(const rpma_peer& peer, rpma_srq* srq, const ibv_qp_cap& cap) noexcept;
 };
 
-// How either side connects.
+// The connection parameters of either side.
 rdma_conn_param connection_parameters(const rpma_conn_private_data* data) noexcept;
 
 }  // namespace dapple::rpma

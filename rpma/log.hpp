@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the library says, and to whom. Threads: everything here may be used by any number of threads.
+// The library's messages and their destination. Threads: any number of threads may use everything here.
 #pragma once
 
 #include <librpma.h>

@@ -13,7 +13,7 @@
 
 namespace dapple::rpma::native {
 
-// What a device or a peer can do natively. These travel in descriptors of regions and never change.
+// The native operations of a device or a peer. These values travel in descriptors of regions and never change.
 inline constexpr uint8_t kAtomicWrite = 1 << 0;
 inline constexpr uint8_t kFlushVisibility = 1 << 1;
 inline constexpr uint8_t kFlushPersistent = 1 << 2;
@@ -53,7 +53,8 @@ inline Function operation_after_abort(const ibv_qp_ex* qp, size_t distance) noex
   return function;
 }
 
-// made_with: the kQpWith* that the queue pair was created with. Who knows such a flag has the field for it.
+// made_with: the kQpWith* that the queue pair was created with. A libibverbs that accepts such a flag has the field for
+// it.
 inline Operations operations_of(ibv_qp* qp, uint64_t made_with) noexcept {
   Operations found;
   if (made_with == 0) return found;

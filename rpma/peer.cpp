@@ -18,8 +18,8 @@
 namespace dapple::rpma {
 namespace {
 
-// Why the device is not to be used, for people; null if nothing is in the way. A device that is known not to be
-// coherent is used only where somebody said so: no sync call reaches its queues, which lie in the same memory.
+// The reason why the device cannot be used, for people; null if it can. A device that is known not to be coherent is
+// used only with an override: no sync call reaches its queues, which lie in the same memory.
 const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     return "its DMA is bounced: it works on copies of memory, which no sync call updates; set "
@@ -68,8 +68,8 @@ uint8_t native_on_demand(uint32_t rc_caps) {
   return static_cast<uint8_t>(found);
 }
 
-// native: what to try; then, of that, what the device does to this memory. It may refuse memory that is not persistent,
-// or any, for flushes of its own. A Read flushes it all the same.
+// native: in: the operations to try; out: those that the device supports for this memory. For native flushes the device
+// may refuse memory that is not persistent, or any memory. A Read still flushes it.
 verbs::Mr reg_mr(const Memory& memory, unsigned access, uint8_t& native) {
   const uint8_t wanted = native;
   uint8_t tried = 0xff;

@@ -30,7 +30,7 @@ struct Slot {
   Slot* next = nullptr;
 };
 
-// What the device does to a request's buffer.
+// The device's access to a request's buffer.
 enum class Use { kNothing, kReads, kWrites };
 
 // The segment of a request, and the region that its key is of; both null where the CPU has no part in it.
@@ -57,7 +57,7 @@ class SlotOwner {
   // The completion came: what was written is made visible, and the slot can be used again. A request that failed has
   // written nothing that counts, and its buffer may be gone.
   virtual void complete(Slot& slot, bool succeeded) = 0;
-  // The completion came to nobody, who may have let the buffers go.
+  // The completion was not delivered, and the program may have freed the buffers.
   virtual void discard(Slot&) {}
 
  protected:

@@ -55,8 +55,8 @@ void Manager::received_dreq(Time now, const Path& path, const MadView& view) {
   }
   if (!known) ++count_.unknown;
   if (known && !connected) ++count_.duplicates;
-  // The kernel's DREP waits for the consumer's rdma_disconnect(); ours does not, so that the peer's time wait begins
-  // though the consumer is slow or dead. Whoever asks about a connection that is gone gets one, too.
+  // The kernel's DREP waits for the consumer's rdma_disconnect(); ours does not, so the peer's time wait begins even if
+  // the consumer is slow or dead. A DREQ for an unknown connection also gets a DREP.
   const Drep drep{.comm_id = dreq.remote_comm_id, .remote_comm_id = dreq.comm_id};
   ++count_.sent;
   host_.send(path, make_mad(view.transaction, drep));

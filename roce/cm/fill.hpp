@@ -12,7 +12,7 @@
 
 namespace dapple::roce::cm {
 
-// The caller has compared the sizes. What is left of the place stays zero.
+// The caller has compared the sizes. The rest of the place stays zero.
 template <size_t Size>
 void fill(std::array<std::byte, Size>& place, std::span<const std::byte> data) {
   std::copy_n(data.begin(), std::min(data.size(), Size), place.begin());

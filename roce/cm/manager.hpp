@@ -26,7 +26,7 @@ namespace dapple::roce::cm {
 
 struct Limits {
   uint32_t records = 16384;    // connections and SIDR exchanges, those included that their consumer has destroyed
-  uint32_t half_open = 4096;   // of these, passive ones that their peer has not confirmed
+  uint32_t half_open = 4096;   // of these, passive connections without the peer's confirmation
   uint32_t remembered = 4096;  // of these, destroyed ones; the oldest gives way
   uint32_t listeners = 4096;
 };
@@ -44,7 +44,7 @@ struct Counters {
   uint64_t unknown = 0;      // for an id that is not here
   uint64_t foreign = 0;      // for an id of another peer
   uint64_t stale = 0;        // a queue pair or id of the peer's that is connected already
-  uint64_t unserved = 0;     // nobody listens, or not for this kind of request
+  uint64_t unserved = 0;     // no listener, or none for this kind of request
   uint64_t over_backlog = 0;
   uint64_t over_limit = 0;
   uint64_t forgotten = 0;  // destroyed ones that gave way
@@ -55,7 +55,7 @@ enum class Status : uint8_t {
   kNoSuchId,
   kWrongState,
   kNoRoom,   // the limit is reached, or there is no memory
-  kInUse,    // somebody listens there
+  kInUse,    // there is already a listener
   kTooLong,  // private data
   kUnsupported,
 };
@@ -106,8 +106,7 @@ class Manager {
   // The value that the id's events carry from now on.
   Status set_user(Id id, uint64_t user);
 
-  // For the manager that follows this one, of a connection. Whatever changes by a call or an event has to be saved
-  // again.
+  // A connection's record for the next manager. Save it again after each call or event that changes it.
   Status save(Id id, Saved& saved) const;
   // The connection goes on where the other manager left it, with another id. A handshake does not: the consumer
   // destroys it, which tells the peer. Every byte may be hostile.

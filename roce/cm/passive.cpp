@@ -93,7 +93,7 @@ void Manager::repeated_req(Time now, Record& record, const Path& path) {
       return send(record, record.message);
     case State::kDreqSent:
     case State::kTimewait:
-      // The peer asks for a connection that is over here: it has not had our REP, and our REJ got lost.
+      // The peer asks for a connection that has ended here: it did not receive our REP, and our REJ got lost.
       return send(record, rej_of(record, RejectReason::kStaleConnection, {}, {}));
     default:
       return;
@@ -173,7 +173,7 @@ void Manager::received_mra(Time now, const Path& path, const MadView& view) {
     ++count_.unexpected;
     return;
   }
-  // One for each sending, so that nobody keeps us waiting without an end.
+  // One for each sending, so that no peer can make us wait without limit.
   if (record->prolonged) {
     ++count_.duplicates;
     return;

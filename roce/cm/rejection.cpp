@@ -51,7 +51,7 @@ void Manager::reject_and_go_on(Time now, Record& record, const Mad& rej) {
   record.ended = true;
   send(record, rej);
   if (record.state == State::kRepSent) {
-    // The peer may have sent its RTU and believe in the connection, and nobody confirms a REJ. A DREQ is confirmed.
+    // The peer may have sent its RTU and think that it is connected. A REJ has no confirmation; a DREQ has one.
     prepare_disconnection(record, {});
     table_.timers().set(record, now + record.period);
     return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A connection as one manager hands it to the next, over its own death. Plain bytes: whoever keeps them may damage
-// them.
+// A connection's record that survives the death of its manager, for the next manager. Plain bytes, which their keeper
+// may damage.
 #ifndef DAPPLE_ROCE_CM_SAVED_HPP
 #define DAPPLE_ROCE_CM_SAVED_HPP
 

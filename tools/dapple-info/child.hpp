@@ -7,15 +7,15 @@
 
 namespace dapple::info {
 
-// What a child process did.
+// The result of a child process.
 struct ChildResult {
   std::string out;      // what it wrote to the descriptor that it was given
   std::string err;      // what it wrote to standard error
   std::string failure;  // in words, where it crashed or did not end in time; else empty
 };
 
-// Runs body in a child process, so that a foreign library that crashes, hangs or exits takes nothing with it. body gets
-// a descriptor to write its answer to. What the child writes is cut at 64 KiB.
+// Runs body in a child process, so that a foreign library that crashes, hangs or exits does not harm this process. body
+// writes its answer to a descriptor. The answer is cut at 64 KiB.
 ChildResult run_in_child(const std::function<void(int out)>& body, int timeout_ms);
 
 }  // namespace dapple::info

@@ -39,7 +39,7 @@ void write_all(int out, const std::string& text) {
 // Between what the registry says about other lines and what is said about the entry that is tried.
 constexpr char kMark = '\f';
 
-// What is said behind the mark, in one line: the provider names the cause, the registry what comes of it.
+// The text after the mark, in one line: the provider names the cause, the registry names the result.
 std::string said_of_entry(const std::string& text) {
   const size_t mark = text.find(kMark);
   std::istringstream lines(mark == std::string::npos ? text : text.substr(mark + 1));
@@ -50,7 +50,7 @@ std::string said_of_entry(const std::string& text) {
   return said;
 }
 
-// The registry's functions, in the child that loaded it. What is used of them 1.2 and 2.0 have alike.
+// The registry's functions, in the child that loaded it. 1.2 and 2.0 have the same functions here.
 struct Registry {
   decltype(&dat_registry_list_providers) list = nullptr;
   decltype(&dat_ia_openv) open = nullptr;

@@ -26,7 +26,7 @@ struct DatEntry {
 
 struct DatRegistry {
   std::string library;
-  std::string problem;  // why it could not be asked; entries of the file are there all the same
+  std::string problem;  // why it could not be asked; entries of the file exist anyway
 };
 
 struct DatReport {

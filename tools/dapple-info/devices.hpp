@@ -35,7 +35,7 @@ std::vector<Device> read_devices();
 std::string devices_for_people(const std::vector<Device>& devices);
 void devices_as_json(const std::vector<Device>& devices, Json& json);
 
-// What dapple has for these devices, in words; may be empty.
+// Suggestions of dapple's commands for these devices; may be empty.
 std::string what_to_run(const std::vector<Device>& devices);
 // For a machine without a device: how to get one. netdev: a network device of this machine, or "eth0".
 std::string how_to_get_a_device(const std::string& netdev);

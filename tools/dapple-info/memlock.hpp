@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How much memory may be registered, in words.
+// The limit of registered memory, in words.
 #pragma once
 
 #include <string>

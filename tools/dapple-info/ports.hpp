@@ -30,7 +30,7 @@ struct Port {
   std::string ia;  // the name that opens it in uDAPL; may be empty
 };
 
-// Asks the open device. protocol: "ib", "roce", "iw". What it does not answer stays unknown.
+// Asks the open device. protocol: "ib", "roce", "iw". Values without an answer stay unknown.
 Port read_port(ibv_context* context, uint32_t number, const std::string& protocol);
 // The signalling rate without its coding, of the numbers that verbs has for width and speed; 0 for others.
 double gbit_s_of(unsigned int width, unsigned int speed);

@@ -22,7 +22,7 @@ struct SoftReport {
   soft::PortOwner owner;  // of the UDP port
 };
 
-// Starts dappled if nobody has; it ends soon afterwards.
+// Starts dappled if it does not run; that dappled ends soon afterwards.
 SoftReport read_soft();
 
 std::string soft_for_people(const SoftReport& report);

@@ -15,7 +15,7 @@ class Child {
  public:
   // body: runs in the child with a function that tells the parent a line; false is a failure.
   explicit Child(const std::function<bool(const std::function<void(const std::string&)>& tell)>& body);
-  // Kills it where it has not ended.
+  // Kills the child if it has not ended.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An endpoint with its event dispatchers: connects or accepts, posts, and waits. What goes wrong is thrown as Failure,
-// and no wait for the peer is longer than the time-out.
+// An endpoint with its event dispatchers: connects or accepts, posts, and waits. Errors are thrown as Failure, and no
+// wait for the peer is longer than the time-out.
 #pragma once
 
 #include <dat2/udat.h>
@@ -44,8 +44,8 @@ class Connection {
   void await_request();
   uint64_t await_receive();
 
-  // The end of a run that was right. The client says so with a byte, and the server, which waits for that however long
-  // it takes, disconnects. An end without it is a failure.
+  // The end of a correct run. The client sends a byte. The server waits for it without a limit, and disconnects. An end
+  // without this byte is a failure.
   void say_goodbye(DAT_LMR_TRIPLET byte);
   void await_goodbye();
 

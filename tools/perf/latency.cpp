@@ -36,7 +36,7 @@ class Ball {
       if (syncs) half_.areas.region().around_peer_writes(place, 1);
       if (*byte == number_) break;
     }
-    // What comes with the byte is read after it.
+    // Data that arrives with the byte is read after it.
     if (!syncs) half_.areas.region().around_peer_writes(place, 1);
   }
 
@@ -76,7 +76,7 @@ void play(Half& half, Ball& ball, uint64_t size) {
   if (half.parameters.operation == Operation::kRead) connection.await_request();
 }
 
-// What a round leaves to do that is not measured: the completion of our own request, and the next receive.
+// The part of a round that is not measured: the completion of our own request, and the next receive.
 void clear_up(Half& half) {
   if (half.parameters.operation != Operation::kRead) half.connection.await_request();
   if (half.parameters.operation == Operation::kSend) post_receive(half);

@@ -27,7 +27,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   uint64_t port() const { return port_; }
-  // However long it takes. Whoever is no client of this kind is refused, with a line on standard error.
+  // Waits without a limit. Refuses a client of another kind, with a line on standard error.
   Client await_client(Kind kind);
   // Instead of accepting it: the client is told why.
   void refuse(const Client& client, const std::string& why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a client tells its server as it connects, and what the server answers: a run's parameters are the client's.
+// The client's message to its server when it connects, and the server's answer. The client chooses a run's parameters.
 #pragma once
 
 #include <array>

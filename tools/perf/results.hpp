@@ -12,7 +12,7 @@
 
 namespace dapple::perf {
 
-// Of one size. What a program does not measure is not there.
+// The results of one size. Values that a program does not measure are missing.
 struct Result {
   uint64_t size = 0;
   uint64_t iterations = 0;

@@ -103,7 +103,7 @@ Session::Session(const std::string& name) {
   }
 }
 
-// What was not freed before goes with the IA.
+// The close of the IA frees the remaining objects.
 Session::~Session() {
   (void)dat_ia_close(ia_, DAT_CLOSE_ABRUPT_FLAG);
 }

@@ -37,7 +37,7 @@ LatencyStatistics latency_of(std::vector<double>& samples_us) {
 
 BandwidthStatistics bandwidth_of(const std::vector<double>& completed_s, uint64_t size, size_t window) {
   const auto count = completed_s.size();
-  // What a clock cannot tell from nothing is not divided by.
+  // A time below the clock's resolution is not used as a divisor.
   const auto per_second = [](double messages, double seconds) { return messages / std::max(seconds, 1e-9); };
   const double rate = per_second(static_cast<double>(count), completed_s.back());
   double peak = rate;

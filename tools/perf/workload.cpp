@@ -39,7 +39,7 @@ ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   if (parameters.kind == Kind::kLatency && !client) options.requests = 2;
   if (parameters.kind != Kind::kBandwidth) return options;
   options.requests = client ? parameters.depth : 1;
-  // What the client may send before it hears from the server; there are two such words under way at most.
+  // The client's messages before it hears from the server: at most two are outstanding.
   if (parameters.operation == Operation::kSend) options.receives = client ? 2 : 2 * parameters.depth;
   return options;
 }

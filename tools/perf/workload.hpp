@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the halves of each program do once they are connected. A server's parameters are those that its client sent.
+// The work of client and server of each program after they have connected. A server uses the parameters of its client.
 #pragma once
 
 #include <string>
@@ -44,9 +44,9 @@ struct Half {
 uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
 // Throws where the IA does not take the size.
 void check_size(const Session& session, const Parameters& parameters);
-// What has to be posted before the peer may send. A receive is left for the client's goodbye.
+// Posts the receives that the peer's first messages need. One receive remains for the client's goodbye.
 void post_first_receives(Half& half, bool client);
-// How many requests and receives a half has posted at a time.
+// The number of requests and receives that a side has posted at a time.
 ConnectionOptions queues_for(const Parameters& parameters, bool client);
 
 // A client's half returns a row for each size. The client's goodbye comes after both.

@@ -236,7 +236,7 @@ class Ping {
   Ends ends_;
   Asker asker_;
   Echo echo_;
-  std::unique_ptr<ThroughDappled> through_;  // null: nobody of dapple's has the port here
+  std::unique_ptr<ThroughDappled> through_;  // null: no dappled has the port here
   int64_t begin_ = 0;
 };
 

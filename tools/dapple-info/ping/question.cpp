@@ -15,7 +15,7 @@ namespace {
 using roce::cm::kGsiQkey;
 using roce::cm::kGsiQpn;
 
-// IBTA A3.2.3.3: a service id of the local system's, and nobody's.
+// IBTA A3.2.3.3: a service id of the local system that no service has.
 constexpr uint64_t kNobodysService = 0x02'64'61'70'70'6C'65'00;
 // In the slot that is never handed out, and beyond the queue pairs of any other node.
 constexpr uint32_t kNobodysQpn = 0xFFFFFE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The packets of a ping: a SIDR REQ for a service that nobody has, which every RoCE node with connection management
+// The packets of a ping: a SIDR REQ for a service that does not exist, which every RoCE node with connection management
 // answers by a SIDR REP, and packets of a size that a node ignores. Nothing here touches a socket.
 #pragma once
 
@@ -25,7 +25,7 @@ bool is_ipv4(const Gid16& address);
 // From the BTH to the ICRC. source_port: the UDP port that it is sent from, which the ICRC covers.
 std::vector<std::byte> question(const Ends& ends, uint16_t source_port, uint32_t request_id, uint64_t transaction);
 
-// A packet of this size of IP datagram for a queue pair that nobody has: the receiver counts it and drops it.
+// A packet of this size of IP datagram for a queue pair that does not exist: the receiver counts it and drops it.
 std::vector<std::byte> filler(const Ends& ends, uint16_t source_port, size_t datagram_size);
 
 enum class Reading {

@@ -34,7 +34,7 @@ std::unique_ptr<ThroughDappled> ThroughDappled::open(const Address& local, const
   made->dappleds_end_.reset(ends[1]);
   if (!made->link_->cm_open(ends[1], made->name_, made->journal_, problem)) return nullptr;
   made->local_ = with_port(local, 0);
-  // A service of the port space of UDP that nobody has.
+  // A service of the port space of UDP that does not exist.
   made->peer_ = with_port(peer, soft::kRocePort);
   return made;
 }

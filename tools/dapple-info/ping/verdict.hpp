@@ -44,7 +44,7 @@ struct PingFacts {
   Answered echo = Answered::kUnknown;  // to an ICMP echo request
   unsigned int netdev_mtu = 0;         // 0: the rest was not looked at
   unsigned int needed = 0;             // the size of a datagram that RoCE's MTU on this netdev needs
-  unsigned int passes = 0;             // the largest size of a datagram that nobody stopped
+  unsigned int passes = 0;             // the largest size of a datagram that passes
   bool mtu_told = false;               // a router said that a packet was too large; else large echoes vanished
   std::string mtu_teller;
 };
