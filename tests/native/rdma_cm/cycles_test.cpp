@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A server and a client make and end connections, one after the other. Nothing grows: not the memory and descriptors of
+// dappled and of both programs, nor dappled's ids and connections. DAPPLE_CYCLES is the number of connections; 500 by
+// default. Runs under dapple-run.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "tests/native/kills/watcher.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/native/rdma_cm/party.hpp"
+#include "tests/native/remains.hpp"
+
+using namespace dapple;
+using namespace dapple::tests;
+
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+
+namespace {
+
+constexpr double kPatience = 60;  // seconds
+// What grows with each connection is more than that after some thousand; what varies is less.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr long kMoreKib = 64 * 1024;
+#else
+constexpr long kMoreKib = 640;
+#endif
+
+struct Shared {
+  PartyOrders orders;
+  PartyNews server, client;
+};
+
+struct Size {
+  long kib = 0, descriptors = 0;
+};
+
+struct Sizes {
+  Size dappled, server, client;
+};
+
+Shared* shared;
+pid_t server, client;
+Watcher watcher;
+bool good = true;
+
+void failed(const char* what, const char* more = "") {
+  printf("FAILED: %s %s\n", what, more);
+  fflush(stdout);
+  good = false;
+}
+
+template <class Condition>
+bool await(Condition condition) {
+  uint64_t steps = 0;
+  for (double end = now() + kPatience; now() < end; usleep(2000)) {
+    if (condition()) return true;
+    if (shared->client.steps != steps) end = now() + kPatience;
+    steps = shared->client.steps;
+    if (shared->client.problem[0] != '\0' || shared->server.problem[0] != '\0') return false;
+  }
+  return false;
+}
+
+Size size_of(pid_t process) {
+  return {resident_kib(process), descriptors_of(process)};
+}
+
+// At rest: no connection is left, not even in dappled's memory.
+bool measure(Sizes& sizes) {
+  soft::StatusReply status;
+  const soft::CmStatus& cm = status.connection_management;
+  shared->orders.rest = true;
+  const bool quiet = await([&] {
+    return shared->client.open == 0 && shared->server.open == 0 && watcher.status(status) && cm.ids == 1 &&
+           cm.listeners == 1 && cm.connections == 0 && cm.remembered == 0 && cm.channels == 2;
+  });
+  char text[160];
+  snprintf(text, sizeof text, "%u ids, %u listeners, %u connections, %u remembered", static_cast<unsigned>(cm.ids),
+           static_cast<unsigned>(cm.listeners), static_cast<unsigned>(cm.connections),
+           static_cast<unsigned>(cm.remembered));
+  if (!quiet) failed("something is left:", text);
+  sizes = {size_of(static_cast<pid_t>(status.process)), size_of(server), size_of(client)};
+  shared->orders.rest = false;
+  return quiet;
+}
+
+void compare(const char* whose, const Size& before, const Size& after) {
+  printf("%s: %ld KiB and %ld descriptors, then %ld KiB and %ld descriptors\n", whose, before.kib, before.descriptors,
+         after.kib, after.descriptors);
+  if (after.kib - before.kib > kMoreKib) failed(whose, "grows");
+  if (after.descriptors != before.descriptors) failed(whose, "has other descriptors than before");
+}
+
+bool end_of(pid_t process) {
+  int status = 0;
+  return waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == kPartyStopped;
+}
+
+void cycle(uint64_t cycles) {
+  const auto done = [](uint64_t count) { return [count] { return shared->client.done >= count; }; };
+  Sizes before, after;
+  // Pools and buffers have got their size after a while.
+  const uint64_t first = std::min<uint64_t>(cycles / 4, 500);
+  if (!await(done(first)) || !measure(before)) return failed("the first connections");
+  const double begin = now();
+  if (!await(done(first + cycles))) return failed("connections");
+  const double took = now() - begin;
+  if (!measure(after)) return;
+  printf("%llu connections, %.0f in a second\n", static_cast<unsigned long long>(cycles),
+         static_cast<double>(cycles) / took);
+  compare("dappled", before.dappled, after.dappled);
+  compare("the server", before.server, after.server);
+  compare("the client", before.client, after.client);
+}
+
+}  // namespace
+
+int main() {
+  const char* wanted = getenv("DAPPLE_CYCLES");
+  const unsigned long cycles = wanted != nullptr ? strtoul(wanted, nullptr, 10) : 500;
+  need_new_namespace();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) skip_program("no shared memory");
+  shared = new (memory) Shared;
+  PartyWays ways;
+  ways.at_once = 1;
+  ways.messages = 1;
+  server = fork();
+  if (server == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    _exit(serve(ways, shared->server, shared->orders));
+  }
+  await([] { return shared->server.ready.load(); });
+  client = fork();
+  if (client == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    _exit(call(ways, shared->client, shared->orders));
+  }
+  cycle(cycles);
+  shared->orders.stop = true;
+  watcher.close();
+  if (!end_of(client)) failed("the client:", shared->client.problem);
+  if (!end_of(server)) failed("the server:", shared->server.problem);
+  if (shared->client.broken + shared->server.broken != 0) failed("connections broke");
+  if (!ends_soon()) failed("something of dappled is left in the network namespace");
+  return good ? 0 : 1;
+}
