@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kIndexMask = 0xFFFFFF;
 constexpr uint32_t kTagMask = 0xFF;
 constexpr uint32_t kSlotMask = kMaxMemoryEntries - 1;
+constexpr uint32_t kLeastReach = 4096;
 constexpr int kSpinsBeforeYield = 64;
 
 constexpr uint32_t kWindowRights = roce::kRemoteWrite | roce::kRemoteRead | roce::kRemoteAtomic | roce::kZeroBased |
@@ -35,7 +36,8 @@ uint32_t next_random(uint32_t& state) {
 
 }  // namespace
 
-MemoryTable::MemoryTable(uint32_t random) : next_index_(random & kIndexMask), random_(random) {}
+MemoryTable::MemoryTable(uint32_t random)
+    : reach_(kLeastReach), next_place_(random % kLeastReach), turn_(random / kLeastReach), random_(random) {}
 
 MemoryTable::~MemoryTable() {
   for (std::atomic<Entry*>& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
@@ -61,9 +63,13 @@ MemoryTable::Entry* MemoryTable::find_window(uint32_t key) {
 
 // Gives a free entry a key.
 MemoryTable::Entry* MemoryTable::allocate() {
-  for (uint32_t tried = 0; tried < kMaxMemoryEntries; ++tried) {
-    const uint32_t index = next_index_;
-    next_index_ = (next_index_ + 1) & kIndexMask;
+  if (used_ > reach_ / 2 && reach_ < kMaxMemoryEntries) reach_ *= 2;
+  for (uint32_t tried = 0; tried <= reach_; ++tried) {
+    const uint32_t index = (turn_ * kMaxMemoryEntries | next_place_) & kIndexMask;
+    if (++next_place_ == reach_) {
+      next_place_ = 0;
+      turn_++;
+    }
     // Index 0 would make keys that look like none.
     if (index == 0) continue;
     const uint32_t slot = index & kSlotMask;
@@ -76,6 +82,7 @@ MemoryTable::Entry* MemoryTable::allocate() {
     Entry* entry = entry_at(index << 8);
     if (entry->kind != Kind::kFree) continue;
     entry->key = index << 8 | (next_random(random_) & kTagMask);
+    used_++;
     return entry;
   }
   return nullptr;
@@ -98,6 +105,7 @@ void MemoryTable::unbind(Entry& window) {
 }
 
 void MemoryTable::release(Entry& entry) {
+  used_--;
   entry.kind = Kind::kFree;
   entry.key = 0;
   entry.memory = nullptr;

@@ -3,10 +3,12 @@
 //
 // The memory that a device's peers and queue pairs reach by keys: regions, and windows of both types.
 //
-// A key is 24 bits of index and 8 bits of tag. Indices go around from a random start, so a freed key stays invalid for
-// as long as can be. An access checks its key, holds the entry for the length of one copy, and lets it go. A call that
-// removes an entry (dereg, rereg, bind, invalidate) first makes the key invalid and then waits for the accesses in
-// progress. A later access sees the invalid key before it holds the entry, so the wait cannot starve.
+// A key is 24 bits of index and 8 bits of tag. The lower bits of the index are the entry's place. Places are taken in
+// turn, from at least twice as many as are in use. The upper bits count the turns. So a freed key stays invalid for a
+// long time, and a program that registers and deregisters for ever needs no more memory. An access checks its key,
+// holds the entry for the length of one copy, and lets it go. A call that removes an entry (dereg, rereg, bind,
+// invalidate) first makes the key invalid and then waits for the accesses in progress. A later access sees the invalid
+// key before it holds the entry, so the wait cannot starve.
 //
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
 // covers it crashes at the next access, where a kernel's device would go on with the old pages. After a fork, parent
@@ -131,7 +133,10 @@ class MemoryTable final : public roce::Memory {
                             uint32_t access, Copy copy);
 
   std::mutex mutex_;
-  uint32_t next_index_;
+  uint32_t reach_;  // places that are taken in turn
+  uint32_t used_ = 0;
+  uint32_t next_place_;
+  uint32_t turn_;
   uint32_t random_;
   std::atomic<Entry*> chunks_[kChunks] = {};
 };

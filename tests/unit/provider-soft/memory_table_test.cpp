@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "provider/soft/mapped_range.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -149,14 +152,33 @@ void region__zero_based_rereg_and_removal(void** state) {
 
 void keys__are_never_zero_and_do_not_come_back_soon(void** state) {
   Rig& rig = rig_of(state);
-  uint32_t previous = rig.add(kRemoteRead);
+  std::vector<uint32_t> keys;
   for (int i = 0; i < 100000; ++i) {
-    assert_int_equal(rig.table.remove_region(previous), 0);
-    const uint32_t next = rig.add(kRemoteRead);
-    assert_int_not_equal(next, 0);
-    assert_int_equal((next >> 8) - (previous >> 8), 1);
-    previous = next;
+    const uint32_t key = rig.add(kRemoteRead);
+    assert_int_equal(rig.table.remove_region(key), 0);
+    assert_int_not_equal(key, 0);
+    // The tag beside it is random.
+    keys.push_back(key >> 8);
   }
+  std::sort(keys.begin(), keys.end());
+  assert_true(std::adjacent_find(keys.begin(), keys.end()) == keys.end());
+}
+
+// Memory is needed for what is there, not for what has been.
+void keys__come_from_few_places_as_long_as_few_are_used(void** state) {
+  Rig& rig = rig_of(state);
+  const auto place_of = [](uint32_t key) { return (key >> 8) % kMaxMemoryEntries; };
+  for (int i = 0; i < 20000; ++i) {
+    const uint32_t key = rig.add(kRemoteRead);
+    assert_true(place_of(key) < 4096);
+    assert_int_equal(rig.table.remove_region(key), 0);
+  }
+  std::vector<uint32_t> keys;
+  for (int i = 0; i < 20000; ++i) keys.push_back(rig.add(kRemoteRead));
+  std::sort(keys.begin(), keys.end(), [&](uint32_t a, uint32_t b) { return place_of(a) < place_of(b); });
+  for (size_t i = 1; i < keys.size(); ++i) assert_true(place_of(keys[i]) != place_of(keys[i - 1]));
+  assert_true(place_of(keys.back()) < 65536);
+  for (const uint32_t key : keys) assert_int_equal(rig.table.remove_region(key), 0);
 }
 
 void windows_type_1__bind_move_unbind(void** state) {
@@ -289,6 +311,7 @@ int main() {
       cmocka_unit_test_setup_teardown(atomics__give_the_original_and_ask_for_alignment, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(region__zero_based_rereg_and_removal, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(keys__are_never_zero_and_do_not_come_back_soon, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(keys__come_from_few_places_as_long_as_few_are_used, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(windows_type_1__bind_move_unbind, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(windows_type_2__belong_to_a_queue_pair_until_invalidated, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(bind__rights_that_the_region_lacks_are_refused, make_rig, drop_rig),
