@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # shared with the scripts that source it
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+#
+# Programs of others, in two network namespaces with a veth pair between them: a server there, at 10.77.0.2, and its client
+# here, at 10.77.0.1. As nobody if this is root, else as who this is. Sourced with $run set to dapple-run.
+
+# in_two_networks SCRIPT ARGUMENT...: runs SCRIPT in namespaces of its own. Ends the test where there are none to be had.
+in_two_networks() {
+  local program map=()
+  for program in ip nsenter setpriv; do
+    PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || { echo "SKIP: no $program"; exit 77; }
+  done
+  [ "$(id -u)" = 0 ] || map=(-r)
+  unshare "${map[@]}" -n true 2>/dev/null || { echo "SKIP: no network namespace can be made"; exit 77; }
+  exec unshare "${map[@]}" -n "$@"
+}
+
+# Sets work, a folder that everybody may write to. Ends the test where this system lacks such a network.
+make_two_networks() {
+  PATH=$PATH:/usr/sbin
+  export DAPPLED_LINGER=0.1
+  work=$(mktemp -d) || exit 1
+  chmod 777 "$work"
+  unshare -n sleep 600 &
+  other=$!
+  # shellcheck disable=SC2046  # one word for each process
+  trap 'kill $other $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+  while [ "$(readlink /proc/$other/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+  there=(nsenter -t "$other" -n --)
+  ip link set lo up && "${there[@]}" ip link set lo up
+  ip link add va type veth peer name vb netns $other || { echo "SKIP: no veth"; exit 77; }
+  ip addr add 10.77.0.1/24 dev va && ip addr add fd77::1/64 dev va nodad && ip link set va up
+  "${there[@]}" ip addr add 10.77.0.2/24 dev vb && "${there[@]}" ip addr add fd77::2/64 dev vb nodad && "${there[@]}" ip link set vb up
+  user=()
+  if grep -q '^ *0 *0 *4294967295$' /proc/self/uid_map && [ "$(id -u)" = 0 ]; then
+    user=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs)
+    "${user[@]}" test -x "$run" || user=()
+  fi
+}
+
+# unpack: sets root to UCX, libfabric and pyverbs, and lets programs find their libraries. Nobody may not read a user's cache.
+unpack() {
+  local cached
+  cached=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/transports") || {
+    echo "SKIP: UCX, libfabric and pyverbs cannot be fetched"
+    exit 77
+  }
+  root=$work/root
+  cp -a "$cached" "$root" || exit 1
+  export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu PATH=$root/usr/bin:$PATH
+}
+
+failed=0
+# verdict CODE NAME: shows what both ends have printed where it failed.
+verdict() {
+  if [ "$1" = 0 ]; then
+    echo "passed $2"
+    return
+  fi
+  echo "FAILED $2"
+  sed 's/^/    client: /' "$work/client"
+  sed 's/^/    server: /' "$work/server"
+  failed=1
+}
+
+# pair SERVER CLIENT: command lines. Starts the client again while nobody listens. Sets client_code and server_code. A server
+# that `goes_on` is ended afterwards.
+goes_on=
+pair() {
+  local server_pid
+  # shellcheck disable=SC2086  # a command line
+  "${there[@]}" timeout 60 "${user[@]}" "$run" $1 >"$work/server" 2>&1 &
+  server_pid=$!
+  for _ in $(seq 40); do
+    sleep 0.25
+    # shellcheck disable=SC2086
+    timeout 60 "${user[@]}" "$run" $2 >"$work/client" 2>&1
+    client_code=$?
+    [ $client_code != 0 ] || break
+    grep -qiE 'refused|no route|unreachable|reject' "$work/client" || break
+    kill -0 $server_pid 2>/dev/null || break
+  done
+  if [ -n "$goes_on" ] || [ "$client_code" != 0 ]; then kill $server_pid 2>/dev/null; fi
+  wait $server_pid 2>/dev/null
+  server_code=$?
+  [ -z "$goes_on" ] || server_code=0
+}
+
+# try SERVER CLIENT: both end with 0, and neither complains.
+try() {
+  pair "$@"
+  [ "$client_code" = 0 ] && [ "$server_code" = 0 ] && ! grep -qE 'WARN|ERROR|[Ff]ailed|dapple:' "$work/client" "$work/server"
+  verdict $? "$2 (client $client_code, server $server_code)"
+}
