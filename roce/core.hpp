@@ -31,7 +31,7 @@ class Core : public QueuePair {
 
   // The oldest request of the send queue is done.
   void finish_send(CompletionStatus status);
-  // All of the send queue, in order, as flushed.
+  // Completes the whole send queue as flushed, in order.
   void flush_sends();
   // An error that stops the queue pair. Everything that is queued is flushed.
   void enter_error();

@@ -34,8 +34,8 @@ uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 cr
 
 // A receiver at a plain UDP socket cannot see the IPv4 identification. CRC is linear, so the difference between the
 // ICRC that came and the one computed for identification 0 tells which identification the sender must have used.
-// Returns it, or -1 if none of the 65,536 explains the difference: then bytes are damaged.
-// A few nanoseconds where transport_size is a multiple of four.
+// Returns it, or -1 if none of the 65,536 explains the difference: then bytes are damaged. This takes a few nanoseconds
+// if transport_size is a multiple of four.
 int32_t icrc_identification(uint32_t received, uint32_t computed_for_zero, size_t transport_size);
 
 }  // namespace dapple::roce

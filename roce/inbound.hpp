@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A message that comes in packets: does each packet fit to those before it? Of a reliable or unreliable connection.
+// Checks whether each packet of a message fits the packets before it. For reliable and unreliable connections.
 #ifndef DAPPLE_ROCE_INBOUND_HPP
 #define DAPPLE_ROCE_INBOUND_HPP
 
@@ -30,7 +30,7 @@ class Inbound {
   // IBTA tables 39 and 40 and 9.7.4.1: place, size and rights of a Send's or RDMA Write's packet, and its receive,
   // before anything is changed.
   InboundError check(const Packet& packet);
-  // Executes it. After an error of this the receive in progress, if any, is the caller's to finish.
+  // Executes it. After an error of this call the caller finishes the receive in progress, if any.
   InboundError execute(const Packet& packet);
 
  private:

@@ -39,7 +39,7 @@ struct Aeth {
   uint32_t msn = 0;
 };
 
-// IBTA 9.3.3. For a fetch-and-add `swap_or_add` is what is added.
+// IBTA 9.3.3. For a fetch-and-add `swap_or_add` is the addend.
 struct AtomicEth {
   uint64_t address = 0;
   uint32_t rkey = 0;
@@ -90,7 +90,7 @@ enum class ParseError : uint8_t {
   kPayload,    // the opcode carries none, or an atomic write has other than eight bytes
 };
 
-// Reads what stands between the UDP header and the ICRC. `packet` points into `bytes` afterwards. Every byte may be
+// Reads the bytes between the UDP header and the ICRC. `packet` points into `bytes` afterwards. Every byte may be
 // hostile.
 ParseError parse(std::span<const std::byte> bytes, Packet& packet);
 

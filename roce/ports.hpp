@@ -49,26 +49,26 @@ enum class Fault : uint8_t {
   kFailed,     // memory that is there by its key and cannot be reached
 };
 
-// Memory by its keys. Every call checks the key anew: a region may be gone between two packets of a message. No call
-// keeps a pointer into it. An access of length 0 succeeds with any key (IBTA 9.7.4.1.3).
+// Memory by its keys. Every call checks the key again, because a region may disappear between two packets of a message.
+// No call keeps a pointer into it. An access of length 0 succeeds with any key (IBTA 9.7.4.1.3).
 class Memory {
  public:
   virtual Fault check_remote(Accessor who, const RemoteRange& range, uint32_t access) = 0;
   // Needs kRemoteWrite. The last eight bytes become visible last.
   virtual Fault write(Accessor who, const RemoteRange& range, const std::byte* from) = 0;
   virtual Fault read(Accessor who, const RemoteRange& range, std::byte* to) = 0;
-  // Atomic for everybody, with the host's byte order; original is what was there before.
+  // Atomic for all observers, with the host's byte order; original is the old value.
   virtual Fault compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                              uint64_t& original) = 0;
   virtual Fault fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) = 0;
-  // Eight bytes at once, as they lie in memory. Needs kRemoteWrite.
+  // Writes eight bytes atomically, in memory order. Needs kRemoteWrite.
   virtual Fault atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) = 0;
-  // type: FETH. The whole region if its selectivity says so.
+  // type: from the FETH. Flushes the whole region if the FETH's selectivity requests it.
   virtual Fault flush(Accessor who, const RemoteRange& range, uint32_t type) = 0;
 
-  // Are all of these there, with kLocalWrite where `write`?
+  // Tells whether all of these exist, with kLocalWrite if `write`.
   virtual Fault check_local(Accessor who, std::span<const Segment> segments, bool write) = 0;
-  // Copies `size` bytes that begin `offset` bytes into the segments. They hold that many.
+  // Copies `size` bytes from `offset` in the segments, which hold that many.
   virtual Fault gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                        size_t size) = 0;
   virtual Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
@@ -82,8 +82,8 @@ class Memory {
   ~Memory() = default;
 };
 
-// Takes completions. A host that has no room for one says so to its application (an asynchronous event) and keeps the
-// rest.
+// Takes completions. A host without room for a completion reports this to its application (by an asynchronous event)
+// and keeps the rest.
 class CompletionSink {
  public:
   virtual void complete(const Completion& completion) = 0;
@@ -92,7 +92,7 @@ class CompletionSink {
   ~CompletionSink() = default;
 };
 
-// A receive queue, one queue pair's own or a shared one, whose limit event is the host's.
+// A receive queue, of one queue pair or shared; the host handles the limit event of a shared queue.
 class ReceiveSource {
  public:
   // False if there is none. The queue pair owns the receive that it takes.
@@ -125,7 +125,7 @@ class PacketSink {
  public:
   // Room for a packet's headers, payload and pad, or nullptr if the sink takes no more now. One at a time.
   virtual std::byte* reserve(size_t size) = 0;
-  // The packet in the room of the last reserve() is complete. `to` is null but for UD.
+  // The packet in the room of the last reserve() is complete. `to` is null except for UD.
   virtual void commit(const AddressVector* to) = 0;
 
  protected:

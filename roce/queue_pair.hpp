@@ -34,7 +34,7 @@ struct QpConfig {
   uint32_t datagram_mtu = 1024;  // UD: the largest payload, which the port decides
 };
 
-// As struct ibv_qp_attr, without the path: addresses are the host's.
+// Like struct ibv_qp_attr, without the path: the host has the addresses.
 struct QpAttributes {
   QpState state = QpState::kReset;
   QpState current_state = QpState::kReset;
@@ -99,27 +99,27 @@ class QueuePair {
                                            EventSink& events);
   virtual ~QueuePair() = default;
 
-  // IBTA 11.2.5.2 and tables 91 to 94: false if this transition or an attribute is refused, or there is no memory;
-  // nothing has changed then. The host has checked kPkeyIndex, kPort and kAddress, and hands their bits in so that
-  // required ones are seen. To kError, requests that are queued are flushed; to kReset they vanish.
+  // IBTA 11.2.5.2 and tables 91 to 94: false if this transition or an attribute is refused, or no memory is available;
+  // then nothing has changed. The host has checked kPkeyIndex, kPort and kAddress, and passes their bits so that
+  // required attributes are found. A transition to kError flushes queued requests; a transition to kReset drops them.
   virtual bool modify(const QpAttributes& attributes, uint32_t mask) = 0;
   virtual QpAttributes attributes() const = 0;
   QpState state() const { return state_; }
 
   virtual PostError post_send(const SendRequest& request) = 0;
-  // The answer that post_send() would give behind `ahead` accepted requests, if nothing else is called in between.
+  // The result that post_send() would return after `ahead` accepted requests, without another call in between.
   virtual PostError check_send(const SendRequest& request, uint32_t ahead) const = 0;
-  // Completes what `receives` holds as flushed if the queue pair is in error: after each post to it, and nothing else.
+  // Completes the receives in `receives` as flushed if the queue pair is in error. Call it after each post to
+  // `receives`, and at no other time.
   virtual void receives_posted() = 0;
 
-  // A packet for this queue pair, from the peer that it is connected to (RC, UC): the host has checked ICRC and
-  // addresses.
+  // Takes a packet for this queue pair, from its peer (RC, UC). The host has checked ICRC and addresses.
   virtual void receive(Time now, const Packet& packet) = 0;
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
   virtual bool transmit(Time now, PacketSink& sink) = 0;
 
-  // When expire() is to be called, at the latest; kNever if not. Changes with each call of another function.
+  // The latest time for a call of expire(); kNever if none is needed. It changes with each call of another function.
   virtual Time deadline() const = 0;
   virtual void expire(Time now) = 0;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The work that an application gives to a queue pair, and what comes of it. Numbers equal those of libibverbs where a
-// name has one there; the provider asserts it.
+// The work that an application gives to a queue pair, and its results. Numbers equal those of libibverbs where a name
+// has one there; the provider asserts it.
 #ifndef DAPPLE_ROCE_REQUEST_HPP
 #define DAPPLE_ROCE_REQUEST_HPP
 
@@ -21,7 +21,7 @@ struct Segment {
   uint32_t lkey = 0;
 };
 
-// A datagram's destination: the application's address handle by value, so that the handle may go at once.
+// A datagram's destination: a copy of the application's address handle, so that the handle may be destroyed at once.
 struct AddressVector {
   uint8_t destination_gid[16] = {};
   uint32_t flow_label = 0;

@@ -4,10 +4,10 @@
 // The requester of a reliable connection (IBTA 9.7.2 to 9.7.5): turns requests into packets, takes acknowledgements and
 // responses, retries.
 //
-// A request that has been started owns a range of PSNs. The cursor is the next packet to send; whatever asks for a
-// retry moves it back, and everything from there on is sent again (go back N). A long RDMA Read is asked for in chunks
-// of fixed places, so that the responder's packets fit into the window too; a retry asks for the rest of one chunk, so
-// it lies within the request that the responder remembers.
+// A started request owns a range of PSNs. The cursor is the next packet to send. A retry moves the cursor back, and
+// everything from there on is sent again (go back N). The requester divides a long RDMA Read into chunks at fixed
+// places, so that the responder's packets also fit into the window. A retry asks for the rest of one chunk, so it lies
+// within the request that the responder remembers.
 #ifndef DAPPLE_ROCE_REQUESTER_HPP
 #define DAPPLE_ROCE_REQUESTER_HPP
 
@@ -33,7 +33,7 @@ class Requester {
   Time deadline() const;
   void expire(Time now);
 
-  // SQD: requests that have not begun stay queued; the rest is finished.
+  // SQD: requests that have not begun stay queued; the others are finished.
   void drain();
   void resume() { draining_ = false; }
   void check_drained();
@@ -58,22 +58,22 @@ class Requester {
   void move_cursor(uint32_t psn);
 
   void fail(SendEntry& entry, CompletionStatus status);
-  // Finishes what can be finished at the head: local operations, and the failed entry once nothing is before it.
+  // Finishes entries at the head: local operations, and the failed entry when it is first.
   void settle();
   // Everything up to `psn` has arrived. False if data of a response is missing before that.
   bool acknowledge(Time now, uint32_t psn);
   void on_acknowledgement(Time now, const Packet& packet);
   void on_nak(Time now, uint8_t syndrome);
   void on_response(Time now, const Packet& packet);
-  // kSuccess, or how the request ends.
+  // kSuccess, or the status of the request.
   CompletionStatus take_response(const SendEntry& entry, const Packet& packet);
   SendEntry* oldest_wanting_response();
-  // From `psn` on once more, because of a hint that packets were lost. One retry for each place.
+  // Sends again from `psn` on, because of a hint that packets were lost. One retry for each place.
   void retry_lost(Time now, uint32_t psn);
   void set_timer(Time now);
   // In use: sent and not acknowledged.
   bool outstanding() const { return oldest_psn_ != highest_psn_; }
-  // Was the packet with this PSN sent, and not acknowledged before?
+  // Tells whether the packet with this PSN was sent and not acknowledged before.
   bool awaits(uint32_t psn) const;
 
   Core& core_;

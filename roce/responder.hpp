@@ -26,8 +26,8 @@ class Responder {
   void stop();
 
   void receive(const Packet& packet);
-  // Responses and the newest acknowledgement. Also in the error state, for the NAK that says why. True if the sink is
-  // full.
+  // Sends responses and the newest acknowledgement. Also in the error state, for the NAK with the reason. True if the
+  // sink is full.
   bool transmit(PacketSink& sink);
 
  private:

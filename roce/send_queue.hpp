@@ -42,7 +42,7 @@ class SendQueue {
   }
   SendEntry& front() { return (*this)[head_]; }
 
-  // Would push() take the request behind `ahead` others that it takes before?
+  // Tells whether push() would take the request after `ahead` others.
   PostError check(const SendRequest& request, QpType type, uint32_t ahead) const;
   PostError push(const SendRequest& request, QpType type);
   void pop() {
@@ -62,7 +62,8 @@ class SendQueue {
   uint64_t tail_ = 0;
 };
 
-// A request that the responder answers with data: RDMA Reads, atomics, and what kernel rxe answers like a Read.
+// A request that the responder answers with data: RDMA Reads, atomics, and requests that the kernel's rxe answers like
+// a Read.
 bool wants_response(SendOpcode opcode);
 // A request that sends nothing.
 bool is_local(SendOpcode opcode);

@@ -39,7 +39,7 @@ constexpr Time rnr_time(uint8_t code) {
   return kHundredthsOfMs[code & 31] * Time{10'000};
 }
 
-// IBTA 9.7.6.1.3: 4.096 us * 2^code; 0 is for ever.
+// IBTA 9.7.6.1.3: 4.096 us * 2^code; 0 means no limit.
 constexpr Time ack_time(uint8_t code) {
   return (code & 31) == 0 ? kNever : Time{4096} << (code & 31);
 }

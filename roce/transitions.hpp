@@ -11,14 +11,13 @@
 
 namespace dapple::roce {
 
-// IBTA 11.2.5.2, tables 91 to 94: is the transition there, with all attributes that it requires and none that it does
-// not know?
+// IBTA 11.2.5.2, tables 91 to 94: tells whether the transition exists and has all required attributes and no others.
 bool transition_allowed(QpType type, QpState from, QpState to, uint32_t mask);
 
-// Are the values of the attributes in `mask` possible?
+// Tells whether the values of the attributes in `mask` are possible.
 bool values_possible(const QpAttributes& attributes, uint32_t mask);
 
-// `attributes` with what `mask` names taken from `changes`.
+// `attributes` with the attributes in `mask` taken from `changes`.
 void apply(QpAttributes& attributes, const QpAttributes& changes, uint32_t mask);
 
 }  // namespace dapple::roce

@@ -41,7 +41,7 @@ class CongestionWindow {
     credit_ = 0;
   }
 
-  // Nothing came back at all.
+  // No packet came back.
   void timed_out() {
     threshold_ = std::max(packets_ / 2, kLeast);
     packets_ = kLeast;

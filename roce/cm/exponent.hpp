@@ -12,8 +12,8 @@
 
 namespace dapple::roce::cm {
 
-// The least and the greatest that a message can ask for: a peer can neither make us send without a pause nor keep a
-// record here for hours. rdma_cm of Linux asks for 20, and for 24 in an MRA.
+// The limits for times in messages: a peer can neither make us send without a pause nor keep a record here for hours.
+// rdma_cm of Linux asks for 20, and for 24 in an MRA.
 inline constexpr Time kLeastWait = 1'000'000;
 inline constexpr Time kMostWait = Time{4096} << 24;
 

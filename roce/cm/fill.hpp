@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A consumer's data in a message's place for it.
+// Copies a consumer's data into the place for it in a message.
 #ifndef DAPPLE_ROCE_CM_FILL_HPP
 #define DAPPLE_ROCE_CM_FILL_HPP
 

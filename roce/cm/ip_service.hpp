@@ -21,7 +21,7 @@ constexpr uint64_t service_id_of(PortSpace space, uint16_t port) {
   return static_cast<uint64_t>(space) << 16 | port;
 }
 
-// Does the service belong to the IP CM service, so that its requests have an IpHeader?
+// Tells whether the service belongs to the IP CM service, so that its requests have an IpHeader.
 constexpr bool is_ip_service(uint64_t service_id) {
   return service_id >> 24 == 1;
 }
@@ -39,7 +39,7 @@ static_assert(kReqConsumerSize == 56 && kSidrReqConsumerSize == 180);
 struct IpHeader {
   bool ipv6 = false;
   uint16_t source_port = 0;
-  // An IPv4 address as ::ffff:a.b.c.d, the way that GIDs have it.
+  // An IPv4 address in the form of GIDs, ::ffff:a.b.c.d.
   Gid source{};
   Gid destination{};
 
@@ -48,7 +48,7 @@ struct IpHeader {
 
 bool is_ipv4(const Gid& address);
 
-// False if the bytes are no such header, of version 0, for IPv4 or IPv6.
+// False if the bytes are not such a header, of version 0, for IPv4 or IPv6.
 bool read_ip_header(std::span<const std::byte> private_data, IpHeader& header);
 // `private_data` has room for kIpHeaderSize bytes.
 void write_ip_header(const IpHeader& header, std::span<std::byte> private_data);

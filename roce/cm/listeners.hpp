@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Listeners, and the one that a request is for.
+// Listeners, and the look-up of the listener for a request.
 #ifndef DAPPLE_ROCE_CM_LISTENERS_HPP
 #define DAPPLE_ROCE_CM_LISTENERS_HPP
 
@@ -17,16 +17,16 @@ enum class Family : uint8_t { kBoth, kIpv4, kIpv6 };
 
 struct ListenParameters {
   uint64_t service_id = 0;
-  // Bits of the service id that count.
+  // The bits of the service id that are compared.
   uint64_t service_mask = UINT64_MAX;
   // For REQs, or for SIDR REQs. A request of the other kind is rejected.
   bool datagram = false;
-  // These narrow the requests that a listener is for: to those that come in by one device, and to those for one address
-  // or one family of them. That address is the IP header's destination, or the path's local GID if there is no header.
+  // These restrict a listener to requests that arrive at one device, and to requests for one address or one family of
+  // addresses. The compared address is the IP header's destination, or the path's local GID without such a header.
   std::optional<uint32_t> device = std::nullopt;
   std::optional<Gid> address = std::nullopt;
   Family family = Family::kBoth;
-  // Requests that wait for the consumer; another one is not answered, so that it comes again.
+  // The limit of requests that wait for the consumer; a further request is not answered, so that it comes again.
   uint32_t backlog = 128;
   uint64_t user = 0;
 };
@@ -52,9 +52,9 @@ class Listeners {
   Listener* add(const ListenParameters& parameters);
   void remove(Listener& listener);
   Listener* find(Id id) const;
-  // One with the same service, device, address and family.
+  // A listener with the same service, device, address and family.
   bool has_same(const ListenParameters& parameters) const;
-  // The narrowest one that the request is for, or nullptr.
+  // The most specific listener for the request, or nullptr.
   Listener* match(const Wanted& wanted) const;
 
   uint32_t count() const { return count_; }

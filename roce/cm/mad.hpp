@@ -78,7 +78,7 @@ struct Req {
   uint8_t max_cm_retries = 15;
   bool srq = false;
   uint8_t extended_service = 0;
-  // RoCE has no LIDs: the permissive one, as every route over a router has.
+  // RoCE has no LIDs: this is the permissive LID, as on every route over a router.
   uint16_t local_lid = 0xFFFF;
   uint16_t remote_lid = 0xFFFF;
   Gid local_gid{};
@@ -214,7 +214,7 @@ struct MadView {
 // Every byte may be hostile. `view` points into `bytes` afterwards.
 MadError open_mad(std::span<const std::byte> bytes, MadView& view);
 
-// The caller has looked at view.attribute. Any bytes make values that are within their fields' widths.
+// The caller has checked view.attribute. Any bytes give values within their fields' widths.
 void read(const MadView& view, Req& message);
 void read(const MadView& view, Mra& message);
 void read(const MadView& view, Rej& message);

@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // InfiniBand connection management (IBTA 12) for many connections, as the kernel's ib_cm and rdma_cm do it: datagrams
-// and the time go in, datagrams and events come out at the host. Confined to one thread. It allocates nothing but room
-// for more records, up to its limits; all that strangers send is bounded and counted.
+// and the time go in, datagrams and events come out at the host. Confined to one thread. It only allocates room for
+// more records, up to its limits. Everything that strangers send is bounded and counted.
 //
 // The active side:  connect → kResponse → establish → … → kDisconnected → kTimewaitExit → destroy
 // The passive side: listen → kConnectRequest → accept → kEstablished → … → kDisconnected → kTimewaitExit → destroy
 // Datagrams:        resolve → kSidrReply → destroy;  listen → kSidrRequest → answer → destroy
 //
-// An id is the consumer's until destroy(), which works in every state and tells the peer. After it no event follows;
-// the manager goes on for a while by itself, so that the peer hears of it though datagrams get lost.
+// An id is the consumer's until destroy(), which works in every state and tells the peer. No event follows after it.
+// The manager continues for a while on its own, so that the peer learns of the end even if datagrams get lost.
 #ifndef DAPPLE_ROCE_CM_MANAGER_HPP
 #define DAPPLE_ROCE_CM_MANAGER_HPP
 
@@ -69,21 +69,21 @@ class Manager {
 
   // A datagram for QP 1 with kGsiQkey: the UD payload. `path.remote` has sent it. Every byte may be hostile.
   void receive(Time now, const Path& path, std::span<const std::byte> mad);
-  // When advance() has something to do; kNever if nothing waits.
+  // The time at which advance() has work to do; kNever if nothing waits.
   Time deadline() const;
   void advance(Time now);
 
   Status listen(const ListenParameters& parameters, Id& id);
 
   // Sends a REQ. Of `req` the manager writes comm_id and ca_guid. Time-outs, retries and the packets' lifetime
-  // (ack_timeout) are as it says.
+  // (ack_timeout) come from `req`.
   Status connect(Time now, uint64_t user, const Path& path, const Req& req, Id& id);
-  // Answers kResponse by an RTU. From now on the connection is established; no event says so.
+  // Answers kResponse with an RTU. The connection is then established; no event reports this.
   Status establish(Time now, Id id, Data private_data);
 
   // Answers kConnectRequest. Of `rep` the manager writes comm_id, remote_comm_id and ca_guid.
   Status accept(Time now, Id id, const Rep& rep);
-  // Answers kConnectRequest or kResponse, or takes an accept() back.
+  // Answers kConnectRequest or kResponse, or withdraws an accept().
   Status reject(Time now, Id id, RejectReason reason, Data info, Data private_data);
   // Asks the peer for patience, by an MRA, after kConnectRequest or kResponse: 4.096 µs * 2^service_timeout. Without it
   // the manager sends one when the peer repeats its message.
@@ -91,7 +91,7 @@ class Manager {
   // The consumer has seen the connection's first packet, before the RTU.
   Status note_established(Time now, Id id);
 
-  // Sends a DREQ. kDisconnected follows. Nothing happens if the connection is over already.
+  // Sends a DREQ. kDisconnected follows. Does nothing if the connection has already ended.
   Status disconnect(Time now, Id id, Data private_data);
 
   // Sends a SIDR REQ, again after 4.096 µs * 2^response_timeout. The manager writes request_id.
@@ -100,7 +100,7 @@ class Manager {
   // Answers kSidrRequest. The manager writes request_id and service_id.
   Status answer(Time now, Id id, const SidrRep& reply);
 
-  // Of a connection, an exchange or a listener. Requests that wait for a listener's consumer stay.
+  // Destroys a connection, an exchange or a listener. Requests that wait for a listener's consumer stay.
   Status destroy(Time now, Id id);
 
   // The value that the id's events carry from now on.
@@ -108,11 +108,11 @@ class Manager {
 
   // A connection's record for the next manager. Save it again after each call or event that changes it.
   Status save(Id id, Saved& saved) const;
-  // The connection goes on where the other manager left it, with another id. A handshake does not: the consumer
-  // destroys it, which tells the peer. Every byte may be hostile.
+  // The connection continues in the state of the other manager, with another id. A handshake does not continue: the
+  // consumer destroys it, which informs the peer. Every byte may be hostile.
   Status restore(Time now, uint64_t user, const Saved& saved, Id& id);
 
-  // Is this manager the peer's of the connection, too? False if the other end is not here, or is over.
+  // Tells whether this manager also has the other end of the connection. False if it does not, or that end is over.
   bool has_both_ends(Id id) const;
 
   const Counters& counters() const { return count_; }
@@ -120,7 +120,7 @@ class Manager {
   uint32_t listeners() const { return listeners_.count(); }
   uint32_t half_open() const { return half_open_; }
   uint32_t remembered() const { return remembered_; }
-  // Those that wait for a DREP.
+  // The records that wait for a DREP.
   uint32_t disconnecting() const { return disconnecting_; }
 
  private:

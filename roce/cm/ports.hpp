@@ -15,11 +15,11 @@
 
 namespace dapple::roce::cm {
 
-// A connection, a SIDR exchange or a listener. Never given twice, as long as 2^32 others are not created in between.
+// A connection, a SIDR exchange or a listener. An id is reused only after 2^32 others.
 using Id = uint64_t;
 inline constexpr Id kNoId = 0;
 
-// Between which addresses datagrams go. A datagram is answered on the path that it came by.
+// The addresses between which datagrams travel. A datagram is answered on its own path.
 struct Path {
   uint32_t device = 0;   // the host's number for it
   uint64_t ca_guid = 0;  // the device's own GUID, unique for each device and network namespace
@@ -46,8 +46,8 @@ enum class EventType : uint8_t {
 // Valid, with all that it points to, during Host::event().
 struct Event {
   EventType type{};
-  // No event follows for this id, which stays the consumer's until destroy(). An id that its own consumer ends, by
-  // reject(), answer() or destroy(), gets none.
+  // No event follows for this id, which belongs to the consumer until destroy(). An id that its own consumer ends, by
+  // reject(), answer() or destroy(), gets no such event.
   bool last = false;
   Id id = kNoId;
   uint64_t user = 0;  // what the consumer gave for this id, or for the listener in front of it

@@ -37,7 +37,7 @@ constexpr bool is_pending(State state) {
   return state == State::kReqReceived || state == State::kSidrReqReceived;
 }
 
-// Made by a stranger's datagram and not yet confirmed by its next one.
+// Made by a stranger's datagram and not yet confirmed by its next datagram.
 constexpr bool is_half_open(State state) {
   return is_pending(state) || state == State::kRepSent;
 }

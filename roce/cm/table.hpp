@@ -19,7 +19,7 @@ class Table {
   // False if there is no memory. Strangers choose keys: `seed` keeps them from choosing ones that collide.
   bool create(uint32_t capacity, uint64_t seed);
 
-  // A record with an id of its own, or nullptr: the table is full, or there is no memory.
+  // A record with a new id; nullptr if the table is full or no memory is available.
   Record* allocate();
   void release(Record& record);
   uint32_t size() const { return size_; }
@@ -32,7 +32,7 @@ class Table {
   Record* by_request(const Gid& remote, uint32_t request_id) const;
   Record* by_remote_qpn(uint64_t guid, uint32_t qpn) const;
 
-  // Enters the record by its fields as they are now; they stay until it is taken out.
+  // Enters the record by its present fields, which must not change until it is taken out.
   void enter(Record& record, KeyKind kind);
   void take_out(Record& record, KeyKind kind);
 

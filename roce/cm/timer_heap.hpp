@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Deadlines of items: a heap with room for every item. Items have the members `deadline`, kNever at first, and
-// `timer_at`, 0 at first; both are the heap's to write.
+// `timer_at`, 0 at first; only the heap writes both.
 #ifndef DAPPLE_ROCE_CM_TIMER_HEAP_HPP
 #define DAPPLE_ROCE_CM_TIMER_HEAP_HPP
 
@@ -24,7 +24,7 @@ class TimerHeap {
     return heap_ != nullptr;
   }
 
-  // In place of the item's deadline before.
+  // Replaces the item's earlier deadline.
   void set(Item& item, Time deadline) {
     if (item.timer_at == 0) place(item, ++size_);
     item.deadline = deadline;
