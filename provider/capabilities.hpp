@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The device's own statement about its DMA.
+// The device's own report about its DMA.
 #ifndef DAPPLE_PROVIDER_CAPABILITIES_HPP
 #define DAPPLE_PROVIDER_CAPABILITIES_HPP
 
@@ -9,8 +9,8 @@
 
 namespace dapple::provider {
 
-// True if the device says that its DMA is bounced, as that of a confidential guest is: it works on copies of the
-// program's memory. False also if this context cannot ask, or its driver library is too old to pass the answer on.
+// True if the device reports bounced DMA, as in a confidential guest: it works on copies of the program's memory. Also
+// false if this context cannot ask, or its driver library is too old to report the answer.
 bool bounces_dma(ibv_context* context);
 
 }  // namespace dapple::provider

@@ -17,7 +17,7 @@ namespace dapple::provider {
 
 enum class Architecture { kX86, kArm64, kRiscv64, kPpc64le, kS390x, kOther };
 
-// The one this was compiled for.
+// The architecture of this build.
 Architecture this_architecture();
 
 struct Facts {
@@ -36,15 +36,15 @@ struct Decision {
   const char* explanation;  // static
 };
 
-// The first that has an answer: environment, parameter, software device, bounced DMA, a registration that the kernel
-// accepted, firmware, architecture, what is assumed. Else unknown. A registration that it refused leaves no later
-// "coherent" standing.
+// The first source with an answer decides: environment, parameter, software device, bounced DMA, a registration that
+// the kernel accepted, firmware, architecture, assumption. Otherwise unknown. After a refused registration no later
+// source can decide "coherent".
 Decision decide(const Facts& facts);
 
 dappledv_certainty certainty_of(dappledv_reason reason);
 
-// Fills what follows from a decision on a machine with this CPU, of a device or of a region; all other fields are left
-// alone.
+// Fills the fields that follow from a decision on a machine with this CPU, for a device or a region; other fields do
+// not change.
 template <class Attr>
 void fill_coherence(const Decision& decision, const coherence::CpuDescription& cpu, Attr& attr) {
   const bool is_coherent = decision.coherence == DAPPLEDV_COHERENCE_COHERENT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Where sysfs shows the hardware of an RDMA device.
+// The place of an RDMA device's hardware in sysfs.
 #ifndef DAPPLE_PROVIDER_DEVICE_PLACE_HPP
 #define DAPPLE_PROVIDER_DEVICE_PLACE_HPP
 

@@ -16,7 +16,7 @@ enum class DmaProperty { kUnreadable, kNone, kCoherent, kNoncoherent };
 // The nearest dma-coherent or dma-noncoherent from the node upwards. tree: the root node's folder, resolved. node:
 // "/soc/pcie@40000000"; empty for the root node.
 //
-// Reads a bounded number of files, whatever the tree holds; a walk that does not end there is kUnreadable.
+// Reads a bounded number of files in any tree; a longer walk is kUnreadable.
 DmaProperty find_dma_property(const Path& tree, std::string_view node);
 
 }  // namespace dapple::provider

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Memory of a dma-buf, which the kernel hands to and fro between the CPU and the devices that are attached to it.
+// Memory of a dma-buf, whose ownership the kernel passes between the CPU and the attached devices.
 #ifndef DAPPLE_PROVIDER_DMABUF_HPP
 #define DAPPLE_PROVIDER_DMABUF_HPP
 
@@ -11,9 +11,9 @@ namespace dapple::provider {
 
 bool is_dmabuf(int fd);
 
-// Hands the whole buffer over by DMA_BUF_IOCTL_SYNC: ends the CPU's access before the device's, or begins it after
-// that. Returns 0, or the errno value that the ioctl failed with; errno is left alone. May wait for the device's work
-// on the buffer, where the kernel knows of it (a GPU's).
+// Passes the whole buffer by DMA_BUF_IOCTL_SYNC: ends the CPU's access before the device's, or begins it after that.
+// Returns 0, or the errno value of the ioctl; does not change errno. May wait for the device's work on the buffer, if
+// the kernel knows of it (a GPU's).
 int sync_dmabuf(int fd, SyncDirection direction) noexcept;
 
 }  // namespace dapple::provider

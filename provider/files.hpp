@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Small files of sysfs, /proc and the devicetree, without allocation. errno is as the calls leave it.
+// Small files of sysfs, /proc and the devicetree, without allocation. errno has the value of the calls.
 #ifndef DAPPLE_PROVIDER_FILES_HPP
 #define DAPPLE_PROVIDER_FILES_HPP
 
@@ -13,7 +13,7 @@
 
 namespace dapple::provider {
 
-// A path, put together piece by piece. One that does not fit becomes empty and stays so, and names no file.
+// A path that is built piece by piece. A path that does not fit becomes and stays empty.
 class Path {
  public:
   Path() = default;

@@ -21,10 +21,10 @@ enum class Firmware {
 
 // root: "" for this machine, else the folder that holds another one's sys and proc.
 //
-// As the kernel does it: a PCI device is described by the node of its host bridge's parent, any other by its own, or by
-// that of the nearest device above it. From there upwards the nearest dma-coherent or dma-noncoherent counts, the
-// former where a node has both. A node whose interconnect-names hold "dma-mem" has that interconnect above it, any
-// other its parent.
+// As in the kernel, the node of its host bridge's parent describes a PCI device. Any other device is described by its
+// own node, or by the node of the nearest device above it. From there upwards the nearest dma-coherent or
+// dma-noncoherent counts; dma-coherent counts if a node has both. A node whose interconnect-names hold "dma-mem" has
+// that interconnect above it, any other its parent.
 Firmware read_firmware(const Path& root, const DevicePlace& place);
 
 }  // namespace dapple::provider

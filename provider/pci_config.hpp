@@ -16,10 +16,12 @@ struct PciOrdering {
   dappledv_answer no_snoop = DAPPLEDV_ANSWER_UNKNOWN;
 };
 
-// size: bytes that could be read, at most 4096. Without privileges that is 64, which end before the answer: unknown.
+// size: the number of readable bytes, at most 4096. Without privileges these are 64 bytes, which do not include the
+// answer: unknown.
 PciOrdering parse_pci_config(const uint8_t* config, size_t size);
 
-// Of a PCI function's folder in sysfs. A virtual function has no setting of its own: its physical one's is read.
+// Reads a PCI function's folder in sysfs. A virtual function has no setting of its own: the physical function's is
+// read.
 PciOrdering read_pci_ordering(const Path& function);
 
 }  // namespace dapple::provider

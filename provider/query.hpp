@@ -29,7 +29,7 @@ struct DeviceAnswers {
   Registration registration = Registration::kNotAsked;
 };
 
-// Somebody's statement.
+// An override.
 struct Overrides {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;

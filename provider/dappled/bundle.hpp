@@ -16,12 +16,12 @@ class Bundle {
  public:
   // 0, or an errno.
   int create();
-  // Puts a socket behind the others. ETOOMANYREFS: this user's processes have too many descriptors in queues.
+  // Appends a socket. ETOOMANYREFS: this user's processes have too many descriptors in queues.
   int add(uint32_t index, int socket);
 
-  // The bundle that a member hands in.
+  // The bundle that a member passes to dappled.
   void adopt(soft::OwnedFd writer, soft::OwnedFd queue);
-  // Copies of the sockets in the queue, which stays as it is. Returns their number; 0 if this is no bundle, or a
+  // Copies of the sockets in the queue, which does not change. Returns their number; 0 if this is not a bundle, or a
   // negative errno.
   int look(soft::OwnedFd* sockets, uint32_t most) const;
 

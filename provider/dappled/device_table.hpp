@@ -15,13 +15,13 @@ namespace dapple::dappled {
 
 class DeviceTable {
  public:
-  // GUIDs come of this number and the netdev's, so that a program that has asked one dappled and then the next finds
-  // the same device.
+  // GUIDs derive from this number and the netdev's, so that a program finds the same device through the next dappled.
   explicit DeviceTable(uint64_t identity) : identity_(identity) {}
 
   // An address keeps its place among the GIDs while the netdev has it; a new one takes the lowest free place.
   void update(const Netdevs& netdevs);
-  // A member knew this device from the last dappled. Ignored if it is no device of now, or contradicts another one.
+  // A member knew this device from the last dappled. Ignored if the device no longer exists, or contradicts another
+  // one.
   void restore(const soft::AnnouncedDevice& known);
 
   uint32_t generation() const { return generation_; }

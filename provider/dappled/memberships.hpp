@@ -5,8 +5,8 @@
 
 namespace dapple::dappled {
 
-// Leaves every multicast group that the socket has joined. A socket does not tell which those are, so this tries those
-// that anybody of the network namespace is in.
+// Leaves every multicast group that the socket has joined. A socket does not report its groups, so this tries all
+// groups of the network namespace.
 void leave_multicast_groups(int socket, bool dual_stack);
 
 }  // namespace dapple::dappled

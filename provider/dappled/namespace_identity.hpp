@@ -7,8 +7,8 @@
 
 namespace dapple::dappled {
 
-// A number of this network namespace: the same for each dappled in it, another one in each other namespace and on each
-// other host. Where the system does not tell namespaces apart it is random.
+// A number of this network namespace: the same for each dappled in it, and different in other namespaces and on other
+// hosts. It is random if the system does not distinguish namespaces.
 uint64_t namespace_identity();
 
 }  // namespace dapple::dappled

@@ -30,7 +30,7 @@ struct Netdevs {
   Netdev devices[soft::kMaxDevices];
 };
 
-// 0, or an errno. Netdevs beyond kMaxDevices are left out, and addresses that cannot be used yet.
+// 0, or an errno. Leaves out netdevs beyond kMaxDevices, and addresses that cannot be used yet.
 int read_netdevs(Netdevs& netdevs);
 
 // A socket that becomes readable when netdevs or addresses change.
@@ -38,7 +38,7 @@ class NetdevWatch {
  public:
   int open();  // 0, or an errno
   int fd() const { return socket_.get(); }
-  // Has anything changed since the last call?
+  // Tells whether anything has changed since the last call.
   bool changed();
 
  private:

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // UDP port 4791 as a group of SO_REUSEPORT sockets, one for each slot. A classic BPF program steers each packet to the
-// socket with the index "destination QPN >> 16". An index changes when a socket of the group is closed, so none ever is
-// while a member lives: dappled holds them, and the bundle.
+// socket with the index "destination QPN >> 16". An index changes when a socket of the group is closed, so dappled and
+// the bundle keep all sockets open while a member lives.
 #ifndef DAPPLE_PROVIDER_DAPPLED_PORT_GROUP_HPP
 #define DAPPLE_PROVIDER_DAPPLED_PORT_GROUP_HPP
 
@@ -22,9 +22,9 @@ class PortGroup {
 
   // Takes the port, if it is free (else EADDRINUSE), with a few slots.
   bool create(soft::Problem& problem);
-  // The group of a dappled that died, out of the bundle that a member hands in. Slots stay open or idle as they are.
+  // Restores the group of a dappled that died, from a member's bundle. Slots stay open or idle.
   bool take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Problem& problem);
-  // Adds a few slots; no index shifts. False if not one came about.
+  // Adds a few slots; no index changes. False if no slot could be added.
   bool grow(soft::Problem& problem);
 
   bool exists() const { return size_ != 0; }
@@ -33,7 +33,7 @@ class PortGroup {
   int socket(uint32_t slot) const { return sockets_[slot].get(); }
   const Bundle& bundle() const { return bundle_; }
 
-  // An idle slot drops what comes. Empties it and leaves its multicast groups.
+  // Makes a slot idle: it then drops packets. Empties it and leaves its multicast groups.
   void idle(uint32_t slot);
   // 0, or an errno.
   int open(uint32_t slot);

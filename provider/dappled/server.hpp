@@ -25,17 +25,17 @@ Milliseconds now();
 
 class Server {
  public:
-  // `listener` listens on dappled's name. `linger`: how long it stays without members.
+  // `listener` listens on dappled's name. `linger`: the time that dappled stays without members.
   Server(soft::OwnedFd listener, Milliseconds linger);
 
   // 0, or an errno.
   int prepare();
-  // Until the last member has gone for long enough, or `stop` is set by a signal handler.
+  // Runs until the last member has been gone for long enough, or a signal handler sets `stop`.
   void run(const volatile int& stop);
 
  private:
   static constexpr uint32_t kMaxConnections = 1024;
-  // Of users who get no slot.
+  // The number of requests of users that get no slot.
   static constexpr uint32_t kMaxStrangers = 16;
 
   struct Connection {

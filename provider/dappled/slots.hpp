@@ -20,14 +20,14 @@ class Slots {
  public:
   enum class Grant { kGranted, kRefused, kPortBusy };
 
-  // A slot for a new owner. kPortBusy: programs of this user have the port, perhaps members of a dappled that died, who
-  // will announce themselves; else `problem` says why not. The lease goes to the member.
+  // Gives a slot to a new owner. kPortBusy: programs of this user have the port, perhaps members of a dead dappled that
+  // will announce themselves; otherwise `problem` has the reason. The lease goes to the member.
   Grant take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem);
-  // A member of the last dappled has this slot; the bundle and the file of counters are its.
+  // A member of the last dappled has this slot, and passes the bundle and the file of counters.
   bool announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem);
-  // Its connection is gone. The slot becomes free when the owner's lease has gone as well.
+  // The owner's connection is gone. The slot becomes free when the owner's lease is gone, too.
   void leave(uint32_t slot);
-  // Looks after slots whose owners have left. True while there are any.
+  // Checks slots whose owners have left. True while there are any.
   bool tidy();
 
   // The port without a slot, for dappled's own packets.
@@ -44,7 +44,7 @@ class Slots {
  private:
   enum class State : uint8_t { kFree, kOwned, kLeft };
 
-  // Takes `file` for the counters, or makes one if it is none. 0, or an errno.
+  // Uses `file` for the counters, or makes one if it is invalid. 0, or an errno.
   int have_counters(soft::OwnedFd file);
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A device that is not coherent, made of one that is: it registers shadows in place of the program's memory, under the
-// program's addresses.
+// Makes a coherent device non-coherent: it registers shadows instead of the program's memory, under the program's
+// addresses.
 #ifndef DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
 #define DAPPLE_PROVIDER_EMULATOR_EMULATOR_HPP
 
@@ -14,18 +14,18 @@
 
 namespace dapple::provider {
 
-// The one of this process; the end of the process reports.
+// The emulator of this process; it reports at the end of the process.
 class Emulator final : public RegionPolicy {
  public:
-  // As EmulatorLibrary says.
+  // As in EmulatorLibrary.
   static Emulator* start(const char** why);
-  // Null where none was started. Cheap.
+  // Null if none was started. Cheap.
   static Emulator* running() { return running_.load(std::memory_order_acquire); }
 
   Shadow& shadow() { return shadow_; }
 
-  // Once, on standard error: what is wrong in the regions that are left, and the totals. From any thread, and from
-  // handlers of signals.
+  // Reports once, on standard error, the errors in the remaining regions, and the totals. From any thread, and from
+  // signal handlers.
   void report_all();
 
   int before_registration(RegionRequest& request, void** state) override;

@@ -5,8 +5,8 @@
 
 namespace dapple::provider {
 
-// Sees to it that the running emulator reports when the process ends by exit(), quick_exit(), or one of the signals
-// that people end programs by, unless the program looks after that signal. May be called again.
+// Makes the running emulator report when the process ends by exit(), quick_exit(), or one of the usual signals, unless
+// the program handles that signal. May be called again.
 void report_before_the_end();
 
 }  // namespace dapple::provider

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A copy of a line of memory that others may write to at the same time.
+// A copy of a line of memory that other threads may write at the same time.
 #ifndef DAPPLE_PROVIDER_EMULATOR_LINE_HPP
 #define DAPPLE_PROVIDER_EMULATOR_LINE_HPP
 
@@ -18,7 +18,7 @@ struct Line {
 
   bool operator==(const Line&) const = default;
 
-  // memory is that of a whole line.
+  // memory is a whole line.
   static Line of(const void* memory) {
     Line line;
     for (size_t i = 0; i < kWords; ++i) {
@@ -31,7 +31,7 @@ struct Line {
       __atomic_store_n(static_cast<uint64_t*>(memory) + i, words[i], __ATOMIC_RELAXED);
     }
   }
-  // Leaves words alone that are as before.
+  // Writes only changed words.
   void put_changes(const Line& before, void* memory) const {
     for (size_t i = 0; i < kWords; ++i) {
       if (words[i] == before.words[i]) continue;

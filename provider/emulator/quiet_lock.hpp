@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A lock that handlers of signals may take as well: while a thread holds it, no signal comes to the thread but those of
-// its own faults.
+// A lock that signal handlers may also take: a thread that holds it gets no signals except those of its own faults.
 #ifndef DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
 #define DAPPLE_PROVIDER_EMULATOR_QUIET_LOCK_HPP
 
@@ -13,8 +12,8 @@ namespace dapple::provider {
 
 class QuietLock {
  public:
-  // In a handler for a fault of the thread's own while it holds the lock this does nothing: the handler may look, and
-  // must not expect things to be in order.
+  // In a handler for a fault of a thread that holds the lock, this does nothing: the handler may read the data, but
+  // must not rely on its consistency.
   class Guard {
    public:
     explicit Guard(QuietLock& lock);

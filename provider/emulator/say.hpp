@@ -10,7 +10,7 @@ namespace dapple::provider {
 // A line on standard error, whole, after "dapple: emulator: ".
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
 
-// For dapple-run, where it is there: a line with the process's number in the file that DAPPLE_CHECK_LOG names.
+// For dapple-run, if it is used: writes a line with the process's number to the file in DAPPLE_CHECK_LOG.
 void note_for_launcher(const char* what, unsigned findings);
 
 }  // namespace dapple::provider

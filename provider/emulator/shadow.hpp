@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Memory that a device works on in place of the program's, as if the CPU's caches lay in between: the program's memory
-// is what the CPU sees through its caches, the shadow is memory itself. Only syncs move lines from one to the other,
-// whole, and with the hazards of hardware.
+// Memory that a device uses instead of the program's, as if the CPU's caches were in between: the program's memory
+// represents the CPU's view through its caches, and the shadow represents memory itself. Only syncs move lines between
+// them, as whole lines, and with the hazards of hardware.
 #ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SHADOW_HPP
 
@@ -17,7 +17,7 @@
 
 namespace dapple::provider {
 
-// Some lines, or some bytes: how many, and the address of the first.
+// A number of lines or bytes, and the address of the first.
 struct Tally {
   uint64_t count = 0;
   uintptr_t first = 0;
@@ -36,8 +36,8 @@ struct ShadowTotals {
   uint64_t moved_lines;     // synced while one had
 };
 
-// A piece of the program's memory and the device's view of it. The view is as long as the pages that the piece lies in.
-// Bytes that share a line with the region and are not part of it count nowhere here. The shadow's own.
+// A piece of the program's memory and the device's view of it. The view is as long as the pages of the piece. Bytes
+// that share a line with the region but are not part of it never count here. Only the shadow uses this.
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
@@ -45,7 +45,7 @@ struct ShadowRegion {
   unsigned char* view = nullptr;
   bool watched = false;
   Tally lost_bytes;
-  // Of one that has been removed: a bit for each page in which lines wait for a sync, and how many pages these are.
+  // For a removed region: a bit for each page in which lines wait for a sync, and the number of these pages.
   std::vector<bool> waits;
   size_t num_waiting = 0;
   Tally unsynced;  // in pages that wait no more
@@ -62,21 +62,21 @@ struct ShadowFindings {
   // Lines of a region that peers may read with a byte that the CPU has changed, while no sync has ever moved the line.
   Tally unclean;
   Tally lost_bytes;
-  // Lines that a sync found with nothing to move. That is not wrong.
+  // Lines for which a sync had nothing to move. This is not an error.
   Tally needless;
 };
 
-// A page of the program has one shadow, however many regions lie over it. All is safe from any thread; in a child of
-// fork() nothing is done any more, as the device goes on with the parent's.
+// A page of the program has one shadow, with any number of regions over it. All functions are safe from any thread. In
+// a child of fork() they do nothing, because the device continues with the parent's memory.
 class Shadow {
  public:
   static constexpr size_t kPage = ShadowPages::kPage;
   static constexpr size_t kLine = ShadowPages::kLine;
-  // Of regions that have been removed as much is kept for a sync that comes late; then the oldest is given up.
+  // The limit of removed regions that are kept for late syncs; beyond it the oldest is dropped.
   static constexpr size_t kMaxWaitingPages = size_t{1} << 14;  // 64 MiB
   static constexpr size_t kMaxWaitingRegions = 1024;
 
-  // Told of what is wrong, with the lock held.
+  // Called with each error, with the lock held.
   using Tell = void (*)(const ShadowFindings& findings);
 
   Shadow() = default;
@@ -84,21 +84,22 @@ class Shadow {
   Shadow(const Shadow&) = delete;
   Shadow& operator=(const Shadow&) = delete;
 
-  // page_size: the kernel's, a multiple of kPage. Returns null, or why there can be none: static, for people.
+  // page_size: the kernel's, a multiple of kPage. Returns null, or the reason why it is not possible: static, for
+  // people.
   const char* open(Tell teller, size_t page_size);
 
   // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
-  // them for the device. The view keeps the address's place in its page. Returns 0 or an errno: EFAULT where the
-  // program's memory is not readable.
+  // them for the device. The view keeps the address's place in its page. Returns 0 or an errno: EFAULT if the program's
+  // memory is not readable.
   int add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** region);
-  // Tells what is wrong in the region. Lines that the device has changed can still be synced: they are told of when
-  // their memory is registered anew, when there are too many, or by tell_all(). All else goes with the last region over
-  // a page. The program's memory is left as it is.
+  // Reports the errors in the region. Lines that the device has changed can still be synced: they are reported when
+  // their memory is registered again, when there are too many, or by tell_all(). Everything else is freed with the last
+  // region over a page. The program's memory does not change.
   void remove(ShadowRegion* region);
   // Peers may read the region from now on, or not.
   void set_peers_read(ShadowRegion* region, bool peers_read);
 
-  // Tells of every region, those that have been removed included.
+  // Reports every region, removed regions included.
   void tell_all();
 
   // The effect of the instructions on lines with a byte of the range: both write back lines that the CPU has changed,
@@ -110,13 +111,13 @@ class Shadow {
   Tally dirty_bytes(uintptr_t address, size_t length);
 
   // From here on the process reports the first read, by any thread, of a line in a watched region's whole pages that
-  // the device has changed since it was synced, with the instruction's place; then it goes on without. Takes SIGSEGV
-  // and SIGTRAP, and hands on those that are not its own. System calls that are given such memory fail with EFAULT.
-  // False where the CPU is another than x86-64. One shadow of the process at a time.
+  // the device has changed since it was synced, with the instruction's place; then it stops watching. Takes SIGSEGV and
+  // SIGTRAP, and passes on signals that are not its own. System calls with such memory fail with EFAULT. False on a CPU
+  // other than x86-64. One shadow of the process at a time.
   bool start_watch();
-  // Once the region has been added; remove() ends it. False where its pages cannot be closed one by one.
+  // Call it after the region has been added; remove() ends the watch. False if its pages cannot be closed one by one.
   bool watch(ShadowRegion* region);
-  // So that the range can be looked at by the kernel. Until the next sync.
+  // Opens the range for the kernel until the next sync.
   void open_pages_of(uintptr_t address, size_t length);
 
   // For the signal handlers.

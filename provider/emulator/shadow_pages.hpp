@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The place of shadows. A byte's place in the file is its address in the program, so whatever lies together there lies
-// together here, and one mapping shows any region. The file is sparse: memory is taken for pages in use only.
+// The storage of shadows. A byte's place in the file is its address in the program. So adjacent bytes are adjacent
+// here, and one mapping shows any region. The file is sparse: only pages in use take memory.
 #ifndef DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
 #define DAPPLE_PROVIDER_EMULATOR_SHADOW_PAGES_HPP
 
@@ -54,23 +54,23 @@ class ShadowPages {
   ShadowPages(const ShadowPages&) = delete;
   ShadowPages& operator=(const ShadowPages&) = delete;
 
-  // Null, or why there can be none: static, for people.
+  // Null, or the reason why it is not possible: static, for people.
   const char* open();
 
   static uintptr_t chunk_of(uintptr_t address) { return address & ~(kChunk - 1); }
   static uintptr_t page_of(uintptr_t address) { return address & ~(kPage - 1); }
   static size_t index_in(const Chunk& chunk, uintptr_t address) { return (address - chunk.address) / kPage; }
 
-  // The chunk that holds the address. Null where nothing of it was ever in use.
+  // The chunk that holds the address. Null if no part of it was ever in use.
   Chunk* find(uintptr_t address) const;
-  // The same, ready for pages to be put into use. Null without memory or address space.
+  // The same, prepared for the use of its pages. Null without memory or address space.
   Chunk* prepare(uintptr_t address);
-  // The pages have come into use, or are in use no more: their memory is given back. They lie in the chunk.
+  // The pages are now in use, or no longer in use, which frees their memory. They lie in the chunk.
   void use(Chunk& chunk, size_t num_pages) { num_used_ += num_pages, chunk.num_used += num_pages; }
   void give_back(Chunk& chunk, uintptr_t begin, uintptr_t end);
   size_t num_used() const { return num_used_; }
 
-  // Maps whole pages of the kernel's for the device. Null where that is refused.
+  // Maps whole pages of the kernel's size for the device. Null if this is refused.
   unsigned char* map(uintptr_t begin, uintptr_t end);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The watch over what a program gives the device to send: bytes that no sync has cleaned when they are posted, and
-// bytes that change before the completion says that the device is done with them.
+// The watch over the data that a program posts for sending: it finds bytes that no sync has cleaned before the post,
+// and bytes that change before the completion.
 #ifndef DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
 #define DAPPLE_PROVIDER_EMULATOR_TRANSFERS_HPP
 
@@ -27,12 +27,12 @@ struct TransferFinding {
   Tally changed;  // its bytes that the CPU has changed
 };
 
-// Requests of ibv_post_send() whose data lies in memory with a shadow. Inline data, receives, and what is posted by
-// way of ibv_wr_start() or polled by way of ibv_start_poll() is not looked at. Of requests that ask for no completion
-// the end is not known, so only the posting is looked at.
+// Requests of ibv_post_send() whose data lies in memory with a shadow. It does not check inline data, receives, posts
+// by ibv_wr_start() and polls by ibv_start_poll(). The end of a request without a completion is not known, so only its
+// post is checked.
 class Transfers final : public TransferWatch {
  public:
-  // Told with a lock held.
+  // Called with a lock held.
   using Tell = void (*)(const TransferFinding& finding);
 
   Transfers(Shadow& shadow, Tell tell) : shadow_(shadow), tell_(tell) {}
@@ -58,7 +58,7 @@ class Transfers final : public TransferWatch {
   // Requests whose completions are never polled.
   static constexpr size_t kMaxSent = 1 << 16;
 
-  // Tells of the request's ranges with changed bytes, and takes them out.
+  // Reports the request's ranges with changed bytes, and removes them.
   void check(Sent& sent, uint32_t qp_num, TransferFinding::When when);
 
   std::mutex mutex_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The overlay on open contexts of any provider: it keeps a table of each one's memory regions and asks a policy about
-// them. Only operations on regions and the closing of the context are replaced; the data path is not.
+// The overlay on open contexts of any provider: it keeps a table of each context's memory regions and asks a policy
+// about them. It replaces only operations on regions and the closing of the context, not the data path.
 #ifndef DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
 #define DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
 
@@ -23,15 +23,15 @@ struct AttachRequest {
   VerbsLibrary library;
 };
 
-// Lays the overlay over a context until that is closed. Returns 0, also if it lies there with the same flags; or EBUSY:
-// it lies there with others; ENOMEM; or EOPNOTSUPP: the context is left as it is, and *why says why, for people. No
-// thread may use the context meanwhile.
+// Attaches the overlay to a context until the context is closed. Returns 0, also if it is attached with the same flags;
+// or EBUSY: it is attached with other flags; ENOMEM; or EOPNOTSUPP: the context does not change, and *why is the
+// reason, for people. No thread may use the context meanwhile.
 int attach(const AttachRequest& request, const char** why) noexcept;
 
-// Why attach() would be refused, static; null if it would not. context: null for the library alone.
+// The reason why attach() would be refused, static; null if it would not be. context: null for the library alone.
 const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) noexcept;
 
-// True, and what was known of the device at attach(), if the context is attached with the emulator.
+// True, and the device's attributes at attach(), if the context is attached with the emulator.
 bool fill_if_emulated(const ibv_context* context, dappledv_device_attr* attr) noexcept;
 
 // As dappledv_sync_mr_for_device() and dappledv_sync_mr_for_cpu(), with a given CPU's operations.

@@ -12,7 +12,7 @@
 
 namespace dapple::provider {
 
-// A region as the program asked for it, or as the device is to be told of it.
+// A region in the program's request, or in the request to the device.
 struct RegionRequest {
   void* address;
   size_t length;
@@ -23,9 +23,9 @@ struct RegionRequest {
 // The overlay's help for a transfer watch.
 struct TransferMeans {
   int (*post_send)(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);  // the provider's own
-  // The segment's place in the program; false where none is known.
+  // The segment's place in the program; false if it is unknown.
   bool (*find)(const ibv_context* context, const ibv_sge& segment, iovec* range);
-  // True if each request of the queue pair is completed, asked for or not (sq_sig_all).
+  // True if each request of the queue pair has a completion (sq_sig_all).
   bool (*signals_all)(ibv_qp* qp);
 };
 
@@ -35,7 +35,7 @@ class TransferWatch {
   // In place of ibv_post_send(), which it calls by means.post_send().
   virtual int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) = 0;
   virtual void polled(const ibv_context* context, const ibv_wc* completions, int count) = 0;
-  // No request of the queue pair will be completed any more: it is about to be destroyed, or has been reset.
+  // The queue pair will complete no more requests: it is about to be destroyed, or has been reset.
   virtual void emptied(const ibv_qp* qp) = 0;
 
  protected:
@@ -43,18 +43,18 @@ class TransferWatch {
 };
 
 // One object may serve several contexts. Its functions are called without a lock held, from any thread, for different
-// regions at the same time. A state is the policy's own; null is a good one.
+// regions at the same time. A state belongs to the policy; null is valid.
 class RegionPolicy {
  public:
-  // Before the device registers memory. May change address and iova, which is then what the device gets; the program
-  // goes on seeing what it asked for. Returns 0, or an errno with which the registration fails.
+  // Called before the device registers memory. May change address and iova for the device; the program still sees its
+  // own values. Returns 0, or an errno with which the registration fails.
   virtual int before_registration(RegionRequest& request, void** state) = 0;
-  // The device has refused what before_registration() allowed.
+  // The device has refused the registration after before_registration().
   virtual void registration_failed(void* state) = 0;
   // Before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno with
   // which it fails.
   virtual int before_reregistration(int flags, int access, void* state) = 0;
-  // The device has let the region go, or is about to be closed with it.
+  // The device has deregistered the region, or is about to be closed with it.
   virtual void deregistered(void* state) = 0;
   // Null for none. The same at any time.
   virtual TransferWatch* transfers() { return nullptr; }

@@ -12,8 +12,8 @@
 
 namespace dapple::provider {
 
-// A region's memory is where the program believes it to be, whatever the device was told. One of device memory, of a
-// dma-buf or of nothing (ibv_alloc_null_mr) has no address in the program.
+// A region's memory is at the program's address, not at the device's. A region of device memory, of a dma-buf or
+// without memory (ibv_alloc_null_mr) has no address in the program.
 struct Region {
   Region() = default;
   ~Region();
@@ -32,7 +32,7 @@ struct Region {
   void* policy_state = nullptr;
 };
 
-// The segment's place in the process; nothing, where it has none. False if the segment is not within the region.
+// The segment's place in the process, or nothing if it has no place. False if the segment is not within the region.
 bool translate(const Region& region, const ibv_sge& segment, iovec* range);
 
 // A hash table of regions that others own; only growing it allocates, and failing to grow does no harm. Confined: its
@@ -45,7 +45,7 @@ class RegionTable {
   RegionTable& operator=(const RegionTable&) = delete;
 
   void insert(Region* region);
-  // Takes the region of this mr out. Null where there is none.
+  // Removes the region of this mr. Null if there is none.
   Region* remove(const ibv_mr* mr, uint32_t lkey);
   // Takes every region out, as a list linked by next.
   Region* remove_all();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The C library's dlsym() and dlvsym(), which this library stands before.
+// The C library's dlsym() and dlvsym(), which this library interposes.
 #ifndef DAPPLE_PROVIDER_PRELOAD_REAL_DLSYM_HPP
 #define DAPPLE_PROVIDER_PRELOAD_REAL_DLSYM_HPP
 

@@ -21,7 +21,7 @@ enum class Operation : uint8_t {
 
 inline constexpr size_t kMaxOperations = static_cast<size_t>(Operation::kCount);
 
-// The public functions of libibverbs that tell releases apart whose private interface has the same name.
+// The public functions of libibverbs that distinguish releases with the same name of the private interface.
 struct PublicSymbols {
   bool query_qp_data_in_order;
   bool query_port_speed;
@@ -44,7 +44,7 @@ struct Layout {
   // The column of operations.inc.
   size_t column;
 
-  // The operation's index in the table, or -1 where the release has none.
+  // The operation's index in the table, or -1 if the release lacks it.
   int index(Operation operation) const;
 };
 

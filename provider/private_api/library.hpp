@@ -11,18 +11,18 @@
 
 namespace dapple::provider {
 
-// libibverbs' private function that lays operations over a context: operations points to a table of the layout's size
-// in which null means "leave it". Not synchronised with anything.
+// libibverbs' private function that replaces operations of a context: operations points to a table of the layout's size
+// in which null means "no change". Not synchronised.
 using SetOperations = void (*)(verbs_context* context, const void* operations);
 
 struct VerbsLibrary {
-  // Null where the library is not to be touched; then why says so, for people. Static.
+  // Null if the library must not be changed; then why has the reason, for people. Static.
   const Layout* layout = nullptr;
   SetOperations set_operations = nullptr;
   const char* why = nullptr;
 };
 
-// Looks at the library on the first call when it is loaded; from then on the answer does not change, and the library
+// The first call after the library was loaded examines it. From then on the answer does not change, and the library
 // stays loaded. From any thread.
 VerbsLibrary loaded_verbs_library();
 

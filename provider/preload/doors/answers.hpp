@@ -14,8 +14,8 @@ namespace dapple::doors {
 // Confined to one thread. Messages are gathered and sent as one; programs' buffers hold a page at least.
 class Answers {
  public:
-  // `receiver` is the program's NETLINK_USERSOCK socket. From then on it takes nothing but these answers: any process
-  // could send to it before.
+  // `receiver` is the program's NETLINK_USERSOCK socket. From then on it only takes these answers; before, any process
+  // could send to it.
   explicit Answers(int receiver);
   ~Answers();
   Answers(const Answers&) = delete;
@@ -24,7 +24,7 @@ class Answers {
   // False with errno if nothing can be sent.
   explicit operator bool() const { return sender_ >= 0; }
 
-  // A message: begin(), what is in it, end().
+  // A message: begin(), its contents, end().
   void begin(uint16_t type, uint16_t flags, uint32_t sequence);
   void put_u8(uint16_t attribute, uint8_t value) { put(attribute, &value, sizeof value); }
   void put_u32(uint16_t attribute, uint32_t value) { put(attribute, &value, sizeof value); }
@@ -36,7 +36,7 @@ class Answers {
   // A message of the kernel's.
   void copy(const nlmsghdr* message);
 
-  // Sends what there is. False with errno if something could not be sent, now or before.
+  // Sends the gathered messages. False with errno if a message could not be sent, now or before.
   bool flush();
 
  private:

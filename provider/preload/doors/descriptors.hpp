@@ -4,8 +4,8 @@
 // The descriptors of the program that are doors, and ours that the program must not close.
 //
 // Every function may be called from a signal handler, and in a child of vfork(), which shares this memory: there the
-// table is read and never written. Nothing locks or allocates. A descriptor that was closed behind our back (by a bare
-// system call) is noticed by its inode.
+// table is read and never written. No function locks or allocates. The inode shows that a descriptor was closed by a
+// bare system call.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_DESCRIPTORS_HPP
 
@@ -34,7 +34,7 @@ namespace detail {
 extern std::atomic<uint16_t> record_of[kMaxDescriptor];
 }  // namespace detail
 
-// The first question of each wrapper, nearly always answered with no.
+// The first test of each wrapper, nearly always false.
 inline bool maybe_ours(int fd) {
   return fd >= 0 && fd < kMaxDescriptor && detail::record_of[fd].load(std::memory_order_relaxed) != 0;
 }
@@ -45,13 +45,13 @@ bool find(int fd, Door& door);
 // From now on the descriptor is a door. False with EMFILE if there is no room for another.
 bool track(int fd, const Door& door);
 
-// A descriptor is a copy of another one. Its number stands for nothing else any more.
+// A descriptor is now a copy of another one. Its number has no other meaning any more.
 void copied(int from, int to);
 
 // The descriptor is about to be closed.
 void forget(int fd);
 
-// Is this the process that the table belongs to, and not a child of vfork()?
+// True in the process that owns the table, false in a child of vfork().
 bool owns_table();
 
 // Calls visit(door, argument) for each open file of a kind until it returns false. Attached descriptors stay open

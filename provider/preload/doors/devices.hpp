@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The devices that there are now, as dappled says; the first question connects to it. Internally locked, blocking for
-// as long as dappled takes.
+// The present devices, from dappled; the first question connects to it. Internally locked; blocks until dappled
+// answers.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_DEVICES_HPP
 
@@ -15,7 +15,7 @@ namespace dapple::doors {
 // No device, and once a line on standard error, if dappled cannot be reached.
 uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]);
 
-// False with errno if there is no such device (any more).
+// False with errno if the device does not exist (any more).
 bool get_device(uint32_t index, soft::DeviceInfo& device);
 
 // "dapple0"; the name need not end with a NUL.

@@ -9,11 +9,12 @@
 
 namespace dapple::doors {
 
-// Internally locked. The first call connects, and blocks for as long as dappled takes. Null if dappled cannot be
-// reached: `problem` says why then.
+// Internally locked. The first call connects, and blocks until dappled answers. Null if dappled cannot be reached; then
+// `problem` has the reason.
 soft::DaemonLink* connection(soft::Problem& problem);
 
-// From now on a thread of this process connects again whenever dappled has died. A child of fork() asks anew.
+// From now on a thread of this process connects again whenever dappled has died. A child of fork() makes its own
+// connection.
 void watch_connection();
 
 // Writes a line to standard error, once for each kind of problem.

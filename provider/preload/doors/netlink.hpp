@@ -4,8 +4,8 @@
 // NETLINK_RDMA: the kernel's answers, if it has any, and then ours.
 //
 // A program that asks for such a socket gets one of NETLINK_USERSOCK, which every kernel has. A request goes to the
-// kernel over a NETLINK_RDMA socket of our own; the answers are sent into the program's socket, so waiting for them and
-// reading them is the C library's and the kernel's business.
+// kernel over a NETLINK_RDMA socket of our own; the answers are sent into the program's socket, so the C library and
+// the kernel handle waiting and reading.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_NETLINK_HPP
 

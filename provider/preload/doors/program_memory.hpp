@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The program's memory at addresses that it gives to the kernel: a bad one is an error and no crash. Any thread may
-// call these; they are async-signal-safe.
+// Access to the program's memory at addresses that it gives to the kernel: a bad address is an error, not a crash. Any
+// thread may call these; they are async-signal-safe.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 
@@ -15,7 +15,7 @@ namespace dapple::doors {
 bool copy_from_program(void* to, uint64_t from, size_t size);
 bool copy_to_program(uint64_t to, const void* from, size_t size);
 
-// Can the program write there? The bytes stay as they are.
+// Tells whether the program can write there. The bytes do not change.
 bool is_writable(uint64_t address, size_t size);
 
 }  // namespace dapple::doors

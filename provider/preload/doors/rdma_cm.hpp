@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An open /dev/infiniband/rdma_cm, by which librdmacm speaks with the kernel: here with dappled (cm_messages.hpp). The
-// descriptor is one end of a pair of sockets, so poll(), O_NONBLOCK, dup() and fork() are the kernel's business.
+// descriptor is one end of a pair of sockets, so the kernel handles poll(), O_NONBLOCK, dup() and fork().
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
 
@@ -13,11 +13,11 @@
 
 namespace dapple::doors {
 
-// open(). The descriptor is close-on-exec in any case: a channel does not survive the program that opened it.
+// open(). The descriptor is always close-on-exec: a channel does not survive exec().
 int rdma_cm_open(int flags);
 
-// write(): one command. Checks as the kernel does; a bad pointer is EFAULT. Of all commands only GET_EVENT waits, and
-// only while it waits it is a cancellation point.
+// write(): one command. Checks as the kernel does; a bad pointer is EFAULT. Only GET_EVENT waits, and it is a
+// cancellation point only while it waits.
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size);
 
 }  // namespace dapple::doors

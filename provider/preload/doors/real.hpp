@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The C library's functions that this library stands before. Before the constructor of this library has run they are
-// bare system calls, but for fopen(), which is looked up at each call; from then on they are what comes next in the
-// order of look-up, which may be a sanitizer's.
+// The C library's functions that this library interposes. Before the constructor of this library has run, they are bare
+// system calls, except fopen(), which is looked up at each call. From then on they are the next functions in the order
+// of look-up, which may be a sanitizer's.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_REAL_HPP
 

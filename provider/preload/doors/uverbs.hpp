@@ -11,7 +11,7 @@
 
 namespace dapple::doors {
 
-// write(): one command. The only one that libibverbs itself sends makes a completion channel.
+// write(): one command. libibverbs itself sends only the command that makes a completion channel.
 ssize_t uverbs_write(const void* bytes, size_t size);
 
 int uverbs_ioctl(uint32_t device, unsigned long request, void* argument);

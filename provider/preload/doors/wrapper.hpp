@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A function that stands before one of the C library's. It has a name of its own in C++, so that the C library's
-// headers with their macros and redirections are of no concern. Each asks first whether the call concerns a door, and
-// otherwise passes it on as it is; every one may be called from a signal handler and in a child of vfork() if the one
-// behind it may.
+// A function that interposes a function of the C library. It has its own name in C++, so that the macros and
+// redirections of the C library's headers do not matter. Each wrapper first tests whether the call concerns a door, and
+// otherwise passes the call on unchanged. It may be called from a signal handler and in a child of vfork() if the
+// function behind it may.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_WRAPPER_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_WRAPPER_HPP
 
@@ -13,7 +13,7 @@
   extern "C" [[gnu::visibility("default")]] declaration __asm__(#name); \
   extern "C" declaration
 
-// Another name of one that is defined in the same file.
+// Another name of a wrapper that is defined in the same file.
 #define DAPPLE_WRAPPER_ALIAS(name, target, declaration) \
   extern "C" [[gnu::visibility("default"), gnu::alias(#target)]] declaration __asm__(#name)
 
