@@ -18,7 +18,7 @@ using Address = std::unique_ptr<rdma_addrinfo, AddressDeleter>;
 // The kind of the address: one to listen on, or a peer's.
 enum class Side { kPassive, kActive };
 
-// Null if there is no such address, which was logged. port: may be null.
+// Null if the address does not exist, which is logged. port: may be null.
 Address find_address(const char* node, const char* port, Side side) noexcept;
 
 }  // namespace dapple::rpma

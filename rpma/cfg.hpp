@@ -8,7 +8,7 @@
 #include <atomic>
 #include <climits>
 
-// Threads: internally locked; each value is taken for itself.
+// Threads: internally locked; each value is read separately.
 struct rpma_conn_cfg {
   std::atomic<int> timeout_ms{RPMA_DEFAULT_TIMEOUT_MS};
   std::atomic<uint32_t> cq_size{10};
@@ -30,7 +30,7 @@ namespace dapple::rpma {
 extern const rpma_conn_cfg kDefaultConnCfg;
 extern const rpma_srq_cfg kDefaultSrqCfg;
 
-// As verbs takes the size of a CQ.
+// The size of a CQ in the form of verbs.
 inline int cq_entries(uint32_t size) noexcept {
   return static_cast<int>(std::min<uint32_t>(size, INT_MAX));
 }

@@ -11,7 +11,7 @@
 #include "ibverbs-glue/verbs.hpp"
 #include "rpma/peer.hpp"
 
-// A CQ, armed from the beginning, that is armed again whenever an event is taken. Threads: internally locked.
+// A CQ that is armed from the beginning, and again after each event. Threads: internally locked.
 struct rpma_cq {
   dapple::verbs::CompChannel own_channel;  // null where channel is a connection's
   ibv_comp_channel* channel = nullptr;
@@ -22,7 +22,7 @@ struct rpma_cq {
 
   ~rpma_cq();
 
-  // Takes notice of an event for this CQ and arms it again. An RPMA_E_* or 0.
+  // Notes an event for this CQ and arms it again. An RPMA_E_* or 0.
   int took_event() noexcept;
   // Frees everything, as far as it goes; the first error, or 0.
   int close() noexcept;
@@ -34,11 +34,11 @@ struct rpma_cq {
 
 namespace dapple::rpma {
 
-// entries: as verbs takes it. channel: a connection's shared one, or null. An RPMA_E_* or 0.
+// entries: in the form of verbs. channel: a connection's shared one, or null. An RPMA_E_* or 0.
 int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept;
 
-// After the kernel refused to make a queue with this errno value: a line for people where the memlock limit may be why.
-// Keeps errno.
+// After the kernel refused to make a queue with this errno value: a line for people if the memlock limit may be the
+// reason. Keeps errno.
 void explain_queue(int error) noexcept;
 
 }  // namespace dapple::rpma

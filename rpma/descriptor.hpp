@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A region as it travels to a peer: 21 bytes of librpma 1.x, and one of ours, which older peers do not look at. Pure.
+// The descriptor of a region for a peer: 21 bytes of librpma 1.x, and one byte of ours, which older peers ignore. Pure.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ inline void encode(const Descriptor& region, uint8_t* out) noexcept {
   out[21] = static_cast<uint8_t>(kNativeMark | (region.native & kNativeKnown));
 }
 
-// Nothing if there are fewer bytes than kOldDescriptorSize. The values are the sender's, whatever they are.
+// Nothing if there are fewer bytes than kOldDescriptorSize. The values are the sender's, and unchecked.
 inline std::optional<Descriptor> decode(const void* bytes, size_t size) noexcept {
   if (size < kOldDescriptorSize) return std::nullopt;
   const auto* in = static_cast<const uint8_t*>(bytes);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A device's answers about itself. The question costs ten times what else a peer is made of, so the answer is kept
-// while its context has a peer, and after the last one until another device's peer ends or the question would be
-// another.
+// A device's answers about itself. The query costs ten times as much as the rest of a peer. So the answer is kept while
+// its context has a peer, and after that until another device's peer ends or the query would differ.
 #pragma once
 
 #include <infiniband/dappledv.h>
@@ -13,8 +12,8 @@
 
 namespace dapple::rpma {
 
-// The device that was asked, and what else decides over the answer. A context that was closed may have left its
-// address to another one.
+// The queried device, and everything else that determines the answer. Another context may have the address of a closed
+// context.
 struct Question {
   const ibv_context* context;
   const ibv_device* device;

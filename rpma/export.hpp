@@ -2,5 +2,5 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-// Before each exported function; librpma.map has them all.
+// Marks each exported function; librpma.map lists them all.
 #define RPMA_EXPORT extern "C" __attribute__((visibility("default")))

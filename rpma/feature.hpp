@@ -15,8 +15,8 @@ struct Answer {
   const char* reason;  // for people; static
 };
 
-// DAPPLE_RPMA_NATIVE in the environment: false if it forbids native operations. A word that is none is said in the log
-// and ignored. Reads the environment.
+// DAPPLE_RPMA_NATIVE in the environment: false if it forbids native operations. An unknown word is logged and ignored.
+// Reads the environment.
 bool native_allowed() noexcept;
 
 }  // namespace dapple::rpma

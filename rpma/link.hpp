@@ -18,7 +18,7 @@
 
 namespace dapple::rpma {
 
-// A copy of what a peer sent along.
+// A copy of the peer's private data.
 struct PrivateData {
   std::unique_ptr<uint8_t[]> bytes;
   uint8_t size = 0;
@@ -47,10 +47,10 @@ struct Link {
   native::Operations native;
   PrivateData data;
 
-  // Makes CQs and a queue pair for id, which is resolved or a request. An RPMA_E_* or 0; after a failure the link is
-  // only fit for destruction.
+  // Makes CQs and a queue pair for id, which is resolved or a request. An RPMA_E_* or 0; after a failure the link can
+  // only be destroyed.
   int build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept;
-  // Gives the id a channel for its events, of its own. An RPMA_E_* or 0.
+  // Gives the id its own channel for events. An RPMA_E_* or 0.
   int migrate() noexcept;
   // Frees everything, as far as it goes; the first error, or 0.
   int close() noexcept;

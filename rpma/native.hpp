@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The native RDMA operations Atomic Write and Flush, of which the headers of older releases of rdma-core know nothing:
-// the numbers of libibverbs' ABI stand here, and everything is decided at run time.
+// The native RDMA operations Atomic Write and Flush, which the headers of older releases of rdma-core lack: the numbers
+// of libibverbs' ABI are here, and everything is decided at run time.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ using AtomicWrite = void (*)(ibv_qp_ex* qp, uint32_t rkey, uint64_t remote_addre
 using Flush = void (*)(ibv_qp_ex* qp, uint32_t rkey, uint64_t remote_address, size_t length, uint8_t placement,
                        uint8_t selectivity);
 
-// A queue pair's operations; those it was not made with are null.
+// A queue pair's operations; null if it was made without them.
 struct Operations {
   ibv_qp_ex* qp = nullptr;
   AtomicWrite atomic_write = nullptr;

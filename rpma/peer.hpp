@@ -17,7 +17,7 @@ struct rpma_peer {
   uint8_t native = 0;             // dapple::rpma::native::k* of the device; none if they are forbidden
   bool native_forbidden = false;
 
-  // Of buffers; null where the device needs none.
+  // The slots of buffers; null if the device needs none.
   const dappledv_region_attr* maintenance() const {
     return device.memory().coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &device.memory();
   }
@@ -28,12 +28,12 @@ namespace dapple::rpma {
 // Reads and Writes of a connection, without pinned memory.
 bool is_odp_capable(uint64_t general_caps, uint32_t rc_caps) noexcept;
 
-// The access that a usage (RPMA_MR_USAGE_*) needs everywhere; flushes of any kind included, which a peer may do by a
-// Read.
+// The access that a usage (RPMA_MR_USAGE_*) needs everywhere; also for flushes of any kind, because a peer may flush by
+// a Read.
 unsigned access_of(int usage, bool iwarp) noexcept;
 
-// Registers with the best that the device has. usage: checked. Null with errno set on failure, which was logged.
-// native: native::k* that the region can take.
+// Registers with the best access that the device supports. usage: checked. Null with errno set on failure, which was
+// logged. native: native::k* that the region can take.
 verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int usage, uint8_t& native) noexcept;
 
 }  // namespace dapple::rpma

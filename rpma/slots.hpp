@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The buffers of requests on a device that is not cache-coherent. There wr_id is the address of a slot, which remembers
-// the program's and what is to be maintained at the completion. On other devices nothing of this exists.
+// The buffers of requests on a device that is not cache-coherent. There wr_id is the address of a slot, which keeps the
+// program's wr_id and the buffer that needs maintenance at the completion. On other devices there are no slots.
 //
 // Threads: internally locked.
 #pragma once
@@ -33,13 +33,13 @@ struct Slot {
 // The device's access to a request's buffer.
 enum class Use { kNothing, kReads, kWrites };
 
-// The segment of a request, and the region that its key is of; both null where the CPU has no part in it.
+// The segment of a request, and the region of its key; both null if the CPU does not access it.
 struct Buffer {
   const ibv_sge* segment = nullptr;
   const ibv_mr* region = nullptr;
   Use use = Use::kNothing;
 
-  // Empty if it is not in the region: the device will refuse it, and there may be no such memory.
+  // Empty if it is not in the region: the device will refuse it, and the memory may not exist.
   iovec range() const {
     if (!segment || !region || use == Use::kNothing) return {nullptr, 0};
     const uint64_t offset = segment->addr - reinterpret_cast<uintptr_t>(region->addr);
@@ -54,8 +54,8 @@ class SlotOwner {
   SlotOwner(const SlotOwner&) = delete;
   virtual ~SlotOwner() = default;
 
-  // The completion came: what was written is made visible, and the slot can be used again. A request that failed has
-  // written nothing that counts, and its buffer may be gone.
+  // The completion came: makes written data visible, and frees the slot. A failed request has written no valid data,
+  // and its buffer may be gone.
   virtual void complete(Slot& slot, bool succeeded) = 0;
   // The completion was not delivered, and the program may have freed the buffers.
   virtual void discard(Slot&) {}
@@ -77,7 +77,7 @@ class SlotOwner {
   const dappledv_region_attr& attr_;  // the peer's
 };
 
-// Of a send queue: completions come in order, and one retires those before it that have none.
+// Of a send queue: completions come in order, and each retires the requests before it that have none.
 class SendSlots final : public SlotOwner {
  public:
   SendSlots(const dappledv_region_attr& attr, uint32_t capacity)
@@ -112,7 +112,7 @@ class SendSlots final : public SlotOwner {
   uint64_t retired_ = 0;
 };
 
-// Of a receive queue, also a shared one, where completions come in any order. It grows as it must: the queue bounds it.
+// Of a receive queue, also a shared one, where completions come in any order. It grows as needed; the queue bounds it.
 class RecvSlots final : public SlotOwner {
  public:
   using SlotOwner::SlotOwner;
@@ -165,7 +165,7 @@ class RecvSlots final : public SlotOwner {
   Owned* made_ = nullptr;  // all
 };
 
-// Turns the slot of a completion back into the program's wr_id. In the order in which the CQ gave them.
+// Turns the slot of a completion back into the program's wr_id. Call it in the CQ's order.
 inline void resolve_slot(ibv_wc& completion) {
   auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
   completion.wr_id = slot->wr_id;

@@ -12,7 +12,7 @@
 #include "rpma/mr.hpp"
 #include "rpma/slots.hpp"
 
-// Threads: immutable but for what is posted, which the device orders.
+// Threads: immutable, except posts, which the device orders.
 struct rpma_srq {
   std::unique_ptr<dapple::rpma::RecvSlots> slots;  // null on a coherent device
   dapple::verbs::Srq srq;
@@ -21,7 +21,7 @@ struct rpma_srq {
 
 namespace dapple::rpma {
 
-// Apart, so that the usual way saves no registers for it.
+// A separate function, so that the usual path saves no registers for it.
 template <class Queue, class Post>
 [[gnu::noinline]] int post_by_slot(Queue* queue, Post post, RecvSlots& slots, ibv_recv_wr& request,
                                    const ibv_mr* region) noexcept {
@@ -32,8 +32,8 @@ template <class Queue, class Post>
   });
 }
 
-// Posts a receive of a part of the region, or of nothing where it is null. post: ibv_post_recv or ibv_post_srq_recv. An
-// errno value.
+// Posts a receive for a part of the region, or without memory if it is null. post: ibv_post_recv or ibv_post_srq_recv.
+// An errno value.
 template <class Queue, class Post>
 [[gnu::always_inline]] inline int post_recv(Queue* queue, Post post, RecvSlots* slots, const rpma_mr_local* region,
                                             size_t offset, size_t len, const void* op_context) noexcept {

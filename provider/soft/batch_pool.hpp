@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Room to write packets in, kept for the next sender.
+// Buffers for packets, kept for the next sender.
 #ifndef DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
 #define DAPPLE_PROVIDER_SOFT_BATCH_POOL_HPP
 
@@ -26,7 +26,7 @@ class BatchPool {
   void give(std::unique_ptr<SendBatch> batch);
 
  private:
-  // As many threads rarely send at the same time.
+  // More threads rarely send at the same time.
   static constexpr uint32_t kKept = 8;
 
   Wire& wire_;
@@ -39,10 +39,10 @@ class BatchPool {
 // some packets, so that queue pairs with much to send take turns.
 class Turn final : public roce::PacketSink {
  public:
-  // path: to the peer, or null where each packet brings its address (UD), which `context` resolves.
+  // path: to the peer, or null if each packet has its own address (UD), which `context` resolves.
   Turn(BatchPool& pool, Context& context, const Path* path, uint32_t qpn)
       : pool_(pool), context_(context), path_(path), qpn_(qpn) {}
-  // Sends what is committed.
+  // Sends the committed packets.
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;

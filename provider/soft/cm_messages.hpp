@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Messages by which dappled serves a program as the kernel serves it through /dev/infiniband/rdma_cm. They follow the
+// Messages with which dappled serves a program as the kernel does through /dev/infiniband/rdma_cm. They follow the
 // rules of messages.hpp.
 //
 // An open rdma_cm file is a channel. The program's descriptor is one end of a SOCK_SEQPACKET pair that the door makes;

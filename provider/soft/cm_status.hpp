@@ -13,7 +13,7 @@
 namespace dapple::soft {
 
 struct CmStatus {
-  // Of now.
+  // Present values.
   uint64_t channels = 0;
   uint64_t ids = 0;
   uint64_t resolving = 0;

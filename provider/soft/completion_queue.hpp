@@ -22,7 +22,7 @@ inline constexpr uint32_t kMaxCompletions = 1 << 20;
 
 class CompletionQueue final : public roce::CompletionSink {
  public:
-  // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The room may be more than asked for.
+  // 0, EINVAL for a size of 0 or beyond kMaxCompletions, or ENOMEM. The queue may be larger than requested.
   int initialize(uint32_t size);
   uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
@@ -33,11 +33,11 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t take(roce::Completion* completions, uint32_t count);
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
-  // Completions stay. EINVAL: more of them than would fit; or as initialize().
+  // Completions stay. EINVAL: they do not fit; or as initialize().
   int resize(uint32_t size);
 
-  // The next completion (or the next solicited or failed one) makes an event due, once. A request for every one is not
-  // narrowed by a later one for solicited ones.
+  // The next completion (or the next solicited or failed one) makes an event due, once. A later request for solicited
+  // completions does not narrow a request for all.
   void request_notification(bool solicited_only);
 
   // Bits that complete() has left since the last call.

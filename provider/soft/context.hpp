@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An open device: what all of its verbs objects share.
+// An open device: the data that all of its verbs objects share.
 #ifndef DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
 #define DAPPLE_PROVIDER_SOFT_CONTEXT_HPP
 
@@ -31,18 +31,18 @@ class Context {
         node(process_node),
         memory(random) {}
 
-  // Asks dappled for the device as it is now. 0 or an errno.
+  // Asks dappled for the present state of the device. 0 or an errno.
   int refresh(DeviceInfo& info);
   // A source address by its index, as of the last refresh. False if there is none.
   bool gid(uint32_t index, uint8_t gid[16]);
-  // Asks anew if the last refresh does not know the index. 0, EINVAL, or an errno.
+  // Asks again if the last refresh lacks the index. 0, EINVAL, or an errno.
   int find_gid(uint32_t index, uint8_t gid[16]);
   // The path that an address describes. False if the source does not exist or the families differ.
   bool resolve(const roce::AddressVector& address, Path& path);
-  // The same for what a program gives. 0 or an errno.
+  // The same for a program's attributes. 0 or an errno.
   int check_address(const ibv_ah_attr& attr, roce::AddressVector& address);
 
-  // Raises asynchronous events for what has changed since the last call, or since the device was opened. By the
+  // Raises asynchronous events for changes since the last call, or since the device was opened. Called by the
   // background thread.
   void tell_changes();
   void opened(const DeviceInfo& info) { told_ = info; }
@@ -68,7 +68,7 @@ class Context {
  private:
   void raise_port_event(ibv_event_type type);
 
-  // The state that the program knows of; the background thread's.
+  // The state that the program knows; used by the background thread.
   DeviceInfo told_;
   bool told_gone_ = false;
   EventCount port_events_;
@@ -76,14 +76,14 @@ class Context {
   DeviceInfo info_;
 };
 
-// For a verb that returns a pointer: sets errno and gives null.
+// For a verb that returns a pointer: sets errno and returns null.
 std::nullptr_t failed(int error);
 
 // In a child of fork(): the parent's device becomes the child's, as if it had been opened by it, if it has no objects.
-// librdmacm keeps such devices for the life of the process, so a child has nothing else. False if it cannot.
+// librdmacm keeps such devices for the life of the process, so a child has no others. False if it is not possible.
 bool revive(const ibv_context* context);
 
-// False in a child of fork(), where the parent's objects are no good: verbs on them answer ENODEV.
+// False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.
 inline bool usable(const ibv_context* context) {
   return context_of(context)->generation == Node::generation() || revive(context);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// All counters of a slot, in memory that the slot's owner shares with dappled. The owner counts there as it would count
-// anywhere. So dappled can add them up at any time, and what a killed program has counted stays.
+// All counters of a slot, in memory that the slot's owner shares with dappled. The owner counts there as in any other
+// memory. dappled can add the counters at any time, and the counts of a killed program stay.
 #ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
 #define DAPPLE_PROVIDER_SOFT_COUNTERS_HPP
 
@@ -15,7 +15,7 @@
 
 namespace dapple::soft {
 
-// Packets that came through the wire and were not for any queue pair.
+// Received packets that were not for any queue pair.
 struct NodeCounters {
   Counter malformed;  // headers that fit no opcode
   Counter no_queue_pair;
@@ -45,7 +45,7 @@ struct CounterName {
   bool bad;           // a packet that was not acted on
 };
 
-// In the order of SlotCounters' members, without the last, send_error, of which no sum makes sense.
+// In the order of SlotCounters' members, without the last, send_error, which cannot be summed.
 inline constexpr CounterName kCounterNames[] = {
     {"malformed", "headers that match no opcode", true},
     {"no_queue_pair", "for a queue pair that does not exist", true},

@@ -14,11 +14,11 @@
 
 namespace dapple::soft {
 
-// A page on most machines, so that an owner maps nothing of its neighbours.
+// A page on most machines, so that an owner does not map its neighbours' counters.
 inline constexpr size_t kSlotCountersSize = 4096;
 inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotCountersSize;
 
-// Nothing on failure. Nobody can change its size afterwards.
+// Nothing on failure. Its size cannot change afterwards.
 OwnedFd make_counters_file();
 
 // Tells whether it is such a file. Another file could be truncated, and a reader would crash.

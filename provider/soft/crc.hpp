@@ -8,7 +8,7 @@
 
 namespace dapple::soft {
 
-// roce::Crc32 by the processor's carry-less multiplication, where it has one.
+// roce::Crc32 by the processor's carry-less multiplication, if it has one.
 uint32_t crc32(uint32_t seed, const std::byte* bytes, size_t size);
 
 }  // namespace dapple::soft

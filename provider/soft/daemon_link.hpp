@@ -49,7 +49,7 @@ class DaemonLink {
  public:
   enum class Start { kIfNeeded, kNever };
 
-  // Null on failure, and `problem` says why.
+  // Null on failure, and `problem` has the reason.
   static std::unique_ptr<DaemonLink> open(Problem& problem, Start start = Start::kIfNeeded);
   ~DaemonLink() = default;
   DaemonLink(const DaemonLink&) = delete;
@@ -67,12 +67,12 @@ class DaemonLink {
   // 0, or the errno of the program's write(). `problem` has a line if it is not dappled's own answer. `again`: the
   // command was sent to a second dappled, as the first died before it answered.
   int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
-  // Called with each new connection and the link's lock held, before anything else is asked: gives each channel of this
-  // process to restore(), until one is gone. Set it before there is a channel.
+  // Called with each new connection, with the link's lock held, before any other question: passes each channel of this
+  // process to restore(), until one is lost. Set it before the first channel.
   using Reconnected = void (*)(DaemonLink& link, Problem& problem);
   void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
-  // For that function alone. False if the connection is lost. A channel that dappled refuses is lost: the program's
-  // end reads an end of file.
+  // Only for that function. False if the connection is lost. A channel that dappled refuses is lost: the program's end
+  // reads an end of file.
   bool restore(const CmChannel& channel, Problem& problem);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
@@ -80,19 +80,19 @@ class DaemonLink {
   bool capture(int file, Problem& problem);
   bool capture_again(int file, Problem& problem);
 
-  // Connects again if dappled has gone. For the background thread: call it when fd() reports something.
+  // Connects again if dappled is gone. For the background thread: call it when fd() reports an event.
   bool check(Problem& problem);
   // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if
   // there is none.
   int fd();
-  // Devices, addresses or links may have changed since take_changed() was called: dappled said so, or there was none
-  // for some time. Any thread may ask, without the lock.
+  // Devices, addresses or links may have changed since take_changed() was called: dappled reported it, or no dappled
+  // ran for some time. Any thread may call it, without the lock.
   bool changed() const { return changed_.load(std::memory_order_relaxed); }
   void note_change() { changed_.store(true); }
   bool take_changed() { return changed_.exchange(false); }
 
   // In a child of fork(), by an atfork handler: closes what belongs to the parent, so that its death is noticed. The
-  // link then has no slot, and connects anew at its next use. prepare() and parent() keep the lock out of the fork.
+  // link then has no slot, and connects again at its next use. prepare() and parent() hold the lock during the fork.
   void fork_prepare() { mutex_.lock(); }
   void fork_parent() { mutex_.unlock(); }
   void fork_child();
@@ -103,7 +103,7 @@ class DaemonLink {
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
   bool announce(Problem& problem);
-  // Has dappled told of a change? Takes note of it.
+  // Tells whether dappled has reported a change, and notes it.
   bool is_change(std::span<const std::byte> room, ssize_t size);
   // One question, sent again to the next dappled if this one dies. `reply` is a message struct.
   template <class Request, class Reply>

@@ -7,9 +7,9 @@
 
 namespace dapple::soft {
 
-// Starts dappled and waits until it listens, or until it says that another one does: true then. The program is the one
-// that DAPPLE_DAPPLED names, else the one that belongs to the file that this code lies in. The calling program gets no
-// SIGCHLD and no child to wait for. ESRCH: dappled ended before it could say anything.
+// Starts dappled and waits until it listens, or until it reports that another one listens; true in both cases.
+// DAPPLE_DAPPLED names the program; by default it is the one beside the file of this code. The calling program gets no
+// SIGCHLD and no child to wait for. ESRCH: dappled ended without a report.
 bool start_daemon(Problem& problem);
 
 }  // namespace dapple::soft

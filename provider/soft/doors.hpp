@@ -18,14 +18,14 @@ struct Doors {
   // The writing end of the completion channel with this reading end, or -1. It is non-blocking and lives as long as the
   // program has the channel open.
   int (*channel_writer)(int channel);
-  // Gives a descriptor of ours another number, far from those that programs expect, and keeps the program from closing
-  // it. Returns the new number; the old one, still open, if there is no room.
+  // Gives a descriptor of ours another number, far from the numbers that programs expect, and prevents the program from
+  // closing it. Returns the new number; the old one, still open, if there is no room.
   int (*hide)(int fd);
   // Closes a hidden descriptor, or any other.
   void (*close_hidden)(int fd);
 };
 
-// Null if the preload library is not there, or of another version.
+// Null if the preload library is missing, or has another version.
 const Doors* doors();
 
 // hide() and close_hidden(); without the doors the number stays, and close() closes it.

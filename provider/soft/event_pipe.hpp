@@ -3,8 +3,8 @@
 //
 // Events on a pipe that libibverbs reads: of a completion channel, or of a context's asynchronous events.
 //
-// libibverbs follows the pointer that it reads, so a destroyed object must leave none behind: unread events are taken
-// out again, and those that the program has read are waited for until it acknowledges them.
+// libibverbs follows the pointer that it reads, so a destroyed object must leave no event behind. Unread events are
+// removed, and the destroy waits until the program has acknowledged the events that it has read.
 #ifndef DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
 #define DAPPLE_PROVIDER_SOFT_EVENT_PIPE_HPP
 
@@ -23,10 +23,10 @@ struct EventCount {
 // The pipes of one context. Internally locked; the lock is a leaf.
 class EventPipes {
  public:
-  // `size` is 8 or 16; the first eight bytes name the object. An event for which there is no room is lost: the program
-  // has thousands of them unread.
+  // `size` is 8 or 16; the first eight bytes name the object. An event without room is lost: then the program has
+  // thousands of unread events.
   void write(int writer, const void* message, size_t size, EventCount& count);
-  // Takes the unread events that name the object out of the pipe.
+  // Removes the object's unread events from the pipe.
   void remove(int reader, int writer, size_t size, uint64_t object, EventCount& count);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The interface of ibv_qp_ex: requests are collected between wr_start() and wr_complete(), and posted then.
+// The interface of ibv_qp_ex: requests are collected between wr_start() and wr_complete(), which posts them.
 #ifndef DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
 #define DAPPLE_PROVIDER_SOFT_EXTENDED_POST_HPP
 

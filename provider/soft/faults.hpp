@@ -49,7 +49,7 @@ class FaultSource {
   uint64_t state_;
 };
 
-// Packets on their way. Bounded: one that finds no room is lost. For one thread at a time.
+// Packets in transit. Bounded: a packet without room is lost. For one thread at a time.
 class DelayQueue {
  public:
   static constexpr size_t kPlaces = 1024;
@@ -67,12 +67,12 @@ class DelayQueue {
   bool put(uint64_t due, std::span<const std::byte> meta, std::span<const std::byte> bytes);
   // The earliest packet, if it is due; it stays valid until the next put().
   const Packet* take(uint64_t now);
-  // When take() has one; UINT64_MAX if there is none.
+  // The time at which take() has a packet; UINT64_MAX if there is none.
   uint64_t next_due() const;
 
  private:
   DelayQueue() = default;
-  // Places, as a heap by (due, order); those behind count_ are free.
+  // A heap by (due, order); entries after count_ are free.
   std::unique_ptr<Packet[]> packets_;
   Packet* heap_[kPlaces];
   size_t count_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// IP and UDP headers as bytes, for what no UDP socket shows: the GRH of datagrams and files of packets.
+// IP and UDP headers as bytes, which UDP sockets do not show: for the GRH of datagrams and for files of packets.
 #ifndef DAPPLE_PROVIDER_SOFT_IP_HEADERS_HPP
 #define DAPPLE_PROVIDER_SOFT_IP_HEADERS_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Is memory there that a region is to be made of?
+// Checks the memory for a new region.
 #ifndef DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
 #define DAPPLE_PROVIDER_SOFT_MAPPED_RANGE_HPP
 
@@ -11,7 +11,7 @@ namespace dapple::soft {
 
 // 0 if every page of the range is mapped, and the first and the last may be read (and written, if `write`), as far as
 // the kernel tells; EFAULT otherwise, and EINVAL for a range that wraps around or has 2^32 pages. Brings in the first
-// and the last page only. A length of 0 is there anywhere.
+// and the last page only. A length of 0 is valid anywhere.
 int probe_mapped_range(const void* address, size_t length, bool write);
 
 }  // namespace dapple::soft

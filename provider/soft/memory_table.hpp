@@ -63,11 +63,11 @@ class MemoryTable final : public roce::Memory {
   // EBUSY while windows are bound to it. No access is in progress afterwards.
   int remove_region(uint32_t key);
 
-  // A window of type 1 is bound by bind_window() as often as one likes; one of type 2 only while it is not bound.
+  // bind_window() can bind a window of type 1 any number of times, a window of type 2 only while it is not bound.
   int add_window(uint32_t domain, WindowType type, uint32_t& key);
-  // `key` may bear any tag. A bound window is unbound.
+  // `key` may have any tag. A bound window is unbound.
   int remove_window(uint32_t key);
-  // The answer that bind_window() would give, without binding: 0, or EINVAL, or EPERM for a region of another domain.
+  // The result that bind_window() would return, without binding: 0, or EINVAL, or EPERM for a region of another domain.
   int check_bind(roce::Accessor who, const roce::WindowBind& bind);
 
   // roce::Memory.

@@ -129,7 +129,7 @@ struct AnnouncedDevice {
   uint64_t guid = 0;
 };
 
-// To a new dappled after the death of the last: the slot that the member has, and what it knows of devices.
+// To a new dappled after the death of the last: the member's slot, and its devices.
 struct AnnounceRequest {
   MessageHeader header;
   uint32_t slot = 0;  // 0: none

@@ -22,7 +22,7 @@ class Multicast {
  public:
   explicit Multicast(Wire& wire) : wire_(wire) {}
 
-  // 0; EINVAL: no group; ENOMEM: too many; or what joining failed with. Attaching twice counts once.
+  // 0; EINVAL: not a group; ENOMEM: too many; or the error of joining. Attaching twice counts once.
   int attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index);
   // EINVAL if it is not attached.
   int detach(Qp& qp, const uint8_t group[16], uint32_t netdev_index);

@@ -4,8 +4,8 @@
 // This process' end of the network: its slot, its queue pairs, and their progress.
 //
 // Progress is made by the application's threads that poll a completion queue and find it empty, and by one background
-// thread when no thread polls. Each thread that called a queue pair's engine under its lock calls settle() before the
-// lock goes and deliver() after it.
+// thread when no thread polls. Each thread that called a queue pair's engine under its lock calls settle() before it
+// releases the lock, and deliver() afterwards.
 //
 // A child of fork() cannot use the parent's node: it closes the descriptors, refuses calls on the parent's contexts,
 // and makes a node of its own when it opens a device.
@@ -32,8 +32,8 @@ namespace dapple::soft {
 // Internally locked.
 class Node final : public ArrivalSink {
  public:
-  // The process' node, made at the first call; it stays for as long as the process. Null on failure, and `problem` says
-  // why.
+  // The process' node, made at the first call; it stays for as long as the process. Null on failure, and `problem` has
+  // the reason.
   static Node* get(Problem& problem);
   // Counts forks; an object of another generation belongs to the parent.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
@@ -46,22 +46,22 @@ class Node final : public ArrivalSink {
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
-  // It receives nothing any more, and no thread but the caller's uses it afterwards. No lock is held.
+  // Afterwards it receives nothing, and only the caller's thread uses it. No lock is held.
   void remove(Qp& qp);
 
-  // Under the queue pair's lock, after calls of its engine: sends, and looks after its state and its deadline.
+  // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
   void settle(Qp& qp, roce::Time now);
   // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.
   void deliver(Qp& qp);
 
-  // By a thread of the application that polls: does what is to be done, unless another thread does it right now.
+  // By a polling thread of the application: makes progress, unless another thread does so now.
   void progress();
-  // By a thread of the application: everything that has come so far is done afterwards, acknowledgements included.
+  // By a thread of the application: processes all packets that have arrived, acknowledgements included.
   void catch_up();
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();
 
-  // An open device, from now on until remove(), hears of changes of its netdev.
+  // From now on until remove(), an open device gets changes of its netdev.
   void add(Context& context);
   void remove(Context& context);
   // If there are changes, the background thread looks at them.
@@ -81,7 +81,7 @@ class Node final : public ArrivalSink {
   bool start_background();
   static void* run_background(void* node);
 
-  // Under receive_mutex_. True if there was something to do.
+  // Under receive_mutex_. True if there was work.
   bool work();
   void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
   void hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The verbs objects: what libibverbs knows of each, and ours behind it.
+// The verbs objects: libibverbs' structure of each, and ours behind it.
 //
 // Locks, in the order in which they are taken: the node's receive lock, one queue pair's, then one of the leaves: a
 // completion queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's. No
@@ -74,7 +74,7 @@ struct Srq {
   EventCount events;
 };
 
-// Notes events until the queue pair's lock is gone.
+// Notes events until the queue pair's lock is released.
 class QpEvents final : public roce::EventSink {
  public:
   void event(roce::QpEvent event, uint32_t) override {

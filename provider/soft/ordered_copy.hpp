@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Stores into memory that a program may be polling: the bytes become visible with the last of them last.
+// Stores into memory that a program may poll: the last bytes become visible last.
 #ifndef DAPPLE_PROVIDER_SOFT_ORDERED_COPY_HPP
 #define DAPPLE_PROVIDER_SOFT_ORDERED_COPY_HPP
 

@@ -30,7 +30,7 @@ class OwnedFd {
     if (fd_ >= 0) close_own(fd_);
     fd_ = fd;
   }
-  // Out of the program's way, in a program that has the doors (doors.hpp). Another number stands for it then.
+  // Moves it out of the program's way, in a program that has the doors (doors.hpp). It then has another number.
   void hide() {
     if (fd_ >= 0) fd_ = hide_own(fd_);
   }

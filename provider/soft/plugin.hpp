@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The seam between the plug-in's registration at libibverbs (provider/soft/abi) and the verbs objects (provider/soft).
+// The interface between the plug-in's registration at libibverbs (provider/soft/abi) and the verbs objects
+// (provider/soft).
 //
 // The registration lists the devices, allocates each ibv_context, puts operations() into it at the indexes that the
 // running libibverbs has, and frees it. The verbs objects define make_context(), free_context() and operations(). The
@@ -49,7 +50,7 @@ inline Context* context_of(const ibv_context* context) {
   return *reinterpret_cast<Context* const*>(context + 1);
 }
 
-// In a child of fork(): puts another in its place.
+// In a child of fork(): replaces it.
 inline void set_context_of(ibv_context* ibv, Context* context) {
   *reinterpret_cast<Context**>(ibv + 1) = context;
 }
@@ -62,8 +63,8 @@ int renew_async_events(int async_fd, int async_writer);
 // long as the channel. A full pipe returns EAGAIN.
 int channel_writer(const ibv_comp_channel* channel);
 
-// The operations of a context, by libibverbs' names. A null one is left to libibverbs, which answers EOPNOTSUPP.
-// free_context is the registration's.
+// The operations of a context, by libibverbs' names. libibverbs answers EOPNOTSUPP for a null operation. The
+// registration uses free_context.
 struct Operations {
   int (*advise_mr)(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* list, uint32_t count) = nullptr;
   ibv_mw* (*alloc_mw)(ibv_pd* pd, ibv_mw_type type) = nullptr;

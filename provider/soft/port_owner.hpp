@@ -18,10 +18,10 @@ struct PortOwner {
   char program[32] = "";
 };
 
-// The process that has a UDP socket on this port in this network namespace.
+// Finds the process that has a UDP socket on this port in this network namespace.
 PortOwner port_owner(uint16_t port);
 
-// One line for people: who has the port, and what to do about it.
+// One line for people: the owner of the port, and the remedy.
 void describe(const PortOwner& owner, uint16_t port, char* line, size_t size);
 
 }  // namespace dapple::soft

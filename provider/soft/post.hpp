@@ -10,10 +10,10 @@
 namespace dapple::soft {
 
 inline constexpr uint32_t kMaxInline = 1024;  // bytes
-// Reads and atomics that a queue pair has on their way, either way.
+// The limit of outstanding Reads and atomics of a queue pair, in each direction.
 inline constexpr int kMaxReadsAndAtomics = 128;
 
-// The errno that a refused post deserves.
+// The errno for a refused post.
 int error_of(roce::PostError error);
 
 // Posts one request and sends. 0 or an errno. Takes the queue pair's lock.

@@ -8,7 +8,7 @@
 
 namespace dapple::soft {
 
-// Why something failed: an errno, and one line for people that says what to do.
+// The reason of a failure: an errno, and one line for people with the remedy.
 struct Problem {
   int error = 0;
   char line[240] = "";

@@ -21,10 +21,9 @@ class QpTable {
   // first: the slot's first number. random: where numbers begin.
   QpTable(uint32_t first, uint32_t random) : first_(first), next_(random % kQpsOfASlot) {}
 
-  // The number that the queue pair has from now on; numbers go around, so that one does not come back soon. 0 if all
-  // are taken.
+  // The queue pair's new number; numbers go around, so that a number is not reused soon. 0 if all are taken.
   uint32_t add(Qp& qp);
-  // Nobody has it pinned afterwards. The caller pins nothing and holds no lock.
+  // Afterwards no thread has it pinned. The caller pins nothing and holds no lock.
   void remove(Qp& qp);
 
   Qp* pin(uint32_t qpn);

@@ -34,7 +34,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // Forgets all requests.
   void clear();
 
-  // EINVAL: fewer than wait already, or fewer than the limit; or as initialize().
+  // EINVAL: fewer than the waiting requests, or than the limit; or as initialize().
   int resize(uint32_t depth);
 
   // IBTA 10.2.9.3: a limit above 0 notes once that fewer requests than that are left, and is 0 again then. EINVAL: more

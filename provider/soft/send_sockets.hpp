@@ -26,9 +26,9 @@ class SendSockets {
   SendSockets(const SendSockets&) = delete;
   SendSockets& operator=(const SendSockets&) = delete;
 
-  // Makes it at first use. 0, or an errno.
+  // Makes the socket at first use. 0, or an errno.
   int get(bool ipv6, uint8_t slot, SendSocket& socket);
-  // In a child of fork(), which gets no others from this object.
+  // In a child of fork(), which gets no other sockets from this object.
   void close_all();
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// When the queue pairs of this process want to be looked at.
+// The deadlines of the queue pairs of this process.
 //
-// A queue pair's deadline changes with almost every call, so its place in the heap only ever moves forward in time on
-// the data path; a deadline that has moved back is found out when the old one comes.
+// A queue pair's deadline changes with almost every call, so the data path only moves its place in the heap to earlier
+// times. A deadline that has moved to a later time is corrected when the old deadline comes.
 #ifndef DAPPLE_PROVIDER_SOFT_TIMERS_HPP
 #define DAPPLE_PROVIDER_SOFT_TIMERS_HPP
 
@@ -21,14 +21,14 @@ namespace dapple::soft {
 // Internally locked.
 class Timers {
  public:
-  // Room for one queue pair more. False without memory.
+  // Makes room for one more queue pair. False without memory.
   bool make_room();
-  // A queue pair fewer. It is not looked at any more.
+  // Removes a queue pair, which is not used any more.
   void remove(Qp& qp);
 
   // Under the queue pair's lock. True if it has become the earliest of all.
   bool schedule(Qp& qp, roce::Time deadline);
-  // A queue pair whose time has come, out of the heap and pinned; or null.
+  // Takes a queue pair whose deadline has come out of the heap, and pins it; or null.
   Qp* pop_due(roce::Time now);
   roce::Time earliest() const { return earliest_.load(); }
 

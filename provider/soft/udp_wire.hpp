@@ -19,11 +19,11 @@
 
 namespace dapple::soft {
 
-// Set by the environment: DAPPLE_PCAP writes what passes, DAPPLE_FAULTS makes the wire bad.
+// Set by the environment: DAPPLE_PCAP records packets, DAPPLE_FAULTS makes faults.
 class UdpWire final : public Wire {
  public:
-  // Null on failure, and `problem` says why. The slot outlives the wire. A program's environment is for its own
-  // packets; dappled, which serves many programs, does without.
+  // Null on failure, and `problem` has the reason. The slot outlives the wire. A program's environment is for its own
+  // packets; dappled serves many programs and ignores it.
   enum class Environment { kUsed, kIgnored };
   static std::unique_ptr<UdpWire> open(const Slot& slot, Problem& problem,
                                        Environment environment = Environment::kUsed);
@@ -39,7 +39,7 @@ class UdpWire final : public Wire {
 
   const WireCounters& counters() const { return *counters_; }
 
-  // In place of DAPPLE_PCAP. Before anything passes; the tap outlives the wire.
+  // Replaces DAPPLE_PCAP. Call it before the first packet; the tap outlives the wire.
   void set_tap(PacketTap& tap) { send_.tap = &tap; }
 
  private:
@@ -63,7 +63,7 @@ class UdpWire final : public Wire {
   SendSide send_;
   PcapWriter pcap_;
   IdentificationCheck identifications_;
-  // Packets of a long message have the same identification at the same place again and again.
+  // Packets of a long message repeat the same identification at the same place.
   struct Explained {
     uint32_t difference = 0;  // between two ICRCs
     int32_t identification = 0;

@@ -8,8 +8,8 @@
 
 namespace dapple::soft {
 
-// While one exists, a pthread_cancel() of this thread waits: verbs are no cancellation points, and their locks must not
-// stay behind. At its end errno is as before.
+// While one exists, a pthread_cancel() of this thread waits: verbs are not cancellation points, and must not leave a
+// lock held. At its end errno is restored.
 class Undisturbed {
  public:
   Undisturbed() : errno_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }

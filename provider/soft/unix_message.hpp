@@ -33,7 +33,7 @@ ssize_t receive_message(int socket, std::span<std::byte> room, Descriptors& desc
 // An abstract name. Returns the length for bind() and connect().
 socklen_t abstract_address(const char* name, sockaddr_un& address);
 
-// Do magic, version, kind and size fit? `Message` begins with a MessageHeader.
+// Tells whether magic, version, kind and size match. `Message` begins with a MessageHeader.
 template <class Message>
 bool well_formed(std::span<const std::byte> bytes, uint16_t kind, Message& message) {
   if (bytes.size() != sizeof(Message)) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The device reads and writes a program's memory as hardware would. ThreadSanitizer cannot see hardware, nor what
-// orders its accesses with the program's; so a build with it does not see these accesses either.
+// The device reads and writes a program's memory as hardware would. ThreadSanitizer cannot see hardware or its ordering
+// with the program's accesses. So a build with ThreadSanitizer hides these accesses, too.
 #ifndef DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
 #define DAPPLE_PROVIDER_SOFT_UNSEEN_ACCESS_HPP
 
@@ -26,7 +26,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace dapple::soft {
 
-// This thread's accesses are unseen while one exists.
+// This thread's accesses are hidden while one exists.
 class UnseenAccess {
  public:
 #ifdef DAPPLE_HAS_TSAN

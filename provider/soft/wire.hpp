@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The seam between the verbs objects and the wire below them (UDP).
+// The interface between the verbs objects and the wire below them (UDP).
 #ifndef DAPPLE_PROVIDER_SOFT_WIRE_HPP
 #define DAPPLE_PROVIDER_SOFT_WIRE_HPP
 
@@ -25,7 +25,7 @@ struct Path {
   uint32_t destination_qpn = 0;  // its slot and the peer choose the UDP source port
 };
 
-// A packet that came, with its ICRC checked and cut off. Valid during the call that hands it out.
+// A received packet, with its ICRC checked and removed. Valid during the call that passes it.
 struct Arrival {
   uint8_t source[16];
   uint8_t destination[16];
@@ -49,7 +49,7 @@ class SendBatch : public roce::PacketSink {
   virtual ~SendBatch() = default;
   // The path of the packets that are committed from now on. It is copied.
   virtual void set_path(const Path& path) = 0;
-  // Sends all that is committed. False if the socket is full: the rest is dropped, as a network does it.
+  // Sends all committed packets. False if the socket is full: the rest is dropped, as on a network.
   virtual bool flush() = 0;
 };
 
@@ -58,10 +58,10 @@ class Wire {
   virtual ~Wire() = default;
   // Null without memory.
   virtual SendBatch* make_batch() = 0;
-  // Hands out the packets that are there, up to some dozens of system calls' worth, and returns their number. Does not
-  // wait. One thread at a time.
+  // Passes on the waiting packets, for at most some dozens of system calls, and returns their number. Does not wait.
+  // One thread at a time.
   virtual size_t receive(ArrivalSink& sink) = 0;
-  // Readable when receive() has something.
+  // Readable when packets wait for receive().
   virtual int receive_fd() const = 0;
   // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
   virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;

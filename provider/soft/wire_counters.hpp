@@ -19,7 +19,7 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// The passage of packets through a process' wire. Every packet that is not handed on counts once, by its first fault.
+// Counters of packets on a process' wire. Every packet that is not passed on counts once, by its first fault.
 // counters.hpp lists the members in this order.
 struct WireCounters {
   Counter received_packets;  // handed on

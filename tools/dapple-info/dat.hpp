@@ -36,8 +36,8 @@ struct DatReport {
   std::vector<DatEntry> entries;
 };
 
-// Asks each registry in a child process, and opens each entry in one of its own; lines for devices that are not here
-// only if `all` is set. Malformed lines of the file are said on standard error.
+// Asks each registry in a child process, and opens each entry in another child process. Opens lines for devices that
+// this machine lacks only if `all` is set. Reports malformed lines of the file on standard error.
 DatReport read_dat(const std::string& registry, const std::string& registry12, bool all);
 
 std::string dat_for_people(const DatReport& report);

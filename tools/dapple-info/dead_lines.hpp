@@ -12,11 +12,11 @@
 
 namespace dapple::info {
 
-// All that a line may name here: RDMA devices, network devices, their addresses, and what /etc/hosts has.
+// All names that a line may use here: RDMA devices, network devices, their addresses, and names from /etc/hosts.
 std::vector<std::string> names_here();
 
-// True if the line is of a provider whose ia_params begin with a name or an address, and there is nothing of that name
-// here. A name with a dot is taken for a host's, which would take DNS to look up, and counts as here.
+// True if the line's provider has ia_params that begin with a name or an address, and this machine lacks that name. A
+// name with a dot may be a host's, which needs DNS, so it counts as present.
 bool is_dead(const dat::ConfEntry& line, const std::vector<std::string>& here);
 
 }  // namespace dapple::info

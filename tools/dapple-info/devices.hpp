@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The RDMA devices of this machine and what libdapple tells about them.
+// The RDMA devices of this machine and libdapple's information about them.
 #pragma once
 
 #include <infiniband/dappledv.h>
@@ -16,7 +16,7 @@
 
 namespace dapple::info {
 
-// The answers of an open device, by libdapple and by itself.
+// The attributes of an open device, from libdapple and from the device.
 struct Attributes : dappledv_device_attr {
   std::optional<ibv_device_attr_ex> capabilities;  // empty: it did not answer
 };
@@ -39,7 +39,7 @@ void devices_as_json(const std::vector<Device>& devices, Json& json);
 std::string what_to_run(const std::vector<Device>& devices);
 // For a machine without a device: how to get one. netdev: a network device of this machine, or "eth0".
 std::string how_to_get_a_device(const std::string& netdev);
-// A network device that is up and no loopback, or "eth0".
+// A network device that is up and is not loopback, or "eth0".
 std::string some_netdev();
 
 }  // namespace dapple::info

@@ -15,13 +15,13 @@ struct Libibverbs {
   std::string path;
   unsigned int private_abi = 0;  // N of IBVERBS_PRIVATE_N and of libNAME-rdmavN.so; 0 if it was not found
   std::string overlay_problem;   // why no overlay can be laid with it; empty if one can
-  // Driver libraries of another number: in its folder, or named in RDMAV_DRIVERS or /etc/libibverbs.d.
+  // Driver libraries with another number: in its folder, or named in RDMAV_DRIVERS or /etc/libibverbs.d.
   std::vector<std::string> foreign_drivers;
 };
 
 Libibverbs read_libibverbs();
 
-// The number in a driver library's name, libmlx5-rdmav34.so; 0 if it is no such name.
+// The number in a driver library's name, libmlx5-rdmav34.so; 0 for any other name.
 unsigned int driver_abi(const std::string& name);
 
 // Empty if there is nothing to say.

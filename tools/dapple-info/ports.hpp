@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A port as programs see it: names, addresses, and what it transfers at a time.
+// A port for programs: names, addresses, and the MTU.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,7 +35,7 @@ Port read_port(ibv_context* context, uint32_t number, const std::string& protoco
 // The signalling rate without its coding, of the numbers that verbs has for width and speed; 0 for others.
 double gbit_s_of(unsigned int width, unsigned int speed);
 
-// Adds what the system and dat.conf know of a port of this device.
+// Adds the information of the system and of dat.conf about a port of this device.
 void add_names(Port& port, const std::string& device, const std::vector<tools::NamedPort>& named);
 
 // A row for each port, and one for each GID.

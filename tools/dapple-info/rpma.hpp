@@ -25,7 +25,7 @@ struct RpmaReport {
   std::vector<RpmaFeature> features;
 };
 
-// Asks the librpma of this name, which is loaded for it.
+// Loads the librpma of this name and asks it.
 RpmaReport read_rpma(const std::string& library, const std::string& address);
 
 std::string rpma_for_people(const RpmaReport& report);

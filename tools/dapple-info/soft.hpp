@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The software device of this network namespace, as dappled tells it: its RDMA devices, the UDP port, the programs, and
-// the counters of all of them.
+// The software device of this network namespace, from dappled: its RDMA devices, the UDP port, the programs, and the
+// counters of all of them.
 #pragma once
 
 #include <string>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A program with the emulator, which runs as a child, and whose end says whether all was right.
+// Runs a program with the emulator as a child, and checks its result.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
 
 namespace dapple::run {
 
-// The exit code that stands for findings: DAPPLE_CHECK's, or 66. Ends dapple-run if DAPPLE_CHECK is malformed.
+// The exit code for findings: DAPPLE_CHECK's, or 66. Ends dapple-run if DAPPLE_CHECK is malformed.
 int check_exit_code();
 
 // Runs `execute` in a child, passes signals on to it, and returns dapple-run's exit code: the child's, or `findings`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A file that can be executed, as far as it can be read. Everything in it may be wrong.
+// An executable file, as far as it is readable. Everything in it may be wrong.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
 
@@ -22,15 +22,14 @@ class ElfFile {
   ElfFile& operator=(const ElfFile&) = delete;
 
   bool is_elf() const { return bytes_.starts_with(ELFMAG); }
-  // The interpreter that a script names behind "#!", without arguments; empty if the file is none.
+  // The interpreter that a script names behind "#!", without arguments; empty if the file is not a script.
   std::string_view script_interpreter() const;
 
-  // The rest of ELF files only.
-  // Are class, byte order and machine the same?
+  // The rest is for ELF files only. Tells whether class, byte order and machine are the same.
   bool same_architecture(const ElfFile& other) const;
   // The dynamic loader that a 64-bit file asks for; empty if it asks for none.
   std::string_view loader() const;
-  // Is the text in its table of dynamic names: of libraries that it needs, and of symbols?
+  // Tells whether the text is in its table of dynamic names (of needed libraries, and of symbols).
   bool names(std::string_view text) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple's libraries for programs that do not know of it, and the environment that brings them into a program.
+// dapple's libraries for unchanged programs, and the environment that loads them into a program.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_LIBRARIES_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_LIBRARIES_HPP
 
@@ -15,17 +15,17 @@ struct Libraries {
   std::string plugin;  // without "-rdmavNN.so", as RDMAV_DRIVERS names it
 };
 
-// Looks beside this program. Ends it with a line if something is missing, or has a name that LD_PRELOAD cannot hold.
+// Looks beside this program. Ends it with a line if a library is missing, or has a name that LD_PRELOAD cannot hold.
 Libraries find_libraries();
 
-// In this process' environment, for the program that is executed next. Without the device it takes the device's
-// libraries out, if the caller's environment has them.
+// Sets this process' environment for the program that is executed next. Without the device it removes the device's
+// libraries, if the caller's environment has them.
 void preload(const Libraries& libraries, bool device);
 
-// AddressSanitizer's library ends a program into which another was loaded before it, unless it is told not to.
+// AddressSanitizer's library ends a program that loads another library first, unless an option prevents this.
 void let_address_sanitizer_come_later();
 
-// Memory at fixed places, which ThreadSanitizer needs on machines that choose them from too wide a range. Says so if
+// Fixes the addresses of memory, which ThreadSanitizer needs on machines with too wide a random range. Prints a line if
 // the system refuses.
 void fix_addresses(const std::string& program);
 

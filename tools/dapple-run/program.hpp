@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The program that is to run: where it is, and whether the system loads a library into it.
+// The program to run: its path, and whether the system loads a library into it.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_PROGRAM_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_PROGRAM_HPP
 
@@ -14,9 +14,9 @@ struct Program {
   bool has_thread_sanitizer = false;
 };
 
-// Looks for a name in PATH, and for a path as it is. Ends dapple-run with the line that says why if the program is not
-// there, cannot be run, or gets no library from outside. `library` is one that is to be loaded: the program must be of
-// its architecture.
+// Looks for a name in PATH, and uses a path unchanged. Ends dapple-run with one line with the reason if the program
+// does not exist, cannot be run, or gets no library from outside. `library` will be loaded: the program must have its
+// architecture.
 Program find_program(const char* name, const std::string& library);
 
 }  // namespace dapple::run

@@ -8,7 +8,7 @@
 namespace dapple::run {
 
 // On standard output: the line that gives a shell's variable the value that it has in this process' environment, for
-// the programs that the shell starts. Without a value, the line that takes the variable away.
+// the programs that the shell starts. Without a value, the line that removes the variable.
 void print_assignment(const char* variable);
 
 }  // namespace dapple::run

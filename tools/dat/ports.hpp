@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Under which names programs for DAT 2.0 open the ports of this machine's RDMA devices.
+// The names with which programs for DAT 2.0 open the ports of this machine's RDMA devices.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ namespace dapple::tools {
 
 struct NamedPort {
   dat::RdmaPort port;
-  // The name of the first line for it that is not thread-safe, or else its automatic one. Empty: it has no network
-  // device.
+  // The name of the first line for the port that is not thread-safe, or else the automatic name. Empty: it has no
+  // network device.
   std::string ia;
 };
 
 // lines: of dat.conf.
 std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::vector<dat::ConfEntry>& lines);
-// Those of this machine and of its dat.conf, of which nothing is said.
+// The ports of this machine and the lines of its dat.conf, without messages.
 std::vector<NamedPort> named_ports();
 
 // The name of the first port that belongs to this RDMA device or network device, or has this address. An active one
@@ -31,7 +31,7 @@ std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device
 // True if a port that is active and has an address opens by this name.
 bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& ia);
 
-// "ofa-v2-d0 (rxe0, d0)": each name with what it opens, separated by commas; active ports only.
+// "ofa-v2-d0 (rxe0, d0)": each name with its port, separated by commas; active ports only.
 std::string names_of(const std::vector<NamedPort>& ports);
 
 }  // namespace dapple::tools

@@ -4,8 +4,8 @@
 
 namespace dapple::tools {
 
-// While it lives nothing gets to standard error: what registries, providers and drivers say about names that are only
-// tried. For programs of one thread.
+// While it lives, standard error is closed to messages of registries, providers and drivers about names that are only
+// tried. For programs with one thread.
 class Silence {
  public:
   Silence();

@@ -9,11 +9,11 @@
 
 namespace dapple::perf {
 
-// The other half of a run on one machine: a child process, which ends with its parent. It is to be made before the
-// parent opens a device.
+// The other side of a run on one machine: a child process, which ends with its parent. Make it before the parent opens
+// a device.
 class Child {
  public:
-  // body: runs in the child with a function that tells the parent a line; false is a failure.
+  // body: runs in the child with a function that sends the parent a line; false is a failure.
   explicit Child(const std::function<bool(const std::function<void(const std::string&)>& tell)>& body);
   // Kills the child if it has not ended.
   ~Child();
@@ -22,7 +22,7 @@ class Child {
 
   // The line; throws Failure if the child ends without one.
   std::string await_line();
-  // Throws Failure unless it ended well.
+  // Throws Failure unless it ended with success.
   void await_end();
 
  private:

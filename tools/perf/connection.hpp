@@ -36,11 +36,11 @@ class Connection {
   RemoteMemory connect(const std::string& host, uint16_t port, const Parameters& parameters);
   void accept(DAT_CR_HANDLE request, const RemoteMemory& memory);
 
-  // local: both ends' length. remote: where the peer's memory begins that is meant; of no meaning to a Send.
+  // local: both ends' length. remote: the start of the peer's memory; not used by a Send.
   void post(Operation operation, DAT_LMR_TRIPLET local, const RemoteMemory& remote);
   void post_receive(DAT_LMR_TRIPLET local);
 
-  // Until the oldest request, or receive, is complete; the length of what was received.
+  // Waits until the oldest request, or receive, is complete; returns the length of the received message.
   void await_request();
   uint64_t await_receive();
 
@@ -49,8 +49,8 @@ class Connection {
   void say_goodbye(DAT_LMR_TRIPLET byte);
   void await_goodbye();
 
-  // Between two looks at memory that the peer is to write: throws once that is hopeless. spins: counts them for one
-  // wait.
+  // Call it between two reads of memory that the peer will write: throws if the peer is gone or late. spins: counts the
+  // reads of one wait.
   void be_patient(const char* what, uint64_t& spins);
 
  private:

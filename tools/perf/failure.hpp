@@ -17,7 +17,7 @@ struct Failure : std::runtime_error {
 // "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNREACHABLE", say.
 std::string text_of(DAT_RETURN result);
 
-// Throws unless result is DAT_SUCCESS. call: the function that returned it, and what to do about it after a colon.
+// Throws unless result is DAT_SUCCESS. call: the function that returned it, and the remedy after a colon.
 void check(DAT_RETURN result, const char* call, const char* advice);
 
 // For people.

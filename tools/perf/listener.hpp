@@ -29,7 +29,7 @@ class Listener {
   uint64_t port() const { return port_; }
   // Waits without a limit. Refuses a client of another kind, with a line on standard error.
   Client await_client(Kind kind);
-  // Instead of accepting it: the client is told why.
+  // Refuses the client and sends it the reason.
   void refuse(const Client& client, const std::string& why);
 
  private:

@@ -52,7 +52,8 @@ std::array<unsigned char, kRequestBytes> encode(const Parameters& parameters);
 std::array<unsigned char, kReplyBytes> encode(const RemoteMemory& memory);
 std::array<unsigned char, kRefusalBytes> encode_refusal(std::string_view why);
 
-// Nothing, and why in problem, if these are not what a peer of the same version and kind sends, or out of bounds.
+// Nothing, and the reason in problem, if these bytes do not come from a peer of the same version and kind, or are out
+// of bounds.
 std::optional<Parameters> decode_request(const void* data, size_t size, Kind kind, std::string& problem);
 std::optional<RemoteMemory> decode_reply(const void* data, size_t size);
 // Empty for a refusal that gives no reason. All of it can be printed.

@@ -8,7 +8,7 @@
 
 namespace dapple::perf {
 
-// A line on standard error, if that is a terminal, that says how far a long run has come; it disappears at the end.
+// A line with the progress of a long run on standard error, if that is a terminal; it disappears at the end.
 class Progress {
  public:
   Progress(uint64_t size, uint64_t total);

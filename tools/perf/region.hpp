@@ -24,7 +24,7 @@ class Region {
   RemoteMemory for_peer() const;
   DAT_LMR_TRIPLET segment(size_t offset, size_t length) const;
 
-  // Around accesses of the peer's; nothing where none of it is needed but the order of accesses.
+  // The sync calls around the peer's accesses; on a coherent device they only order accesses.
   void before_peer_reads(size_t offset, size_t length);
   void around_peer_writes(size_t offset, size_t length);
 

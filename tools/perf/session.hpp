@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An open Interface Adapter, and what is made in it before there is a connection.
+// An open Interface Adapter, and the objects that are made in it before the connection.
 #pragma once
 
 #include <dat2/udat.h>
@@ -12,7 +12,7 @@
 
 namespace dapple::perf {
 
-// One thread uses it, and all that is made in it.
+// One thread uses it and all its objects.
 class Session {
  public:
   // name: of an IA, an RDMA device or a network device, or an address of that; "" for the first IA that opens, those of

@@ -17,7 +17,7 @@ namespace dapple::perf {
 // A half's memory: three areas of the largest size, each from a page on, in the same places on both sides.
 class Areas {
  public:
-  // The peer may do what the operation takes and nothing else.
+  // The peer gets only the rights that the operation needs.
   Areas(Session& session, const Parameters& parameters);
 
   Region& region() { return region_; }
@@ -42,14 +42,14 @@ struct Half {
 
 // The largest size that an IA takes.
 uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
-// Throws where the IA does not take the size.
+// Throws if the IA does not support the size.
 void check_size(const Session& session, const Parameters& parameters);
 // Posts the receives that the peer's first messages need. One receive remains for the client's goodbye.
 void post_first_receives(Half& half, bool client);
 // The number of requests and receives that a side has posted at a time.
 ConnectionOptions queues_for(const Parameters& parameters, bool client);
 
-// A client's half returns a row for each size. The client's goodbye comes after both.
+// The client's side returns a row for each size. The client's goodbye comes after both.
 std::vector<Result> run_latency_client(Half& half);
 void run_latency_server(Half& half);
 std::vector<Result> run_bandwidth_client(Half& half);

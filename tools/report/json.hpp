@@ -8,8 +8,8 @@
 
 namespace dapple {
 
-// Writes one JSON document, piece by piece and indented. Names and nesting are the caller's to get right. Text that is
-// no UTF-8 loses the bytes that are wrong to U+FFFD.
+// Writes one JSON document, piece by piece and indented. The caller is responsible for names and nesting. Wrong bytes
+// in UTF-8 text become U+FFFD.
 class Json {
  public:
   Json& begin_object(std::string_view name = {}) { return open(name, '{'); }
@@ -18,7 +18,7 @@ class Json {
   Json& end_array() { return close(']'); }
   Json& text(std::string_view name, std::string_view value);
   Json& number(std::string_view name, uint64_t value);
-  // With so many digits behind the point.
+  // With this number of digits after the point.
   Json& real(std::string_view name, double value, int digits = 3);
   Json& boolean(std::string_view name, bool value);
   Json& null(std::string_view name);

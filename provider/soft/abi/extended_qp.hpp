@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The end of an extended queue pair's structure, which depends on the running libibverbs.
+// The last members of an extended queue pair's structure, which depend on the running libibverbs.
 #ifndef DAPPLE_PROVIDER_SOFT_ABI_EXTENDED_QP_HPP
 #define DAPPLE_PROVIDER_SOFT_ABI_EXTENDED_QP_HPP
 
@@ -11,11 +11,11 @@ namespace dapple::soft::abi {
 
 using WrFlush = void (*)(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type, uint8_t level);
 
-// Does the running libibverbs have ibv_wr_flush()?
+// Tells whether the running libibverbs has ibv_wr_flush().
 bool has_wr_flush();
 
-// From now on ibv_qp_to_qp_ex() gives the second view of the queue pair. `flush` goes where that release has its
-// pointer; it may be null.
+// From now on ibv_qp_to_qp_ex() returns the second view of the queue pair. `flush`, which may be null, goes to the
+// place of its pointer in that release.
 void publish_qp_ex(Qp& qp, WrFlush flush);
 
 }  // namespace dapple::soft::abi

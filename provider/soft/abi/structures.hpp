@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Own declarations of the structures that libibverbs shares with its plug-ins and does not publish. Their layouts are
-// the same in rdma-core 35 to 65. Those that a plug-in allocates for a verbs object are at the end.
+// Our declarations of structures that libibverbs shares with its plug-ins but does not publish. Their layouts are the
+// same in rdma-core 35 to 65. The structures that a plug-in allocates for verbs objects are at the end.
 #ifndef DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
 #define DAPPLE_PROVIDER_SOFT_ABI_STRUCTURES_HPP
 
@@ -33,7 +33,7 @@ struct MatchEntry {
   uint8_t kind;
 };
 
-// A device as libibverbs found it; by netlink here, whatever the name says.
+// A device as libibverbs found it; here by netlink, despite the name.
 struct SysfsDevice {
   ListNode entry;
   void* provider_data;
@@ -96,8 +96,8 @@ struct Mr {
   int access;
 };
 
-// ibv_qp_ex got a pointer more at its end (wr_flush) in rdma-core 47, and comp_mask moved. So what follows the base is
-// reached by way of extended_qp.hpp only.
+// rdma-core 47 added a pointer at the end of ibv_qp_ex (wr_flush), and comp_mask moved. So only extended_qp.hpp
+// accesses the members after the base.
 inline constexpr size_t kQpExBaseSize = 352;
 inline constexpr uint64_t kQpEx = 1 << 1;  // in comp_mask
 struct Qp {

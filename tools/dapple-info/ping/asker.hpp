@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The socket that questions are sent from. Packets go whole or not at all ("don't fragment"), and what hosts and
-// routers say about them (ICMP) comes back here.
+// The socket for sending questions. Packets are not fragmented ("don't fragment"), and the ICMP messages of hosts and
+// routers about them arrive here.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Asker {
   uint16_t port() const { return port_; }
   // 0 or an errno.
   int send(std::span<const std::byte> packet);
-  // The next of what was said; empty if there is nothing more.
+  // The next ICMP message; empty if there is none.
   std::optional<Trouble> trouble();
   // Waits for it.
   std::optional<Trouble> trouble_within(int milliseconds);
@@ -41,8 +41,7 @@ class Asker {
   uint16_t port_ = 0;
 };
 
-// The port that RoCE packets come to, for a moment. At the address that questions are sent from.
-// Nothing on failure, with errno.
+// Holds the port of RoCE packets for a moment, at the address of the questions. Nothing on failure, with errno.
 soft::OwnedFd hear_at(const Address& local);
 
 }  // namespace dapple::info

@@ -9,8 +9,8 @@
 
 namespace dapple::info {
 
-// ICMP echo requests that are not fragmented: is the host there, and do large packets get to it? The system allows them
-// to root, and to the groups of net.ipv4.ping_group_range.
+// Unfragmented ICMP echo requests, which test whether the host answers and whether large packets reach it. The system
+// allows them to root, and to the groups of net.ipv4.ping_group_range.
 class Echo {
  public:
   // False if they are not allowed.

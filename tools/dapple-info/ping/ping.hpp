@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-info --ping: does RoCE work between here and a peer, and if not, why?
+// dapple-info --ping: tests RoCE to a peer, and finds the reason of a failure.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace dapple::info {
 
-// Asks the peer `count` times, then looks at the MTU. `tell` gets a line for each step, as it happens.
+// Asks the peer `count` times, then tests the MTU. `tell` gets a line for each step, as it happens.
 PingFacts ping(const std::string& peer, unsigned int count, const std::function<void(const std::string&)>& tell);
 
 void ping_as_json(const PingFacts& facts, Json& json);

@@ -22,7 +22,7 @@ struct Ends {
 
 bool is_ipv4(const Gid16& address);
 
-// From the BTH to the ICRC. source_port: the UDP port that it is sent from, which the ICRC covers.
+// From the BTH to the ICRC. source_port: the UDP source port, which the ICRC covers.
 std::vector<std::byte> question(const Ends& ends, uint16_t source_port, uint32_t request_id, uint64_t transaction);
 
 // A packet of this size of IP datagram for a queue pair that does not exist: the receiver counts it and drops it.
@@ -36,7 +36,7 @@ enum class Reading {
   kBadIcrc,  // an answer whose ICRC fits nothing
 };
 
-// `from`, `source_port`: where the packet seems to come from.
+// `from`, `source_port`: the packet's apparent source.
 Reading read_answer(std::span<const std::byte> packet, const Ends& ends, const Gid16& from, uint16_t source_port,
                     uint32_t request_id, uint64_t transaction);
 

@@ -10,25 +10,25 @@
 
 namespace dapple::info {
 
-// Questions that dappled asks while it has the port: as a program's that resolves a UDP service by rdma_cm.
+// Questions that dappled asks while it has the port, as for a program that resolves a UDP service by rdma_cm.
 class ThroughDappled {
  public:
-  // Null if no dappled runs here that has the port and serves this user.
+  // Null unless a dappled here has the port and serves this user.
   static std::unique_ptr<ThroughDappled> open(const Address& local, const Address& peer);
   ~ThroughDappled() { end(); }
   ThroughDappled(const ThroughDappled&) = delete;
   ThroughDappled& operator=(const ThroughDappled&) = delete;
 
-  // Makes the next question ready. False if dappled knows no way to the peer.
+  // Prepares the next question. False if dappled has no route to the peer.
   bool prepare();
   bool send();
-  // Readable when something has come.
+  // Readable when an event has come.
   int fd() const { return channel_.get(); }
   // The last question has an answer.
   bool answered();
   // Forgets it.
   void end();
-  // Packets with a wrong ICRC that all programs here have got.
+  // The number of packets with a wrong ICRC that all programs here have received.
   uint64_t wrong_icrcs();
 
  private:
