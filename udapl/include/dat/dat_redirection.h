@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The functions of dat.h as entries of a provider's table: their types, and macros that call them without the library
- * in between. The macros check nothing.
+ * The functions of dat.h as entries of a provider's table: their types, and macros that call them directly, without the
+ * library. The macros check nothing.
  */
 #ifndef DAPPLE_DAT_DAT_REDIRECTION_H
 #define DAPPLE_DAT_DAT_REDIRECTION_H

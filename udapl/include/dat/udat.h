@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * uDAPL 1.2, the header that programs include: dat.h plus what only user space has (attributes, memory registration,
- * waiting). The rules on ownership, threads and errors are in dat.h.
+ * uDAPL 1.2, the header that programs include: dat.h and the parts for user space only (attributes, memory
+ * registration, waiting). The rules on ownership, threads and errors are in dat.h.
  */
 #ifndef DAPPLE_DAT_UDAT_H
 #define DAPPLE_DAT_UDAT_H
@@ -74,7 +74,7 @@ typedef enum dat_mem_type {
 
 typedef enum dat_pz_support { DAT_PZ_UNIQUE, DAT_PZ_SAME, DAT_PZ_SHAREABLE } DAT_PZ_SUPPORT;
 
-/* optimal_buffer_alignment is in bytes. Whether dat_lmr_sync_rdma_read/_write are needed is lmr_sync_req. */
+/* optimal_buffer_alignment is in bytes. lmr_sync_req tells whether dat_lmr_sync_rdma_read/_write are needed. */
 struct dat_provider_attr {
   char provider_name[DAT_NAME_MAX_LENGTH];
   DAT_UINT32 provider_version_major;
@@ -133,7 +133,7 @@ struct dat_provider_attr {
 #define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR UINT64_C(0x2000000)
 #define DAT_PROVIDER_FIELD_ALL UINT64_C(0x3ffffff)
 
-/* Values of *async_evd at dat_ia_open() that are no EVD of the caller's. */
+/* Values of *async_evd at dat_ia_open() that are not an EVD of the caller. */
 #define DAT_EVD_ASYNC_EXISTS ((DAT_EVD_HANDLE)0x1)
 #define DAT_EVD_OUT_OF_SCOPE ((DAT_EVD_HANDLE)0x2)
 
@@ -148,7 +148,7 @@ typedef struct dat_shared_memory {
   DAT_LMR_COOKIE shared_memory_id;
 } DAT_SHARED_MEMORY;
 
-/* Which member counts is said by DAT_MEM_TYPE: for_va is of VIRTUAL and SO_VIRTUAL. */
+/* DAT_MEM_TYPE selects the member: for_va is of VIRTUAL and SO_VIRTUAL. */
 typedef union dat_region_description {
   DAT_PVOID for_va;
   DAT_LMR_HANDLE for_lmr_handle;
@@ -169,7 +169,7 @@ struct dat_lmr_param {
 };
 
 /*
- * Pins the memory; may block. The memory stays the caller's and must stay mapped until dat_lmr_free(). Outputs other
+ * Pins the memory; may block. The memory belongs to the caller and must stay mapped until dat_lmr_free(). Outputs other
  * than lmr_handle may be NULL. A VIRTUAL region is strongly ordered like a SO_VIRTUAL one, unless the IA's name was
  * opened with RO_AWARE_ before it: then the device may order its accesses to the region as it likes.
  */
@@ -212,8 +212,8 @@ extern DAT_RETURN DAT_API dat_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PR
 extern DAT_RETURN DAT_API dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 extern DAT_RETURN DAT_API dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param);
 /*
- * Blocks for at most `timeout` microseconds, then DAT_QUEUE_EMPTY. *evd_handle is a hint: others may have triggered
- * too. It is DAT_HANDLE_NULL when the IA is closed or the last EVD of the CNO is freed.
+ * Blocks for at most `timeout` microseconds, then DAT_QUEUE_EMPTY. *evd_handle is a hint: other EVDs may have
+ * triggered, too. It is DAT_HANDLE_NULL when the IA is closed or the last EVD of the CNO is freed.
  */
 extern DAT_RETURN DAT_API dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle);
 extern DAT_RETURN DAT_API dat_cno_free(DAT_CNO_HANDLE cno_handle);
@@ -245,8 +245,8 @@ extern DAT_RETURN DAT_API dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 extern DAT_RETURN DAT_API dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 
 /*
- * Blocks until `threshold` events are there or `timeout` microseconds have passed, and takes one.
- * *nmore is the number left, also on DAT_TIMEOUT_EXPIRED. One waiter at a time: DAT_INVALID_STATE for a second one.
+ * Blocks until `threshold` events wait or `timeout` microseconds have passed, and takes one event. *nmore is the number
+ * of remaining events, also on DAT_TIMEOUT_EXPIRED. One waiter at a time: DAT_INVALID_STATE for a second waiter.
  */
 extern DAT_RETURN DAT_API dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
                                        DAT_EVENT* event, DAT_COUNT* nmore);

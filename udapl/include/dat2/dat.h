@@ -5,12 +5,12 @@
  * <dat2/udat.h>, which adds the rest.
  *
  * Ownership: an object belongs to its IA and lives until its free function or dat_ia_close(). Structures passed in are
- * read during the call and not kept, data buffers of a DTO belong to the provider until its completion. Strings and
- * arrays handed out live as long as the object they were asked from.
- * Threads: on a non-thread-safe IA one thread at a time may be inside calls on it and its objects. On a thread-safe IA
- * any may, but nobody may use an object while or after another thread frees it.
- * Errors: NULL, a freed handle or one of another kind is DAT_INVALID_HANDLE; a pointer that is not a handle at all is
- * undefined. Output arguments are set on success only, unless a function says otherwise.
+ * read during the call and not kept. Data buffers of a DTO belong to the provider until its completion. Returned
+ * strings and arrays live as long as the object that returned them. Threads: on a non-thread-safe IA one thread at a
+ * time may be inside calls on it and its objects. On a thread-safe IA several may, but no thread may use an object
+ * while or after another thread frees it. Errors: NULL, a freed handle or one of another kind is DAT_INVALID_HANDLE; a
+ * pointer that is not a handle at all is undefined. Output arguments are set on success only, unless a function says
+ * otherwise.
  */
 #ifndef DAPPLE_DAT2_DAT_H
 #define DAPPLE_DAT2_DAT_H
@@ -36,7 +36,7 @@ typedef struct dat_named_attr {
   const char* value;
 } DAT_NAMED_ATTR;
 
-/* The consumer's own word, given back untouched. */
+/* The consumer's own word, returned unchanged. */
 typedef union dat_context {
   DAT_PVOID as_ptr;
   DAT_UINT64 as_64;
@@ -62,7 +62,7 @@ typedef DAT_UINT64 DAT_VADDR;
 typedef DAT_UINT64 DAT_VLEN;
 typedef DAT_UINT32 DAT_SEG_LENGTH;
 
-/* How an attribute that counts says "no limit" and "nobody knows". */
+/* Values of a numeric attribute for "no limit" and "unknown". */
 #define DAT_WATERMARK_INFINITE ((DAT_COUNT)~0)
 #define DAT_HW_DEFAULT DAT_WATERMARK_INFINITE
 #define DAT_SRQ_LW_DEFAULT 0x0
@@ -133,7 +133,7 @@ typedef enum dat_qos {
 typedef enum dat_close_flags { DAT_CLOSE_ABRUPT_FLAG = 0x00, DAT_CLOSE_GRACEFUL_FLAG = 0x01 } DAT_CLOSE_FLAGS;
 #define DAT_CLOSE_DEFAULT DAT_CLOSE_ABRUPT_FLAG
 
-/* Which data transfer a completion belongs to. */
+/* The data transfer of a completion. */
 typedef enum dat_dtos {
   DAT_DTO_SEND,
   DAT_DTO_RDMA_WRITE,
@@ -148,7 +148,7 @@ typedef enum dat_dtos {
 
 /* ---- Interface adapter ---- */
 
-/* What dat_extension_op() speaks on an IA. */
+/* The extensions of dat_extension_op() on an IA. */
 typedef enum dat_extension { DAT_EXTENSION_NONE, DAT_EXTENSION_IB, DAT_EXTENSION_IW } DAT_EXTENSION;
 #define DAT_IB_EXTENSION 1
 #define DAT_IW_EXTENSION 2
@@ -210,8 +210,8 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
  * uDAPL 2.0 6.2.1.1. Opens the adapter that dat.conf lists under `name` for this version and thread safety; *async_evd
  * is DAT_HANDLE_NULL to have the asynchronous error EVD made (with room for async_evd_qlen events), or an EVD of
  * another IA, DAT_EVD_ASYNC_EXISTS or DAT_EVD_OUT_OF_SCOPE. The handle is a small integer that names a slot in the
- * registry: copy it, compare it, never dereference it. Loads the provider's library, so it may block and allocate.
- * DAT_PROVIDER_NOT_FOUND says by its subtype what was not matched. Safe from any thread.
+ * registry: copy it, compare it, never dereference it. Loads the provider's library, so it may block and allocate. The
+ * subtype of DAT_PROVIDER_NOT_FOUND tells what did not match. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen, DAT_EVD_HANDLE* async_evd,
                                        DAT_IA_HANDLE* ia_handle, DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
@@ -225,8 +225,8 @@ extern DAT_RETURN DAT_API dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE* 
                                        DAT_PROVIDER_ATTR* provider_attr);
 
 /*
- * uDAPL 2.0 6.2.1.3. DAT_CLOSE_ABRUPT_FLAG destroys everything the IA still owns; DAT_CLOSE_GRACEFUL_FLAG gives
- * DAT_INVALID_STATE if there is anything. The last close of a provider unloads it.
+ * uDAPL 2.0 6.2.1.3. DAT_CLOSE_ABRUPT_FLAG destroys everything the IA still owns; DAT_CLOSE_GRACEFUL_FLAG returns
+ * DAT_INVALID_STATE if the IA owns any object. The last close of a provider unloads it.
  */
 extern DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
 
@@ -288,14 +288,14 @@ typedef enum dat_mem_priv_flags {
 #define DAT_MEM_PRIV_READ_FLAG (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)
 #define DAT_MEM_PRIV_WRITE_FLAG (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* Whether remote addresses start at the region's address or at zero. */
+/* The start of remote addresses: the region's address or zero. */
 typedef enum dat_va_type { DAT_VA_TYPE_VA = 0, DAT_VA_TYPE_ZB = 1 } DAT_VA_TYPE;
 
 extern DAT_RETURN DAT_API dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
 /*
- * uDAPL 2.0 6.6.7. Needed only where the provider attribute lmr_sync_req is DAT_TRUE, harmless elsewhere. Every segment
- * is checked before the first byte is touched; any that is not within a registered region is DAT_INVALID_PARAMETER.
+ * uDAPL 2.0 6.6.7. Needed only if the provider attribute lmr_sync_req is DAT_TRUE, harmless otherwise. Every segment is
+ * checked before the first byte is touched; a segment that is not within a registered region is DAT_INVALID_PARAMETER.
  *  - _read: makes the CPU's writes visible to the RDMA Reads that peers will do;
  *  - _write: makes the peers' RDMA Writes visible to the CPU. Also call it before such a Write if the CPU wrote there.
  */
@@ -484,7 +484,7 @@ typedef enum dat_connect_flags {
 } DAT_CONNECT_FLAGS;
 #define DAT_CONNECT_MULTIPATH_FLAG DAT_CONNECT_MULTIPATH_REQUESTED_FLAG
 
-/* uDAPL 2.0 6.6.1. EVDs may be DAT_HANDLE_NULL where the EP will not do that kind of work; ep_attr NULL: defaults. */
+/* uDAPL 2.0 6.6.1. EVDs may be DAT_HANDLE_NULL if the EP will not do that kind of work; ep_attr NULL: defaults. */
 extern DAT_RETURN DAT_API dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd,
                                         DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
                                         const DAT_EP_ATTR* ep_attr, DAT_EP_HANDLE* ep_handle);
@@ -502,7 +502,7 @@ extern DAT_RETURN DAT_API dat_ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUN
 extern DAT_RETURN DAT_API dat_ep_reset(DAT_EP_HANDLE ep_handle);
 extern DAT_RETURN DAT_API dat_ep_free(DAT_EP_HANDLE ep_handle);
 
-/* Connecting does not block: the outcome is an event on the EP's connect EVD. private_data is copied. */
+/* Connecting does not block: the result is an event on the EP's connect EVD. private_data is copied. */
 extern DAT_RETURN DAT_API dat_ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address,
                                          DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
                                          DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
@@ -514,7 +514,8 @@ extern DAT_RETURN DAT_API dat_ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_
                                                 const DAT_PVOID private_data);
 extern DAT_RETURN DAT_API dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags);
 
-/* Posting does not block and allocates nothing. The segment list is free again on return, the buffers at completion. */
+/* Posting does not block and allocates nothing. The caller may reuse the segment list on return, the buffers at
+ * completion. */
 extern DAT_RETURN DAT_API dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, DAT_LMR_TRIPLET* local_iov,
                                            DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags);
 extern DAT_RETURN DAT_API dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
@@ -600,7 +601,7 @@ typedef enum dat_cr_param_mask {
   DAT_CR_FIELD_ALL = 0x1f
 } DAT_CR_PARAM_MASK;
 
-/* Listens until freed; DAT_CONN_QUAL_IN_USE if somebody else does. */
+/* Listens until freed; DAT_CONN_QUAL_IN_USE if there is already a listener. */
 extern DAT_RETURN DAT_API dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle,
                                          DAT_PSP_FLAGS flags, DAT_PSP_HANDLE* psp_handle);
 extern DAT_RETURN DAT_API dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual,
@@ -676,7 +677,7 @@ typedef enum dat_dto_completion_status {
 #define DAT_RMR_BIND_SUCCESS DAT_DTO_SUCCESS
 #define DAT_RMR_BIND_FAILURE DAT_DTO_ERR_FLUSHED
 
-/* transfered_length is in bytes and means something on success only. */
+/* transfered_length is in bytes and valid on success only. */
 typedef struct dat_dto_completion_event_data {
   DAT_EP_HANDLE ep_handle;
   DAT_DTO_COOKIE user_cookie;
@@ -786,7 +787,7 @@ typedef enum dat_evd_param_mask {
   DAT_EVD_FIELD_ALL = 0x1f
 } DAT_EVD_PARAM_MASK;
 
-/* DAT_QUEUE_EMPTY at once if there is none; DAT_INVALID_STATE beside a waiter. */
+/* DAT_QUEUE_EMPTY at once if no event waits; DAT_INVALID_STATE if a thread waits. */
 extern DAT_RETURN DAT_API dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event);
 /* The EVD must have been created with DAT_EVD_SOFTWARE_FLAG. */
 extern DAT_RETURN DAT_API dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event);
@@ -830,7 +831,7 @@ typedef struct dat_provider_info {
 
 /*
  * Copies up to max_to_return entries, in the order of dat.conf, to the structures that provider_list points at; the
- * caller owns both. *entries_returned counts them. DAT_SUCCESS even when there are more. With max_to_return 0:
+ * caller owns both. *entries_returned is their number. DAT_SUCCESS even if there are more. With max_to_return 0:
  * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number there is. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned,
@@ -838,14 +839,14 @@ extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, D
 
 /*
  * The spelling of the constants in a return value, as static strings: the type, e.g. "DAT_INVALID_HANDLE", and the
- * subtype, e.g. "DAT_INVALID_HANDLE_EP". Either output may be NULL. DAT_INVALID_PARAMETER for a value that is none.
+ * subtype, e.g. "DAT_INVALID_HANDLE_EP". Either output may be NULL. DAT_INVALID_PARAMETER for any other value.
  */
 extern DAT_RETURN DAT_API dat_strerror(DAT_RETURN value, const char** major_message, const char** minor_message);
 
 /*
  * dapple's own: the spelling of an event's number, e.g. "DAT_CONNECTION_EVENT_PEER_REJECTED", and of a DTO's status,
- * e.g. "DAT_DTO_ERR_FLUSHED", as static strings; "unknown event" and "unknown status" for what has no name. Safe from
- * any thread and signal handler.
+ * e.g. "DAT_DTO_ERR_FLUSHED", as static strings; "unknown event" and "unknown status" for values without a name. Safe
+ * from any thread and signal handler.
  */
 extern const char* DAT_API dat_event_str(DAT_EVENT_NUMBER event_number);
 extern const char* DAT_API dat_dto_status_str(DAT_DTO_COMPLETION_STATUS status);

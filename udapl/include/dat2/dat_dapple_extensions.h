@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What dapple's provider has beyond DAT 2.0 and the InfiniBand extensions. Its presence is told at run time by the
- * provider attribute of that name; other providers refuse the flag with DAT_INVALID_PARAMETER.
+ * Additions of dapple's provider to DAT 2.0 and the InfiniBand extensions. The provider attribute of the same name
+ * shows at run time whether a flag exists; other providers refuse the flag with DAT_INVALID_PARAMETER.
  */
 #ifndef DAPPLE_DAT2_DAT_DAPPLE_EXTENSIONS_H
 #define DAPPLE_DAT2_DAT_DAPPLE_EXTENSIONS_H
@@ -23,21 +23,21 @@ extern "C" {
 /* ---- Additions to the enumerations of dat.h ---- */
 
 /*
- * For the privileges of dat_lmr_create(), in addition to others. They give no right.
+ * For the privileges of dat_lmr_create(), in addition to others. They grant no access.
  *
- * NONCOHERENT says that the memory is not coherent between its users, although the device may be: memory that hosts
- * share over CXL, say.
+ * NONCOHERENT means that the memory is not coherent between its users, although the device may be coherent. An example
+ * is memory that hosts share over CXL.
  *
  * dat_lmr_create() cleans and invalidates the memory once, and both sync calls maintain caches for segments of the LMR,
- * whatever lmr_sync_req says. What DTOs of the consumer's own access is not maintained by the provider on a coherent
- * device, because this host's device and CPU agree: only the consumer knows when another host comes in.
+ * with any value of lmr_sync_req. On a coherent device the provider does not maintain the buffers of the consumer's own
+ * DTOs, because this host's device and CPU agree. Only the consumer knows when another host accesses the memory.
  *
  * DAT_MODEL_NOT_SUPPORTED: the CPU gives user space no instruction for it. See dat_dapple_noncoherent_lmr(3).
  *
- * PERSISTENT says that the memory is persistent: a sync call over segments of the LMR ends only when what the CPU, or
- * a device through its caches, has written there will outlive a power cut, whatever lmr_sync_req says.
+ * PERSISTENT means that the memory is persistent. A sync call over segments of the LMR returns only when data that the
+ * CPU, or a device through its caches, has written there will survive a loss of power, with any value of lmr_sync_req.
  *
- * DAT_MODEL_NOT_SUPPORTED: no instruction brings it there. See dat_dapple_persistent_lmr(3).
+ * DAT_MODEL_NOT_SUPPORTED: no instruction achieves this. See dat_dapple_persistent_lmr(3).
  */
 typedef enum dat_dapple_mem_priv_flags {
   DAT_DAPPLE_MEM_PRIV_NONCOHERENT = 0x01000000,

@@ -3,7 +3,7 @@
 /*
  * The InfiniBand extensions, for every IA whose attribute extension_supported is DAT_EXTENSION_IB (InfiniBand and
  * RoCE): atomics, RDMA Write with immediate data, datagrams, counters, collectives. Each is a macro over
- * dat_extension_op(). What an IA really has is said by its named provider attributes, below; the rest returns
+ * dat_extension_op(). The named provider attributes below list the extensions of an IA; the others return
  * DAT_NOT_IMPLEMENTED.
  */
 #ifndef DAPPLE_DAT2_DAT_IB_EXTENSIONS_H
@@ -91,7 +91,7 @@ typedef enum dat_ib_op {
   DAT_IB_CLOSE_QUERY_OP = DAT_CLOSE_EXTENSION_BASE,
 } DAT_IB_OP;
 
-/* What an extension event tells */
+/* The type of an extension event */
 typedef enum dat_ib_ext_type {
   DAT_IB_FETCH_AND_ADD,
   DAT_IB_CMP_AND_SWAP,
@@ -173,7 +173,7 @@ typedef enum dat_ib_service_type {
 
 typedef DAT_HANDLE DAT_IB_COLLECTIVE_HANDLE;
 
-/* Where a datagram goes. Belongs to the EP it was resolved for, until dat_ib_ud_ah_free(). */
+/* The destination of a datagram. Belongs to the EP for which it was resolved, until dat_ib_ud_ah_free(). */
 struct ibv_ah;
 typedef struct dat_ib_addr_handle {
   struct ibv_ah* ah;
@@ -181,7 +181,7 @@ typedef struct dat_ib_addr_handle {
   DAT_SOCK_ADDR6 ia_addr;
 } DAT_IB_ADDR_HANDLE;
 
-/* Travels as it lies in memory: between machines of different byte order it arrives swapped. */
+/* Travels in memory order: between machines of different byte order it arrives swapped. */
 typedef struct dat_ib_immed_data {
   DAT_UINT32 data;
 } DAT_IB_IMMED_DATA;
@@ -191,7 +191,7 @@ typedef struct dat_ib_collective_event_data {
   DAT_CONTEXT context;
 } DAT_IB_COLLECTIVE_EVENT_DATA;
 
-/* What DAT_EVENT.event_extension_data holds. */
+/* The contents of DAT_EVENT.event_extension_data. */
 typedef struct dat_ib_extension_event_data {
   DAT_IB_EXT_TYPE type;
   DAT_IB_STATUS status;
@@ -205,7 +205,8 @@ typedef struct dat_ib_extension_event_data {
   DAT_CONTEXT context;
 } DAT_IB_EXTENSION_EVENT_DATA;
 
-/* ---- Counters: each enumeration ends in the number of its counters, which as an argument means all of them ---- */
+/* ---- Counters: each enumeration ends with the number of its counters; this number as an argument means all of them
+ * ---- */
 
 typedef enum dat_ia_counters {
   DCNT_IA_PZ_CREATE,
@@ -385,7 +386,7 @@ typedef unsigned int DAT_IB_COLLECTIVE_RANK;
 typedef unsigned int DAT_IB_COLLECTIVE_ID;
 typedef void* DAT_IB_COLLECTIVE_MEMBER;
 
-/* Ranks on this node and elsewhere. The arrays are the caller's and are read during the call. */
+/* Ranks on this node and elsewhere. The arrays belong to the caller and are read during the call. */
 typedef struct dat_ib_collective_group {
   int local_size;
   int local_rank;
@@ -425,12 +426,12 @@ static __inline__ DAT_RETURN DAT_API dat_strerror_ext_status(DAT_IB_STATUS value
 }
 
 /*
- * ---- Operations ----
- * The casts fix what travels through the variable arguments. lbuf, rbuf: DAT_LMR_TRIPLET*, DAT_RMR_TRIPLET*; cookie: a
- * DAT_DTO_COOKIE; flags: DAT_COMPLETION_FLAGS. Posts complete on the EP's request EVD with an extension event.
+ * ---- Operations ---- The casts fix the types of the variable arguments. lbuf, rbuf: DAT_LMR_TRIPLET*,
+ * DAT_RMR_TRIPLET*; cookie: a DAT_DTO_COOKIE; flags: DAT_COMPLETION_FLAGS. Posts complete on the EP's request EVD with
+ * an extension event.
  */
 
-/* 64-bit atomics on the remote buffer, which must be 8-byte aligned; the old value lands in the 8 bytes of lbuf. */
+/* 64-bit atomics on the remote buffer, which must be 8-byte aligned; the 8 bytes of lbuf receive the old value. */
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flags)                          \
   dat_extension_op((DAT_EP_HANDLE)(ep), (DAT_IB_OP)DAT_IB_FETCH_AND_ADD_OP, (DAT_UINT64)(add_val), \
                    (DAT_LMR_TRIPLET*)(lbuf), (cookie), (DAT_RMR_TRIPLET*)(rbuf), (DAT_COMPLETION_FLAGS)(flags))
@@ -470,7 +471,7 @@ static __inline__ DAT_RETURN DAT_API dat_strerror_ext_status(DAT_IB_STATUS value
 #define dat_query_counters dat_ib_query_counters
 #define dat_print_counters dat_ib_print_counters
 
-/* Attributes by name, without opening the IA for use; what *ia_handle gets is for close_query only. */
+/* Attributes by name, without opening the IA for use; *ia_handle is for close_query only. */
 #define dat_ib_open_query(name, ia_handle, ia_mask, ia_attr, prov_mask, prov_attr)                 \
   dat_extension_op((DAT_HANDLE)(NULL), (DAT_IB_OP)DAT_IB_OPEN_QUERY_OP, (DAT_NAME_PTR)(name),      \
                    (DAT_HANDLE*)(ia_handle), (DAT_IA_ATTR_MASK)(ia_mask), (DAT_IA_ATTR*)(ia_attr), \

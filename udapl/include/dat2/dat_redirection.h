@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The functions of dat.h as entries of a provider's table: their types, and macros that call them without the library
- * in between. The macros check nothing, and take the provider's own IA handle (dats_get_ia_handle()), not the
- * program's.
+ * The functions of dat.h as entries of a provider's table: their types, and macros that call them directly, without the
+ * library. The macros check nothing, and take the provider's own IA handle (dats_get_ia_handle()), not the program's.
  */
 #ifndef DAPPLE_DAT2_DAT_REDIRECTION_H
 #define DAPPLE_DAT2_DAT_REDIRECTION_H
@@ -23,7 +22,7 @@ typedef struct dat_provider DAT_PROVIDER;
 typedef DAT_RETURN(DAT_API* DAT_IA_OPEN_FUNC)(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen,
                                               DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle);
 typedef __typeof__(dat_ia_openv)* DAT_IA_OPENV_FUNC;
-/* Whether the IA and the one called `name` are the same hardware. */
+/* Tells whether the IA and the IA called `name` are the same hardware. */
 typedef DAT_RETURN(DAT_API* DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name,
                                                     DAT_BOOLEAN* answer);
 /* dat_extension_op() with its arguments; for the operations that open, the handle is the IA's name. */

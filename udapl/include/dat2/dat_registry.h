@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* What a provider library and the registry owe each other. */
+/* The interface between a provider library and the registry. */
 #ifndef DAPPLE_DAT2_DAT_REGISTRY_H
 #define DAPPLE_DAT2_DAT_REGISTRY_H
 
@@ -25,10 +25,10 @@ typedef void(DAT_API* DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO* info);
 
 /*
  * Offers a provider to dat_ia_openv(), from a provider's init or from a program that is linked with one. *info is
- * copied; *provider must stay until it is removed. DAT_PROVIDER_ALREADY_REGISTERED if an equal info is there.
+ * copied; *provider must stay until it is removed. DAT_PROVIDER_ALREADY_REGISTERED if an equal info exists.
  */
 extern DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER* provider, const DAT_PROVIDER_INFO* info);
-/* DAT_PROVIDER_IN_USE while an IA is open, DAT_PROVIDER_NOT_FOUND if it is not there. */
+/* DAT_PROVIDER_IN_USE while an IA is open, DAT_PROVIDER_NOT_FOUND if it does not exist. */
 extern DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER* provider, const DAT_PROVIDER_INFO* info);
 
 typedef enum dat_ha_relationship {
@@ -39,7 +39,7 @@ typedef enum dat_ha_relationship {
   DAT_HA_EXTENSION_BASE
 } DAT_HA_RELATIONSHIP;
 
-/* Whether two IA names stand for the same hardware, as far as their open providers know. */
+/* Tells whether two IA names mean the same hardware, as far as their open providers know. */
 extern DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name, const DAT_NAME_PTR other,
                                                          DAT_HA_RELATIONSHIP* answer);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * uDAPL 2.0, the header that programs include: dat.h plus what only user space has (attributes, memory registration,
- * waiting). The rules on ownership, threads and errors are in dat.h.
+ * uDAPL 2.0, the header that programs include: dat.h and the parts for user space only (attributes, memory
+ * registration, waiting). The rules on ownership, threads and errors are in dat.h.
  */
 #ifndef DAPPLE_DAT2_UDAT_H
 #define DAPPLE_DAT2_UDAT_H
@@ -77,7 +77,7 @@ typedef enum dat_mem_type {
 
 typedef enum dat_pz_support { DAT_PZ_UNIQUE, DAT_PZ_SHAREABLE } DAT_PZ_SUPPORT;
 
-/* optimal_buffer_alignment is in bytes. Whether dat_lmr_sync_rdma_read/_write are needed is lmr_sync_req. */
+/* optimal_buffer_alignment is in bytes. lmr_sync_req tells whether dat_lmr_sync_rdma_read/_write are needed. */
 struct dat_provider_attr {
   char provider_name[DAT_NAME_MAX_LENGTH];
   DAT_UINT32 provider_version_major;
@@ -146,7 +146,7 @@ struct dat_provider_attr {
 #define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR UINT64_C(0x40000000)
 #define DAT_PROVIDER_FIELD_ALL UINT64_C(0x7fffffff)
 
-/* Values of *async_evd at dat_ia_open() that are no EVD of the caller's. */
+/* Values of *async_evd at dat_ia_open() that are not an EVD of the caller. */
 #define DAT_EVD_ASYNC_EXISTS ((DAT_EVD_HANDLE)0x1)
 #define DAT_EVD_OUT_OF_SCOPE ((DAT_EVD_HANDLE)0x2)
 
@@ -161,7 +161,7 @@ typedef struct dat_shared_memory {
   DAT_LMR_COOKIE shared_memory_id;
 } DAT_SHARED_MEMORY;
 
-/* Which member counts is said by DAT_MEM_TYPE: VIRTUAL, LMR, SHARED_VIRTUAL. */
+/* DAT_MEM_TYPE selects the member: VIRTUAL, LMR, SHARED_VIRTUAL. */
 typedef union dat_region_description {
   DAT_PVOID for_va;
   DAT_LMR_HANDLE for_lmr_handle;
@@ -183,7 +183,7 @@ struct dat_lmr_param {
 };
 
 /*
- * uDAPL 2.0 6.6.5.1. Pins the memory; may block. The memory stays the caller's and must stay mapped until
+ * uDAPL 2.0 6.6.5.1. Pins the memory; may block. The memory belongs to the caller and must stay mapped until
  * dat_lmr_free(). Outputs other than lmr_handle may be NULL.
  */
 extern DAT_RETURN DAT_API dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
@@ -221,7 +221,7 @@ typedef struct dat_cno_param {
   } proxy;
 } DAT_CNO_PARAM;
 
-/* PROXY and ALL are not the masks one would expect; their values are frozen. */
+/* PROXY and ALL have unexpected values, which are frozen. */
 typedef enum dat_cno_param_mask {
   DAT_CNO_FIELD_IA_HANDLE = 1,
   DAT_CNO_FIELD_PROXY_TYPE = 2,
@@ -236,11 +236,11 @@ extern DAT_RETURN DAT_API dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd,
 extern DAT_RETURN DAT_API dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 extern DAT_RETURN DAT_API dat_cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param);
 /*
- * Blocks for at most `timeout` microseconds, then DAT_QUEUE_EMPTY. *evd_handle is a hint: others may have triggered
- * too. It is DAT_HANDLE_NULL when the IA is closed or the last EVD of the CNO is freed.
+ * Blocks for at most `timeout` microseconds, then DAT_QUEUE_EMPTY. *evd_handle is a hint: other EVDs may have
+ * triggered, too. It is DAT_HANDLE_NULL when the IA is closed or the last EVD of the CNO is freed.
  */
 extern DAT_RETURN DAT_API dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle);
-/* dat_cno_wait() without the waiting: takes what has made the fd readable. */
+/* Like dat_cno_wait(), but returns at once: takes the notification that made the fd readable. */
 extern DAT_RETURN DAT_API dat_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE* evd_handle);
 extern DAT_RETURN DAT_API dat_cno_free(DAT_CNO_HANDLE cno_handle);
 
@@ -271,8 +271,9 @@ extern DAT_RETURN DAT_API dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 extern DAT_RETURN DAT_API dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 
 /*
- * uDAPL 2.0 6.3.3.6. Blocks until `threshold` events are there or `timeout` microseconds have passed, and takes one.
- * *nmore is the number left, also on DAT_TIMEOUT_EXPIRED. One waiter at a time: DAT_INVALID_STATE for a second one.
+ * uDAPL 2.0 6.3.3.6. Blocks until `threshold` events wait or `timeout` microseconds have passed, and takes one event.
+ * *nmore is the number of remaining events, also on DAT_TIMEOUT_EXPIRED. One waiter at a time: DAT_INVALID_STATE for a
+ * second waiter.
  */
 extern DAT_RETURN DAT_API dat_evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
                                        DAT_EVENT* event, DAT_COUNT* nmore);
