@@ -6,11 +6,11 @@
 
 namespace dapple::dat {
 
-// Why no IA may be opened on a device with these attributes, in a line for people; null if nothing is in the way.
+// The reason why no IA may be opened on a device with these attributes, in a line for people; null if it may.
 //
-// A device that is known not to be coherent is refused unless somebody said that it is to be used: its queues, which
-// verbs keeps in the same memory, would go stale without a word, and no sync call reaches them. One about which
-// nothing is known is used, with maintenance.
+// A device that is known not to be coherent is refused without an override: its queues, which verbs keeps in the same
+// memory, would become stale silently, and no sync call reaches them. A device of unknown coherence is used, with
+// maintenance.
 inline const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     return "its DMA is bounced: it works on copies of memory, which no sync call updates; only memory from "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a common connection is made over, in the words of socket(2).
+// The transport of a common connection, in the words of socket(2).
 #pragma once
 
 #include <netinet/in.h>

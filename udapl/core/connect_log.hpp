@@ -8,8 +8,8 @@ namespace dapple::dat {
 
 class Ia;
 
-// A line about a connection, or datagrams, that did not come about, where somebody wants to know. qualifier: what the
-// consumer named, or a port; status: the connection manager's, or an errno below 0.
+// Logs a failed connection, or failed datagrams, on request. qualifier: the consumer's, or a port; status: the
+// connection manager's, or an errno below 0.
 void log_failed_connect(const Ia& ia, const sockaddr* remote, unsigned long long qualifier, const char* what,
                         int status);
 

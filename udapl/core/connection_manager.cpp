@@ -190,7 +190,7 @@ void ConnectionManager::run(uint32_t generation) {
       uint64_t count;
       [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
     }
-    // What poll() saw may be stale by now; every one of these copes with nothing being there.
+    // The result of poll() may be stale by now; each of these functions works without an event.
     serve_connection_events();
     serve_device_events();
     serve_shared_channels();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is remembered about each posted work request until its completion is delivered. A queue pair completes a queue's
-// requests in order, so a ring is enough: retiring one request retires all before it that asked for no completion.
+// The record of each posted work request until its completion is delivered. A queue pair completes a queue's requests
+// in order, so a ring is sufficient: retiring one request retires all earlier requests without a completion.
 //
-// A completion taken off the CQ finishes its request. One that the consumer will see keeps its cookie until delivery,
-// and with it all later ones; the cookies of the others go as soon as nothing before them waits.
+// A completion taken from the CQ finishes its request. If the consumer will see it, its cookie, and all later cookies,
+// stay until delivery. Other cookies are removed as soon as no earlier cookie waits.
 //
 // Threads: one poster and one retirer at a time; the two may be different threads. count(), empty() and finished() from
-// any. A request may have completed before its poster comes to push(): it was never there then.
+// any. A request may complete before its poster calls push(): then it is never in the ring.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -37,7 +37,7 @@ struct Cookie {
   uint32_t sequence;  // position in the ring's endless count
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer
-  bool unsignalled;  // a success wakes nobody
+  bool unsignalled;  // a success wakes no thread
   bool spare;        // it takes one of its CQ's spare entries
   bool plain;        // once it has succeeded, there is nothing to do but to report it, and to let the cookie go
   uint16_t num_segments;
@@ -91,10 +91,10 @@ class CookieRing {
   // Takes the last push() back.
   void pop() { head_.store(head() - 1, std::memory_order_relaxed); }
   uint32_t head() const { return head_.load(std::memory_order_relaxed); }
-  // For whoever is not the poster: the cookies before it can be read.
+  // For threads other than the poster: the cookies before it can be read.
   uint32_t posted() const { return head_.load(std::memory_order_acquire); }
 
-  // Forgets everything; nobody may hold a cookie.
+  // Forgets everything; no thread may hold a cookie.
   void clear() {
     head_.store(0, std::memory_order_relaxed);
     tail_.store(0, std::memory_order_release);
@@ -102,7 +102,7 @@ class CookieRing {
     undelivered_ = 0;
   }
 
-  // Takes the room of another, empty ring; nobody may hold a cookie of either.
+  // Takes the memory of another, empty ring; no thread may hold a cookie of either.
   void replace(CookieRing&& other) {
     capacity_ = other.capacity_;
     keep_segments_ = other.keep_segments_;

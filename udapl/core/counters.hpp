@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an IA, its EPs and its EVDs have done so far, counted always: a counter is a few instructions where the work is
-// hundreds.
+// Counters of the work of an IA, its EPs and its EVDs. They always count: a counter takes a few instructions, and the
+// counted work takes hundreds.
 #pragma once
 
 #include <array>
@@ -91,7 +91,7 @@ enum class EvdCounter : uint8_t {
   kPollFound = 7,
   kConnectionCallback = 8,
   kDtoCallback = 9,
-  kPollNotFound = 10,  // nobody sees it by itself
+  kPollNotFound = 10,  // never shown alone
 };
 inline constexpr size_t kEvdCounters = 10;
 
@@ -128,7 +128,7 @@ class Counters {
 
 using IaCounterSet = Counters<IaCounter, kIaCounters>;
 
-// Two places that nobody sees stand for what has no counter, so that counting a request takes no branch.
+// Two hidden places replace missing counters, so that counting a request takes no branch.
 class EpCounterSet : public Counters<EpCounter, kEpCounters, 2> {
  public:
   void add_request(DtoOperation operation, uint64_t bytes) {
@@ -179,8 +179,8 @@ class EvdCounterSet : public Counters<EvdCounter, kEvdCounters, 1> {
   uint64_t sum(EvdCounter a, EvdCounter b) const { return Counters::at(a) + Counters::at(b); }
 };
 
-// What was read when a counter was last reset. Counters themselves are never written but by those who count, so that a
-// reset beside traffic is not lost.
+// The value read when a counter was last reset. Only the counting threads write the counters themselves, so a reset
+// during traffic is not lost.
 template <size_t Size>
 using CounterBases = std::array<uint64_t, Size>;
 

@@ -91,7 +91,7 @@ Result<> Cr::reject(std::span<const uint8_t> private_data) {
   const size_t most = datagrams_ ? UdMessage::kMaxReplyData : kMaxRejectData;
   if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kArg2);
   const int result = datagrams_ ? reject_datagrams(private_data) : reject_connection(private_data);
-  // Any other failure: the request has been withdrawn, and its event may be on the way. There is nobody left to tell.
+  // Any other failure: the request has been withdrawn, and its event may be on the way. No peer is left to inform.
   if (result && is_shortage(errno)) return fail_errno(errno);
   ia().counters().add(IaCounter::kRequestRejected);
   ia().counters().add(IaCounter::kUserRejTx);

@@ -33,7 +33,7 @@ class Cr : public Object {
   void hold(Ep& ep, bool made_for_it);
   Ep* local_ep() const { return ep_; }
   void forget_ep() { ep_ = nullptr; }
-  // For somebody else to answer the request.
+  // Lets another service point answer the request.
   verbs::CmId give_up_id() { return std::move(id_); }
 
   // The EP takes over the connection; the CR is consumed, unless the error is one of the caller's making. ep is null

@@ -42,7 +42,7 @@ class Srq;
 class UdConnection;
 struct UdReceived;
 
-// What only a datagram endpoint has. Under the control mutex, but for reading addresses.
+// The data of a datagram endpoint. Under the control mutex, except for reading addresses.
 struct UdState {
   AddressTable addresses;
   std::vector<UdConnection*> connections;
@@ -140,7 +140,7 @@ class Ep : public Object {
   EpState state() const { return state_.load(std::memory_order_acquire); }
   // Receives posted to this EP and not dequeued yet.
   uint32_t outstanding_receives() const { return receives_.count(); }
-  // What lacks a PZ or a connect EVD is unconfigured until it is connected.
+  // An EP without a PZ or a connect EVD is unconfigured until it is connected.
   EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
@@ -178,7 +178,7 @@ class Ep : public Object {
   ibv_ah* add_address(verbs::Ah address);
   void on_datagrams(UdConnection& connection, EventKind kind);
 
-  // What a reserved service point does with an UNCONNECTED EP, and takes back.
+  // A reserved service point reserves an UNCONNECTED EP, and releases it.
   void reserve() { set_state(EpState::kReserved); }
   void release_reservation() { set_state(EpState::kUnconnected); }
   void set_reservation(Rsp* rsp);
@@ -221,7 +221,7 @@ class Ep : public Object {
   std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
                                         uint32_t flags);
   std::optional<int> post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
-  // What an errno value of a refused request means.
+  // The meaning of an errno value of a refused request.
   static tl::unexpected<Error> refused(int error);
 
   // Has the connection manager look at a graceful disconnect again. Out of line: the data path calls it only then.
@@ -270,7 +270,7 @@ class Ep : public Object {
   Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
-  // Whether a flushed request says that the device has put the queue pair into error, rather than we.
+  // Tells whether a flushed request means that the device, and not we, has put the queue pair into error.
   bool flush_is_the_devices() const;
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
@@ -284,7 +284,7 @@ class Ep : public Object {
   void give_back_room_to_flush();
   bool qp_has_failed() const;
   void flush_receives();
-  // Whether the device would not flush what is posted, so that the EVD does, and the request stays here.
+  // Tells whether the device does not flush posted requests, so that the EVD does, and the request stays here.
   bool is_given_up() const;
   bool keep_from_device(Cookie& cookie) const;
   bool has_ended_meanwhile() const;
@@ -354,8 +354,8 @@ class Ep : public Object {
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
-  // What post_plain_*() ask first: posting takes a lock, or caches must be maintained; or receives are not the EP's to
-  // post, or datagrams come.
+  // The first test of post_plain_*(): posting takes a lock, or caches must be maintained; or the EP cannot post
+  // receives, or is for datagrams.
   const bool unusual_;
   bool unusual_recv_;
   // Prepared for post_plain_*(), which change what they must.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an endpoint is made of before it is connected: its PZ, EVDs and limits, and who has it meanwhile.
+// The parts of an endpoint before it is connected: its PZ, EVDs and limits, and its present owner.
 #include <mutex>
 
 #include "udapl/core/cr.hpp"
@@ -20,7 +20,7 @@ bool is_before_connection(EpState state) {
          state == EpState::kTentativeConnectionPending;
 }
 
-// What a queue pair is created with.
+// The attributes for creating a queue pair.
 bool same_queues(const EpEvds& a, const EpAttr& x, const EpEvds& b, const EpAttr& y) {
   return a.recv == b.recv && a.request == b.request && x.max_recv_dtos == y.max_recv_dtos &&
          x.max_request_dtos == y.max_request_dtos && x.max_recv_iov == y.max_recv_iov &&
@@ -95,7 +95,7 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   const EpAttr attr = with_defaults(ia(), wanted);
   if (auto fits = check(ia(), attr, Subtype::kArg3); !fits) return fits;
   if (!is_supported(comm, ia().address()->sa_family)) return fail(Type::kCommNotSupported);
-  // What was asked of dat_ep_create_with_srq holds on.
+  // The request of dat_ep_create_with_srq stays valid.
   if (srq_ && (!evds.recv || (pz && &srq_->pz() != pz))) return fail(Type::kInvalidParameter, Subtype::kArg3);
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, evds.recv == evds_.recv ? 1 : 0)) {

@@ -29,7 +29,7 @@ constexpr int64_t kDrainPauseNs = 10'000'000;     // between two looks at the re
 constexpr int64_t kDrainLimitNs = 2'000'000'000;  // how long it waits while none of them completes,
 constexpr int64_t kDrainLimitNsPerByte = 60;      // and longer for a request of many bytes: 16 MB in a second
 constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
-constexpr int64_t kRefusalNs = 20'000'000;        // how long a refusal may be on its way to whom it concerns
+constexpr int64_t kRefusalNs = 20'000'000;        // the time that a refusal may take to reach its receiver
 
 }  // namespace
 
@@ -195,7 +195,8 @@ Result<> Ep::disconnect(bool abrupt) {
     std::lock_guard guard(post_mutex_);
     drain_target_ = requests_.head();
   }
-  // In this order: completed() runs under the EVD's lock, so whoever finishes a request after the look below notifies.
+  // In this order: completed() runs under the EVD's lock, so a thread that finishes a request after the check below
+  // notifies.
   draining_.store(true, std::memory_order_release);
   drain_progress_ = requests_.finished();
   drain_progress_ns_ = now_ns();
@@ -230,9 +231,9 @@ uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   return bytes;
 }
 
-// A suppressed request is known to have completed when a later one has. Behind the last one goes an RDMA Write of 0
-// bytes, for which no key is checked, and of which nobody hears.
-// DEVIATION graceful disconnect on iWARP, but for siw: a device might check the key, so time has to do.
+// A suppressed request is known to have completed when a later one has. An RDMA Write of 0 bytes follows the last one.
+// No key is checked for it, and no consumer sees it. DEVIATION graceful disconnect on iWARP, except siw: a device might
+// check the key, so a time-out is used instead.
 void Ep::signal_last_request() {
   std::lock_guard guard(post_mutex_);
   if (unsignalled_run_ == 0 || (ia().iwarp() && !ia().is_siw()) || requests_.full() || !evds_.request->take_spare())

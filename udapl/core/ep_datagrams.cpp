@@ -80,7 +80,7 @@ void Ep::answer_datagrams(UdConnection& connection) {
   connection.begin_answer();
 }
 
-// What the state says, and when somebody's time is up.
+// The state, and the next deadline.
 void Ep::update_datagrams() {
   EpState now = EpState::kUnconnected;
   int64_t deadline = kNever;
@@ -158,7 +158,7 @@ void Ep::drop_datagrams(uint32_t former_qp_num) {
   ia().ud_replies().forget(former_qp_num);
   for (UdConnection* connection : ud_->connections) UdConnection::free(*connection);
   ud_->connections.clear();
-  // Tried again at once, for nobody can free it later.
+  // Tried again at once, because no caller can free it later.
   ud_->addresses.clear([](ibv_ah* address) {
     if (ibv_destroy_ah(address)) ibv_destroy_ah(address);
   });

@@ -26,7 +26,8 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr);
 // INVALID_PARAMETER with this subtype, and a line that names the attribute, for more than the device has.
 Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
 
-// How the receive EVD of such an EP has to notify, and what is said to an EP that wants another way than the EVD's.
+// The notification that such an EP needs of its receive EVD, and the error for an EP that needs another notification
+// than the EVD's.
 EvdConfig recv_config(const EpAttr& attr);
 Subtype conflict_with(EvdConfig config);
 

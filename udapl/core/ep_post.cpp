@@ -19,7 +19,7 @@
 namespace dapple::dat {
 namespace {
 
-// Whether a request's segments are what the device fills.
+// Tells whether the device writes to a request's segments.
 bool device_writes(DtoOperation operation) {
   return operation == DtoOperation::kRdmaRead || operation == DtoOperation::kFetchAndAdd ||
          operation == DtoOperation::kCompareAndSwap;
@@ -38,7 +38,7 @@ tl::unexpected<Error> Ep::refused(int error) {
   return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
-// Whether a request with these flags may have a plain cookie.
+// Tells whether a request with these flags may have a plain cookie.
 bool Ep::may_be_plain(uint32_t flags) const {
   return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
 }
@@ -61,7 +61,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   const uint64_t length = total_length(segments);
-  // A thread that is cancelled in the device's call would leave a request of which nobody else knows.
+  // A thread that is cancelled in the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);
   if (!qp_) [[unlikely]]
@@ -114,7 +114,7 @@ bool Ep::is_given_up() const {
   return ia().is_siw() && state() == EpState::kDisconnected;
 }
 
-// What is flushed is always reported.
+// Flushed requests are always reported.
 bool Ep::keep_from_device(Cookie& cookie) const {
   if (!is_given_up()) [[likely]]
     return false;
@@ -191,10 +191,9 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
 }
 
-// For a request that may be suppressed: that there is a slot for it. Such requests leave the ring only when a later one
-// has completed, so every so often one is signalled after all: the result, which says whether one of the CQ's spare
-// entries was taken for this. What has completed is taken off the CQ if need be, since nobody else may have a reason
-// to.
+// For a request that may be suppressed: ensures that it has a slot. Such requests leave the ring only when a later
+// request has completed, so now and then one is signalled anyway. The result tells this, and whether it took one of the
+// CQ's spare entries. It takes completions from the CQ if necessary, because no other thread may have a reason to.
 Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard) {
   if (flags & kSuppress && room_to_flush_ == 0) [[unlikely]] {
     guard.unlock();
@@ -242,7 +241,7 @@ void Ep::give_back_spares() {
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
-  // A thread that is cancelled in the device's call would leave a request of which nobody else knows.
+  // A thread that is cancelled in the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);  // another thread may reset the EP meanwhile
   if (auto ready = check_can_request(operation); !ready) [[unlikely]]
@@ -334,9 +333,10 @@ void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
   }
 }
 
-// Rxe of Linux 6.12 only flushes a request with an unknown lkey. Whoever ends a connection leaves CONNECTED before the
-// queue pair is put into error, or looks at it under the control mutex as on_attention() does. With iWARP the kernel
-// puts it into error when the peer disconnects. A queue pair for datagrams has nobody to disconnect it.
+// Rxe of Linux 6.12 only flushes a request with an unknown lkey. Code that ends a connection leaves CONNECTED before
+// the queue pair is put into error, or checks the state under the control mutex as on_attention() does. With iWARP the
+// kernel puts the queue pair into error when the peer disconnects. A queue pair for datagrams has no peer that
+// disconnects it.
 bool Ep::flush_is_the_devices() const {
   if (is_datagrams()) return true;
   const EpState now = state();

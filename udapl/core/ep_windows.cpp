@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an endpoint posts for memory windows and with them.
+// Posting for memory windows and with them.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"

@@ -118,12 +118,12 @@ inline tl::unexpected<Error> fail(Type type, Subtype subtype = Subtype::kNone) {
   return tl::unexpected(Error{type, subtype});
 }
 
-// Whether a call failed for want of what there may be more of later, which says nothing about its arguments.
+// Tells whether a call failed without resources that may become free later; then its arguments may be right.
 inline bool is_shortage(int error) {
   return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE || error == ENOSPC;
 }
 
-// What an errno of a verbs or rdma_cm call means to a consumer when the call's own context says nothing better.
+// The meaning of an errno of a verbs or rdma_cm call for a consumer, if the call's context gives no better one.
 inline tl::unexpected<Error> fail_errno(int error) {
   switch (error) {
     case ENOMEM:

@@ -53,7 +53,7 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
-// What says in a receive's flags that its Send has invalidated a window of ours.
+// The flag of a receive whose Send has invalidated a window of ours.
 unsigned int invalidation_flags(const Ia& ia) {
   constexpr unsigned int kKernelsBit = 1U << 2;
   // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
@@ -93,7 +93,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   const auto channel = open_channel();
   if (!channel) return tl::unexpected(channel.error());
-  errno = ENOSPC;  // what it means when nobody says: libsiw of a process that has 144 queues
+  errno = ENOSPC;  // the meaning without another reason: libsiw in a process with 144 queues
   cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, *channel, 0));
   if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
@@ -257,7 +257,7 @@ bool Evd::pop(Event& out) {
   return false;
 }
 
-// Whether the consumer will see this completion.
+// Tells whether the consumer will see this completion.
 inline bool Evd::accept(ibv_wc& completion) {
   Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
   taken_from_device(&cookie);
@@ -287,8 +287,8 @@ bool Evd::accept_batch(int count) {
   return pending_head_ != 0 || refill();
 }
 
-// Moves one batch from the CQ to the ring of pending completions. A success nobody asked for is left out, so that what
-// is pending is what the consumer will see.
+// Moves one batch from the CQ to the ring of pending completions. It leaves out successes that the consumer suppressed,
+// so that the consumer will see all pending completions.
 bool Evd::refill() {
   if (pending_head_ == pending_tail_) {
     return accept_polled(poll_empty());
@@ -332,7 +332,7 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   if (cookie.operation == DtoOperation::kBind) [[unlikely]] {
     out.kind = EventKind::kBindCompletion;
     out.evd = this;
-    // What a device finds wrong with a bind is the bind's failure, whatever it calls it.
+    // Any error status of a bind is the bind's failure.
     const bool refused = !success && completion.status != IBV_WC_WR_FLUSH_ERR;
     out.bind = {cookie.window, cookie.user_cookie,
                 refused ? DtoStatus::kRmrOperationFailed : to_dto_status(completion.status)};

@@ -3,8 +3,8 @@
 //
 // Event dispatcher: merges the completions of one CQ with events that software makes.
 //
-// Threads: internally locked, whatever the IA. One thread at a time may wait, and nobody dequeues beside it (uDAPL 2.0
-// 6.3.2: INVALID_STATE).
+// Threads: internally locked on any IA. One thread at a time may wait, and no other thread may dequeue meanwhile (uDAPL
+// 2.0 6.3.2: INVALID_STATE).
 #pragma once
 
 #include <atomic>
@@ -87,9 +87,9 @@ class Evd : public Object {
   // The caller holds the control mutex. Throws std::bad_alloc.
   Result<> resize(uint32_t min_qlen);
 
-  // How an EP wants to be notified of its receives; all EPs of an EVD must agree. can_configure() is false when EPs
-  // other than this many leaving ones want it otherwise; then configure() must not be called. The caller holds the
-  // control mutex.
+  // The notification that an EP needs of its receives; all EPs of an EVD must agree. can_configure() is false if EPs,
+  // apart from this number of leaving ones, need another notification; then configure() must not be called. The caller
+  // holds the control mutex.
   bool can_configure(EvdConfig config, uint32_t leaving) const { return configured_ <= leaving || config == config_; }
   void configure(EvdConfig config);
   void unconfigure();
@@ -112,8 +112,8 @@ class Evd : public Object {
   void forget(Ep& ep);
   // Forgets the asynchronous errors of an object that goes.
   void forget_errors(const Object& object);
-  // The CNO that is told of events while nobody waits here, or null. The caller holds the control mutex for the first
-  // two.
+  // The CNO that is notified of events while no thread waits here, or null. The caller holds the control mutex for the
+  // first two.
   Result<> set_cno(Cno* cno);
   Result<> set_enabled(bool enabled);
   Cno* cno() const { return cno_.load(std::memory_order_acquire); }
@@ -149,11 +149,11 @@ class Evd : public Object {
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   ~Evd();
   Result<> open_queues(uint32_t min_qlen);
-  // Whether anything but completions may come.
+  // Tells whether other events than completions may come.
   bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }
 
   enum class Waiter : uint8_t { kNone, kWaiting, kLeaving };
-  // Whether a thread will still see what is stored now.
+  // Tells whether a thread will still see an event that is stored now.
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
   // The same, or enough for everybody when there are rings to be flushed.
@@ -247,14 +247,14 @@ class Evd : public Object {
   uint32_t pending_mask_ = 0;
   uint32_t pending_head_ = 0;
   uint32_t pending_tail_ = 0;
-  uint32_t signals_ = 0;      // completions taken off the CQ that may wake somebody
+  uint32_t signals_ = 0;      // completions taken from the CQ that may wake a thread
   uint32_t cno_signals_ = 0;  // of these, those the CNO has been told of
 
   EvdConfig config_ = EvdConfig::kNotify;
   uint32_t configured_ = 0;  // EPs that agreed on it
   std::atomic<bool> solicited_only_ = false;
 
-  // Written by whoever dequeues or waits, but for kConnectionCallback, under the control mutex.
+  // Written by the thread that dequeues or waits, except kConnectionCallback, which is under the control mutex.
   EvdCounterSet counters_;
   CounterBases<kEvdCounters> counter_bases_{};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An EVD and its CNO. While the EVD is enabled and nobody waits on it, its CQ is armed and its channel is in the CNO's
-// set; whoever takes a notification off the channel arms the CQ again before the CNO is told, so that every completion
-// either came before the telling or notifies anew.
+// An EVD and its CNO. While the EVD is enabled and no thread waits on it, its CQ is armed and its channel is in the
+// CNO's set. A thread that takes a notification from the channel arms the CQ again before it notifies the CNO. So every
+// completion either came before the CNO's notification or notifies again.
 #include <utility>
 
 #include "ibverbs-glue/no_cancel.hpp"
@@ -81,7 +81,7 @@ void Evd::resume_cno(uint32_t known) {
   if (enabled_) notify_cno_of_more_than(known);
 }
 
-// Arms the CQ, then looks: an event from before the arming notifies nobody else. cno_mutex_ is held.
+// Arms the CQ, then looks: an event from before the arming makes no other notification. cno_mutex_ is held.
 void Evd::notify_cno_of_more_than(uint32_t known) {
   Cno* const cno = cno_.load(std::memory_order_relaxed);
   if (!cno) return;
@@ -132,7 +132,7 @@ bool Evd::arm_for_cno() {
   if (request_notification()) break_cq();
   if (cq_broken()) return true;
   std::lock_guard guard(data_mutex_);
-  // What others have taken off the CQ counts in signals_ too, and may be gone again.
+  // Completions that other threads took from the CQ also count in signals_, and may already be delivered.
   while ((available() == 0 || signals_ == cno_signals_) && refill()) {
   }
   return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How events leave an EVD: from the CQ through the ring of pending completions straight to where the consumer wants
-// them.
+// The path of events out of an EVD: from the CQ through the ring of pending completions directly to the consumer's
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct EventSink {
   }
 };
 
-// Whether it is a success that only needs to be reported.
+// Tells whether it is a success that only needs to be reported.
 inline bool Evd::is_plain(const ibv_wc& completion, const Cookie& cookie) const {
   if (completion.status != IBV_WC_SUCCESS || !cookie.plain) [[unlikely]]
     return false;
@@ -70,8 +70,8 @@ template <class Sink>
   return true;
 }
 
-// refill() when nothing is pending; but a plain completion that comes alone goes to the sink at once, and is never
-// pending. It is always one that may wake somebody.
+// refill() when nothing is pending; but a single plain completion goes to the sink at once, and is never pending. Such
+// a completion may always wake a thread.
 template <class Sink>
 [[gnu::always_inline]] inline Evd::Refilled Evd::refill_or_pop(Sink sink) {
   const int count = poll_empty();
@@ -126,8 +126,8 @@ template <class Sink>
 }
 
 inline void Evd::leave_wait(uint32_t more) {
-  // What comes from now on is the CNO's to tell: one that is there already is told of what has come, and one that comes
-  // later finds nobody waiting. So this is said before the look.
+  // From now on the CNO reports events: a present CNO is notified of waiting events, and a later CNO finds no waiter.
+  // So this is set before the check.
   waiter_.store(Waiter::kLeaving, std::memory_order_seq_cst);
   if (cno_.load(std::memory_order_seq_cst)) [[unlikely]]
     resume_cno(more);
@@ -147,7 +147,7 @@ template <class Sink>
   if (!waiter_.compare_exchange_strong(nobody, Waiter::kWaiting)) [[unlikely]]
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   counters_.add(EvdCounter::kWait);
-  // What is there when the call begins is taken without a look at the clock.
+  // Events that wait when the call begins are taken without reading the clock.
   uint32_t signals = 0;
   const uint32_t* looked_at = nullptr;
   if (threshold == 1 && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {

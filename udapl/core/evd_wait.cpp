@@ -28,7 +28,7 @@ bool spinning_helps() {
   return several;
 }
 
-// While it exists, whoever posts an event also wakes the sleeper.
+// While it exists, a thread that posts an event also wakes the sleeper.
 struct Asleep {
   explicit Asleep(std::atomic<bool>& of) : flag(of) { flag.store(true, std::memory_order_seq_cst); }
   ~Asleep() { flag.store(false, std::memory_order_seq_cst); }
@@ -150,8 +150,8 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
     // First, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     if (look) {
-      // What is there when the call begins counts, whether it may wake somebody or not; and so does what is there
-      // when time is up.
+      // Events that wait when the call begins count, even if they may not wake a thread, and so do events at the
+      // time-out.
       std::lock_guard guard(data_mutex_);
       const uint32_t signals = signals_;
       if (take(threshold, last_look ? nullptr : looked_at, taker)) {

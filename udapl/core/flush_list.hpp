@@ -18,7 +18,8 @@ struct FlushLink {
   explicit FlushLink(CookieRing& of) : ring(of) {}
 
   CookieRing& ring;
-  // What the device has not completed by then has been completed without it: it is not heard any more. The EVD's.
+  // Requests that the device has not completed by then have been completed without it; its later completions are
+  // ignored. Belongs to the EVD.
   bool flushed = false;
 
  private:

@@ -298,8 +298,8 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
     while (!set.empty()) {
       Pointer object = *set.begin();
       using Class = std::remove_pointer_t<Pointer>;
-      // Tried again, because nobody will have the handle after this.
-      // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what fails has freed nothing
+      // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
+      // fails has freed nothing
       if (Class::free(*object) || Class::free(*object)) continue;
       log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
       set.erase(object);

@@ -64,7 +64,7 @@ class Ia : public Object {
   bool thread_safe() const { return options_.thread_safe; }
   bool relaxed_ordering() const { return options_.relaxed_ordering; }
   const Settings& settings() const { return settings_; }
-  // What an EP can have posted in either direction.
+  // The number of requests that an EP can have posted in either direction.
   uint32_t max_dtos() const { return std::min(static_cast<uint32_t>(device().max_qp_wr), settings_.max_dtos); }
 
   ibv_context* context() const { return id_->verbs; }
@@ -80,7 +80,8 @@ class Ia : public Object {
   bool has_extensions() const { return options_.extensions && !iwarp(); }
   bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
-  // Whether a registration may choose the address that peers and segments use. The software iWARP device ignores it.
+  // Tells whether a registration may choose the address that peers and segments use. The software iWARP device ignores
+  // it.
   bool has_zero_based() const { return !iwarp(); }
 
   // Type 1 windows are their zone's, type 2 windows an endpoint's.
@@ -107,7 +108,7 @@ class Ia : public Object {
   const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
     return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
   }
-  // Whether DTO buffers need maintenance: false on every device whose memory is coherent.
+  // Tells whether DTO buffers need maintenance: false on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
@@ -161,7 +162,7 @@ class Ia : public Object {
     std::unique_lock<std::mutex>& control_;
   };
 
-  // Whether an IA with these ia_params would be one of the same device. Takes the control mutex itself.
+  // Tells whether an IA with these ia_params would be on the same device. Takes the control mutex itself.
   Result<bool> is_on_device_of(const std::string& params);
 
   // From the first datagram endpoint on, public service points take requests for datagrams too. The caller holds the

@@ -71,16 +71,16 @@ class Lmr : public Object {
   uint32_t context() const { return mr_->lkey; }
   uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
   ibv_mr* mr() const { return mr_.get(); }
-  // Whether a sync has maintenance to do that the device would not need.
+  // Tells whether a sync has maintenance to do that the device does not need.
   bool marked() const { return privileges_ & kMarks; }
   bool noncoherent() const { return privileges_ & kNoncoherent; }
   bool persistent() const { return privileges_ & kPersistent; }
-  // Whether memory windows may be bound to it.
+  // Tells whether memory windows may be bound to it.
   bool bindable() const { return bindable_; }
 
   // Addresses in segments begin here: at the memory's own address, or at 0 in a zero-based region.
   uint64_t base() const { return zero_based_ ? 0 : address_; }
-  // Whether the segment [at, at + length) lies inside; an empty one may also lie at the end.
+  // Tells whether the segment [at, at + length) lies inside; an empty one may also lie at the end.
   bool contains(uint64_t at, uint64_t length) const {
     return at >= base() && length <= length_ && at - base() <= length_ - length;
   }

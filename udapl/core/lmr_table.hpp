@@ -32,7 +32,7 @@ class LmrTable {
     by_context_.insert_or_assign(lmr.context(), Entry{&lmr});
     zero_based_ += lmr.zero_based();
   }
-  // Hides a region from find() until put_back(), which cannot fail, and waits until nobody pins it.
+  // Hides a region from find() until put_back(), which cannot fail, and waits until no thread pins it.
   [[nodiscard]] Map::node_type take(uint32_t context) {
     std::unique_lock guard(mutex_);
     const auto found = by_context_.find(context);
@@ -72,7 +72,7 @@ class LmrTable {
     if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
   }
 
-  // Whether a segment's address may be no address of the CPU's. Readable without the guard.
+  // Tells whether a segment's address may not be an address of the CPU. Readable without the guard.
   bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 
  private:

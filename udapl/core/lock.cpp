@@ -25,7 +25,7 @@ void SmallMutex::lock_contended() {
   while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) futex(state_, FUTEX_WAIT, kAwaited);
 }
 
-// unlock() has made it look held, and by nobody who is awaited.
+// unlock() has made it look held, but no thread holds it.
 void SmallMutex::unlock_awaited() {
   state_.store(kFree, std::memory_order_release);
   futex(state_, FUTEX_WAKE, 1);

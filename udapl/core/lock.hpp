@@ -8,7 +8,7 @@
 
 namespace dapple::dat {
 
-// A mutex of a few instructions and 4 bytes while nobody has to wait for it: the data path takes one for each event.
+// A mutex of a few instructions and 4 bytes while no thread waits for it: the data path takes one for each event.
 class SmallMutex {
  public:
   SmallMutex() = default;
@@ -31,7 +31,7 @@ class SmallMutex {
  private:
   static constexpr uint32_t kFree = 0;
   static constexpr uint32_t kHeld = 1;
-  static constexpr uint32_t kAwaited = 2;  // held, and somebody may sleep until it is free
+  static constexpr uint32_t kAwaited = 2;  // held, and a thread may sleep until it is free
 
   void lock_contended();
   void unlock_awaited();

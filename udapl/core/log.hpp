@@ -13,7 +13,7 @@ constexpr unsigned kLogErrors = 0x1;
 // Warnings, connections, warnings and errors of the connection manager.
 constexpr unsigned kLogConnections = 0x2 | 0x8 | 0x10000 | 0x80000;
 
-// Whether a message of one of these types would be seen.
+// Tells whether a message of one of these types would be shown.
 bool log_wants(unsigned types);
 [[gnu::format(printf, 2, 3)]] void log(unsigned types, const char* format, ...);
 [[gnu::format(printf, 1, 2)]] void log_error(const char* format, ...);

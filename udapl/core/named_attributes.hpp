@@ -15,8 +15,8 @@ struct NamedAttribute {
   const char* value;
 };
 
-// What an IA says about itself in words, under the original's names where it had one. Immutable; pointers live as long
-// as the object.
+// The named attributes of an IA, under the original's names if it had one. Immutable; pointers live as long as the
+// object.
 class NamedAttributes {
  public:
   void fill(const Ia& ia);

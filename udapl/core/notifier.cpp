@@ -184,7 +184,7 @@ WaitAgent Notifier::agent() const {
 void Notifier::set_agent(const WaitAgent& agent) {
   std::unique_lock lock(mutex_);
   if (agent.function && agent_thread_.empty()) {
-    Threads thread(1);  // first: nobody could end a thread for which there is no place
+    Threads thread(1);  // first: a thread without a place could not be ended
     thread.front() = silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent");
     agent_thread_.splice(agent_thread_.end(), thread);
     agent_id_ = agent_thread_.front().get_id();
@@ -244,7 +244,7 @@ void Notifier::close(bool tell_agent, Threads& threads) {
   raise(triggered_fd_);
   raise(agent_fd_);
   raise(pass_fd_);
-  stale_ = waiters_ + 1;  // pass_fd_ stays readable: nobody will sleep here again
+  stale_ = waiters_ + 1;  // pass_fd_ stays readable: no thread will sleep here again
   ++epoch_;
   if (agent_thread_.empty()) return;
   const bool gone = agent_pid_ != getpid();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is behind a CNO: an epoll set of the completion channels of its EVDs and of an eventfd that stands for events
-// made by software. The set's own descriptor is readable while there is something to take, so it serves waiters, the
-// agent's thread and a consumer's poll() alike.
+// The implementation of a CNO: an epoll set of the completion channels of its EVDs and of an eventfd for events made by
+// software. The set's own descriptor is readable while a notification waits, so it serves waiters, the agent's thread
+// and a consumer's poll() alike.
 //
 // Threads: internally locked. Lives on, closed, while a thread is still in a call. Order of locks: an EVD's cno_mutex_,
 // this one's, an EVD's data path mutex.
@@ -56,8 +56,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   // Counts the EVDs. freed: when the last one is freed, all who wait learn it.
   void add_user();
   void drop_user(bool freed);
-  // Between the two the EVD may trigger. channel_fd -1: an EVD without completions. What it has triggered is forgotten
-  // at the end.
+  // Between the two calls the EVD may trigger. channel_fd -1: an EVD without completions. The end drops its
+  // notifications.
   Result<> watch(Evd& evd, int channel_fd);
   void unwatch(Evd& evd, int channel_fd);
   void trigger(Evd& evd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What every DAT handle points to. The registry dispatches through the first word of a handle without asking us, so the
-// word belongs to the ABI; the rest of the header tells the faces what the handle is.
+// The header behind every DAT handle. The registry dispatches through the first word of a handle without asking us, so
+// the word belongs to the ABI. The rest of the header tells the faces the kind of the handle.
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ class UseOf {
   T& object_;
 };
 
-// What is left in an arena's slot after its object is gone.
+// The contents of an arena's slot after its object is gone.
 struct DeadObject {
   const void* table;
   Kind kind;

@@ -25,7 +25,7 @@ constexpr auto kCm = CounterGroup::kConnectionManager;
 constexpr auto kLink = CounterGroup::kLink;
 constexpr auto kDiag = CounterGroup::kDiagnostic;
 
-// What a process counts itself (requests, replies and so on of its own connections) is not here.
+// The counters of a process itself (requests, replies and so on of its own connections) are not here.
 constexpr Row kRows[] = {
     {42, kCm, "cm_tx_msgs/drep"},
     {43, kCm, "cm_rx_msgs/drep"},

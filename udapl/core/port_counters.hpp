@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the kernel and the device count of a port, for everybody who uses it, while somebody wants to know.
+// The kernel's and the device's counters of a port, for all of its users, while they are started.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
   auto listening = psp->listen(conn_qual);
   if (listening && ia.serves_datagrams()) {
     listening = psp->listen_for_datagrams();
-    // What is free for connections need not be for datagrams.
+    // A port that is free for connections may be in use for datagrams.
     const auto taken = [&] { return !listening && listening.error().type == Type::kConnQualInUse; };
     for (int tries = 0; taken() && conn_qual == 0 && tries < kOtherPorts; ++tries) {
       psp->stop_listening();

@@ -20,7 +20,7 @@ unsigned int to_access(const BindRequest& request) {
   return access;
 }
 
-// What the LMR must grant locally for a window to grant it to peers.
+// The local rights that the LMR needs so that a window can grant rights to peers.
 uint32_t needed_privileges(uint32_t remote) {
   uint32_t local = 0;
   if (remote & kRemoteRead) local |= kLocalRead;

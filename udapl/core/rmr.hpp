@@ -15,7 +15,7 @@ class Ep;
 class Lmr;
 class Pz;
 
-// What a window is bound to.
+// The target of a window's bind.
 struct Binding {
   Lmr* lmr = nullptr;  // null: not bound
   uint64_t address = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What listens for connection requests: public (psp.hpp), reserved (rsp.hpp) and common (csp.hpp) service points. All
+// The listeners for connection requests: public (psp.hpp), reserved (rsp.hpp) and common (csp.hpp) service points. All
 // calls are made with the control mutex held.
 #pragma once
 
@@ -37,7 +37,7 @@ class ServicePoint : public Object {
   ~ServicePoint() = default;
 
   // On this address, or on the IA's with the port that conn_qual stands for, 0 letting the system choose.
-  // CONN_QUAL_IN_USE when somebody listens there already.
+  // CONN_QUAL_IN_USE if there is already a listener.
   Result<> listen(uint64_t conn_qual);
   Result<> listen_at(const sockaddr* address);
   Result<> listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id);

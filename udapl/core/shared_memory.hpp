@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which memory a shared region is over, as the kernel tells it, and which cookie names which memory in this process.
+// The memory of a shared region, as the kernel reports it, and the memory of each cookie in this process.
 #pragma once
 
 #include <array>

@@ -73,8 +73,8 @@ Result<> Srq::free(Srq& srq) {
 }
 
 SrqCounts Srq::count() {
-  // What has completed and lies on a CQ unseen is no longer on the queue. Not under the lock, which comes after an
-  // EVD's; no EP can go meanwhile.
+  // Completed receives that are still on a CQ are no longer on the queue. Not under the lock, which comes after an
+  // EVD's; no EP can be freed meanwhile.
   std::vector<Evd*> evds;
   {
     std::lock_guard guard(mutex_);

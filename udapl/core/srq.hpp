@@ -33,7 +33,7 @@ struct SrqAttr {
 
 struct SrqCounts {
   uint32_t available;    // receives on the queue
-  uint32_t outstanding;  // these, and those whose completions the consumer has not dequeued
+  uint32_t outstanding;  // these, and receives whose completions the consumer has not dequeued
 };
 
 // DAT_SRQ_ASYNC_ERROR_REASON.

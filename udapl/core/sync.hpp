@@ -14,10 +14,10 @@ namespace dapple::dat {
 
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
-// What has to be done for memory of this LMR.
+// The maintenance for memory of this LMR.
 template <class Adapter>
 const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
-  // What the device needs is no less than what the memory does.
+  // The device's maintenance includes the memory's.
   const bool noncoherent = lmr.noncoherent() && !ia.maintains_caches();
   if (lmr.persistent()) return ia.persistent_coherence(noncoherent);
   return noncoherent ? ia.region_coherence() : ia.memory_coherence();

@@ -228,7 +228,7 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       break;
     case RDMA_CM_EVENT_ESTABLISHED: {
       ia().counters().add(IaCounter::kRepRx);
-      // A peer that is not one of ours has a queue pair and private data all the same.
+      // A foreign peer also has a queue pair and private data.
       const UdReceived message(data);
       keep_private_data(message.ours ? message.data : data);
       verbs::Ah handle = make_address(event.ah_attr);

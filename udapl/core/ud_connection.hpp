@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What becomes of one connect or accept on a datagram endpoint: a peer's address handle and queue pair number, over
-// rdma_cm's UDP port space. It is no DAT handle; consumers know it as the context of an extension event, and free it by
-// dat_ib_ud_cm_free. Its address handle belongs to the endpoint and outlives it.
+// The result of one connect or accept on a datagram endpoint: a peer's address handle and queue pair number, over
+// rdma_cm's UDP port space. It is not a DAT handle; consumers know it as the context of an extension event, and free it
+// by dat_ib_ud_cm_free. Its address handle belongs to the endpoint and outlives it.
 //
 // All calls are made with the control mutex held.
 #pragma once
@@ -34,9 +34,9 @@ class UdConnection : public Object {
   // Asks the peer who serves at that address and port. data: at most UdMessage::kMaxRequestData bytes.
   static Result<UdConnection*> connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
                                        std::span<const uint8_t> data);
-  // For begin_answer(), which finds the way back to the peer that sent this request, then tells it our queue pair and
-  // reply, of at most UdMessage::kMaxReplyData bytes. What goes wrong then is an event. Throws std::bad_alloc with
-  // nothing changed.
+  // For begin_answer(), which finds the route back to the peer that sent this request, then sends it our queue pair and
+  // reply, of at most UdMessage::kMaxReplyData bytes. Later errors are events. Throws std::bad_alloc with nothing
+  // changed.
   static UdConnection* accept(Ep& ep, verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
   void begin_answer();
   static void free(UdConnection& connection);
@@ -50,7 +50,7 @@ class UdConnection : public Object {
   ibv_ah* address_handle() const { return address_handle_; }
   uint32_t qp_num() const { return qp_num_; }
   const sockaddr* peer() const { return reinterpret_cast<const sockaddr*>(&peer_); }
-  // What came with the request, the reply or the rejection.
+  // The private data of the request, the reply or the rejection.
   std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
 
   void on_connection_event(const verbs::CmEvent& event);

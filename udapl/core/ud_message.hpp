@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What precedes the consumer's private data when an address is resolved for datagrams. The connection manager's request
-// (IBTA 12.11.1.1: SIDR_REQ) does not say which queue pair asks, so we do; and it says how much of the padded private
-// data is the consumer's, and that it is the consumer's.
+// The header before the consumer's private data when an address is resolved for datagrams. The connection manager's
+// request (IBTA 12.11.1.1: SIDR_REQ) lacks the asking queue pair, so the header has it. The header also has the length
+// of the consumer's part of the padded private data, and identifies it as such.
 #pragma once
 
 #include <algorithm>

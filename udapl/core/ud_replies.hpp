@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What an IA has lately answered to those who asked for datagrams. A reply may be lost, or late: then the peer's kernel
-// asks again, some four seconds later, what the consumer has answered already.
+// The recent answers of an IA to requests for datagrams. A reply may be lost, or late: then the peer's kernel repeats
+// its request some four seconds later, although the consumer has already answered.
 //
 // All calls are made with the control mutex held.
 #pragma once

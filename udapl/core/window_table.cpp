@@ -119,7 +119,8 @@ int WindowTable::forget(Ep& ep) {
   std::lock_guard guard(mutex_);
   while (Rmr* const rmr = ep.windows()) {
     if (rmr->for_ep()) {
-      // To the device the window may still be that queue pair's, which then could not go. A fresh one is nobody's.
+      // For the device the window may still belong to that queue pair, which then could not be destroyed. A new window
+      // belongs to none.
       if (int error = verbs::destroy(rmr->mw_)) return error;
       rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));
       bind(*rmr, {});

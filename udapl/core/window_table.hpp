@@ -13,11 +13,11 @@
 
 namespace dapple::dat {
 
-// The windows of an IA, and what each is bound to. Between them and the LMRs it keeps the count that holds an LMR. A
+// The windows of an IA, and the target of each. Between them and the LMRs it keeps the count that holds an LMR. A
 // window is found by its rmr_context, and the windows of an Ep from there: nothing walks over all of them. Binding
 // allocates nothing.
 //
-// Threads: internally locked, whatever the IA. Nothing else is locked inside, but for who holds binding().
+// Threads: internally locked on any IA. No other lock is taken inside, except by the holder of binding().
 class WindowTable {
  public:
   struct State {
@@ -25,8 +25,8 @@ class WindowTable {
     uint32_t context;
   };
 
-  // Held while a window is bound: nobody else binds, and no queue pair that one may be bound on goes. Before an Ep's
-  // data path mutex in the order of locks.
+  // Held while a window is bound: no other thread binds, and no queue pair of a possible bind is destroyed. Before an
+  // Ep's data path mutex in the order of locks.
   [[nodiscard]] std::unique_lock<SmallMutex> binding() { return std::unique_lock(binding_); }
 
   // Throws std::bad_alloc.

@@ -54,7 +54,7 @@ static_assert(int{DCNT_EVD_DEQUEUE_POLL_FOUND} == static_cast<int>(dat::EvdCount
 static_assert(int{DCNT_EVD_DTO_CALLBACK} == static_cast<int>(dat::EvdCounter::kDtoCallback));
 static_assert(int{DCNT_EP_RECV_RDMA_IMM} == static_cast<int>(EpCounter::kRecvRdmaImm));
 
-// What an object of one kind has: counters, what they were at the last reset, and their names.
+// The counters of an object of one kind, their values at the last reset, and their names.
 template <class Set, size_t Size>
 struct Counted {
   const Set& counters;

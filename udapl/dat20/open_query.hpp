@@ -10,9 +10,9 @@
 
 namespace dapple::face {
 
-// args as the dat_ib_open_query macro passes them after the name. What the attributes point to lives until close_query.
+// args as the dat_ib_open_query macro passes them after the name. The attributes' pointers are valid until close_query.
 DAT_RETURN open_query(DAT_NAME_PTR name, va_list args);
-// Of a handle that open_query gave out: it is none of the registry's.
+// For a handle from open_query, which is not the registry's.
 DAT_RETURN close_query(DAT_HANDLE handle);
 
 }  // namespace dapple::face

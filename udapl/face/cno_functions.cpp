@@ -32,7 +32,7 @@ DAT_RETURN cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, DA
 DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent) {
   auto* cno = self<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-  // Who polls a descriptor has no agent besides.
+  // A consumer that polls a descriptor has no agent.
   if (cno->has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
   // Without the control mutex: it waits for the former agent's call, which may need it.
   return guarded([&] {

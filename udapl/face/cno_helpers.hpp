@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the ways to make a CNO share, and those to take a notification.
+// The common parts of the functions that make a CNO, and of those that take a notification.
 #pragma once
 
 #include "udapl/core/cno.hpp"

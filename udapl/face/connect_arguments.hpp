@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the three ways to connect an endpoint, and the two to answer a request, check alike. Each gives the error with
-// the number of the argument that its caller has it at, or DAT_SUCCESS.
+// The common checks of the three functions that connect an endpoint, and of the two that answer a request. Each returns
+// the error with the number of the caller's argument, or DAT_SUCCESS.
 #pragma once
 
 #include "udapl/core/ep.hpp"
@@ -23,7 +23,7 @@ inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t li
   return kSuccess;
 }
 
-// Known qualities that nobody here provides are not supported; others are no qualities.
+// Known qualities are not supported; other values are invalid.
 inline DAT_RETURN check_qos(DAT_QOS qos, DAT_RETURN_SUBTYPE argument) noexcept {
   constexpr int kKnown = DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM;
   if (static_cast<int>(qos) & ~kKnown) return error(DAT_INVALID_PARAMETER, argument);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The API that a face speaks. What lies in this folder is compiled once for each: DAPPLE_DAT_MAJOR says for which, and
-// a library has one.
+// The API of a face. The files in this folder are compiled once for each version: DAPPLE_DAT_MAJOR selects it, and a
+// library has one version.
 #pragma once
 
 #if DAPPLE_DAT_MAJOR == 1

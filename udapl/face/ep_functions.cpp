@@ -152,7 +152,7 @@ DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
   return create(ia, pz, recv_evd, request_evd, connect_evd, &srq, attr, ep);
 }
 
-// What an EP holds of a shared queue only the device knows.
+// Only the device knows the receives that an EP holds of a shared queue.
 DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
   const auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -212,7 +212,7 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // nobody can listen there
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener is possible there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
   if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
     return status;

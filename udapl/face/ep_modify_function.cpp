@@ -15,7 +15,7 @@ namespace {
 
 using dat::Ep;
 
-// What only a connection, the creation or another function sets.
+// The members that only a connection, the creation or another function sets.
 constexpr DAT_EP_PARAM_MASK kFixed =
     DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL |
     DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;

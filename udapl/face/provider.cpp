@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the registry calls when it loads and unloads us: one provider table for each entry of dat.conf.
+// The functions that the registry calls when it loads and unloads us: one provider table for each entry of dat.conf.
 #include "udapl/face/provider.hpp"
 
 #include <pthread.h>
@@ -148,7 +148,7 @@ DAT_RETURN add_refused_entry(const DAT_PROVIDER_INFO& info) {
   return dat_registry_add_provider(&table, const_cast<DAT_PROVIDER_INFO*>(&info));
 }
 
-// What *async_evd means on entry (uDAPL 2.0 6.2.1.1).
+// The meaning of *async_evd on entry (uDAPL 2.0 6.2.1.1).
 DAT_RETURN set_async_evd(dat::Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd) {
   if (*async_evd == DAT_HANDLE_NULL) {
     if (!dat::within(ia, "an EVD's length", static_cast<uint64_t>(qlen), static_cast<uint64_t>(ia.device().max_cqe))) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the two tables of functions are made of.
+// The entries of the two tables of functions.
 #pragma once
 
 #include <type_traits>

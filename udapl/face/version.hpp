@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the versions have under different names, or only one of them has, under one name for both.
+// Common names for parts that the versions name differently, or that only one version has.
 #pragma once
 
 #include "udapl/face/dat.hpp"

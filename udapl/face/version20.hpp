@@ -59,7 +59,7 @@ inline void fill_comm(const dat::Ep& ep, DAT_EP_PARAM& param) noexcept {
   param.comm = {ep.comm().domain, ep.comm().type, ep.comm().protocol};
 }
 
-// What dat_ep_modify makes of an EP's comm.
+// The result of dat_ep_modify for an EP's comm.
 inline dat::Comm changed_comm(const dat::Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcept {
   if (!(mask & DAT_EP_FIELD_COMM)) return ep.comm();
   return {param.comm.domain, param.comm.type, param.comm.protocol};

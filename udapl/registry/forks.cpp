@@ -81,7 +81,7 @@ void IaTable::after_fork_in_parent() {
 bool IaTable::after_fork_in_child() {
   if (!fork_has_mutex_) return false;
   for (Open& open : open_) open.pins = 0;
-  std::construct_at(&unpinned_);  // nobody waits here
+  std::construct_at(&unpinned_);  // no thread waits here
   mutex_.unlock();
   return true;
 }

@@ -32,7 +32,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
   DAT_RETURN status = call_open(*use.provider, wanted, qlen, async_evd, &provider_ia);
   if (status == DAT_SUCCESS) {
     learn_extensions(provider_ia);
-    // The provider is told the number only if there is one: until then nobody else can know the IA.
+    // The provider gets the number only if there is one: until then no other thread can know the IA.
     const DAT_RETURN stored = guarded([&] {
       *ia_handle = ia_table().insert(provider_ia, use);
       return *ia_handle ? DAT_RETURN{DAT_SUCCESS} : error(DAT_INSUFFICIENT_RESOURCES);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The turn to fork. The handlers of pthread_atfork() try each lock once and never wait: a fork may be made in a
-// signal handler, where the thread that it interrupted holds the lock, or by a thread whose caller holds what the
-// lock's holder wants. What a fork has got is remembered beside the locks, so one fork at a time may do so; a child
-// that came of another one has none of them.
+// The turn to fork. The handlers of pthread_atfork() try each lock once and never wait: a fork may be made in a signal
+// handler, where the thread that it interrupted holds the lock, or by a thread whose caller holds a lock that the
+// lock's holder needs. The locks that a fork holds are recorded beside the locks, so only one fork at a time may do so;
+// a child of another fork has none of them.
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What our registries and our providers agree on beyond the ABI of a provider's table.
+// The agreement between our registries and our providers beyond the ABI of a provider's table.
 #pragma once
 
 #include <cstdint>
