@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +139,8 @@ static int entries(const char* folder) {
   return count;
 }
 
-/* The software device, which librdmacm keeps open, has two threads of its own. A thread that has been joined may still
- * be listed for a moment. */
+/* The software device, which librdmacm keeps open, has two threads of its own: one for progress when nobody polls, and
+ * one that notices the death of dappled for rdma_cm. A thread that has been joined may still be listed for a moment. */
 static void expect_one_thread(void) {
   const int most = on_software_device() ? 5 : 3; /* with . and .. */
   for (int tries = 0; tries < 1000 && entries("/proc/self/task") > most; ++tries) usleep(2000);
@@ -158,18 +159,31 @@ static void open_and_close(void) {
   munmap(f.memory, MEMORY_SIZE);
 }
 
+/*
+ * The C library may keep a little. On the software device two tables grow at once and stay: librdmacm's, by 8 KiB for
+ * each 1,024 numbers of ids, which dappled gives one after the other, and the device's own, by 72 KiB for each 1,024
+ * keys. So most parts of a hundred rounds take nothing at all, which a leak would.
+ */
 static void ia_open__100_times_leaves_nothing_behind(void** state) {
+  const size_t most = on_software_device() ? 2 * 8208 + 2 * 73744 : 4096;
   int fds;
-  size_t memory;
+  size_t least = SIZE_MAX, memory;
   (void)state;
   for (int i = 0; i < 5; ++i) open_and_close();
   fds = entries("/proc/self/fd");
   memory = mallinfo2().uordblks;
-  for (int i = 0; i < 100; ++i) open_and_close();
+  for (int part = 0; part < 5; ++part) {
+    const size_t before = mallinfo2().uordblks;
+    size_t now, grown;
+    for (int i = 0; i < 20; ++i) open_and_close();
+    now = mallinfo2().uordblks;
+    grown = now > before ? now - before : 0;
+    if (grown < least) least = grown;
+  }
   assert_int_equal(entries("/proc/self/fd"), fds);
   expect_one_thread();
-  /* The C library may keep a little. With the software device 600 rounds took 8,208 bytes, at once. */
-  assert_true(mallinfo2().uordblks < memory + (on_software_device() ? 16384 : 4096));
+  assert_in_range(least, 0, 4096 / 5);
+  assert_true(mallinfo2().uordblks < memory + most);
 }
 
 static DAT_RETURN open_version(const char* name, DAT_UINT32 major, DAT_UINT32 minor, DAT_IA_HANDLE* ia) {
@@ -197,8 +211,11 @@ static void ia_open__what_is_not_there(void** state) {
     assert_ptr_equal(ia, DAT_HANDLE_NULL);
   }
   expect_one_thread();
-  /* Looking into the device tree once may leave librdmacm with its devices open. */
-  assert_true(entries("/proc/self/fd") <= fds + (on_software_device() ? 20 : 4));
+  /*
+   * Looking into the device tree once may leave librdmacm with its devices open. The two software devices take three
+   * descriptors each, for their file and both ends of a pipe; the process' slot takes six.
+   */
+  assert_true(entries("/proc/self/fd") <= fds + (on_software_device() ? 2 * 3 + 6 : 4));
 }
 
 static void ia_open__bad_arguments(void** state) {
