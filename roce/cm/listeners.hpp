@@ -34,6 +34,7 @@ struct ListenParameters {
 struct Listener {
   Id id = kNoId;
   uint32_t pending = 0;
+  uint32_t half_open = 0;
   ListenParameters parameters;
 };
 

@@ -146,6 +146,8 @@ void Manager::change(Record& record, State state) {
   Listener* listener = listeners_.find(record.listener);
   if (listener != nullptr && is_pending(record.state)) --listener->pending;
   if (listener != nullptr && is_pending(state)) ++listener->pending;
+  if (listener != nullptr && is_half_open(record.state)) --listener->half_open;
+  if (listener != nullptr && is_half_open(state)) ++listener->half_open;
   record.state = state;
 }
 

@@ -25,9 +25,10 @@
 namespace dapple::roce::cm {
 
 struct Limits {
-  uint32_t records = 16384;    // connections and SIDR exchanges, those included that their consumer has destroyed
-  uint32_t half_open = 4096;   // of these, passive connections without the peer's confirmation
-  uint32_t remembered = 4096;  // of these, destroyed ones; the oldest gives way
+  uint32_t records = 16384;        // connections and SIDR exchanges, those included that their consumer has destroyed
+  uint32_t half_open = 4096;       // of these, passive connections without the peer's confirmation
+  uint32_t half_open_each = 1024;  // of the half-open ones, those of one listener: others get requests beside a flood
+  uint32_t remembered = 4096;      // of these, destroyed ones; the oldest gives way
   uint32_t listeners = 4096;
 };
 

@@ -26,7 +26,8 @@ Record* Manager::admit(const Listener& listener, const Path& path, const MadView
     ++count_.over_backlog;
     return nullptr;
   }
-  Record* record = half_open_ < limits_.half_open ? add_record() : nullptr;
+  const bool room = half_open_ < limits_.half_open && listener.half_open < limits_.half_open_each;
+  Record* record = room ? add_record() : nullptr;
   if (record == nullptr) {
     ++count_.over_limit;
     return nullptr;

@@ -167,6 +167,36 @@ void flood__half_open_limit__dropped_and_established_unharmed(void** state) {
   assert_int_equal(server.cm->records(), 0);
 }
 
+void flood__one_listener__others_get_requests(void** state) {
+  Limits limits;
+  limits.half_open = 40;
+  limits.half_open_each = 10;
+  Pair& pair = pair_of(state);
+  Node server(2, limits);
+  ListenParameters parameters;
+  parameters.service_id = kService;
+  server.cm->listen(parameters, pair.listener);
+  Id other = kNoId;
+  parameters.service_id = kService + 1;
+  server.cm->listen(parameters, other);
+  for (uint32_t i = 0; i < 1000; ++i) {
+    server.take(pair.now, stranger(i));
+    while (!server.events.empty()) server.cm->accept(pair.now, server.seen().id, {});
+  }
+  assert_int_equal(server.cm->half_open(), 10);
+  assert_int_equal(server.cm->counters().over_limit, 990);
+  // A request for the other one.
+  Req req = sample_req();
+  req.service = Service::kReliable;
+  req.service_id = kService + 1;
+  Id id = kNoId;
+  assert_int_equal(pair.client.cm->connect(pair.now, 0, pair.client.path_to(2), req, id), Status::kOk);
+  server.take(pair.now, pair.client.sent());
+  assert_int_equal(server.events.size(), 1);
+  const SeenEvent event = server.seen();
+  assert_true(event.type == EventType::kConnectRequest && event.listener == other);
+}
+
 void flood__rejected_at_once__remembers_so_many_and_keeps_connections(void** state) {
   Limits limits;
   limits.records = 20;
@@ -318,6 +348,7 @@ int main() {
       CM_TEST(listen__mask__range_of_services),
       CM_TEST(flood__backlog__dropped_silently_and_others_unharmed),
       CM_TEST(flood__half_open_limit__dropped_and_established_unharmed),
+      CM_TEST(flood__one_listener__others_get_requests),
       CM_TEST(flood__rejected_at_once__remembers_so_many_and_keeps_connections),
       CM_TEST(records__all_taken__no_room_until_one_is_free),
       CM_TEST(records__all_taken_and_one_destroyed__the_destroyed_one_gives_way),
