@@ -38,6 +38,13 @@ int Context::refresh(DeviceInfo& info) {
   return 0;
 }
 
+int Context::look_up(DeviceInfo& info) {
+  if (node.link().changed()) return refresh(info);
+  const std::lock_guard lock(info_mutex_);
+  info = info_;
+  return 0;
+}
+
 bool Context::gid(uint32_t index, uint8_t gid[16]) {
   if (index >= kMaxGids) return false;
   const std::lock_guard lock(info_mutex_);
@@ -49,6 +56,7 @@ bool Context::gid(uint32_t index, uint8_t gid[16]) {
 
 int Context::find_gid(uint32_t index, uint8_t gid_out[16]) {
   if (index >= kMaxGids) return EINVAL;
+  if (!node.link().changed() && gid(index, gid_out)) return 0;
   DeviceInfo info;
   const int error = refresh(info);
   if (error != 0) return error;

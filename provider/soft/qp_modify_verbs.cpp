@@ -39,7 +39,7 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
   if ((mask & roce::kPathMtu) != 0) {
     if (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096) return EINVAL;
     DeviceInfo info;
-    const int error = qp.context->refresh(info);
+    const int error = qp.context->look_up(info);
     if (error != 0) return error;
     // Packets that do not fit would be lost without a word.
     if (attr.path_mtu > roce_mtu(info.netdev_mtu)) return EINVAL;

@@ -37,7 +37,7 @@ int equip(Qp& qp) {
   int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
   if (error != 0) return error;
   DeviceInfo info;
-  error = qp.context->refresh(info);
+  error = qp.context->look_up(info);
   if (error != 0) return error;
   error = qp.node->add(qp);
   if (error != 0) return error;

@@ -88,6 +88,10 @@ void own_table() {
 
 }  // namespace
 
+pid_t table_owner() {
+  return owner.load(std::memory_order_acquire);
+}
+
 bool owns_table() {
   return owner.load(std::memory_order_acquire) == getpid();
 }

@@ -53,6 +53,8 @@ void forget(int fd);
 
 // True in the process that owns the table, false in a child of vfork().
 bool owns_table();
+// That process: this one, if owns_table() has said so. Makes no system call.
+pid_t table_owner();
 
 // Calls visit(door, argument) for each open file of a kind until it returns false. Attached descriptors stay open
 // meanwhile.

@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
+
+#include "provider/preload/doors/descriptors.hpp"
 
 namespace dapple::doors {
 namespace {
-
-constexpr size_t kMost = 2048;
 
 using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
@@ -21,7 +20,7 @@ bool transfer(Transfer call, void* ours, uint64_t theirs, size_t size, bool& for
   const iovec here = {ours, size};
   const iovec there = {reinterpret_cast<void*>(static_cast<uintptr_t>(theirs)), size};
   const int saved = errno;
-  const bool done = call(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+  const bool done = call(table_owner(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
   forbidden = !done && (errno == EPERM || errno == ENOSYS);
   errno = saved;
   return done;
@@ -46,9 +45,12 @@ bool copy_to_program(uint64_t to, const void* from, size_t size) {
 }
 
 bool is_writable(uint64_t address, size_t size) {
-  unsigned char bytes[kMost];
-  if (size > sizeof bytes) return false;
-  return copy_from_program(bytes, address, size) && copy_to_program(address, bytes, size);
+  // From there to there.
+  bool forbidden;
+  if (transfer(process_vm_writev, reinterpret_cast<void*>(static_cast<uintptr_t>(address)), address, size, forbidden)) {
+    return true;
+  }
+  return forbidden && address != 0;
 }
 
 }  // namespace dapple::doors

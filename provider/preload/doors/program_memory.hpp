@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Access to the program's memory at addresses that it gives to the kernel: a bad address is an error, not a crash. Any
-// thread may call these; they are async-signal-safe.
+// thread of the process that owns_table() may call these; they are async-signal-safe.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 

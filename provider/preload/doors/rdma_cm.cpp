@@ -77,7 +77,7 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
 // Another one for each command of all processes that share a channel.
 uint32_t next_token() {
   static constinit std::atomic<uint32_t> count = 0;
-  uint64_t value = (static_cast<uint64_t>(getpid()) << 32 | ++count) * 0x9E3779B97F4A7C15;
+  uint64_t value = (static_cast<uint64_t>(table_owner()) << 32 | ++count) * 0x9E3779B97F4A7C15;
   value = (value ^ value >> 29) * 0xBF58476D1CE4E5B9;
   return static_cast<uint32_t>(value >> 32) | 1;
 }

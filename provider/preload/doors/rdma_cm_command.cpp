@@ -98,7 +98,13 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   const auto address = reinterpret_cast<uintptr_t>(bytes);
   rdma_ucm_cmd_hdr& header = command.header;
   if (size < sizeof header) return EINVAL;
-  if (!copy_from_program(&header, address, sizeof header)) return EFAULT;
+  // All at once. If that fails, the first part may still be readable.
+  size_t copied = std::min(size, sizeof request.command);
+  if (!copy_from_program(request.command, address, copied)) {
+    copied = sizeof header;
+    if (!copy_from_program(request.command, address, copied)) return EFAULT;
+  }
+  memcpy(&header, request.command, sizeof header);
   if (header.in + sizeof header > size) return EINVAL;
   const Form form = form_of(header.cmd);
   if (form.size == 0) return header.cmd == RDMA_USER_CM_CMD_GET_OPTION ? ENOSYS : EINVAL;
@@ -106,7 +112,12 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   if (header.in < form.least) return EINVAL;
   // The kernel takes a whole struct whatever `in` says, but for those that have grown.
   const size_t given = form.least != 0 ? std::min<size_t>(header.in, form.size) : form.size;
-  if (!copy_from_program(request.command + sizeof header, address + sizeof header, given)) return EFAULT;
+  if (copied < sizeof header + given &&
+      !copy_from_program(request.command + copied, address + copied, sizeof header + given - copied)) {
+    return EFAULT;
+  }
+  if (copied > sizeof header + given)
+    memset(request.command + sizeof header + given, 0, copied - sizeof header - given);
   header.in = static_cast<uint16_t>(form.size);
   header.out = static_cast<uint16_t>(std::min<size_t>(header.out, sizeof(soft::CmCommandReply::response)));
   memcpy(request.command, &header, sizeof header);
