@@ -7,7 +7,7 @@
 namespace dapple::provider {
 namespace {
 
-// Of device_cap_flags_ex: IBV_DEVICE_CC_DMA_BOUNCE. Headers older than the device's library lack its name.
+// A bit of device_cap_flags_ex: IBV_DEVICE_CC_DMA_BOUNCE. Headers older than the device's library lack its name.
 constexpr uint64_t kDmaBounce = uint64_t{1} << 41;
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace dapple::provider {
 namespace {
 
-// Of its file system: the kernel's ABI (DMA_BUF_MAGIC, which not all headers have).
+// The magic of its file system: the kernel's ABI (DMA_BUF_MAGIC, which not all headers have).
 constexpr unsigned long kMagic = 0x444d4142;
 // The kernel asks for another try after a signal.
 constexpr int kMostTries = 1000;
@@ -28,7 +28,7 @@ bool is_dmabuf(int fd) {
 int sync_dmabuf(int fd, SyncDirection direction) noexcept {
   const KeepErrno keep;
   dma_buf_sync request = {};
-  // Of either direction of the transfer: which it was is not known here.
+  // Both directions of the transfer, because the direction is not known here.
   request.flags = DMA_BUF_SYNC_RW | (direction == SyncDirection::kForDevice ? DMA_BUF_SYNC_END : DMA_BUF_SYNC_START);
   int error = 0;
   for (int tries = 0; tries < kMostTries; ++tries) {

@@ -69,7 +69,7 @@ RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** wh
     *why = "no memory is available for the emulator";
     return nullptr;
   }
-  // Before the lock: the loader has one of its own.
+  // Before the lock, because the loader has its own lock.
   void* handle = load();
   {
     const WriteLock lock;

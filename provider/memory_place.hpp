@@ -12,7 +12,7 @@
 
 namespace dapple::provider {
 
-// Of a device of memory. device: its folder in sysfs, resolved, or one below; empty tells nothing.
+// For a memory device. device: its folder in sysfs, resolved, or one below; an empty string gives no answer.
 dappledv_persistence persistence_of(const Path& device);
 // True if the device, or one above it, is on the CXL bus.
 bool is_on_cxl(const Path& device);

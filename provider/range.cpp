@@ -77,7 +77,7 @@ bool is_pci_resource(std::string_view name, bool& write_combining) {
   return rest.empty() || write_combining;
 }
 
-// Of the pages that are there, by the NUMA nodes they are on.
+// Decides by the NUMA nodes of the present pages.
 dappledv_answer is_mapping_on_cxl(const Path& root, uintptr_t begin) {
   dappledv_answer answer = has_cxl(root);
   if (answer == DAPPLEDV_ANSWER_NO) return answer;

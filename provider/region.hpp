@@ -18,7 +18,7 @@ int init_region(const dappledv_device_attr* device, dappledv_region_attr* region
 int override_region(const coherence::CpuDescription& cpu, dappledv_region_attr* region,
                     dappledv_coherence coherence) noexcept;
 
-// said: by DAPPLE_PERSISTENCE. domain: what the kernel says; both count only where the caller says nothing.
+// said: from DAPPLE_PERSISTENCE. domain: the kernel's report; both count only if the caller names no domain.
 int persist_region(const coherence::CpuDescription& cpu, coherence::PersistenceDomain domain,
                    std::optional<dappledv_persistence> said, dappledv_region_attr* region,
                    dappledv_persistence wanted) noexcept;

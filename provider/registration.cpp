@@ -77,8 +77,8 @@ Registration judge_registration(int error) {
   switch (error) {
     case 0:
       return Registration::kAccepted;
-    // Of memory that may not be locked, a full device, a filter of system calls, or a device that has gone: said
-    // before anybody looked at coherence.
+    // Errors of the lock limit, a full device, a filter of system calls, or a removed device: the kernel returns these
+    // before it checks coherence.
     case ENOMEM:
     case EPERM:
     case EACCES:

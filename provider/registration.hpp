@@ -20,7 +20,7 @@ enum class Registration {
 // release: as uname(2) has it. True from Linux 7.1 on, where ib_umem_get() demands coherent DMA.
 bool refuses_noncoherent(std::string_view release);
 
-// Registers and deregisters a page of its own, if the kernel of this release would refuse a non-coherent one.
+// Registers and deregisters its own page, if the kernel of this release would refuse a non-coherent device.
 Registration try_registration(ibv_context* context, std::string_view release);
 
 // The meaning of the result of registering a page: error is 0 or an errno value.

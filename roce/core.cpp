@@ -16,7 +16,7 @@ Core::Core(const QpConfig& qp_config, Memory& qp_memory, CompletionSink& qp_send
       receive_completions(qp_receive_completions),
       receives(qp_receives),
       events(qp_events) {
-  // A datagram has no path of its own, so its size is the port's.
+  // A datagram has no path, so its size is the port's.
   values.path_mtu = config.datagram_mtu;
 }
 

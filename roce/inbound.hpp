@@ -41,7 +41,7 @@ class Inbound {
 
   Core& core_;
   Message message_ = Message::kNone;
-  // Of an RDMA Write in progress.
+  // The state of an RDMA Write in progress.
   uint32_t rkey_ = 0;
   uint64_t address_ = 0;
   uint64_t left_ = 0;

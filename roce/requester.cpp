@@ -16,7 +16,7 @@ namespace {
 // Bytes of a response that one RDMA Read request asks for, at most: what the default socket buffer holds in any case.
 constexpr uint32_t kChunkBytes = 32 * 1024;
 
-// An acknowledgement is asked for at least so often, so that a long message keeps moving.
+// An acknowledgement is requested at least this often, so that a long message makes progress.
 constexpr uint32_t kAskInterval = 32;
 
 // The timer grows to four times its value.
@@ -110,7 +110,7 @@ bool Requester::start_entry(SendEntry& entry) {
   entry.first_psn = next_psn_;
   const SendOpcode opcode = entry.request.opcode;
   if (wants_response(opcode)) {
-    // Nothing may ever be asked for: waiting would be for ever.
+    // No request is possible: a wait would never end.
     if (core_.values.max_rd_atomic == 0) {
       fail(entry, CompletionStatus::kLocalQpOperation);
       return false;

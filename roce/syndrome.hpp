@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The syndrome of the AETH (IBTA 9.7.5.1.2, tables 45 to 47) and the times that codes of five bits stand for.
+// The syndrome of the AETH (IBTA 9.7.5.1.2, tables 45 to 47) and the times of its five-bit codes.
 #ifndef DAPPLE_ROCE_SYNDROME_HPP
 #define DAPPLE_ROCE_SYNDROME_HPP
 

@@ -133,7 +133,7 @@ void DeviceTable::restore(const soft::AnnouncedDevice& known) {
   if (device == nullptr || known.guid == 0 || strncmp(known.netdev, device->netdev, sizeof known.netdev) != 0) return;
   if (known.index < soft::kFirstDeviceIndex || known.index - soft::kFirstDeviceIndex > 0xFFFF) return;
   if (device->index == known.index && device->guid == known.guid) return;
-  // Another netdev got the number in the meantime: it was asked for less long.
+  // Another netdev got the number in the meantime: its request is newer.
   for (uint32_t i = 0; i < count_; i++) {
     if (&devices_[i] != device && devices_[i].index == known.index) {
       std::swap(devices_[i].index, device->index);

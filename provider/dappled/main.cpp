@@ -91,7 +91,7 @@ soft::OwnedFd listen_on_name(bool& another) {
     if (errno != EADDRINUSE) break;
     another = somebody_listens(address, size);
     if (another) break;
-    // One that ends just now, or has not got as far as listening.
+    // The other dappled is about to end, or does not listen yet.
     const timespec pause = {0, 5000000};
     nanosleep(&pause, nullptr);
   }

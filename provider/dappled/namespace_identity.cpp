@@ -13,7 +13,7 @@
 namespace dapple::dappled {
 namespace {
 
-// Of <asm/socket.h>: Linux 5.14.
+// From <asm/socket.h>: Linux 5.14.
 constexpr int kSoNetnsCookie = 71;
 
 // A number that no other namespace has until the next boot; 0 if the kernel does not tell.

@@ -84,13 +84,13 @@ void take_address(nlmsghdr* message, Netdevs& netdevs) {
   uint32_t flags = address->ifa_flags;
   int left = static_cast<int>(IFA_PAYLOAD(message));
   for (const rtattr* entry = IFA_RTA(address); RTA_OK(entry, left); entry = RTA_NEXT(entry, left)) {
-    // IFA_LOCAL is ours where IFA_ADDRESS is the other end's.
+    // If IFA_ADDRESS is the other end's, IFA_LOCAL is ours.
     if (entry->rta_type == IFA_FLAGS && RTA_PAYLOAD(entry) >= sizeof flags)
       memcpy(&flags, RTA_DATA(entry), sizeof flags);
     if (RTA_PAYLOAD(entry) != wanted) continue;
     if (entry->rta_type == IFA_LOCAL || (entry->rta_type == IFA_ADDRESS && value == nullptr)) value = RTA_DATA(entry);
   }
-  // Nobody can bind to an IPv6 address before the network has been asked for duplicates.
+  // No program can bind to an IPv6 address before duplicate address detection has ended.
   const bool tentative = (flags & IFA_F_TENTATIVE) != 0 && (flags & IFA_F_OPTIMISTIC) == 0;
   if (value == nullptr || tentative || (flags & IFA_F_DADFAILED) != 0) return;
   uint8_t* gid = netdev->addresses[netdev->address_count++];

@@ -19,7 +19,7 @@ namespace {
 // group's program for another one, which then gets the packet; among more than 10 sockets it does not look for such a
 // one.
 constexpr uint32_t kSlotsAtOnce = 12;
-// Of <linux/udp.h>, which does not go with <netinet/udp.h>.
+// From <linux/udp.h>, which conflicts with <netinet/udp.h>.
 constexpr int kUdpNoCheck6Rx = 102;
 constexpr int kUdpGro = 104;
 constexpr int kIpv6MulticastAll = 29;
@@ -96,7 +96,7 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
 bool PortGroup::create(soft::Problem& problem) {
   int error = 0;
   dual_stack_ = true;
-  // Without SO_REUSEPORT: beside the sockets of a dying group the indexes would be scrambled for good.
+  // Without SO_REUSEPORT: beside the sockets of a dying group the indexes would stay mixed up.
   soft::OwnedFd first = bound_socket(false, error);
   if (!first && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)) {
     dual_stack_ = false;
@@ -150,7 +150,7 @@ bool PortGroup::grow(soft::Problem& problem) {
   const uint32_t wanted = size_ + kSlotsAtOnce - size_ % kSlotsAtOnce;
   while (error == 0 && size_ < wanted && size_ < soft::kMaxSlots) {
     soft::OwnedFd socket = bound_socket(true, error);
-    // One that is not in the bundle goes again at once: being the last, it shifts no index.
+    // A socket that is not in the bundle is closed at once: it is the last, so no index changes.
     if (socket) error = bundle_.add(size_, socket.get());
     if (error == 0) sockets_[size_++] = std::move(socket);
   }

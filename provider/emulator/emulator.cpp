@@ -18,7 +18,7 @@
 namespace dapple::provider {
 namespace {
 
-// A program with thousands of regions is told of the first findings.
+// A program with thousands of regions gets only the first findings.
 constexpr unsigned kMaxLinesSaid = 20;
 
 constexpr const char* kOnDemandPaging = "on-demand paging";

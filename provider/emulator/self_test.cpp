@@ -205,7 +205,7 @@ const char* fails_iova_test(ibv_context* context) {
   if (!verbs.complete()) return "the emulator needs libibverbs' ibv_reg_mr_iova";
   IovaTest test(verbs);
   if (!test.prepare(context)) return "the emulator cannot test the device: memory cannot be registered with an IOVA";
-  // Of more ports than that none is tried.
+  // Further ports are not tried.
   for (uint8_t port = 1; port <= 2; ++port) {
     if (port_passes(verbs, test, context, port)) return nullptr;
   }

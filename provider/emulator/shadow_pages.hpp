@@ -23,7 +23,7 @@ class ShadowPages {
   static constexpr size_t kChunk = size_t{1} << 21;
   static constexpr size_t kPagesOfChunk = kChunk / kPage;
 
-  // Bits stand for the lines of the page.
+  // Each bit is a line of the page.
   struct Page {
     uint32_t regions;  // that lie over it
     uint32_t waiting;  // removed regions with lines in it that were never synced
@@ -43,7 +43,7 @@ class ShadowPages {
     unsigned char* memory;    // what the device sees
     unsigned char* baseline;  // what both agreed on at the last sync
     size_t num_used;          // pages
-    // Those with a byte in it.
+    // The regions with a byte in it.
     std::vector<ShadowRegion*> regions;
     std::vector<ShadowRegion*> removed;
     Page pages[kPagesOfChunk];

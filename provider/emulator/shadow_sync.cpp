@@ -40,7 +40,7 @@ bool Shadow::sync_line(Chunk& chunk, uintptr_t line, bool invalidate) {
   const Line device = Line::of(chunk.memory + offset);
   const Line agreed = Line::of(chunk.baseline + offset);
   if (program != agreed) {
-    // The whole line goes to memory, over whatever the device has put into it.
+    // The whole line goes to memory and overwrites the device's data in it.
     if (device != agreed) note_lost(chunk, line, device.words, agreed.words);
     program.put(chunk.baseline + offset);
     program.put(chunk.memory + offset);

@@ -55,7 +55,7 @@ void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
   }
 }
 
-// For pages that are about to get a new life. Those over which another region lies keep theirs.
+// For pages that will be registered again. Pages with another region over them keep their state.
 void Shadow::give_up_waiting(Span pages) {
   if (num_waiting_pages_ == 0) return;
   for (uintptr_t at = pages.begin; at < pages.end; at += kPage) {

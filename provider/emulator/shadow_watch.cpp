@@ -166,7 +166,7 @@ bool Shadow::watch(ShadowRegion* region) {
   if (region->watched) return true;
   const uintptr_t begin = whole_pages_begin(*region);
   const uintptr_t end = whole_pages_end(*region);
-  // Of a page that is larger than ours a part cannot be closed.
+  // A part of a page that is larger than ours cannot be closed.
   if (begin < end && !allow(begin, PROT_NONE)) return false;
   region->watched = true;
   for (uintptr_t at = begin; at < end; at += kPage) {

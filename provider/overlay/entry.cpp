@@ -29,7 +29,7 @@ int refuse(const ibv_context& context, const char* why) {
 const char* prepare_emulator(AttachRequest& request) {
   dappledv_device_attr attr = {};
   const char* why = nullptr;
-  // One that has the emulator has passed the test, and is not what it was.
+  // A context with the emulator has passed the test, and now behaves differently.
   request.policy = start_emulation(request.context, !fill_if_emulated(request.context, &attr), &why);
   if (request.policy == nullptr) return why;
   fill_emulated_attr(request.attr);

@@ -33,7 +33,7 @@ Function real(const char* soname, const char* name, const char* version) {
   return function;
 }
 
-// A function of libibverbs has been called by way of this library.
+// A function of libibverbs has been called through this library.
 std::atomic<bool> called = false;
 
 bool is_on(const char* variable) {
@@ -59,14 +59,14 @@ ibv_context* attached(ibv_context* context) {
   return context;
 }
 
-// libibverbs loads a driver's library when it is asked for the devices of this machine.
+// libibverbs loads a driver's library when a program asks for the devices of this machine.
 bool has_driver() {
   return dl_iterate_phdr(
              [](dl_phdr_info* object, size_t, void*) { return strstr(object->dlpi_name, "-rdmav") ? 1 : 0; },
              nullptr) != 0;
 }
 
-// A program that has asked, and not here, has found the functions in a way of its own.
+// A program that has listed devices, but not through this library, has found the functions in another way.
 [[gnu::destructor]] void tell_of_detour() {
   if (called.load(std::memory_order_relaxed) || !has_driver()) return;
   fprintf(stderr,

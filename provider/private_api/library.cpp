@@ -18,8 +18,8 @@ PublicSymbols public_symbols_of(void* handle) {
   };
 }
 
-// No lock: the loader has one of its own that may be held around us, and a child of fork() would find it held. Threads
-// that look at the same time see the same library, and store the same.
+// No lock: the caller may hold the loader's lock, and a child of fork() would find our lock held. Threads that look at
+// the same time see the same library, and store the same.
 constinit std::atomic<bool> examined = false;
 constinit std::atomic<const Layout*> kept_layout = nullptr;
 constinit std::atomic<SetOperations> kept_set_operations = nullptr;

@@ -20,7 +20,7 @@ namespace {
 // A dappled that ends at this moment costs one try; more than a few in a row that cannot be reached are no accident.
 constexpr int kTries = 8;
 constexpr timeval kAnswerTime = {10, 0};
-// A question that each dappled dies of is not asked for ever.
+// A question that kills each dappled is not repeated without limit.
 constexpr time_t kPatience = 10;
 
 time_t seconds() {
@@ -109,7 +109,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
                                         Reply& reply, Descriptors& descriptors, Problem& problem) {
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
-    // Its queue is full: it takes nothing any more. A lack of descriptors or memory is ours.
+    // Its queue is full: it does not read any more. A lack of descriptors or memory is our own.
     problem.set(error, "dappled cannot be asked: %s", strerror(error));
     if (error == EAGAIN) problem.error = ETIMEDOUT;
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;

@@ -23,7 +23,7 @@ constexpr size_t kMaxMessage = 16;
 constexpr size_t kMessages = 64 * 1024 / 8;
 
 // Reads one message if there is one. The program's end blocks, and the program may read at the same time, so this reads
-// from a description of its own. Without /proc there is none.
+// from its own open file description. Without /proc it has none.
 class QuietReader {
  public:
   explicit QuietReader(int reader) : reader_(reader) {

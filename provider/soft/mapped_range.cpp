@@ -46,7 +46,7 @@ int probe_mapped_range(const void* address, size_t length, bool write) {
   if (length == 0) return 0;
   const size_t page_size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t address_number = reinterpret_cast<uintptr_t>(address);
-  // As the kernel: no memory is that long, wherever it lies.
+  // As in the kernel: no memory has this length at any address.
   if (address_number + length < address_number || address_number + length > UINTPTR_MAX - page_size) return EINVAL;
   if (length / page_size > UINT32_MAX) return EINVAL;
   const uintptr_t begin = address_number / page_size * page_size;

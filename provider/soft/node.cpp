@@ -82,7 +82,7 @@ void Node::fork_parent() {
   pthread_mutex_unlock(&node_mutex);
 }
 
-// The parent's node stays in memory, as it was in whatever call its threads were; nothing looks at it again.
+// The parent's node stays in memory in the state of the fork; no code uses it again.
 void Node::fork_child() {
   generation_.fetch_add(1, std::memory_order_relaxed);
   if (the_node != nullptr) {

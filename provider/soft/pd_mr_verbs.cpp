@@ -107,7 +107,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
   return reg_mr(pd, attr->addr, attr->length, iova, attr->access);
 }
 
-// The device copies with the CPU, which need not have access to what a dma-buf stands for.
+// The device copies with the CPU, which may not have access to a dma-buf's memory.
 ibv_mr* reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
   return failed(EOPNOTSUPP);
 }

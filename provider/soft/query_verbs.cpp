@@ -24,7 +24,7 @@ constexpr uint8_t kPhysicalDisabled = 3;
 constexpr uint8_t kGrhRequired = 1;
 constexpr uint32_t kMaxMessage = 1u << 31;
 
-// Of device_cap_flags_ex; headers older than the device's users lack their names.
+// Bits of device_cap_flags_ex; headers older than the device's users lack their names.
 constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;
 constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
 constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;

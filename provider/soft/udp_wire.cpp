@@ -378,7 +378,7 @@ int UdpWire::membership(const uint8_t group[16], uint32_t netdev_index, bool joi
 }
 
 int UdpWire::join(const uint8_t group[16], uint32_t netdev_index) {
-  // A group counts once for a socket, however many queue pairs are in it.
+  // A group counts once for a socket, with any number of queue pairs in it.
   const int error = membership(group, netdev_index, true);
   return error == EADDRINUSE ? 0 : error;
 }

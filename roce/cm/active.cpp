@@ -38,7 +38,7 @@ void Manager::received_rep(Time now, const Path& path, const MadView& view) {
   const Rej rej{.comm_id = rep.remote_comm_id, .remote_comm_id = rep.comm_id, .subject = Subject::kRep};
   Record* record = table_.by_local_id(rep.remote_comm_id);
   if (record == nullptr || record->sidr || !record->active) {
-    // The kernel says nothing here, and its peer sends its REP again until it gives up.
+    // The kernel sends nothing here, and its peer repeats its REP until it gives up.
     ++count_.unknown;
     Rej unknown = rej;
     unknown.reason = RejectReason::kInvalidCommId;

@@ -38,7 +38,7 @@ enum class Attribute : uint16_t {
   kApr = 0x1A,
 };
 
-// IBTA 12.6.7.2. Those that this side sends or that a consumer acts on; the field takes any number.
+// IBTA 12.6.7.2. The reasons that this side sends or that a consumer uses; the field takes any number.
 enum class RejectReason : uint16_t {
   kNoResources = 3,
   kTimeout = 4,

@@ -90,7 +90,7 @@ void Manager::give_up(Time now, Record& record) {
       emit(record, {.type = EventType::kUnreachable, .last = true});
       return finish(record);
     default:
-      // The peer, if it is there, shall not believe in a connection.
+      // The peer, if it is alive, must not assume a connection.
       emit(record, {.type = EventType::kUnreachable, .last = true});
       return reject_and_go_on(now, record, rej_of(record, RejectReason::kTimeout, {}, {}));
   }

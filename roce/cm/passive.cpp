@@ -121,7 +121,7 @@ void Manager::received_rtu(const Path& path, const MadView& view) {
   Record* record = by_both_ids(path, rtu.remote_comm_id, rtu.comm_id);
   if (record == nullptr) return;
   if (record->state != State::kRepSent) {
-    // One that has been rejected meanwhile gets its DREQ soon.
+    // A connection that has been rejected meanwhile gets its DREQ soon.
     ++count_.duplicates;
     return;
   }

@@ -68,7 +68,7 @@ DAPPLE_WRAPPER(close, int wrapped_close(int fd)) {
 }
 
 DAPPLE_WRAPPER(close_range, int wrapped_close_range(unsigned first, unsigned last, int flags)) {
-  // With flags nothing is closed, or only in a table of descriptors that is the caller's own.
+  // With flags the call closes nothing, or only closes descriptors in the caller's own table.
   if (flags != 0 || first > last) return real.close_range(first, last, flags);
   return close_pieces(first, last, [](unsigned from, unsigned to) { return real.close_range(from, to, 0); });
 }

@@ -23,7 +23,7 @@ constexpr unsigned kMaxRecords = 8192;
 static_assert(kMaxRecords <= UINT16_MAX);
 constexpr uint32_t kFilling = UINT32_MAX;
 
-// One open file, which several descriptors may stand for.
+// One open file, which several descriptors may share.
 struct Record {
   std::atomic<uint32_t> users;  // kFilling: a thread writes the rest
   Door door;

@@ -92,7 +92,7 @@ int open_file(const File& file, int flags) {
       }
       return sealed_file("dapple", file.text, memory_flags);
     case Target::kUverbs: {
-      // An inode of its own; a write() that goes around the wrappers fails.
+      // The file has its own inode; a write() that bypasses the wrappers fails.
       const int fd = sealed_file("dapple-uverbs", "", memory_flags);
       if (fd < 0 || track(fd, {.kind = Kind::kUverbs, .device = file.device})) return fd;
       const int error = errno;

@@ -43,7 +43,7 @@ struct File {
 
 File look_up(const char* path);
 
-// A descriptor that stands for the file; -1 with errno. `flags` are those of open().
+// A descriptor for the file; -1 with errno. `flags` are those of open().
 int open_file(const File& file, int flags);
 
 // The number of a device's character device, and of rdma_cm.

@@ -13,7 +13,7 @@ namespace {
 
 using Transfer = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-// False if it is the address that is bad; a system that forbids these calls is told by `forbidden`.
+// False if the address is bad; `forbidden` is set if the system forbids these calls.
 bool transfer(Transfer call, void* ours, uint64_t theirs, size_t size, bool& forbidden) {
   forbidden = false;
   if (size == 0) return true;

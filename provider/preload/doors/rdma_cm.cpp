@@ -29,8 +29,8 @@ int refuse(int error) {
   return -1;
 }
 
-// While one exists, neither a pthread_cancel() nor a handler that may write a command of its own comes to this thread:
-// both would find the connection's lock taken.
+// While one exists, this thread gets no pthread_cancel() and no signal handler that may write a command: both would
+// find the connection's lock taken.
 class Alone {
  public:
   Alone() {
@@ -157,7 +157,7 @@ int open_channel(int flags, int& fd) {
   Door door = {.kind = Kind::kRdmaCm};
   soft::OwnedFd journal;
   if (!link->cm_open(ends[1], door.channel, journal, problem)) {
-    // librdmacm tries other names and tells of them.
+    // librdmacm tries other names and reports them.
     complain(problem);
     real.close(ends[0]);
     real.close(ends[1]);

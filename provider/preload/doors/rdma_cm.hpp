@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An open /dev/infiniband/rdma_cm, by which librdmacm speaks with the kernel: here with dappled (cm_messages.hpp). The
-// descriptor is one end of a pair of sockets, so the kernel handles poll(), O_NONBLOCK, dup() and fork().
+// An open /dev/infiniband/rdma_cm, which connects librdmacm with the kernel; here it connects librdmacm with dappled
+// (cm_messages.hpp). The descriptor is one end of a pair of sockets, so the kernel handles poll(), O_NONBLOCK, dup()
+// and fork().
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP
 

@@ -110,7 +110,7 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   if (form.size == 0) return header.cmd == RDMA_USER_CM_CMD_GET_OPTION ? ENOSYS : EINVAL;
   if (header.out < form.room) return ENOSPC;
   if (header.in < form.least) return EINVAL;
-  // The kernel takes a whole struct whatever `in` says, but for those that have grown.
+  // The kernel takes a whole struct and ignores `in`, except for structs that have grown.
   const size_t given = form.least != 0 ? std::min<size_t>(header.in, form.size) : form.size;
   if (copied < sizeof header + given &&
       !copy_from_program(request.command + copied, address + copied, sizeof header + given - copied)) {

@@ -25,7 +25,7 @@ int refuse(int error) {
   return -1;
 }
 
-// A pipe: the program waits at one end, and the plug-in finds the other by way of this one.
+// A pipe: the program waits at one end, and the plug-in finds the other end through this one.
 int open_channel() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -1;
