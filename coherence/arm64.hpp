@@ -18,7 +18,7 @@ struct CacheType {
 };
 
 constexpr uint32_t kWordBytes = 4;
-// CWG 0 says nothing; 128 is what the kernel pads DMA memory to. Above 2 KiB the values are reserved.
+// CWG 0 gives no value; the kernel pads DMA memory to 128. Above 2 KiB the values are reserved.
 constexpr uint32_t kUnknownGranuleBytes = 128;
 constexpr uint32_t kMaxGranuleLog2Words = 9;
 

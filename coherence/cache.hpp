@@ -34,8 +34,8 @@ struct CpuDescription {
   const char* refusal = nullptr;             // why maintenance cannot be had, for people; null where it can
 };
 
-// The operations of one CPU. Those over a range walk its lines themselves: one indirect call for each range, none for
-// each line. Tests bring their own. Trivially copyable; points to static functions only.
+// The operations of one CPU. The operations over a range walk its lines themselves: one indirect call for each range,
+// none for each line. Tests use their own. Trivially copyable; points to static functions only.
 struct BackEnd {
   CpuDescription cpu;
 

@@ -39,9 +39,9 @@ struct PersistentRegions {
   unsigned cpu_caches;
 };
 
-// Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; a region that cannot be read says nothing. root is "" for
-// this machine. deep_flush, beside it, is no help: it tells of flush hints, which are
-// for root and reach further than the domain.
+// Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; an unreadable region reports nothing. root is "" for this
+// machine. deep_flush, beside it, does not help: it concerns flush hints, which are for root and reach further than the
+// domain.
 PersistentRegions read_persistent_regions(const char* root) noexcept;
 
 // The weakest of all regions counts.

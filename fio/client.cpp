@@ -290,7 +290,7 @@ unsigned Client::reap(unsigned minimum, unsigned maximum, const timespec* timeou
 
 void Client::await_posted() noexcept {
   commit();
-  // Those that are ready stay so for fio's next call.
+  // Ready requests stay ready for fio's next call.
   const std::size_t all =
       ready_.size() - reaped_ + (reads_.pushed() - reads_.popped()) + (writes_.pushed() - writes_.popped());
   (void)reap(static_cast<unsigned>(all), 0, nullptr);

@@ -36,7 +36,7 @@ class Client {
   // Waits for at least minimum events, or until the time is over where there is one; how many there are, at most
   // maximum.
   [[nodiscard]] unsigned reap(unsigned minimum, unsigned maximum, const timespec* timeout) noexcept;
-  // Of the last reap, from 0 on: the address of fio's request.
+  // The address of fio's request of the last reap, from 0 on.
   [[nodiscard]] void* event(unsigned index) const noexcept { return ready_[index]; }
 
  private:
@@ -96,7 +96,7 @@ class Client {
 
   Posted reads_;
   Posted writes_;
-  // Of the writes that were posted last and not flushed yet.
+  // The writes that were posted last and not flushed yet.
   struct {
     std::uint64_t offset;
     std::uint64_t length;

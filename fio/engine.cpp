@@ -215,7 +215,7 @@ void fill() noexcept {
 }  // namespace
 }  // namespace dapple::fio
 
-// The function that fio looks for in an engine; it sets *ops to the table, or leaves it as it is and fio refuses the
+// The function that fio looks for in an engine; it sets *ops to the table, or does not change it, and fio refuses the
 // engine.
 extern "C" __attribute__((visibility("default"))) void get_ioengine(void** ops) {
   using namespace dapple::fio;

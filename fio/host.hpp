@@ -59,7 +59,7 @@ class File : public Structure {
   // The part that the job may use, by offset= and size=.
   [[nodiscard]] std::uint64_t offset() const noexcept { return get<std::uint64_t>(layout_.file_offset); }
   [[nodiscard]] std::uint64_t size() const noexcept { return get<std::uint64_t>(layout_.file_size); }
-  // fio takes the file of an engine without disks to end at size=, and does nothing beyond, whatever offset= says.
+  // For fio the file of an engine without disks ends at size=, and fio does nothing beyond, with any offset=.
   void reach_its_end() const noexcept { set(layout_.file_end, offset() + size()); }
 
  private:

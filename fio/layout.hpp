@@ -16,7 +16,7 @@ struct Layout {
 #undef FIO
 };
 
-// That of the fio with this version string; nullptr: it is not known.
+// The layout of the fio with this version string; nullptr: the version is unknown.
 [[nodiscard]] const Layout* layout_of(const char* version) noexcept;
 
 // The known versions in one line, for people.

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 // The duration of one work().
 constexpr int kWhile_ms = 100;
 
-// Of a flush's messages only the receives have a slot.
+// Only the receives of a flush's messages have a slot.
 constexpr std::uint64_t kSent = UINT64_MAX;
 
 const void* context_of(std::uint64_t slot) {

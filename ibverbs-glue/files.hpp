@@ -12,7 +12,7 @@
 
 namespace dapple::verbs {
 
-// Throws std::bad_alloc if the errno stands for a lack of descriptors or memory, which may be over at the next call.
+// Throws std::bad_alloc if the errno means a lack of descriptors or memory, which the next call may not meet.
 void throw_at_shortage(int error);
 
 // Appends all of a file. Returns 0 or an errno; EFBIG once text has more than limit bytes. A pipe or similar is waited

@@ -25,7 +25,7 @@ Memlock read_memlock(const std::string& root = {});
 uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length);
 
 // For people, after the kernel refused to register this range with this errno value: a line without its end that names
-// the limit, what is needed and what helps. False, with nothing written, if the limit is not in the way, or for want of
+// the limit, the needed amount and the remedy. False, with nothing written, if the limit is not the reason, or without
 // memory; throws nothing, and keeps errno.
 bool explain_memlock(int error, uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 

@@ -48,7 +48,7 @@ struct CmEvent {
   uint8_t initiator_depth = 0;
   uint8_t private_data_size = 0;
   std::array<uint8_t, kMaxPrivateData> private_data{};
-  // Of datagrams: the peer that an ESTABLISHED names.
+  // For datagrams: the peer in an ESTABLISHED event.
   ibv_ah_attr ah_attr{};
   uint32_t qp_num = 0;
 

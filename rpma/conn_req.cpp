@@ -93,7 +93,7 @@ RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_p
     (void)give_up(std::move(request));
     return RPMA_E_INVAL;
   }
-  // The id has a channel of its own before there can be events, so that the listener's never sees one of them. An id
+  // The id gets its own channel before events can come, so that the listener's channel never gets one of them. An id
   // that is destroyed unanswered rejects the peer's request.
   std::unique_ptr<rpma_conn> made;
   if (const int error = make_connection(*request, made)) return error;

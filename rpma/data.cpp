@@ -23,8 +23,9 @@ unsigned send_flags(int flags) {
   return flags & kCompletionOnSuccess ? static_cast<unsigned>(IBV_SEND_SIGNALED) : 0U;
 }
 
-// Requests go to the queue pair as they are, and by way of a slot where the device needs that: apart, so that the usual
-// way saves no registers for it. function posts with a wr_id and returns an errno value, as these do.
+// Requests go to the queue pair directly, or through a slot if the device needs it. The second way is a separate
+// function, so that the usual path saves no registers for it. function posts with a wr_id and returns an errno value,
+// as these do.
 template <class Function>
 [[gnu::noinline]] int post_by_slot(SendSlots& slots, const void* op_context, const Buffer& buffer, Function function) {
   return slots.post(reinterpret_cast<uintptr_t>(op_context), buffer, function);
@@ -100,8 +101,8 @@ struct Request {
   return request.post_on(*conn, op_context, src, Use::kReads);
 }
 
-// The Read begins where the flushed range does and never leaves the region. Writes posted before it are done before it
-// is answered, wherever they went.
+// The Read begins at the start of the flushed range and never leaves the region. Writes posted before it are done
+// before the answer, at any address.
 int flush_by_read(const rpma_conn& conn, const Descriptor& region, size_t offset, int flags, const void* op_context) {
   const uint64_t at = region.size == 0 ? 0 : std::min<uint64_t>(offset, region.size - 1);
   const size_t size = std::min<uint64_t>(kFlushReadSize, region.size - at);
@@ -141,7 +142,7 @@ RPMA_EXPORT int rpma_write_with_imm(rpma_conn* conn, rpma_mr_remote* dst, size_t
               op_context);
 }
 
-// Both ways wait for what was read or flushed before: a Read that stands for a flush may be in either's past.
+// Both forms wait for earlier reads and flushes: a Read that replaces a flush may precede either.
 RPMA_EXPORT int rpma_atomic_write(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offset, const char src[8], int flags,
                                   const void* op_context) {
   if (!conn || !dst || !src || flags == 0 || dst_offset % RPMA_ATOMIC_WRITE_ALIGNMENT != 0) return RPMA_E_INVAL;
@@ -173,7 +174,7 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   const FlushType& wanted = persistent ? kPersistent : kVisibility;
   const native::Operations& native = conn->link.native;
   const bool natively = native.flush && region.native & wanted.native;
-  // A Read has a length of its own, so where it begins must be in the region. A native flush beyond it would cost the
+  // A Read has its own length, so its start must be in the region. A native flush beyond the region would break the
   // connection.
   const size_t within = natively ? len : std::min<size_t>(len, 1);
   if (dst_offset > region.size || within > region.size - dst_offset) {

@@ -51,7 +51,7 @@ struct Memory {
   size_t size;
 };
 
-// Of what can be done natively, the part that concerns a region of this usage.
+// The native operations that concern a region with this usage.
 uint8_t native_for(int usage, int possible) {
   unsigned found = 0;
   if (usage & RPMA_MR_USAGE_WRITE_DST) found |= native::kAtomicWrite;
@@ -60,7 +60,7 @@ uint8_t native_for(int usage, int possible) {
   return static_cast<uint8_t>(found & static_cast<unsigned>(possible));
 }
 
-// Of the native operations, those that a device can do to memory which is not pinned.
+// The native operations that a device supports for memory that is not pinned.
 uint8_t native_on_demand(uint32_t rc_caps) {
   unsigned found = 0;
   if (rc_caps & native::kOdpAtomicWrite) found |= native::kAtomicWrite;

@@ -77,7 +77,7 @@ class SlotOwner {
   const dappledv_region_attr& attr_;  // the peer's
 };
 
-// Of a send queue: completions come in order, and each retires the requests before it that have none.
+// For a send queue: completions come in order, and each retires the requests before it that have none.
 class SendSlots final : public SlotOwner {
  public:
   SendSlots(const dappledv_region_attr& attr, uint32_t capacity)
@@ -112,7 +112,7 @@ class SendSlots final : public SlotOwner {
   uint64_t retired_ = 0;
 };
 
-// Of a receive queue, also a shared one, where completions come in any order. It grows as needed; the queue bounds it.
+// For a receive queue, also a shared one, whose completions come in any order. It grows as needed; the queue bounds it.
 class RecvSlots final : public SlotOwner {
  public:
   using SlotOwner::SlotOwner;

@@ -32,7 +32,8 @@ void add_if_foreign(Libibverbs& library, const std::string& name) {
   if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
 }
 
-// libibverbs is told such a name without -rdmavN.so: the one that it would load is looked for, and then its siblings.
+// libibverbs gets such a name without -rdmavN.so: this looks for the file that libibverbs would load, and then for its
+// siblings.
 void look_for(Libibverbs& library, const std::string& name) {
   const fs::path stem(name);
   std::error_code error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-info: what this machine's RDMA devices are, as far as memory is concerned, and why that is believed.
+// dapple-info: this machine's RDMA devices and their memory coherence, with reasons.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -94,7 +94,7 @@ SoftReport read_soft() {
   soft::Problem problem;
   auto link = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
   if (link == nullptr && problem.error == ECONNREFUSED) {
-    // One that is started for this report has no reason to stay.
+    // A dappled that is started for this report has no reason to stay.
     setenv("DAPPLED_LINGER", "0.1", 0);
     link = soft::DaemonLink::open(problem);
     report.started = link != nullptr;

@@ -50,7 +50,7 @@ class Log {
       close(fd);
       is_named_ = true;
     } else {
-      // All of a container may be read-only. This process outlives those that write by way of it.
+      // A whole container may be read-only. This process outlives the processes that write through it.
       fd = memfd_create("dapple-run", MFD_CLOEXEC);
       if (fd < 0) fail(kCannotRun, "no space for a file in TMPDIR or in memory: %s", strerror(errno));
       name_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);

@@ -101,7 +101,7 @@ struct Command {
   char** arguments;
 };
 
-// Becomes the program. A file without "#!" is the shell's, as it is when a shell starts it.
+// Becomes the program. The shell runs a file without "#!", as when a shell starts it.
 [[noreturn]] void execute(void* argument) {
   const Command& command = *static_cast<const Command*>(argument);
   execv(command.path.c_str(), command.arguments);

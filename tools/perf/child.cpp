@@ -32,7 +32,7 @@ Child::Child(const std::function<bool(const std::function<void(const std::string
       const std::string whole = line + "\n";
       if (write(ends[1], whole.data(), whole.size()) < 0) _exit(1);
     });
-    // As a program of its own ends: libraries that watch it say what they have seen.
+    // Ends like a separate program, so that libraries that watch it report.
     std::exit(good ? 0 : 1);
   }
   close(ends[1]);

@@ -55,7 +55,7 @@ void send(Half& half, uint64_t size) {
   half.connection.post(Operation::kSend, half.areas.region().segment(half.areas.outbox(), size), {});
 }
 
-// One round of the client's; how often the message crosses in it is the caller's to know.
+// One round of the client; the caller knows how often the message crosses in it.
 void play(Half& half, Ball& ball, uint64_t size) {
   Connection& connection = half.connection;
   switch (half.parameters.operation) {

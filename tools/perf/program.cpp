@@ -85,7 +85,7 @@ Report run_client(const Options& options) {
   return report;
 }
 
-// Nothing where the client cannot be served, which it is told, or has gone before it was connected.
+// Nothing if the client cannot be served, which it learns, or is gone before it was connected.
 std::optional<Report> serve(const Options& options, Session& session, Listener& listener, const Client& client) {
   const Parameters& parameters = client.parameters;
   std::optional<Areas> areas;

@@ -30,7 +30,7 @@ class Session {
   std::string address() const;
   // As far as the provider tells.
   LocalPort port() const;
-  // Of that address; AF_UNSPEC if it has none.
+  // The family of that address; AF_UNSPEC without an address.
   int family() const;
   // A peer's access is followed or preceded by a sync call.
   bool syncs() const { return provider_attr_.lmr_sync_req != DAT_FALSE; }
@@ -39,7 +39,7 @@ class Session {
   bool try_open(const std::string& name, DAT_RETURN& result);
   void open_first();
   void open_named(const std::string& name);
-  // Of the provider's named attributes; empty if it has none of that name.
+  // A named attribute of the provider; empty if it has none of that name.
   std::string attribute(const char* name) const;
 
   std::string name_;

@@ -8,7 +8,7 @@
 
 namespace dapple::perf {
 
-// Of latencies, in microseconds.
+// Statistics of latencies, in microseconds.
 struct LatencyStatistics {
   double min = 0;
   double max = 0;

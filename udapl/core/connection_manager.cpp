@@ -90,7 +90,7 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
   in_use_.store(false, std::memory_order_relaxed);
   ++generation_;
   wake();
-  // Taken along, so that an IA opened while we join starts a thread and a channel of its own.
+  // Taken, so that an IA opened while we join starts its own thread and channel.
   std::thread thread = std::move(thread_);
   verbs::EventChannel channel = std::move(channel_);
   UniqueFd wake_fd = std::move(wake_fd_);

@@ -180,7 +180,7 @@ void Ep::fail_qp() {
   if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
-// So that nothing is in the way of forgetting the completions.
+// So that nothing prevents dropping the completions.
 Result<> Ep::empty_cqs() {
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (!evd) continue;

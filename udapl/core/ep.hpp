@@ -214,9 +214,9 @@ class Ep : public Object {
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
-  // The same for what is usual: default flags, a connected EP, no lock and no caches to maintain. For anything else,
-  // whatever is wrong included, there is no result and nothing has happened; then the functions above tell. 0: posted,
-  // otherwise the errno value of a device that has refused it. Inline, in ep_post_plain.hpp.
+  // The same for the usual request: default flags, a connected EP, no lock and no caches to maintain. For any other
+  // request, also for a wrong one, there is no result and nothing has happened; then call the functions above. 0:
+  // posted, otherwise the errno value of a device that has refused it. Inline, in ep_post_plain.hpp.
   template <DtoOperation kOperation>
   std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
                                         uint32_t flags);
@@ -294,7 +294,7 @@ class Ep : public Object {
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
   Result<bool> find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard);
-  // Of requests that went with the queue pair.
+  // The requests that were destroyed with the queue pair.
   void give_back_spares();
   int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
@@ -330,7 +330,7 @@ class Ep : public Object {
   uint64_t bytes_until_progress(uint32_t sequence);
   bool drained() const;
   void start_disconnect();
-  // That the connection ends. False when the id had to go for it: then nothing more is heard of this connection.
+  // Ends the connection. False if the id had to be destroyed for it: then this connection has no more events.
   bool tell_peer();
   void set_deadline(int64_t deadline_ns);
   Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,

@@ -220,7 +220,7 @@ void Ep::drain() {
   set_deadline(now + kDrainPauseNs);
 }
 
-// Of the requests from this one on, up to the first whose completion comes by itself.
+// The requests from this one on, up to the first with its own completion.
 uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   uint64_t bytes = 0;
   for (; sequence != drain_target_; ++sequence) {
@@ -302,8 +302,8 @@ void Ep::end_connection(EventKind kind) {
   fail_qp();
   give_up_device();
   report(kind);
-  // An EP that will take no more of a shared queue says so, as consumers know it from the InfiniBand event of the last
-  // work request. Said here rather than passed on, because not every device has that event.
+  // An EP that will take no more receives of a shared queue reports it, as consumers know it from the InfiniBand event
+  // of the last work request. The report is made here, because not every device has that event.
   if (srq_ && was_up) ia().report_async(EventKind::kAsyncEpBroken, *this, 0);
 }
 
@@ -458,7 +458,7 @@ void Ep::on_passive_event(const verbs::CmEvent& event) {
 
 void Ep::on_device_event(ibv_event_type type) {
   if (type == IBV_EVENT_COMM_EST) {
-    // The first request overtook the connection manager's last message, which may be lost: this stands for it.
+    // The first request overtook the connection manager's last message, which may be lost: this replaces it.
     if (id_) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
     return;
   }

@@ -12,7 +12,7 @@
 
 namespace dapple::dat {
 
-// Only a device that needs maintenance makes an EP remember its buffers. An atomic has one, whatever the limits say.
+// Only a device that needs maintenance makes an EP remember its buffers. An atomic has one, with any limits.
 inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
   return ia.maintains_caches() ? std::max(1U, max_iov) : 0;
 }

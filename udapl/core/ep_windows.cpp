@@ -19,7 +19,7 @@ Result<> Ep::post_window_invalidate(ibv_send_wr& wr) {
 
 int Ep::submit(ibv_send_wr& wr) {
   if (wr.opcode == IBV_WR_BIND_MW && wr.bind_mw.mw->type == IBV_MW_TYPE_1) [[unlikely]] {
-    // A type 1 window's rkey is the provider's to choose, so it has a call of its own.
+    // The provider chooses a type 1 window's rkey, so it has a separate call.
     ibv_mw_bind bind{};
     bind.wr_id = wr.wr_id;
     bind.send_flags = wr.send_flags;
@@ -46,7 +46,7 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
-// Verbs names the sink of a read by lkey, so a window stands for the part of the region that it is bound to.
+// Verbs names the sink of a read by lkey, so a window means the part of the region to which it is bound.
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);

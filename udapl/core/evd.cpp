@@ -56,8 +56,7 @@ DtoStatus to_dto_status(ibv_wc_status status) {
 // The flag of a receive whose Send has invalidated a window of ours.
 unsigned int invalidation_flags(const Ia& ia) {
   constexpr unsigned int kKernelsBit = 1U << 2;
-  // rxe hands the kernel's flags out: its bit for this means a good IP checksum here, of which an RC queue pair says
-  // nothing.
+  // rxe passes the kernel's flags on: this bit there means a good IP checksum, which an RC queue pair never reports.
   return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
 }
 
@@ -104,7 +103,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   return {};
 }
 
-// One of its own, which a sleeping thread reads for itself; beyond so many EVDs the one that they share.
+// Its own channel, which a sleeping thread reads itself; beyond this number of EVDs the shared channel.
 Result<ibv_comp_channel*> Evd::open_channel() {
   constexpr uint32_t kMaxOwn = 256;  // of the 1,024 descriptors that a process has by default
   if (ia().num_channels() >= kMaxOwn) return ConnectionManager::instance().shared_channel(ia().context());
@@ -172,7 +171,7 @@ Result<> Evd::empty_cq() {
 void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
-  // siw notifies of no receive where solicited ones are asked for: there all of them wake.
+  // siw notifies of no receive if solicited notification is requested: there every receive wakes.
   solicited_only_.store(config == EvdConfig::kSolicited && !ia().is_siw(), std::memory_order_relaxed);
 }
 
@@ -268,7 +267,7 @@ inline bool Evd::accept(ibv_wc& completion) {
   return true;
 }
 
-// Of a batch just polled, keeps what the consumer will see, at its start.
+// Keeps the completions of a polled batch that the consumer will see, at its start.
 inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
   uint32_t kept = 0;
   for (int i = 0; i < count; ++i) {
@@ -467,7 +466,7 @@ void Evd::flush_rings() {
     link->flushed = true;
     ring.for_each_unfinished([&](Cookie& cookie) {
       if (is_full()) return false;
-      // One that was posted to a connection and is suppressed has succeeded, for all that is known.
+      // A suppressed request that was posted to a connection is assumed to have succeeded.
       const bool delivers = !cookie.suppressed;
       cookie.plain = false;
       cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);

@@ -63,7 +63,7 @@ class Evd : public Object {
   bool waitable() const { return !unwaitable_.load(std::memory_order_relaxed); }
   ibv_cq* cq() const { return cq_.get(); }
 
-  // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD is told.
+  // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD gets an event.
   bool post(Event event);
   // One more event was lost. Returns how many were, since the EVD was made.
   uint32_t count_lost() { return lost_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -213,7 +213,7 @@ class Evd : public Object {
   // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES where so many could not wait for want of memory.
   Result<> allow_threshold(uint32_t threshold);
   bool is_full() const { return pending_head_ - pending_tail_ > pending_mask_; }
-  // Of a CQ, for an EVD of so many events.
+  // The size of a CQ for an EVD with this number of events.
   int entries_for(uint32_t min_qlen) const;
   static int32_t spare_for(const ibv_cq& cq, uint32_t min_qlen);
   Result<> resize_cq(uint32_t min_qlen);

@@ -116,7 +116,7 @@ Result<> Ia::query_coherence(const std::string& override_class) {
   if (dappledv_override_region(&region_coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) region_coherence_ = {};
   persistent_coherence_ = memory_coherence_;
   persistent_region_coherence_ = region_coherence_;
-  // Nor where nothing brings data to where it persists: persist_supported is 0 then.
+  // Also not if no instruction makes data persistent: then persist_supported is 0.
   (void)dappledv_persist_region(&persistent_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   (void)dappledv_persist_region(&persistent_region_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   return {};

@@ -101,10 +101,10 @@ class Ia : public Object {
   bool is_siw() const { return iwarp() && device_.vendor_id == 0x626d74; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
-  // Of an LMR whose memory is not marked, and of one that is marked non-coherent.
+  // For an LMR whose memory is not marked, and for one that is marked non-coherent.
   const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
   const dappledv_region_attr& region_coherence() const { return region_coherence_; }
-  // Of an LMR whose memory is marked persistent: as the device is, or as one that is marked non-coherent too.
+  // For an LMR whose memory is marked persistent: with the device's coherence, or also marked non-coherent.
   const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
     return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
   }
@@ -123,7 +123,7 @@ class Ia : public Object {
   Result<> create_async_evd(uint32_t qlen);
   void borrow_async_evd(Evd& evd);
 
-  // Where the queues of an EP without an EVD of its own report; created when first needed.
+  // The EVD for the queues of an EP without its own EVD; created when first needed.
   Result<ibv_cq*> idle_cq();
   // Completion channels that EVDs have of their own. With the control mutex held.
   uint32_t num_channels() const { return num_channels_; }
@@ -171,7 +171,7 @@ class Ia : public Object {
   bool serves_datagrams() const { return serves_datagrams_; }
   UdReplies& ud_replies() { return ud_replies_; }
 
-  // One that listens on that qualifier; null if there is none. The caller holds the control mutex.
+  // The service point that listens on that qualifier; null if there is none. The caller holds the control mutex.
   ServicePoint* find_service_point(uint64_t conn_qual) const;
 
  private:

@@ -36,7 +36,7 @@ std::string to_guid(uint64_t network_order) {
   return text;
 }
 
-// The one that connections of the IA carry: on Ethernet it stands for the IA's address, else it is the port's first.
+// The GID of the IA's connections: on Ethernet it represents the IA's address, otherwise it is the port's first GID.
 std::string to_gid(const Ia& ia) {
   ibv_gid gid = mapped_gid(ia.address());
   if (ia.port_attr().link_layer != IBV_LINK_LAYER_ETHERNET && ibv_query_gid(ia.context(), ia.port(), 0, &gid)) gid = {};

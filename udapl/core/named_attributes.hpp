@@ -22,7 +22,7 @@ class NamedAttributes {
   void fill(const Ia& ia);
   const NamedAttribute* data() const { return attributes_.data(); }
   size_t size() const { return attributes_.size(); }
-  // Of these, those about the transport and its memory, which are ours and come after the original's.
+  // The attributes about the transport and its memory, which are ours and come after the original's.
   const NamedAttribute* transport_data() const { return attributes_.data() + first_of_ours_; }
   size_t transport_size() const { return attributes_.size() - first_of_ours_; }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A line for an attribute that is refused: the return value names the argument, which may be a structure of fifteen
-// attributes, and says nothing about the limit. Any thread.
+// A line for a refused attribute: the return value names only the argument, which may be a structure of fifteen
+// attributes, and not the limit. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Ia;
 
 void log_refused(const Ia& ia, const char* what, int64_t value, const char* why);
 
-// True if `what` is not more than the limit; if it is, the line says so.
+// True if `what` is not more than the limit; otherwise prints the line.
 bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit);
 
 }  // namespace dapple::dat

@@ -36,8 +36,8 @@ class ServicePoint : public Object {
   ServicePoint(Ia& ia, Kind kind, Evd& evd);
   ~ServicePoint() = default;
 
-  // On this address, or on the IA's with the port that conn_qual stands for, 0 letting the system choose.
-  // CONN_QUAL_IN_USE if there is already a listener.
+  // On this address, or on the IA's with the port of conn_qual; with 0 the system chooses. CONN_QUAL_IN_USE if there is
+  // already a listener.
   Result<> listen(uint64_t conn_qual);
   Result<> listen_at(const sockaddr* address);
   Result<> listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id);
@@ -54,7 +54,7 @@ class ServicePoint : public Object {
   verbs::CmId datagram_id_;  // null unless it listens for datagrams
 };
 
-// The port a connection qualifier stands for, as every rdma_cm provider of uDAPL computes it.
+// The port of a connection qualifier, as every rdma_cm provider of uDAPL computes it.
 inline uint16_t to_port(uint64_t conn_qual) {
   constexpr uint64_t kSpan = 32001;
   constexpr uint64_t kBase = 65535 - kSpan;

@@ -62,7 +62,7 @@ class SoftwareQueue {
     set_count(kept);
   }
 
-  // That there is something to do before the next event is taken, which is not an event itself.
+  // Notes that there is work before the next event is taken, which is not an event itself.
   void set_urgent(bool urgent) {
     std::lock_guard guard(mutex_);
     count_.store(count() | (urgent ? kUrgent : 0), std::memory_order_seq_cst);

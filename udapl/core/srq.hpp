@@ -4,7 +4,7 @@
 // Shared receive queue. Its receives complete in any order and on any of its EPs, so its cookies are a pool, and a
 // completion finds its EP by the number of the queue pair.
 //
-// Threads: internally locked, whatever the IA. Life cycle, query and resize under the control mutex.
+// Threads: internally locked on any IA. Life cycle, query and resize under the control mutex.
 #pragma once
 
 #include <cstdint>

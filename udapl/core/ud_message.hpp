@@ -50,7 +50,7 @@ class UdMessage {
   size_t size_;
 };
 
-// One that has arrived, and may be anything. data points into it.
+// A received message, with any contents. data points into it.
 struct UdReceived {
   bool ours = false;  // else the rest is empty
   uint32_t qp_num = 0;

@@ -33,7 +33,7 @@ dat::Error renumbered(dat::Error failure) {
 
 void fill_scope(const dat::Rmr&, const dat::Binding&, DAT_RMR_PARAM&) noexcept {}
 
-// The triplet's context stands for the region.
+// The triplet's context identifies the region.
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,
                     DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags,
                     DAT_RMR_CONTEXT* rmr_context) {

@@ -25,7 +25,7 @@ DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cn
 }
 
 DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
-  // The frozen masks are no bits: PROXY is the two before it together, and ALL has a bit of its own.
+  // The frozen masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
   constexpr int kMasks = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL;
   const auto* cno = self<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);

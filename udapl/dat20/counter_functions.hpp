@@ -12,9 +12,9 @@ namespace dapple::face {
 
 // args as the macros of dat_ib_extensions.h pass them after the operation.
 DAT_RETURN query_counters(DAT_HANDLE handle, va_list args);
-// To stdout, a line for each that is not 0, or the one that was asked for.
+// Prints to stdout a line for each counter that is not 0, or the requested counter.
 DAT_RETURN print_counters(DAT_HANDLE handle, va_list args);
-// Of an IA: the counters that the kernel and the device keep of its port.
+// For an IA: the kernel's and the device's counters of its port.
 DAT_RETURN start_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args);
 

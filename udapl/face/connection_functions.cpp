@@ -13,7 +13,7 @@ namespace dapple::face {
 using dat::Cr;
 
 DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
-  // Consumers pass the mask of another object here; every field is given whatever it says.
+  // Consumers pass the mask of another object here, so the mask is ignored and every field is filled.
   auto* cr = self<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

@@ -295,7 +295,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
     case EventKind::kConnectionRequest: {
       auto& data = out.event_data.cr_arrival_event_data;
       data.sp_handle.psp_handle = event.cr.service_point;
-      // Of the EVD, not of the service point, which may have been freed since.
+      // The EVD's, not the service point's, which may have been freed since.
       data.local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(event.evd->ia().address());
       data.conn_qual = event.cr.conn_qual;
       data.cr_handle = event.cr.cr;

@@ -76,9 +76,9 @@ Entries& entries() {
 
 // ---- Forks ----
 //
-// A child has none of our threads, and a close in it would destroy what the parent uses: the kernel's objects are of
-// the descriptors that both have. So nothing works in the child of a process with an open IA. Of any other process the
-// child may open one, unless a call was under way that may have left our state unfinished.
+// A child has none of our threads, and a close in it would destroy the parent's objects: the kernel's objects belong to
+// the descriptors that both have. So no call works in the child of a process with an open IA. The child of any other
+// process may open an IA, unless a call was in progress that may have left our state unfinished.
 
 // ia_open of either version, in such a child.
 template <class Pointer>

@@ -28,7 +28,7 @@ struct OpenOptions {
 DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
                    OpenOptions options);
 
-// The entry of dat.conf that a table stands for.
+// The entry of dat.conf of a table.
 const DAT_PROVIDER_INFO& info_of(const void* table);
 // The ia_params of an entry of ours by its name; null if none has it.
 const std::string* params_of(const char* name);

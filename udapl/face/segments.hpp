@@ -37,7 +37,7 @@ class SegmentList {
     constexpr uint64_t kLongest = std::numeric_limits<uint32_t>::max();
     for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
       const DAT_LMR_TRIPLET& in = iov[i];
-      // A segment that no message can fill to its end. Of a receive, the part that one can fill will do.
+      // A segment that no message can fill to its end. For a receive, the part that a message can fill is sufficient.
       if (!kIsReceive && in.segment_length > kLongest) return;
       sges_[i] = {in.virtual_address, static_cast<uint32_t>(std::min(in.segment_length, kLongest)), in.lmr_context};
     }

@@ -30,7 +30,7 @@ inline constexpr DAT_RETURN_TYPE kCommNotSupported = DAT_COMM_NOT_SUPPORTED;
 inline constexpr DAT_HANDLE_TYPE kCspHandle = DAT_HANDLE_TYPE_CSP;
 inline constexpr DAT_HANDLE_TYPE kOtherHandle = DAT_HANDLE_TYPE_EXTENSION_BASE;
 
-// Extension events come with their streams' others, whether they are asked for or not.
+// Extension events come with the other events of their streams, requested or not.
 static_assert(int{DAT_IB_EVD_EXTENSION_FLAG} == int{dat::kEvdExtension});
 inline constexpr int kEvdStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG | DAT_IB_EVD_EXTENSION_FLAG;
 

@@ -68,7 +68,7 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
     const RdmaPort& port = ports[i];
     if (port.netdev.empty()) continue;
     const std::string by_device = "ofa-v2-" + port.device + "-" + std::to_string(port.number);
-    // Of two devices on one network device the connection manager picks one, whichever is asked for.
+    // The connection manager chooses between two devices on one network device, with any request.
     const bool first_of_netdev = std::none_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
                                               [&](const RdmaPort& other) { return other.netdev == port.netdev; });
     const bool has_line =

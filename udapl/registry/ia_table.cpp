@@ -44,7 +44,7 @@ std::optional<ProviderUse> IaTable::begin_close(DAT_IA_HANDLE handle) {
   const auto open = find(handle);
   if (open == open_.end() || open->closing) return std::nullopt;
   open->closing = true;
-  // The entry moves while others open and close, but it is ours to remove.
+  // The entry moves while other threads open and close, but only we remove it.
   unpinned_.wait(lock, [&] { return find(handle)->pins == 0; });
   return find(handle)->use;
 }

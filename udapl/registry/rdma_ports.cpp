@@ -61,7 +61,7 @@ std::vector<RdmaPort> rdma_ports(const std::string& sysfs) {
 
 std::vector<RdmaPort> rdma_ports() {
   std::vector<verbs::RdmaDevice> devices = verbs::rdma_devices_by_sysfs(verbs::sysfs_root());
-  // Another tree stands for another machine.
+  // Another tree means another machine.
   auto told = verbs::sysfs_root() == "/sys" ? verbs::rdma_devices_by_netlink() : std::nullopt;
   if (told) {
     for (verbs::RdmaDevice& device : *told) {

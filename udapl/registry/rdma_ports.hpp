@@ -23,11 +23,11 @@ struct RdmaPort {
   std::vector<std::string> addresses;
 };
 
-// Those of sysfs, in the order of the devices' names (mlx5_2 before mlx5_10), then of the ports' numbers. Behind them
-// those that only RDMA netlink lists: the software devices of dapple-run, which no file shows, and all devices in a
-// container without sysfs. Empty where there is no RDMA.
+// The ports of sysfs, in the order of the devices' names (mlx5_2 before mlx5_10), then of the ports' numbers. After
+// them the ports that only RDMA netlink lists: the software devices of dapple-run, which no file shows, and all devices
+// in a container without sysfs. Empty without RDMA.
 std::vector<RdmaPort> rdma_ports();
-// Those of a tree that looks like sysfs.
+// The ports of a tree in the form of sysfs.
 std::vector<RdmaPort> rdma_ports(const std::string& sysfs);
 
 }  // namespace dapple::dat

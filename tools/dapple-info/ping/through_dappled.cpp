@@ -17,7 +17,7 @@ namespace dapple::info {
 namespace {
 
 constexpr int kStepMs = 1000;
-// Of enum rdma_cm_event_type of librdmacm.
+// From librdmacm's enum rdma_cm_event_type.
 constexpr int kAddressResolved = 0, kRouteResolved = 2, kUnreachable = 7;
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace dapple::info {
 
-// The exit codes of dapple-info --ping. 2 stands for wrong options.
+// The exit codes of dapple-info --ping. 2 means wrong options.
 enum class PingCode {
   kGood = 0,
   kName = 3,
