@@ -99,8 +99,8 @@ int run(int argc, char** argv) {
       "Shows this machine's RDMA devices: names, addresses, and whether\nthey are coherent with the CPU, and why.",
       "dapple-info");
   app.add_flag("--json", options.json, "Print one JSON document");
-  app.add_flag("--dat", options.dat, "Also show the providers of uDAPL, and try to open them");
-  app.add_flag("--all", options.all, "The same, and lines for devices that this machine lacks");
+  app.add_flag("--dat", options.dat, "Also show the providers of uDAPL, and try to\nopen them");
+  app.add_flag("--all", options.all, "The same, and lines for devices that this\nmachine lacks");
   app.add_option("--registry", options.registry, "The registry of DAT 2.0 that --dat asks;\nlibdat2.so.2 by default")
       ->option_text("LIBRARY");
   app.add_option("--registry-1.2", options.registry12,
