@@ -37,8 +37,7 @@ constexpr int kWritingAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 constexpr int kPeersReadingAccess = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-// The kernel looks at the shadow, which can be written to, and not at the program's memory. Linux before 5.14 cannot be
-// asked.
+// The kernel checks the shadow, which is writable, and not the program's memory. Linux before 5.14 has no such check.
 bool may_be_writable(uintptr_t address, size_t length) {
   const uintptr_t begin = address & ~(Shadow::kPage - 1);
   if (madvise(pointer_to(begin), address + length - begin, MADV_POPULATE_WRITE) == 0) return true;
@@ -62,7 +61,7 @@ std::atomic<Emulator*> Emulator::running_ = nullptr;
 Emulator* Emulator::start(const char** why) {
   Emulator* emulator = running();
   if (emulator != nullptr && emulator->owner_ == getpid()) return emulator;
-  // The first, or the first of a child; its parent's goes on serving the contexts that it has from there, by doing
+  // The first emulator, or the first of a child. The parent's emulator still serves the inherited contexts, by doing
   // nothing.
   emulator = new (std::nothrow) Emulator;
   *why = emulator == nullptr ? "no memory is available for the emulator"

@@ -17,7 +17,7 @@ void report() {
   if (Emulator* emulator = Emulator::running()) emulator->report_all();
 }
 
-// The signal comes again when this returns, and does what it would have done.
+// The signal comes again when this returns, and has its usual effect.
 void report_and_end(int number) {
   const int saved_errno = errno;
   report();

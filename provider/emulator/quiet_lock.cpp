@@ -7,7 +7,7 @@
 namespace dapple::provider {
 namespace {
 
-// Its storage must be there without an allocation, as handlers of signals look at it.
+// Its storage must exist without an allocation, because signal handlers read it.
 [[gnu::tls_model("initial-exec")]] thread_local bool held;
 
 sigset_t all_but_faults() {

@@ -60,7 +60,7 @@ bool is_zero(const ibv_gid& gid) {
   return gid.global.subnet_prefix == 0 && gid.global.interface_id == 0;
 }
 
-// One page holds the source, one the program's memory, one what is registered under that one's address.
+// One page holds the source, one the program's memory, and one is registered under that memory's address.
 class IovaTest {
  public:
   explicit IovaTest(const Verbs& verbs) : verbs_(verbs) {}
@@ -162,7 +162,7 @@ class IovaTest {
       ibv_wc completion;
       const int count = ibv_poll_cq(cq_, 1, &completion);
       if (count < 0) return false;
-      // An earlier queue pair's may be late.
+      // The completion of an earlier queue pair may be late.
       if (count == 1 && completion.qp_num == qp_->qp_num) return completion.status == IBV_WC_SUCCESS;
       const timespec moment = {.tv_sec = 0, .tv_nsec = 50'000};
       nanosleep(&moment, nullptr);
@@ -185,7 +185,7 @@ bool port_passes(const Verbs& verbs, IovaTest& test, ibv_context* context, uint8
   if (verbs.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attr)) != 0) return false;
   if (attr.state != IBV_PORT_ACTIVE) return false;
   const int gids = attr.gid_tbl_len < kMaxGids ? attr.gid_tbl_len : kMaxGids;
-  // The link-local one comes first, and is the one that a system may have no route for.
+  // The link-local address comes first, and a system may have no route for it.
   for (int i = gids - 1; i >= 0; --i) {
     ibv_gid gid = {};
     if (verbs.query_gid(context, port, i, &gid) != 0 || is_zero(gid)) continue;
@@ -198,7 +198,7 @@ bool port_passes(const Verbs& verbs, IovaTest& test, ibv_context* context, uint8
 
 const char* fails_iova_test(ibv_context* context) {
   if (context->device->transport_type == IBV_TRANSPORT_IWARP) {
-    // siw is such a one; a queue pair of iWARP gets no peer but by a connection manager, so there is no quick test.
+    // siw is such a device. A queue pair of iWARP gets a peer only by a connection manager, so there is no quick test.
     return "the emulator needs a device that honours the IOVA of a region, and iWARP devices may ignore it";
   }
   const Verbs verbs;

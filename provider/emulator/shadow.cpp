@@ -62,7 +62,7 @@ Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
   return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
 
-// Pages that no region lies over get the program's contents.
+// Pages without a region get the program's contents.
 int Shadow::take(Span pages) {
   uintptr_t at = pages.begin;
   while (at < pages.end) {
@@ -107,7 +107,7 @@ void Shadow::let_go(Span pages) {
   }
 }
 
-// In pieces as large as they are.
+// In pieces of the chunks' size.
 void Shadow::give_back_unused(Span pages) {
   uintptr_t at = pages.begin;
   while (at < pages.end) {

@@ -25,7 +25,7 @@ ShadowPages::~ShadowPages() {
 }
 
 const char* ShadowPages::open() {
-  // To pass it is not an error that a call returns, but a signal that ends the program.
+  // Exceeding the limit does not fail a call: a signal ends the program.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
     return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";

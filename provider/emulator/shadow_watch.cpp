@@ -33,7 +33,7 @@ bool allow(uintptr_t page, int protection) {
   return mprotect(reinterpret_cast<void*>(page), Shadow::kPage, protection) == 0;
 }
 
-// The pages that lie in a region with all of their bytes; the others hold what is not the device's.
+// The pages that lie completely in a region; other pages also hold data that the device does not use.
 uintptr_t whole_pages_begin(const ShadowRegion& region) {
   return ShadowPages::page_of(region.address + Shadow::kPage - 1);
 }
@@ -45,7 +45,8 @@ uintptr_t whole_pages_end(const ShadowRegion& region) {
 constexpr long long kTrapFlag = 0x100;
 constexpr long long kFaultOfWrite = 2;
 
-// The pages that the instruction under way has been given: one that moves data has two operands, on two pages at most.
+// The pages that are open for the present instruction: an instruction that moves data has two operands, on at most two
+// pages.
 constexpr int kMaxOpen = 8;
 [[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages_here[kMaxOpen];
 [[gnu::tls_model("initial-exec")]] thread_local int open_count;
@@ -70,7 +71,7 @@ bool is_cache_maintenance(uintptr_t instruction) {
   return operation == 7 || (operation == 6 && has_operand_prefix);
 }
 
-// Not ours: what the program had there, or the end of it.
+// Not ours: calls the program's handler, or ends the program.
 void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
   if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(number, info, context);
   if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return action.sa_handler(number);
@@ -92,9 +93,9 @@ void on_fault(int number, siginfo_t* info, void* context) {
     shadow = shadow->watched_before();
   }
   if (access == Shadow::Access::kAgain) {
-    // Somebody opened the page after the fault, perhaps. If it faults once more, with no page opened since, it is
-    // the program's own. The openings are counted after the look at the page, so that one that came between the fault
-    // and the look is among them.
+    // Another thread may have opened the page after the fault. If it faults once more, with no page opened since, the
+    // fault is the program's own. The openings are counted after the look at the page, so that one that came between
+    // the fault and the look is among them.
     const Fault fault = {address, instruction, Shadow::openings()};
     if (fault == last_fault) access = Shadow::Access::kNotOurs;
     last_fault = fault;

@@ -36,7 +36,7 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
 int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
   if (shadow_.in_child()) return means.post_send(qp, requests, bad);
   // Held during the post: requests of several threads are noted in the order in which the device gets them, and before
-  // anybody polls their completions.
+  // a thread polls their completions.
   const std::lock_guard guard(mutex_);
   const auto [entry, is_new] = queues_.try_emplace({qp->context, qp->qp_num});
   Queue& queue = entry->second;
@@ -78,7 +78,7 @@ void Transfers::polled(const ibv_context* context, const ibv_wc* completions, in
     if (done->status != IBV_WC_SUCCESS || (done->opcode & IBV_WC_RECV) != 0) continue;
     while (!sent.empty() && !sent.front().is_signalled) sent.pop_front();
     if (sent.empty()) continue;
-    // Another one's: requests have been posted, or completions polled, that are not seen here.
+    // The completion of another request: requests have been posted, or completions polled, that are not seen here.
     if (sent.front().wr_id != done->wr_id) {
       sent.clear();
       continue;

@@ -5,9 +5,9 @@
 namespace dapple::provider {
 namespace {
 
-// A writer holds both, a reader the first only. A fork holds the second, so that what is guarded is whole in the child;
-// the parent's readers, who are not there, are forgotten with the first.
-// A writer who waits comes before readers who come later: syncs of many threads would else keep one waiting for ever.
+// A writer holds both, a reader the first only. A fork holds the second, so that the guarded data is consistent in the
+// child. The child has no readers, and drops the parent's with the first. A waiting writer comes before later readers;
+// otherwise syncs of many threads could make it wait without end.
 pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The operations that lie over a context's own. libibverbs calls them as it would call the provider's.
+// The operations that replace a context's own. libibverbs calls them as it would call the provider's.
 #include <errno.h>
 #include <fcntl.h>
 
@@ -52,7 +52,7 @@ ibv_mr* register_region(Attached& attached, const RegionRequest& wanted, Call ca
   return keep(attached, region, mr);
 }
 
-// Likewise, of what has no address in the program. No policy has a say.
+// The same for regions without an address in the program. No policy is asked.
 template <typename Call>
 ibv_mr* register_elsewhere(Attached& attached, size_t length, uint64_t iova, int dmabuf_fd, Call call) {
   auto* region = new (std::nothrow) Region;
@@ -168,7 +168,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
 
 int dereg_mr(ibv_mr* mr) {
   Attached& attached = attached_to(mr->context);
-  // Before the device lets go of the key, which another thread may be given at once.
+  // Before the device frees the key, which another thread may get at once.
   Region* region = take_region(attached, mr);
   const int error = attached.originals.dereg_mr(mr);
   const int saved_errno = errno;
@@ -184,7 +184,7 @@ int dereg_mr(ibv_mr* mr) {
 
 void free_context(ibv_context* context) {
   Attached* attached = &attached_to(context);
-  // The provider may deregister what it has registered for itself: with its own operations, as we are gone by then.
+  // The provider may deregister its own regions, with its own operations, because ours are removed by then.
   lay_operations(attached->view, {attached->originals, attached->original_transfers});
   {
     // Before the address can belong to another context.

@@ -29,7 +29,7 @@ RegionTable::~RegionTable() {
 }
 
 Region** RegionTable::bucket_of(uint32_t lkey) const {
-  // Devices count keys up in their upper bits, so that all bits must have a say.
+  // Devices count keys up in their upper bits, so all bits must count.
   const uint32_t mixed = lkey * 0x9e3779b1u;
   return &buckets_[(mixed >> 8) & (num_buckets_ - 1)];
 }

@@ -56,7 +56,7 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   return 0;
 }
 
-// A failure of one does not keep the others from it.
+// A failure of one does not prevent the others.
 int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, const int* fds, size_t num_fds) {
   int last = -1;
   int error = 0;
@@ -90,7 +90,7 @@ int sync_regions(const coherence::BackEnd& back_end, SyncDirection direction, ib
   if (const int error = find_all(context, segments, num_segments, places, &coherence, bad_segment)) return error;
 
   const auto sync = direction == SyncDirection::kForDevice ? sync_for_device : sync_for_cpu;
-  // On a coherent device it is the ordering alone, for which no range is looked at.
+  // On a coherent device this is only the ordering, which needs no range.
   sync(back_end, coherence, places.ranges, num_segments);
   return sync_dmabufs(back_end, direction, places.dmabuf_fds, num_segments);
 }

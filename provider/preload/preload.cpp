@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For programs that do not know of dapple: stands before libibverbs (LD_PRELOAD, by dapple-run) and attaches the
-// overlay to each device that is opened. Where that is refused the program goes on without it.
+// For unchanged programs: interposes libibverbs (LD_PRELOAD, by dapple-run) and attaches the overlay to each device
+// that is opened. If the overlay is refused, the program runs without it.
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/dappledv.h>
@@ -50,7 +50,7 @@ ibv_context* attached(ibv_context* context) {
     fprintf(stderr, "dapple: %s %s\n", error == 0 ? "attached to" : "not attached to", context->device->name);
   }
   if (error != 0 && emulate) {
-    // Without the emulator the program would look right that is not.
+    // Without the emulator a wrong program would look right.
     if (const auto close = real<int (*)(ibv_context*)>(kVerbs, "ibv_close_device", "IBVERBS_1.1")) close(context);
     errno = error;
     return nullptr;
@@ -110,7 +110,7 @@ ibv_context* ibv_import_device(int cmd_fd) {
   return attached(import(cmd_fd));
 }
 
-// The one vendor's library that opens devices by itself. Its attributes are passed on unseen.
+// The only vendor's library that opens devices by itself. Its attributes are passed on unchanged.
 ibv_context* mlx5dv_open_device(ibv_device* device, void* attributes) {
   const auto open = real<ibv_context* (*)(ibv_device*, void*)>("libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7");
   if (open == nullptr) {
@@ -132,7 +132,7 @@ struct Detour {
 };
 
 // Our function in place of the one that a program looks up in a library's handle, or null to leave that to the C
-// library. Without a version the newest is meant, which is the one that we stand before.
+// library. Without a version it means the newest, which we interpose.
 [[gnu::noinline]] void* ours_for(void* handle, const char* name, const char* version) {
   // In RTLD_DEFAULT ours is found anyway, and RTLD_NEXT asks for what is behind us.
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return nullptr;

@@ -11,7 +11,7 @@
 namespace dapple::preload {
 namespace {
 
-// A sanitizer stands before strcmp(), and may not be ready.
+// A sanitizer interposes strcmp(), and may not be ready.
 bool same(const char* one, const char* other) {
   for (; *one == *other; ++one, ++other) {
     if (*one == '\0') return true;

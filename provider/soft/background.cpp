@@ -88,7 +88,7 @@ void Node::expect_no_polls() {
   if (steps_aside_.load() && steps_aside_.exchange(false)) wake();
 }
 
-// Does a thread of the application poll right now?
+// Tells whether a thread of the application polls now.
 bool Node::polled_meanwhile(Time seen) {
   if (poller_works_.load(std::memory_order_relaxed)) return true;
   const Time last = last_poll_.load(std::memory_order_relaxed);
@@ -123,7 +123,7 @@ bool Node::sleep_until(Time when, bool for_packets) {
   return waiting[1].revents != 0;
 }
 
-// dappled has gone: the next one must hear of this process' slot.
+// dappled is gone: the next one must learn this process' slot.
 void Node::look_after_link() {
   Problem problem;
   link_retry_ = link_->check(problem) ? 0 : now() + kLinkRetry;
@@ -176,7 +176,7 @@ void Node::background() {
       found |= any;
     }
     if (found) aside = kShortestAside;
-    // Somebody else has taken the packets.
+    // Another thread has taken the packets.
     rival = packets && !found;
   }
 }

@@ -75,7 +75,7 @@ bool Context::resolve(const roce::AddressVector& address, Path& path) {
   return true;
 }
 
-// RoCEv2 has no addresses but global ones (IBTA A17.4.5).
+// RoCEv2 has only global addresses (IBTA A17.4.5).
 int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address) {
   if (attr.is_global == 0 || attr.port_num != 1) return EINVAL;
   uint8_t source[16];
@@ -135,7 +135,7 @@ Context* make_context(const ContextInit& init) {
   if (error == 0) {
     context->opened(info);
     node->add(*context);
-    // One between the question and this line was told to others only.
+    // A change between the question and this line was reported to other members only.
     node->link().note_change();
     node->look_for_changes();
     return context;
@@ -168,7 +168,7 @@ void free_context(Context* context) {
   close_own(context->async_writer);
   // A child of fork() has only a picture of the parent's node.
   if (context->generation == Node::generation()) context->node.remove(*context);
-  // Queue pairs that the program leaked go on using it.
+  // Queue pairs that the program leaked still use it.
   if (context->live_queue_pairs.load() == 0) delete context;
 }
 

@@ -66,7 +66,7 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
     problem.set(errno, nobody ? "dappled does not run" : "dappled cannot be reached: %s", strerror(errno));
     return false;
   }
-  // Anybody may take an abstract name.
+  // Any process may take an abstract name.
   ucred who = {};
   socklen_t who_size = sizeof who;
   getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &who_size);
@@ -87,7 +87,7 @@ bool DaemonLink::connected(Problem& problem) {
   for (int i = 0; i < kTries; i++) {
     bool nobody = false;
     if (connect_once(problem, nobody)) {
-      // The last dappled may have died before it could tell of a change.
+      // The last dappled may have died before it could report a change.
       note_change();
       if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
         if (!socket_) continue;  // it died in the middle

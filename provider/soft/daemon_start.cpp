@@ -17,7 +17,7 @@
 
 #include "provider/soft/owned_fd.hpp"
 
-// clone() by the name that no sanitizer stands before: ThreadSanitizer takes it for fork(), and ends a program that
+// clone() by a name that no sanitizer interposes: ThreadSanitizer treats clone() as fork(), and ends a program that
 // starts a thread afterwards.
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...) noexcept;
 
@@ -88,7 +88,7 @@ int child(void* argument) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // First out of the way of the numbers below.
+  // First moved away from the numbers below.
   const int ready = fcntl(start.ready, F_DUPFD, 10);
   // Where there is no /dev, a descriptor that neither reads nor writes holds the numbers.
   int null = open("/dev/null", O_RDWR);
@@ -137,7 +137,7 @@ bool wait_until_ready(int from, const char* path, Problem& problem) {
     const ssize_t got = read(from, text + used, sizeof text - 1 - used);
     if (got < 0 && errno == EINTR) continue;
     if (got > 0) used += static_cast<size_t>(got);
-    // 'R': it listens. Anything else is a line that says why it does not.
+    // 'R': it listens. Anything else is a line with the reason why it does not.
     if (used > 0 && text[0] == 'R') return true;
     if (got <= 0 || used == sizeof text - 1) break;
   }
@@ -174,7 +174,7 @@ bool start_daemon(Problem& problem) {
   char* arguments[] = {name, option, nullptr};
   Start start = {path, arguments, environment, to.get(), 0};
 
-  // Neither atfork handlers run nor does this program, which may be large, get copied; and it hears of no child.
+  // No atfork handlers run, and this program, which may be large, is not copied and gets no SIGCHLD.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -99,8 +99,8 @@ unsigned int read_wc_flags(ibv_cq_ex* ibv) {
 }
 
 // IBTA A17.4.5.1: the completion of a datagram tells the kind of its IP header. Verbs has no field for it, and Ethernet
-// no service level, so that Mellanox' devices tell it there. UCX before 1.19 takes every datagram for IPv6 otherwise,
-// and drops it without a word if it is not.
+// no service level, so that Mellanox' devices tell it there. Otherwise UCX before 1.19 treats every datagram as IPv6,
+// and silently drops IPv4 datagrams.
 uint8_t service_level(const roce::Completion& completion) {
   if (completion.ip_version == 0) return 0;
   constexpr uint8_t kWithUdp = 8, kIpv6 = 1, kIpv4 = 2;
@@ -111,7 +111,7 @@ uint8_t read_sl(ibv_cq_ex* ibv) {
   return service_level(current_of(ibv));
 }
 
-// Ethernet has no such numbers, and we no errors of a vendor.
+// Ethernet has no such numbers, and this device has no vendor errors.
 uint32_t read_no_number(ibv_cq_ex*) {
   return 0;
 }

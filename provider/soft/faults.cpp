@@ -14,7 +14,7 @@ namespace dapple::soft {
 namespace {
 
 constexpr uint64_t kMaxDelay = 10'000'000'000;
-// A reordered packet lets those pass that come within that.
+// A reordered packet lets packets pass that arrive within this time.
 constexpr uint64_t kReorderDelay = 200'000;
 
 // strtod() would want a comma where the program's locale has one.

@@ -21,7 +21,7 @@ bool IdentificationCheck::plausible(uint32_t peer, uint16_t identification, uint
   if (entry.known && entry.peer == peer) {
     const auto passed = static_cast<int64_t>(milliseconds - entry.seen);
     const int64_t ahead = static_cast<int16_t>(identification - entry.last);
-    // After half of the circle nothing can be said.
+    // After half of the circle the value is unknown.
     const int64_t most = passed > 0x8000 ? 0x8000 : kSlack + passed * kPerMillisecond;
     good = ahead >= -kSlack && ahead <= most;
     if (most >= 0x8000) good = true;

@@ -32,7 +32,7 @@ class MemoryTable::Use {
  public:
   Use(const MemoryTable& table, uint32_t key) {
     Entry* entry = table.entry_at(key);
-    // Looked at before it is held: a revoker waits for those only who were here before it.
+    // Checked before it is held: a revoker waits only for earlier accesses.
     if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return;
     entry->users.fetch_add(1, std::memory_order_seq_cst);
     entry_ = entry;
@@ -58,7 +58,7 @@ class MemoryTable::Use {
 
 namespace {
 
-// Is [address, address + length) within [start, start + size)?
+// Tells whether [address, address + length) is within [start, start + size).
 bool within(uint64_t address, uint64_t length, uint64_t start, uint64_t size) {
   const uint64_t offset = address - start;
   return address >= start && offset <= size && length <= size - offset;

@@ -70,7 +70,7 @@ MemoryTable::Entry* MemoryTable::allocate() {
       next_place_ = 0;
       turn_++;
     }
-    // Index 0 would make keys that look like none.
+    // Index 0 would make keys that look like no key.
     if (index == 0) continue;
     const uint32_t slot = index & kSlotMask;
     std::atomic<Entry*>& chunk = chunks_[slot / kChunkSize];

@@ -131,7 +131,7 @@ void Node::settle(Qp& qp, roce::Time now) {
   if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
 }
 
-// Adds to the slot's counters what the engine has counted since the last time.
+// Adds the engine's counts since the last call to the slot's counters.
 void Node::count(Qp& qp) {
   const roce::QpCounters& now = qp.engine->counters();
   EngineCounters& all = counters_.engine;

@@ -28,9 +28,9 @@ static_assert(uint32_t{roce::kRemoteAtomic} == IBV_ACCESS_REMOTE_ATOMIC);
 static_assert(uint32_t{roce::kWindowBind} == IBV_ACCESS_MW_BIND);
 static_assert(uint32_t{roce::kZeroBased} == IBV_ACCESS_ZERO_BASED);
 
-// 0, or the errno that these rights and this memory deserve.
+// 0, or the errno for these rights and this memory.
 int check_region(const void* address, size_t length, uint32_t access) {
-  // On-demand paging is not a right that could be left away.
+  // On-demand paging is not an optional right.
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return EOPNOTSUPP;
   if ((access & ~(kKnownAccess | kOptionalAccess)) != 0) return EINVAL;
   if ((access & kRemoteChanges) != 0 && (access & roce::kLocalWrite) == 0) return EINVAL;

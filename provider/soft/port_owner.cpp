@@ -34,7 +34,7 @@ bool find(const char* table, uint16_t port, PortOwner& owner, unsigned long& ino
   return true;
 }
 
-// Does a process hold the socket, as far as we may see its descriptors?
+// Tells whether a process holds the socket, as far as we may see its descriptors.
 bool holds(const char* process, const char* wanted) {
   char path[300];
   snprintf(path, sizeof path, "/proc/%.20s/fd", process);

@@ -41,7 +41,7 @@ int check(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
     DeviceInfo info;
     const int error = qp.context->look_up(info);
     if (error != 0) return error;
-    // Packets that do not fit would be lost without a word.
+    // Packets that do not fit would be lost silently.
     if (attr.path_mtu > roce_mtu(info.netdev_mtu)) return EINVAL;
   }
   return 0;

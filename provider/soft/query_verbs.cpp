@@ -66,7 +66,7 @@ void describe(const Context& context, ibv_device_attr& attr) {
 
 }  // namespace
 
-// Fields beyond what is filled in here are zero: nothing of what they tell is there.
+// The other fields are zero: the device lacks their features.
 int query_device_ex(ibv_context* ibv, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     size_t attr_size) {
   if (!usable(ibv)) return ENODEV;
@@ -115,7 +115,7 @@ int query_port(ibv_context* ibv, uint8_t port, ibv_port_attr* attr) {
   return 0;
 }
 
-// A packet's bytes become visible in no promised order, but for the last.
+// A packet's bytes become visible in any order, except the last.
 int query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
   return 0;
 }

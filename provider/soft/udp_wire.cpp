@@ -29,7 +29,7 @@ constexpr uint32_t kDatagrams = 8;
 constexpr size_t kDatagramSize = 65536;
 constexpr size_t kControlSize = 256;
 constexpr int kCallsAtOnce = 4;
-// Payload of 4,096, headers, pad, ICRC; what is longer no peer may send.
+// Payload of 4,096, headers, pad, ICRC; no peer may send more.
 constexpr size_t kLongestPacket = 4096 + roce::kMaxHeaderSize + roce::kIcrcSize;
 constexpr size_t kShortestPacket = roce::kBthSize + roce::kIcrcSize;
 constexpr uint8_t kUdOpcodes = 3;  // the upper three bits
@@ -132,7 +132,7 @@ UdpWire::~UdpWire() = default;
 
 bool UdpWire::prepare(Problem& problem) {
   const int socket = slot_.receive_socket;
-  // Merging is an advantage and no need.
+  // Merging is an advantage, but not necessary.
   set(socket, IPPROTO_UDP, kUdpGro, 1);
   if (set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes) != 0) set(socket, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
   int error = 0;

@@ -56,7 +56,7 @@ ssize_t receive_message(int socket, std::span<std::byte> room, Descriptors& desc
     }
   }
   if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-    // A truncated control part means no room in the table of descriptors, or more of them than anybody may send.
+    // A truncated control part means no room in the table of descriptors, or more descriptors than a peer may send.
     const bool too_large = (header.msg_flags & MSG_TRUNC) != 0;
     for (OwnedFd& fd : descriptors.fds) fd.reset();
     descriptors.count = 0;

@@ -18,7 +18,7 @@
 namespace dapple::doors {
 namespace {
 
-// The number in all of a text, or -1.
+// The number that is the whole text, or -1.
 int64_t number_of(const char* text) {
   if (*text == '\0') return -1;
   int64_t number = 0;

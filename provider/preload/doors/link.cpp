@@ -61,7 +61,7 @@ bool hand_over(const Door& door, void* argument) {
   return to.link.restore({door.channel, door.attached[0], door.attached[1]}, to.problem);
 }
 
-// dappled has been followed by another one, or this is a child of fork().
+// Another dappled has replaced this one, or this is a child of fork().
 void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
   resume_capture(link);
   Handing handing = {link, problem};

@@ -63,10 +63,10 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   }
   bool again = false;
   const int error = link->cm_command(request, reply, again, problem);
-  // It was not dappled that said no.
+  // The refusal did not come from dappled.
   if (error != 0 && link->fd() < 0) complain(problem);
   if (error != 0 && again && command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID) {
-    // The first dappled has destroyed it, and its events went with that dappled.
+    // The first dappled has destroyed it, and its events were lost with that dappled.
     reply = {};
     reply.length = sizeof(rdma_ucm_destroy_id_resp);
     return 0;
@@ -74,7 +74,7 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   return error;
 }
 
-// Another one for each command of all processes that share a channel.
+// A different one for each command of all processes that share a channel.
 uint32_t next_token() {
   static constinit std::atomic<uint32_t> count = 0;
   uint64_t value = (static_cast<uint64_t>(table_owner()) << 32 | ++count) * 0x9E3779B97F4A7C15;

@@ -124,7 +124,7 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   request.length = static_cast<uint32_t>(sizeof header + form.size);
   if (form.response != kNoResponse) {
     memcpy(&command.response, request.command + sizeof header + form.response, sizeof command.response);
-    // Now, as dappled must not do what the program never hears of.
+    // Now, because dappled must not execute a command whose result the program cannot get.
     if (!is_writable(command.response, header.out)) return EFAULT;
   }
   if (header.cmd == RDMA_USER_CM_CMD_SET_OPTION) return read_option(request);

@@ -102,7 +102,7 @@ constinit Real real = {
 
 namespace {
 
-// The C library's private names stay as they are where it has none of the kind.
+// The C library's private names do not change if it has none of this kind.
 template <typename Function>
 void find(Function& function, const char* name) {
   if (void* next = dlsym(RTLD_NEXT, name)) function = reinterpret_cast<Function>(next);

@@ -57,7 +57,7 @@ struct Attributes {
     memcpy(&value, &found->data, found->len);
     return true;
   }
-  // Copies as many bytes as there is room for.
+  // Copies as many bytes as fit.
   bool answer(uint16_t id, const void* bytes, size_t size) const {
     ib_uverbs_attr* found = find(id);
     if (found == nullptr) return false;
@@ -115,7 +115,7 @@ int query_gid_entry(const soft::DeviceInfo& device, const Attributes& attributes
   return attributes.answer(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry) ? 0 : refuse(EINVAL);
 }
 
-// Programs ask in the name of a driver whether the device is its own.
+// Programs ask for the device with a driver's name, to see whether the driver has it.
 int query_port(const Attributes& attributes, uint32_t driver) {
   if (driver != soft::kDriverId) return refuse(EINVAL);
   ib_uverbs_query_port_resp_ex response = {};
@@ -151,7 +151,7 @@ int uverbs_ioctl(uint32_t index, unsigned long request, void* argument) {
   if (header == nullptr) return refuse(EFAULT);
   if (header->length != sizeof(*header) + header->num_attrs * sizeof(ib_uverbs_attr)) return refuse(EINVAL);
   const Attributes attributes = {.first = header->attrs, .count = header->num_attrs};
-  // libibverbs then takes the way of write(), which only we answer.
+  // libibverbs then uses write(), which only we answer.
   if (header->object_id != UVERBS_OBJECT_DEVICE) return refuse(EPROTONOSUPPORT);
   switch (header->method_id) {
     case UVERBS_METHOD_QUERY_GID_TABLE:

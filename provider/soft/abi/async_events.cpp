@@ -12,7 +12,7 @@ namespace dapple::soft {
 int renew_async_events(int async_fd, int async_writer) {
   struct stat reading, writing;
   if (fstat(async_fd, &reading) != 0 || fstat(async_writer, &writing) != 0) return -1;
-  // Something else of the program's may have the number by now.
+  // Another descriptor of the program may have the number by now.
   if (reading.st_ino != writing.st_ino || reading.st_dev != writing.st_dev) return -1;
   const int flags = fcntl(async_fd, F_GETFL);
   int ends[2];

@@ -7,7 +7,7 @@
 namespace dapple::soft::abi {
 namespace {
 
-// No symbol tells these releases apart. ibv_qp_to_qp_ex() reads comp_mask and nothing else, so it tells where that is.
+// No symbol distinguishes these releases. ibv_qp_to_qp_ex() reads only comp_mask, so it shows the place of comp_mask.
 bool find_wr_flush() {
   void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return false;

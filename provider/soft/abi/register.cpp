@@ -38,7 +38,7 @@ struct OpenDevice {
   alignas(16) unsigned char front[2048];
   Context* context;
   int async_writer;
-  // A release that is not what it says may write here, before it is found out.
+  // A release with a wrong version may write here before this is detected.
   unsigned char behind[1024];
 };
 
@@ -205,7 +205,7 @@ bool find(void* handle, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// Null, or why the driver cannot be registered.
+// Null, or the reason why the driver cannot be registered.
 const char* register_driver() {
   library = provider::loaded_verbs_library();
   if (library.layout == nullptr) return library.why;
