@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A stranger floods dappled with requests for one server's port, with repetitions and with nonsense, while a client of
+// another server makes connections. Everything that the stranger causes is bounded and counted, and the others'
+// connections are all good. Then one program listens a thousand times. Runs under dapple-run.
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "provider/dappled/rdma_cm/mad_wire.hpp"
+#include "provider/soft/gid.hpp"
+#include "roce/cm/ip_service.hpp"
+#include "tests/native/kills/watcher.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/native/rdma_cm/party.hpp"
+#include "tests/native/remains.hpp"
+
+using namespace dapple;
+using namespace dapple::tests;
+namespace cm = dapple::roce::cm;
+
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+
+namespace {
+
+constexpr uint16_t kPort = 7174, kFloodedPort = 7175, kFirstOfMany = 21000;
+constexpr uint32_t kRequests = 6000;
+constexpr uint64_t kMostHalfOpen = 1024;  // of one listener
+constexpr int kMany = 1000;
+constexpr double kPatience = 60;  // seconds
+
+struct Shared {
+  PartyOrders orders;
+  PartyNews server, client, flooded;
+};
+
+Shared* shared;
+bool good = true;
+Watcher watcher;
+
+void failed(const char* what, const char* more = "") {
+  printf("FAILED: %s %s\n", what, more);
+  fflush(stdout);
+  good = false;
+}
+
+cm::Gid loopback_gid(uint8_t last) {
+  cm::Gid gid{};
+  const uint8_t bytes[4] = {127, 0, 0, last};
+  soft::ipv4_gid(bytes, gid.data());
+  return gid;
+}
+
+// 127.0.0.66 speaks to 127.0.0.1.
+class Stranger {
+ public:
+  bool open() {
+    socket_.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    soft::Problem problem;
+    wire_ = dappled::rdma_cm::MadWire::open(socket_.get(), false, nullptr, tap_, problem);
+    path_.local = loopback_gid(66);
+    path_.remote = loopback_gid(1);
+    if (wire_ == nullptr) printf("%s\n", problem.line);
+    return wire_ != nullptr;
+  }
+  void ask(uint32_t number) {
+    cm::Req req;
+    req.comm_id = 0x10000 + number;
+    req.ca_guid = 0xBAD;
+    req.qpn = 0x1000 + number;
+    req.service = cm::Service::kReliable;
+    req.service_id = cm::service_id_of(cm::PortSpace::kTcp, kFloodedPort);
+    req.mtu = 3;
+    req.ack_timeout = 17;
+    req.local_response_timeout = req.remote_response_timeout = 16;
+    req.max_cm_retries = 1;
+    req.local_gid = path_.local;
+    req.remote_gid = path_.remote;
+    cm::write_ip_header({.ipv6 = false, .source_port = 9, .source = path_.local, .destination = path_.remote},
+                        req.private_data);
+    wire_->send(path_, 1, cm::make_mad(number, req));
+  }
+  // Wrong versions, classes, methods, attributes and ids.
+  void babble(unsigned& seed) {
+    cm::Mad mad = cm::make_mad(7, cm::Rtu{});
+    for (int i = 0; i < 40; i++) {
+      const auto at = static_cast<size_t>(rand_r(&seed)) % (i % 2 == 0 ? cm::kMadHeaderSize : mad.size());
+      mad[at] = static_cast<std::byte>(rand_r(&seed));
+    }
+    wire_->send(path_, 1, mad);
+  }
+
+ private:
+  struct Nobody final : soft::PacketTap {
+    void write(Way, const roce::IcrcAddresses&, uint8_t, uint8_t, std::span<const std::byte>) override {}
+  };
+
+  soft::OwnedFd socket_;
+  Nobody tap_;
+  std::unique_ptr<dappled::rdma_cm::MadWire> wire_;
+  cm::Path path_;
+};
+
+pid_t begin(PartyEnd (*live)(const PartyWays&, PartyNews&, const PartyOrders&), PartyWays ways, PartyNews& news) {
+  const pid_t process = fork();
+  if (process != 0) return process;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  _exit(live(ways, news, shared->orders));
+}
+
+template <class Condition>
+bool await(Condition condition) {
+  for (const double end = now() + kPatience; now() < end; usleep(5000)) {
+    if (condition()) return true;
+  }
+  return false;
+}
+
+void flood() {
+  Stranger stranger;
+  if (!stranger.open()) return failed("no wire for the stranger");
+  unsigned seed = 3;
+  const uint64_t before = shared->client.done;
+  uint64_t most_half_open = 0;
+  soft::StatusReply status;
+  const soft::CmStatus& count = status.connection_management;
+  for (uint32_t i = 0; i < kRequests || shared->client.done < before + 20; i++) {
+    stranger.ask(i % kRequests);
+    if (i % 4 == 0) stranger.ask(i / 2);
+    if (i % 4 == 1) stranger.babble(seed);
+    if (i % 64 != 0) continue;
+    if (watcher.status(status) && count.half_open > most_half_open) most_half_open = count.half_open;
+    if (shared->client.problem[0] != '\0' || i > 100 * kRequests) break;
+  }
+  if (!watcher.status(status)) return failed("dappled does not answer");
+  watcher.measure(static_cast<pid_t>(status.process));
+  printf(
+      "%llu connections beside the flood; %llu datagrams, %llu half open at most, %llu refused for that, %llu beyond "
+      "the backlog, %llu repeated, %llu malformed\n",
+      static_cast<unsigned long long>(shared->client.done - before), static_cast<unsigned long long>(count.received),
+      static_cast<unsigned long long>(most_half_open), static_cast<unsigned long long>(count.over_limit),
+      static_cast<unsigned long long>(count.over_backlog), static_cast<unsigned long long>(count.duplicates),
+      static_cast<unsigned long long>(count.malformed));
+  // The client's own handshake counts, too.
+  if (most_half_open > kMostHalfOpen + 2) failed("too many are half open");
+  if (count.malformed == 0 || count.duplicates == 0) failed("not everything is counted");
+  const bool over = await([&] { return watcher.status(status) && count.half_open <= 1 && shared->flooded.open == 0; });
+  if (!over) failed("what the stranger began does not end:", shared->flooded.problem);
+}
+
+// One program with a thousand listeners; the last one hears of a request.
+int listen_often() {
+  rdma_event_channel* channel = rdma_create_event_channel();
+  sockaddr_in at = {};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  rdma_cm_id* id = nullptr;
+  if (channel == nullptr) return 1;
+  for (int i = 0; i < kMany; i++) {
+    at.sin_port = htons(static_cast<uint16_t>(kFirstOfMany + i));
+    if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) return 2;
+    if (rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&at)) != 0 || rdma_listen(id, 4) != 0) return 3;
+  }
+  const rdma_cm_id* last = id;
+  const rdma_cm_event_type wanted[] = {RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ROUTE_RESOLVED,
+                                       RDMA_CM_EVENT_CONNECT_REQUEST};
+  rdma_conn_param parameters = {};
+  parameters.qp_num = 0x10001;
+  if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0) return 4;
+  if (rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&at), 2000) != 0) return 5;
+  for (const rdma_cm_event_type type : wanted) {
+    rdma_cm_event* event;
+    if (rdma_get_cm_event(channel, &event) != 0 || event->event != type) return 6;
+    if (type == RDMA_CM_EVENT_CONNECT_REQUEST && event->listen_id != last) return 7;
+    rdma_ack_cm_event(event);
+    if (type == RDMA_CM_EVENT_ADDR_RESOLVED && rdma_resolve_route(id, 2000) != 0) return 8;
+    if (type == RDMA_CM_EVENT_ROUTE_RESOLVED && rdma_connect(id, &parameters) != 0) return 9;
+  }
+  return 0;
+}
+
+bool ended_well(pid_t process) {
+  int status = 0;
+  return waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+int main() {
+  need_new_namespace();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) skip_program("no shared memory");
+  shared = new (memory) Shared;
+  PartyWays ways;
+  ways.at_once = 1;
+  ways.port = kPort;
+  const pid_t server = begin(serve, ways, shared->server);
+  PartyWays flooded_ways = ways;
+  flooded_ways.port = kFloodedPort;
+  flooded_ways.calm = false;
+  const pid_t flooded = begin(serve, flooded_ways, shared->flooded);
+  await([] { return shared->server.ready && shared->flooded.ready; });
+  const pid_t client = begin(call, ways, shared->client);
+  if (!await([] { return shared->client.done > 5; })) failed("no connection", shared->client.problem);
+  flood();
+  const pid_t many = fork();
+  if (many == 0) _exit(listen_often());
+  if (!ended_well(many)) failed("a thousand listeners");
+  shared->orders.stop = true;
+  watcher.close();
+  if (!ended_well(client)) failed("the client:", shared->client.problem);
+  if (!ended_well(server)) failed("the server:", shared->server.problem);
+  if (!ended_well(flooded)) failed("the flooded server:", shared->flooded.problem);
+  if (shared->client.broken != 0) failed("connections broke");
+  if (!ends_soon()) failed("something of dappled is left in the network namespace");
+  if (!watcher.report()) failed("dappled takes too much memory, or has too many descriptors");
+  return good ? 0 : 1;
+}
