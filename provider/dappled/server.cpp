@@ -88,9 +88,7 @@ void Server::run(const volatile int& stop) {
 }
 
 int Server::wait_time() const {
-  for (uint32_t i = 0; i < kMaxConnections && members_ > 0; i++) {
-    if (connections_[i].socket && connections_[i].waits_for_port != 0) return kRetry;
-  }
+  if (waiting_ > 0) return kRetry;
   if (slots_left_) return kTidy;
   if (members_ > 0) return -1;
   if (cm_.channels() > 0) return -1;
@@ -155,7 +153,14 @@ void Server::accept_one(soft::OwnedFd socket) {
   }
 }
 
+void Server::wait_for_port(Connection& connection, Milliseconds until) {
+  waiting_ += until != 0 ? 1U : 0U;
+  waiting_ -= connection.waits_for_port != 0 ? 1U : 0U;
+  connection.waits_for_port = until;
+}
+
 void Server::drop(Connection& connection) {
+  wait_for_port(connection, 0);
   cm_.captures().remove(number_of(connection));
   connection.socket.reset();
   connection_count_--;
@@ -330,10 +335,10 @@ void Server::answer_slot(Connection& connection) {
   }
   const Slots::Grant grant = slots_.take(slot, lease, problem);
   if (grant == Slots::Grant::kPortBusy) {
-    if (connection.waits_for_port == 0) connection.waits_for_port = now() + kPortPatience;
+    if (connection.waits_for_port == 0) wait_for_port(connection, now() + kPortPatience);
     if (now() < connection.waits_for_port) return;
   }
-  connection.waits_for_port = 0;
+  wait_for_port(connection, 0);
   if (grant != Slots::Grant::kGranted) return refuse(connection, kind, problem);
   connection.slot = slot;
   // A program that has a slot can be reached, so its peers may ask for services from now on.
@@ -349,7 +354,7 @@ void Server::answer_slot(Connection& connection) {
 }
 
 void Server::retry_waiting() {
-  for (uint32_t i = 0; i < kMaxConnections && members_ > 0; i++) {
+  for (uint32_t i = 0; i < kMaxConnections && waiting_ > 0; i++) {
     if (connections_[i].socket && connections_[i].waits_for_port != 0) answer_slot(connections_[i]);
   }
 }

@@ -50,6 +50,7 @@ class Server {
   void accept_all();
   void accept_one(soft::OwnedFd socket);
   void drop(Connection& connection);
+  void wait_for_port(Connection& connection, Milliseconds until);  // 0: no longer
   void serve(Connection& connection);
   void answer(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
   void answer_devices(Connection& connection);
@@ -98,6 +99,7 @@ class Server {
   uint32_t told_generation_ = 0;  // of the devices
   uint32_t connection_count_ = 0;
   uint32_t members_ = 0;
+  uint32_t waiting_ = 0;  // connections that wait for the port
   uint64_t refused_requests_ = 0;
   uint64_t malformed_ = 0;
   uint64_t refused_connections_ = 0;
