@@ -91,7 +91,7 @@ Decision decide_by_architecture(const Facts& facts) {
   return unknown("unknown: no source says that DMA is coherent, so dapple assumes that it is not");
 }
 
-// The case that neither a person nor the kernel decides.
+// Decides if neither an override nor the kernel does.
 Decision decide_by_description(const Facts& facts) {
   if (facts.firmware == Firmware::kCoherent) {
     return coherent(DAPPLEDV_REASON_FIRMWARE, "firmware: the devicetree says dma-coherent, and the kernel believes it");

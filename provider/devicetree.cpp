@@ -85,7 +85,7 @@ bool find_phandle(const Path& tree, uint32_t phandle, Path& node) {
   return find_phandle(node, phandle, kMaxDepth, nodes_left);
 }
 
-// The node that a "dma-mem" interconnect names. False if there is none, or it makes no sense.
+// The node that a "dma-mem" interconnect names. False if there is none, or it is malformed.
 bool find_interconnect(const Path& tree, const Path& node, Path& target) {
   const int wanted = index_of(node + "/interconnect-names", "dma-mem");
   Cells cells;

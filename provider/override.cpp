@@ -12,7 +12,7 @@ struct Entry {
   std::string_view word;
 };
 
-// Takes what stands before the first separator off the text, and the separator; all of it where there is none.
+// Takes the text before the first separator, and the separator; the whole text without a separator.
 std::string_view take_until(char separator, std::string_view& text) {
   const size_t found = text.find(separator);
   const size_t size = found == std::string_view::npos ? text.size() : found;

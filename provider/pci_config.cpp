@@ -24,10 +24,10 @@ dappledv_answer answer(bool yes) {
 
 PciOrdering parse_pci_config(const uint8_t* config, size_t size) {
   const auto word = [config](size_t at) { return static_cast<uint16_t>(config[at] | config[at + 1] << 8); };
-  // All ones is what a device gives that is not there any more.
+  // A removed device returns all ones.
   if (size < kFirstCapability || word(0) == 0xffff || !(word(kStatus) & kHasCapabilities)) return {};
   size_t at = config[kCapabilityPointer] & 0xfc;
-  // As many as there is room for: a list that bites its tail ends, too.
+  // A bounded number, so that a circular list ends, too.
   for (size_t i = 0; i < (kEndOfCapabilities - kFirstCapability) / 4; ++i) {
     if (at < kFirstCapability || at + kDeviceControl + 2 > size || at + kDeviceControl + 2 > kEndOfCapabilities)
       return {};

@@ -10,8 +10,8 @@
 namespace dapple::provider {
 namespace {
 
-// The wait for maintenance orders all that a CPU-side device needs. Towards a cache on the I/O side nothing in user
-// space is enough; the full barrier is the most that there is.
+// The wait for maintenance orders all that a CPU-side device needs. No instruction of user space suffices for a cache
+// on the I/O side; a full barrier is the strongest one.
 void finish(const coherence::BackEnd& back_end, dappledv_coherence coherence) noexcept {
   back_end.complete_maintenance();
   if (coherence == DAPPLEDV_COHERENCE_NONCOHERENT_IO) back_end.full_barrier();
@@ -43,7 +43,8 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
     back_end.full_barrier();
     return;
   }
-  // The load that told of the device's write must be done before a line is dropped, or the line could come back old.
+  // The load that showed the device's write must be done before a line is dropped. Otherwise the line could return with
+  // old data.
   back_end.order_before_maintenance();
   for (size_t i = 0; i < num_ranges; ++i) back_end.clean_invalidate(ranges[i].iov_base, ranges[i].iov_len);
   finish(back_end, coherence);

@@ -144,7 +144,7 @@ void Responder::on_request_with_response(const Packet& packet) {
   }
   if (newest_ - oldest_ == room_) {
     // A requester that keeps to what was agreed on has all of the oldest response, or it would not ask for more. A
-    // second pass over it that still waits for the wire is of no use to anybody.
+    // second transmission of it that still waits for the wire is useless.
     const Resource& last = resource(oldest_);
     if (last.answered < last.packets) return refuse(InboundError::kInvalidRequest);
     oldest_++;

@@ -9,7 +9,7 @@
 namespace dapple::roce {
 namespace {
 
-// IBTA 9.4.3 and 9.3.2.3: a message has 2^31 bytes at most.
+// IBTA 9.4.3 and 9.3.2.3: a message has at most 2^31 bytes.
 constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
 
 bool serves(QpType type, SendOpcode opcode) {

@@ -63,7 +63,7 @@ RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char*
   const int timeout_ms = cfg->timeout_ms;
   const Address address = find_address(addr, port, Side::kActive);
   if (!address) return RPMA_E_PROVIDER;
-  // Without a channel its calls wait for their events.
+  // Without a channel the id's calls wait for their events.
   CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
   if (!id) return FAILED("rdma_create_id", errno);
   if (rdma_resolve_addr(id.get(), address->ai_src_addr, address->ai_dst_addr, timeout_ms)) {

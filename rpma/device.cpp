@@ -21,7 +21,7 @@ constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
 constinit Device::Known* left = nullptr;  // by its last peer; one at most
 
-// False if it cannot be told from another question.
+// False if it cannot be distinguished from another query.
 bool fill(ibv_context* context, Question& question) {
   question = {context, context->device, 0, {}};
   const char* coherence = secure_getenv("DAPPLE_COHERENCE");

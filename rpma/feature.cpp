@@ -30,7 +30,7 @@ constexpr const char* kForbidden = "DAPPLE_RPMA_NATIVE=no forbids native operati
 constexpr const char* kNotInDevice = "the device or the kernel lacks it";
 constexpr const char* kNotInLibibverbs = "libibverbs or the driver cannot make a queue pair with it";
 
-// A native operation as the question names it.
+// The native operation of a feature.
 struct Native {
   uint8_t bit;
   uint64_t queue_pair;  // native::kQpWith*
@@ -80,7 +80,7 @@ int try_queue_pair(const rpma_peer& peer, uint64_t operations, bool& possible) {
   return 0;
 }
 
-// Bytes that reach memory by the device must outlive a power cut without anybody's help.
+// Bytes that reach memory through the device must survive a loss of power without further action.
 Answer direct_write_of(const rpma_peer& peer) {
   switch (static_cast<int>(peer.device.attr().caches_persistent)) {
     case DAPPLEDV_ANSWER_YES:

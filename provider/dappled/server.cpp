@@ -97,13 +97,13 @@ int Server::wait_time() const {
 }
 
 Milliseconds Server::linger() const {
-  // Programs that were killed owe their peers a word, which may have to be said twice.
+  // The peers of killed programs still need a DREQ or REJ, which may have to be repeated.
   return cm_.says_farewell() ? std::max(linger_, kFarewell) : linger_;
 }
 
 bool Server::finished() {
   if (members_ > 0 || slots_left_ || cm_.channels() > 0 || now() - alone_since_ < linger()) return false;
-  // Somebody may have come at the last moment.
+  // A member may have connected at the last moment.
   accept_all();
   return members_ == 0;
 }
@@ -117,7 +117,7 @@ void Server::accept_all() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if ((errno == EMFILE || errno == ENFILE) && reserve_) {
-      // Else the connection would wait in the queue, and this loop would spin.
+      // Otherwise the connection would wait in the queue, and this loop would spin.
       reserve_.reset();
       soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       refused.reset();
@@ -287,7 +287,7 @@ void Server::tell_changes() {
   soft::HeaderOnly message;
   for (Connection& connection : connections_) {
     if (!connection.socket || connection.slot == 0 || connection.told) continue;
-    // A member that cannot take it hears of the next change.
+    // A member that cannot take the message gets the next change.
     const auto bytes = soft::seal(message, static_cast<uint16_t>(soft::MessageKind::kChanged));
     connection.told = soft::send_message(connection.socket.get(), bytes, {}, MSG_DONTWAIT) == 0;
   }

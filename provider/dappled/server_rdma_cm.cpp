@@ -90,7 +90,7 @@ int Server::wait_for_cm(int milliseconds) const {
   Milliseconds most = INT32_MAX;
   if (cm_.channels() > 0 && !cm_.has_wire()) most = kRetryPort;
   if (const roce::Time deadline = cm_.deadline(); deadline != roce::kNever) {
-    // Rounded up, or the loop would turn without anything to do.
+    // Rounded up, because the loop would otherwise turn without work.
     most = std::min(most, std::max<Milliseconds>(static_cast<Milliseconds>(deadline / 1'000'000) + 1 - now(), 0));
   }
   if (most == INT32_MAX) return milliseconds;

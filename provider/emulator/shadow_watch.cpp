@@ -251,7 +251,7 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
   const size_t line = (address & ~(kLine - 1)) - chunk->address;
-  // The instruction can be looked at unless it is what was fetched from the closed page.
+  // The instruction is readable unless its fetch hit the closed page.
   if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 &&
       (ShadowPages::page_of(instruction) == page_address || !is_cache_maintenance(instruction)) &&
       !told.exchange(true)) {

@@ -43,7 +43,8 @@ void Manager::refuse_stale(Time now, Record& old, const Path& path, uint64_t tra
   Rej stale = rej;
   stale.reason = RejectReason::kStaleConnection;
   refuse(path, transaction, stale);
-  // As the kernel: the peer has lost the old connection, so it ends here, too. Not at another host's word.
+  // As in the kernel: the peer has lost the old connection, so it ends here, too. Another host's message does not end
+  // it.
   if (old.state == State::kEstablished && old.path.remote == path.remote) begin_disconnection(now, old, {});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A manager takes over the connections of another one that has died.
+// Takes over the connections of a manager that has died.
 #include <algorithm>
 
 #include "roce/cm/exponent.hpp"
@@ -88,7 +88,7 @@ Status Manager::restore(Time now, uint64_t user, const Saved& saved, Id& id) {
   change(*record, saved.state);
   id = record->id;
   if (saved.state == State::kEstablished && record->active) {
-    // Should the peer send its REP again.
+    // For the case that the peer repeats its REP.
     record->message =
         make_mad(record->transaction, Rtu{.comm_id = record->local_id, .remote_comm_id = record->remote_id});
   } else if (saved.state == State::kDreqSent) {

@@ -61,7 +61,7 @@ Record* Table::allocate() {
 void Table::release(Record& record) {
   timers_.cancel(record);
   for (const KeyKind kind : {kByLocalId, kByRemoteId, kByRemoteQpn}) take_out(record, kind);
-  // Only the place is left of the id: it matches none that was given out.
+  // Only the place of the id remains: it matches no valid id.
   record.id = static_cast<uint32_t>(record.id);
   record.newer = free_;
   free_ = &record;
