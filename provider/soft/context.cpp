@@ -165,9 +165,15 @@ bool revive(const ibv_context* ibv) {
 }
 
 void free_context(Context* context) {
-  close_own(context->async_writer);
-  // A child of fork() has only a picture of the parent's node.
-  if (context->generation == Node::generation()) context->node.remove(*context);
+  // A child of fork() has only a picture of the parent's node, and of its locks.
+  if (context->generation == Node::generation()) {
+    // The background thread and queue pairs that the program leaked may write events at any time, and the number may
+    // belong to another file soon.
+    context->node.remove(*context);
+    context->pipes.close(context->async_writer);
+  } else {
+    close_own(context->async_writer);
+  }
   // Queue pairs that the program leaked still use it.
   if (context->live_queue_pairs.load() == 0) delete context;
 }

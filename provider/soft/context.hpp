@@ -57,7 +57,7 @@ class Context {
   ibv_context* const ibv;
   const uint32_t device_index;
   const uint64_t node_guid;  // in network byte order
-  int async_writer;          // changes before anybody else has it, in revive()
+  int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
   Node& node;
   MemoryTable memory;
   EventPipes pipes;

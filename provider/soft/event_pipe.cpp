@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 
+#include "provider/soft/doors.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/undisturbed.hpp"
 
@@ -44,7 +45,7 @@ class QuietReader {
 
 }  // namespace
 
-void EventPipes::write(int writer, const void* message, size_t size, EventCount& count) {
+void EventPipes::write(const int& writer, const void* message, size_t size, EventCount& count) {
   const Undisturbed undisturbed;
   const std::lock_guard lock(mutex_);
   if (::write(writer, message, size) == static_cast<ssize_t>(size)) ++count.written;
@@ -69,6 +70,13 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
     // There was room for it a moment ago.
     if (::write(writer, &kept[i * size], size) < 0) break;
   }
+}
+
+void EventPipes::close(int& writer) {
+  const Undisturbed undisturbed;
+  const std::lock_guard lock(mutex_);
+  close_own(writer);
+  writer = -1;
 }
 
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, const uint32_t& acknowledged,

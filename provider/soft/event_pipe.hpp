@@ -25,9 +25,11 @@ class EventPipes {
  public:
   // `size` is 8 or 16; the first eight bytes name the object. An event without room is lost: then the program has
   // thousands of unread events.
-  void write(int writer, const void* message, size_t size, EventCount& count);
+  void write(const int& writer, const void* message, size_t size, EventCount& count);
   // Removes the object's unread events from the pipe.
   void remove(int reader, int writer, size_t size, uint64_t object, EventCount& count);
+  // Closes the descriptor and makes it -1; events are lost from then on.
+  void close(int& writer);
 
  private:
   std::mutex mutex_;
