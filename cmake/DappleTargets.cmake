@@ -15,17 +15,21 @@ function(dapple_no_exceptions target)
 endfunction()
 
 # dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] [PACKAGE] MAP file SOURCES ... LIBS ...)
-# dapple_shared(NAME OUTPUT base FOLDER folder MAP file SOURCES ... LIBS ...)
+# dapple_shared(NAME OUTPUT base FOLDER folder [PLAIN] MAP file SOURCES ... LIBS ...)
 #
 # A library that applications load. It exports what MAP says and nothing else, and binds at load. libstdc++ is inside and
 # hidden, because an old application may bring an older one first in its path. libgcc_s is the system's: pthread_cancel and
 # pthread_exit unwind a thread's stack with it, and abort the process where a frame's code belongs to another copy. One in a
 # FOLDER beside the others is loaded by its path only; it finds the others by where it lies. dapple_package tells programs of
-# one with PACKAGE.
+# one with PACKAGE. One that is PLAIN is without a sanitizer.
 function(dapple_shared name)
-  cmake_parse_arguments(arg "PACKAGE" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "PACKAGE;PLAIN" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE dapple_flags ${arg_LIBS})
+  set(flags dapple_flags)
+  if(arg_PLAIN)
+    set(flags dapple_plain_flags)
+  endif()
+  target_link_libraries(${name} PRIVATE ${flags} ${arg_LIBS})
   if(NOT arg_VERSION)
     set(arg_VERSION ${arg_SOVERSION}.0.0)
   endif()
@@ -44,7 +48,7 @@ function(dapple_shared name)
     -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed
     # Of the C++ runtime only what is used.
     -Wl,--gc-sections)
-  if(DAPPLE_SANITIZE)
+  if(DAPPLE_SANITIZE AND NOT arg_PLAIN)
     # The sanitizer's runtime is found when the program is loaded.
     target_link_options(${name} PRIVATE -Wl,-z,undefs)
   else()

@@ -22,15 +22,18 @@ endif()
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-add_library(dapple_flags INTERFACE)
-target_compile_options(dapple_flags INTERFACE
+# dapple_flags is for all targets but the few that sanitizers must leave alone.
+add_library(dapple_plain_flags INTERFACE)
+target_compile_options(dapple_plain_flags INTERFACE
   -Wall -Wextra -Wshadow -Wundef -Wformat=2
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fstack-protector-strong
   $<$<BOOL:${DAPPLE_WERROR}>:-Werror>)
 # Private headers are included by their path from the root, which is what the dependency check reads.
-target_include_directories(dapple_flags INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_definitions(dapple_flags INTERFACE _GNU_SOURCE)
+target_include_directories(dapple_plain_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_definitions(dapple_plain_flags INTERFACE _GNU_SOURCE)
+add_library(dapple_flags INTERFACE)
+target_link_libraries(dapple_flags INTERFACE dapple_plain_flags)
 
 if(DAPPLE_SANITIZE)
   target_compile_options(dapple_flags INTERFACE
@@ -39,4 +42,14 @@ if(DAPPLE_SANITIZE)
     # compiler keeps such a number.
     -fno-sanitize=enum)
   target_link_options(dapple_flags INTERFACE -fsanitize=${DAPPLE_SANITIZE})
+
+  # What a program without the sanitizer needs to load libraries with it. gcc's is a shared library.
+  string(REGEX MATCH "address|thread" sanitizer "${DAPPLE_SANITIZE}")
+  set(DAPPLE_SANITIZER_RUNTIME)
+  if(sanitizer AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    string(SUBSTRING ${sanitizer} 0 1 letter)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=lib${letter}san.so
+      OUTPUT_VARIABLE DAPPLE_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
+    get_filename_component(DAPPLE_SANITIZER_RUNTIME "${DAPPLE_SANITIZER_RUNTIME}" REALPATH)
+  endif()
 endif()

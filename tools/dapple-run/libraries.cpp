@@ -76,6 +76,13 @@ void take_out(const char* variable, const std::string& word, std::string_view se
   }
 }
 
+// Sets the option to 0 unless it is set.
+void set_address_sanitizer(const char* option) {
+  const std::string options = environment("ASAN_OPTIONS");
+  if (options.find(option) != options.npos) return;
+  setenv("ASAN_OPTIONS", (options.empty() ? "" : options + ":").append(option).append("0").c_str(), 1);
+}
+
 }  // namespace
 
 Libraries find_libraries() {
@@ -110,9 +117,12 @@ void preload(const Libraries& libraries, bool device) {
 }
 
 void let_address_sanitizer_come_later() {
-  const std::string options = environment("ASAN_OPTIONS");
-  if (options.find("verify_asan_link_order=") != options.npos) return;
-  setenv("ASAN_OPTIONS", (options.empty() ? "" : options + ":").append("verify_asan_link_order=0").c_str(), 1);
+  set_address_sanitizer("verify_asan_link_order=");
+}
+
+void preload_sanitizer(const char* runtime) {
+  put_first("LD_PRELOAD", runtime, ": ");
+  set_address_sanitizer("detect_leaks=");
 }
 
 void fix_addresses(const std::string& program) {

@@ -25,6 +25,10 @@ void preload(const Libraries& libraries, bool device);
 // AddressSanitizer's library ends a program that loads another library first, unless an option prevents this.
 void let_address_sanitizer_come_later();
 
+// Libraries of a build with a sanitizer need its runtime, which most programs lack. Leaks of such a program are not
+// reported. To be called before preload(), so that the doors come first.
+void preload_sanitizer(const char* runtime);
+
 // Fixes the addresses of memory, which ThreadSanitizer needs on machines with too wide a random range. Prints a line if
 // the system refuses.
 void fix_addresses(const std::string& program);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/dapple-run/checked_run.hpp"
@@ -138,8 +139,15 @@ int main(char** arguments) {
   const bool emulate = options.emulate != "0";
   const int findings = emulate ? check_exit_code() : 0;
 
+  bool has_thread_sanitizer = program.has_thread_sanitizer;
+#ifdef DAPPLE_SANITIZER_RUNTIME
+  if (!program.has_address_sanitizer && !has_thread_sanitizer) {
+    preload_sanitizer(DAPPLE_SANITIZER_RUNTIME);
+    has_thread_sanitizer = std::string_view(DAPPLE_SANITIZER_RUNTIME).find("libtsan") != std::string_view::npos;
+  }
+#endif
   set_environment(options, libraries);
-  if (program.has_thread_sanitizer) fix_addresses(program.path);
+  if (has_thread_sanitizer) fix_addresses(program.path);
   if (emulate) return run_checked(findings, execute, &command);
   execute(&command);
 }

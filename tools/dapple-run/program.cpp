@@ -67,6 +67,7 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   if (loader.find("musl") != loader.npos) {
     fail(kCannotRun, "%s is built for the C library musl, and dapple for the GNU C library", path.c_str());
   }
+  program.has_address_sanitizer = file.names("libasan.so.") || file.names("__asan_init");
   program.has_thread_sanitizer = file.names("libtsan.so.") || file.names("__tsan_init");
 }
 

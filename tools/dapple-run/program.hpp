@@ -11,6 +11,7 @@ namespace dapple::run {
 
 struct Program {
   std::string path;
+  bool has_address_sanitizer = false;
   bool has_thread_sanitizer = false;
 };
 
