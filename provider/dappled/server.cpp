@@ -64,6 +64,7 @@ void Server::run(const volatile int& stop) {
   epoll_event events[kEventsAtOnce];
   while (stop == 0 && !finished()) {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
+    cm_.begin_turn();
     for (int i = 0; i < count; i++) {
       const uint64_t key = events[i].data.u64;
       if (key == kListenerKey) {

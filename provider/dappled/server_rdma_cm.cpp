@@ -91,7 +91,8 @@ int Server::wait_for_cm(int milliseconds) const {
   if (cm_.channels() > 0 && !cm_.has_wire()) most = kRetryPort;
   if (const roce::Time deadline = cm_.deadline(); deadline != roce::kNever) {
     // Rounded up, because the loop would otherwise turn without work.
-    most = std::min(most, std::max<Milliseconds>(static_cast<Milliseconds>(deadline / 1'000'000) + 1 - now(), 0));
+    const auto time = static_cast<Milliseconds>(cm_.time() / 1'000'000);
+    most = std::min(most, std::max<Milliseconds>(static_cast<Milliseconds>(deadline / 1'000'000) + 1 - time, 0));
   }
   if (most == INT32_MAX) return milliseconds;
   return milliseconds < 0 ? static_cast<int>(most) : std::min(milliseconds, static_cast<int>(most));

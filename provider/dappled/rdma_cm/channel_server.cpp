@@ -26,12 +26,6 @@ constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
 
-Time now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<Time>(time.tv_sec) * 1'000'000'000 + static_cast<Time>(time.tv_nsec);
-}
-
 off_t journal_offset(uint32_t place) {
   return static_cast<off_t>((uint64_t{place} + 1) * kJournalEntrySize);
 }
@@ -46,6 +40,14 @@ bool is_channel(int socket) {
 }
 
 }  // namespace
+
+Time ChannelServer::time() const {
+  if (turn_ != 0) return turn_;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  turn_ = static_cast<Time>(now.tv_sec) * 1'000'000'000 + static_cast<Time>(now.tv_nsec);
+  return turn_;
+}
 
 ChannelServer::~ChannelServer() {
   while (Channel* channel = list_.first()) close(static_cast<Place&>(*channel));
@@ -90,8 +92,7 @@ void ChannelServer::serve() {
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
   if (service_->deadline() != roce::kNever) {
-    const Time time = now();
-    if (service_->deadline() <= time) service_->advance(time);
+    if (service_->deadline() <= time()) service_->advance(time());
   }
   if (service_->resolving() == 0) neighbours_.close();
 }
@@ -167,7 +168,7 @@ void ChannelServer::read_journal(Place& place) {
   for (uint32_t i = 0; i < IdTable::kMost; i++) {
     if (pread(file, entry.data(), entry.size(), journal_offset(i)) != ssize_t{entry.size()}) break;
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
-    service_->restore(now(), place, entry);
+    service_->restore(time(), place, entry);
   }
   // If it cannot be cut, numbers that come twice are ignored.
   const int cut = ftruncate(file, journal_offset(place.journaled_count));
@@ -190,7 +191,7 @@ ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const
 }
 
 void ChannelServer::close(Place& place) {
-  service_->close(now(), place);
+  service_->close(time(), place);
   list_.remove(place);
   Place** link = &buckets_[place.name.key % kBuckets];
   while (*link != &place) link = &(*link)->same_bucket;
@@ -206,7 +207,7 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   }
   Place* source = find(request.source);
   Service::Answer answer{.response = reply.response};
-  const int error = service_->command(now(), *place, source, {request.command, request.length}, answer, request.token);
+  const int error = service_->command(time(), *place, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = static_cast<uint32_t>(answer.length);
   // Of the events that have gone, those came last whose bytes have not been sent.
@@ -282,12 +283,12 @@ void ChannelServer::hear_neighbours() {
       case NeighbourWatch::News::kNone:
         return;
       case NeighbourWatch::News::kAnswer:
-        service_->neighbour_answers(now(), neighbour);
+        service_->neighbour_answers(time(), neighbour);
         break;
       case NeighbourWatch::News::kOther:
         break;
       case NeighbourWatch::News::kLost:
-        service_->missed_answers(now());
+        service_->missed_answers(time());
         break;
     }
   }
@@ -307,7 +308,7 @@ void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev
   // A peer may ask before any program here does; it gets an answer all the same.
   if (place.device == nullptr || have_service() != 0) return;
   const cm::Path path{.device = place.device->index, .ca_guid = place.device->guid, .local = local, .remote = remote};
-  service_->receive(now(), path, mad);
+  service_->receive(time(), path, mad);
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -30,6 +30,10 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
 
   // 0, or an errno.
   int prepare();
+  // CLOCK_MONOTONIC in nanoseconds, read once in each turn of the loop: in virtual machines it may cost more than a
+  // question.
+  Time time() const;
+  void begin_turn() { turn_ = 0; }
   // Readable when serve() has something to do: channels that were closed, datagrams, neighbours that answer.
   int fd() const { return epoll_.get(); }
   void serve();
@@ -102,6 +106,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
              std::span<const std::byte> transport) override;
 
   const DeviceTable& devices_;
+  mutable Time turn_ = 0;
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;
