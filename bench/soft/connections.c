@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * bench-soft-connections ADDRESS OPEN COUNT [PORT]: two processes on ADDRESS. The client keeps OPEN connections, then
+ * makes and ends COUNT others, one after the other, each with a queue pair at both ends: resolve, connect, disconnect,
+ * destroy. Prints how many of them it made in a second.
+ */
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kResolveMs = 5000, kBacklog = 256 };
+
+static struct rdma_event_channel* channel;
+static struct ibv_cq* cq;
+static struct sockaddr_in address;
+
+static void check(int good, const char* call) {
+  if (good) return;
+  perror(call);
+  exit(1);
+}
+
+static void make_queue_pair(struct rdma_cm_id* id) {
+  if (cq == NULL) cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
+  check(cq != NULL, "ibv_create_cq");
+  struct ibv_qp_init_attr init = {
+      .send_cq = cq,
+      .recv_cq = cq,
+      .qp_type = IBV_QPT_RC,
+      .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
+  };
+  check(rdma_create_qp(id, NULL, &init) == 0, "rdma_create_qp");
+}
+
+static struct rdma_conn_param parameters(void) {
+  const struct rdma_conn_param made = {
+      .responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7};
+  return made;
+}
+
+/* The next event, which is none of time wait. */
+static enum rdma_cm_event_type next_event(struct rdma_cm_id** id) {
+  for (;;) {
+    struct rdma_cm_event* event;
+    check(rdma_get_cm_event(channel, &event) == 0, "rdma_get_cm_event");
+    const enum rdma_cm_event_type type = event->event;
+    *id = event->id;
+    check(rdma_ack_cm_event(event) == 0, "rdma_ack_cm_event");
+    if (type != RDMA_CM_EVENT_TIMEWAIT_EXIT) return type;
+  }
+}
+
+static void expect(enum rdma_cm_event_type wanted) {
+  struct rdma_cm_id* id;
+  const enum rdma_cm_event_type type = next_event(&id);
+  if (type == wanted) return;
+  fprintf(stderr, "bench-soft-connections: %s in place of %s\n", rdma_event_str(type), rdma_event_str(wanted));
+  exit(1);
+}
+
+static void destroy(struct rdma_cm_id* id) {
+  rdma_destroy_qp(id);
+  check(rdma_destroy_id(id) == 0, "rdma_destroy_id");
+}
+
+static void serve(int ready) {
+  struct rdma_cm_id* listener;
+  struct rdma_cm_id* id;
+  channel = rdma_create_event_channel();
+  check(channel != NULL, "rdma_create_event_channel");
+  check(rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) == 0, "rdma_create_id");
+  check(rdma_bind_addr(listener, (struct sockaddr*)&address) == 0, "rdma_bind_addr");
+  check(rdma_listen(listener, kBacklog) == 0, "rdma_listen");
+  check(write(ready, "r", 1) == 1, "write");
+  for (;;) {
+    struct rdma_conn_param with = parameters();
+    switch (next_event(&id)) {
+      case RDMA_CM_EVENT_CONNECT_REQUEST:
+        make_queue_pair(id);
+        check(rdma_accept(id, &with) == 0, "rdma_accept");
+        break;
+      case RDMA_CM_EVENT_DISCONNECTED:
+        rdma_disconnect(id);
+        destroy(id);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+static struct rdma_cm_id* make_connection(void) {
+  struct rdma_cm_id* id;
+  struct rdma_conn_param with = parameters();
+  check(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0, "rdma_create_id");
+  check(rdma_resolve_addr(id, NULL, (struct sockaddr*)&address, kResolveMs) == 0, "rdma_resolve_addr");
+  expect(RDMA_CM_EVENT_ADDR_RESOLVED);
+  check(rdma_resolve_route(id, kResolveMs) == 0, "rdma_resolve_route");
+  expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  make_queue_pair(id);
+  check(rdma_connect(id, &with) == 0, "rdma_connect");
+  expect(RDMA_CM_EVENT_ESTABLISHED);
+  return id;
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+int main(int argc, char** argv) {
+  int ready[2];
+  char byte;
+  if (argc < 4 || argc > 5 || inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
+    fprintf(stderr, "usage: bench-soft-connections ADDRESS OPEN COUNT [PORT]\n");
+    return 2;
+  }
+  const long open = strtol(argv[2], NULL, 10);
+  const long count = strtol(argv[3], NULL, 10);
+  address.sin_family = AF_INET;
+  address.sin_port = htons((uint16_t)(argc > 4 ? strtol(argv[4], NULL, 10) : 7171));
+  check(pipe(ready) == 0, "pipe");
+  const pid_t server = fork();
+  if (server == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    serve(ready[1]);
+  }
+  check(server > 0, "fork");
+  close(ready[1]);
+  check(read(ready[0], &byte, 1) == 1, "the server");
+  channel = rdma_create_event_channel();
+  check(channel != NULL, "rdma_create_event_channel");
+  for (long i = 0; i < open; i++) make_connection();
+  const double begin = now();
+  for (long i = 0; i < count; i++) {
+    struct rdma_cm_id* id = make_connection();
+    check(rdma_disconnect(id) == 0, "rdma_disconnect");
+    expect(RDMA_CM_EVENT_DISCONNECTED);
+    destroy(id);
+  }
+  printf("%.1f\n", (double)count / (now() - begin));
+  /* The end of the program ends the others. */
+  kill(server, SIGKILL);
+  waitpid(server, NULL, 0);
+  return 0;
+}
