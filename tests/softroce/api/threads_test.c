@@ -307,6 +307,15 @@ static void* post_without_end(void* argument) {
   return NULL;
 }
 
+/* Rounds until then, but no fewer than these: a busy machine has few switches between threads in a second. */
+enum { kSecondsOfRounds = 15, kLeastRounds = 30 };
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void ep_reset__beside_posts(void** state) {
   static struct shared s;
   const struct fixture* f = &s.f;
@@ -316,7 +325,8 @@ static void ep_reset__beside_posts(void** state) {
   open_thread_safe(&s.f);
   make_end(&s.f, &s.f.active, NULL);
   assert_int_equal(pthread_create(&poster, NULL, post_without_end, &s), 0);
-  for (int round = 0; round < 2 * ROUNDS; ++round) {
+  const double end = seconds_now() + kSecondsOfRounds;
+  for (int round = 0; round < 2 * ROUNDS && (round < kLeastRounds || seconds_now() < end); ++round) {
     DAT_EVENT event;
     const int before = __atomic_load_n(&s.sent, __ATOMIC_SEQ_CST);
     /* Nobody listens there. */
