@@ -17,8 +17,9 @@
 namespace dapple::soft {
 namespace {
 
-// A dappled that ends at this moment costs one try; more than a few in a row that cannot be reached are no accident.
-constexpr int kTries = 8;
+// A dappled that ends at this moment costs one try. On a busy machine several in a row end before their starter runs
+// again. More than that are not an accident.
+constexpr int kTries = 32;
 constexpr timeval kAnswerTime = {10, 0};
 // A question that kills each dappled is not repeated without limit.
 constexpr time_t kPatience = 10;
