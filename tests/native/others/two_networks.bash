@@ -31,8 +31,15 @@ make_two_networks() {
   there=(nsenter -t "$other" -n --)
   ip link set lo up && "${there[@]}" ip link set lo up
   ip link add va type veth peer name vb netns $other || { echo "SKIP: no veth"; exit 77; }
+  # A link-local address would come later, which is an event that UCX warns of.
+  ip link set va addrgenmode none && "${there[@]}" ip link set vb addrgenmode none
   ip addr add 10.77.0.1/24 dev va && ip addr add fd77::1/64 dev va nodad && ip link set va up
   "${there[@]}" ip addr add 10.77.0.2/24 dev vb && "${there[@]}" ip addr add fd77::2/64 dev vb nodad && "${there[@]}" ip link set vb up
+  # The kernel tells of a link up to a second later, and UCX leaves out devices without one.
+  for _ in $(seq 100); do
+    ip link show va | grep -q 'state UP' && "${there[@]}" ip link show vb | grep -q 'state UP' && break
+    sleep 0.05
+  done
   user=()
   if grep -q '^ *0 *0 *4294967295$' /proc/self/uid_map && [ "$(id -u)" = 0 ]; then
     user=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --no-new-privs)
