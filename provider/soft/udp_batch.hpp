@@ -60,7 +60,8 @@ class UdpBatch final : public SendBatch {
     socklen_t destination_size = 0;
     size_t control_size = 0;
     size_t control_with_segments = 0;
-    alignas(cmsghdr) char control[kControlSize];
+    // The gaps between the messages go to the kernel, too.
+    alignas(cmsghdr) char control[kControlSize] = {};
   };
 
   bool start_run(uint8_t slot);
