@@ -37,9 +37,11 @@ function(dapple_shared name)
     OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
   if(arg_FOLDER)
     string(REGEX REPLACE "[^/]+" ".." up ${arg_FOLDER})
+    # There and back again: when the C library looks for $ORIGIN it reads 16 bytes at once. If the text is shorter, valgrind
+    # reports that in each program that loads one of these.
     set_target_properties(${name} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${arg_FOLDER}
-      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${up}")
+      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${up}/${arg_FOLDER}/${up}")
   else()
     set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION})
   endif()
