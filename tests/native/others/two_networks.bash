@@ -6,7 +6,8 @@
 # Programs of others, in two network namespaces with a veth pair between them: a server there, at 10.77.0.2, and its client
 # here, at 10.77.0.1. As nobody if this is root, else as who this is. Sourced with $run set to dapple-run.
 
-# in_two_networks SCRIPT ARGUMENT...: runs SCRIPT in namespaces of its own. Ends the test where there are none to be had.
+# in_two_networks SCRIPT ARGUMENT...: fetches UCX, libfabric and pyverbs, then runs SCRIPT in namespaces of its own, which do not
+# reach Debian's archive. Ends the test where something is missing.
 in_two_networks() {
   local program map=()
   for program in ip nsenter setpriv; do
@@ -14,6 +15,11 @@ in_two_networks() {
   done
   [ "$(id -u)" = 0 ] || map=(-r)
   unshare "${map[@]}" -n true 2>/dev/null || { echo "SKIP: no network namespace can be made"; exit 77; }
+  transports=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/transports") || {
+    echo "SKIP: UCX, libfabric and pyverbs cannot be fetched"
+    exit 77
+  }
+  export transports
   exec unshare "${map[@]}" -n "$@"
 }
 
@@ -49,13 +55,8 @@ make_two_networks() {
 
 # unpack: sets root to UCX, libfabric and pyverbs, and lets programs find their libraries. Nobody may not read a user's cache.
 unpack() {
-  local cached
-  cached=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/transports") || {
-    echo "SKIP: UCX, libfabric and pyverbs cannot be fetched"
-    exit 77
-  }
   root=$work/root
-  cp -a "$cached" "$root" || exit 1
+  cp -a "$transports" "$root" || exit 1
   export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu PATH=$root/usr/bin:$PATH
 }
 
