@@ -171,7 +171,7 @@ void settle() {
   };
   note();
   if (!await(kPatience, [&] { return all_have(10, done); })) return failed("clients do not connect any more");
-  // What a kill broke is over by now, but for retries of messages.
+  // The effects of a kill are over by now, except that messages are sent again.
   for (const double end = now() + 6; now() < end; usleep(10000)) tend();
   note();
   if (!await(kPatience, [&] { return all_have(20, done); })) return failed("clients do not connect after a while");

@@ -32,7 +32,7 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_opt
 namespace {
 
 constexpr double kPatience = 60;  // seconds
-// What grows with each connection is more than that after some thousand; what varies is less.
+// After some thousand connections, memory that grows with each of them exceeds this; other changes stay below.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr long kMoreKib = 64 * 1024;
 #else
