@@ -7,9 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,17 +16,11 @@
 #include <new>
 
 #include "tests/native/kills/member.hpp"
+#include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/namespaces.hpp"
-#include "tests/native/remains.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
-
-// Members are children of a fork and make threads, which ThreadSanitizer forbids unless it is told otherwise.
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}
 
 namespace {
 
@@ -63,14 +54,7 @@ struct Figures {
 Shared* shared;
 Pair pairs[kPairs];
 Figures figures;
-uint32_t failures = 0;
 Watcher watcher;
-
-void failed(const char* what, const char* more = "") {
-  printf("FAILED: %s%s%s\n", what, more[0] != '\0' ? ": " : "", more);
-  fflush(stdout);
-  failures++;
-}
 
 void start(uint32_t number) {
   int sockets[2];
@@ -80,12 +64,10 @@ void start(uint32_t number) {
   for (int i = 0; i < 2; i++) {
     MemberNews* news = new (&shared->news[number][i]) MemberNews;
     pair.ends[i].moved = now();
-    pair.ends[i].id = fork();
-    if (pair.ends[i].id == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pair.ends[i].id = start_process([&] {
       close(sockets[1 - i]);
-      _exit(live(sockets[i], *news, shared->stop));
-    }
+      return live(sockets[i], *news, shared->stop);
+    });
   }
   close(sockets[0]);
   close(sockets[1]);
@@ -209,26 +191,17 @@ void finish() {
   settle();
   shared->stop = true;
   watcher.close();
-  for (const double end = now() + 2 * kPatience; now() < end && living() > 0; usleep(10000)) tend();
-  if (living() > 0) failed("members do not end");
-  if (!ends_soon()) failed("something of dappled is left in the network namespace");
-  // The last dappled has let its sockets go a moment before it ends.
-  for (const double end = now() + 5; now() < end; usleep(10000)) {
-    if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
-  }
-  failed("a process is left");
+  if (!await(
+          2 * kPatience, [] { return living() == 0; }, tend))
+    failed("members do not end");
+  expect_nothing_left();
 }
 
 }  // namespace
 
 int main() {
-  const char* wanted = getenv("DAPPLE_KILLS");
-  const unsigned long kills = wanted != nullptr ? strtoul(wanted, nullptr, 10) : 15;
-  need_new_namespace();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) skip_program("no shared memory");
-  shared = new (memory) Shared;
+  const unsigned long kills = number_from("DAPPLE_KILLS", 15);
+  shared = prepare_stage<Shared>();
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
   unsigned seed = static_cast<unsigned>(time.tv_nsec);
@@ -238,7 +211,7 @@ int main() {
   double told = begin;
   uint32_t kind = 9;  // two of ten: dappled; one: any member
   for (uint32_t i = 0; i < kPairs; i++) start(i);
-  while (figures.members_killed + figures.dappleds_killed < kills && failures < 10) {
+  while (figures.members_killed + figures.dappleds_killed < kills && failures() < 10) {
     const auto number = static_cast<uint32_t>(rand_r(&seed));
     usleep(number % 40000);
     tend();
@@ -257,5 +230,5 @@ int main() {
   printf("%u survivors: %u retries exceeded, %u flushed; %u had not met their peer; the slowest ended after %.1f s\n",
          figures.broken, figures.retries_exceeded, figures.flushed, figures.never_met, figures.longest_end);
   if (!watcher.report()) failed("dappled takes too much memory, or has too many descriptors");
-  return failures == 0 ? 0 : 1;
+  return failures() == 0 ? 0 : 1;
 }

@@ -9,26 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <new>
 
+#include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/namespaces.hpp"
 #include "tests/native/rdma_cm/party.hpp"
-#include "tests/native/remains.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
-
-// Parties are children of a fork and make threads, which ThreadSanitizer forbids unless it is told otherwise.
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}
 
 namespace {
 
@@ -60,17 +52,10 @@ struct Figures {
 Shared* shared;
 Process processes[kParties];
 Figures figures;
-uint32_t failures = 0;
 Watcher watcher;
 
 bool is_server(uint32_t number) {
   return number < kServers;
-}
-
-void failed(const char* what, const char* more = "") {
-  printf("FAILED: %s%s%s\n", what, more[0] != '\0' ? ": " : "", more);
-  fflush(stdout);
-  failures++;
 }
 
 void start(uint32_t number) {
@@ -82,11 +67,8 @@ void start(uint32_t number) {
   ways.reject_one_in = 16;
   processes[number] = {};
   processes[number].moved = now();
-  processes[number].id = fork();
-  if (processes[number].id == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    _exit(is_server(number) ? serve(ways, *news, shared->orders) : call(ways, *news, shared->orders));
-  }
+  processes[number].id = start_process(
+      [&] { return is_server(number) ? serve(ways, *news, shared->orders) : call(ways, *news, shared->orders); });
   figures.started++;
 }
 
@@ -144,16 +126,6 @@ bool kill_party(uint32_t random) {
   return false;
 }
 
-// Until `true` comes of it.
-template <class Condition>
-bool await(double seconds, Condition condition) {
-  for (const double end = now() + seconds; now() < end; usleep(10000)) {
-    tend();
-    if (condition()) return true;
-  }
-  return false;
-}
-
 // Connections are made as if nothing had happened.
 void settle() {
   const auto all_have = [](uint64_t more, const uint64_t* before) {
@@ -170,11 +142,15 @@ void settle() {
     }
   };
   note();
-  if (!await(kPatience, [&] { return all_have(10, done); })) return failed("clients do not connect any more");
+  if (!await(
+          kPatience, [&] { return all_have(10, done); }, tend))
+    return failed("clients do not connect any more");
   // The effects of a kill are over by now, except that messages are sent again.
   for (const double end = now() + 6; now() < end; usleep(10000)) tend();
   note();
-  if (!await(kPatience, [&] { return all_have(20, done); })) return failed("clients do not connect after a while");
+  if (!await(
+          kPatience, [&] { return all_have(20, done); }, tend))
+    return failed("clients do not connect after a while");
   for (uint32_t i = kServers; i < kParties; i++) {
     char text[64];
     // One in 16 is rejected.
@@ -188,19 +164,25 @@ void settle() {
 // Only the listeners are left.
 void rest() {
   shared->orders.rest = true;
-  const bool closed = await(kPatience, [] {
-    for (const PartyNews& news : shared->news) {
-      if (news.open != 0) return false;
-    }
-    return true;
-  });
+  const bool closed = await(
+      kPatience,
+      [] {
+        for (const PartyNews& news : shared->news) {
+          if (news.open != 0) return false;
+        }
+        return true;
+      },
+      tend);
   if (!closed) failed("connections do not end");
   soft::StatusReply status;
   const soft::CmStatus& cm = status.connection_management;
-  const bool quiet = await(30, [&] {
-    return watcher.status(status) && cm.ids == kServers && cm.connections == 0 && cm.remembered == 0 &&
-           cm.channels == kParties && status.slots_in_use <= kParties;
-  });
+  const bool quiet = await(
+      30,
+      [&] {
+        return watcher.status(status) && cm.ids == kServers && cm.connections == 0 && cm.remembered == 0 &&
+               cm.channels == kParties && status.slots_in_use <= kParties;
+      },
+      tend);
   char text[160];
   snprintf(text, sizeof text, "%u channels, %u ids, %u connections, %u remembered, %u slots",
            static_cast<unsigned>(cm.channels), static_cast<unsigned>(cm.ids), static_cast<unsigned>(cm.connections),
@@ -214,16 +196,14 @@ void finish() {
   rest();
   shared->orders.stop = true;
   watcher.close();
-  const bool all = await(2 * kPatience, [] {
-    return std::all_of(processes, processes + kParties, [](const Process& process) { return process.id == 0; });
-  });
+  const bool all = await(
+      2 * kPatience,
+      [] {
+        return std::all_of(processes, processes + kParties, [](const Process& process) { return process.id == 0; });
+      },
+      tend);
   if (!all) failed("parties do not end");
-  if (!ends_soon()) failed("something of dappled is left in the network namespace");
-  // The last dappled has let its sockets go a moment before it ends.
-  for (const double end = now() + 5; now() < end; usleep(10000)) {
-    if (waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD) return;
-  }
-  failed("a process is left");
+  expect_nothing_left();
 }
 
 void print_figures(double seconds) {
@@ -250,13 +230,8 @@ void print_figures(double seconds) {
 }  // namespace
 
 int main() {
-  const char* wanted = getenv("DAPPLE_KILLS");
-  const unsigned long kills = wanted != nullptr ? strtoul(wanted, nullptr, 10) : 30;
-  need_new_namespace();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) skip_program("no shared memory");
-  shared = new (memory) Shared;
+  const unsigned long kills = number_from("DAPPLE_KILLS", 30);
+  shared = prepare_stage<Shared>();
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
   unsigned seed = static_cast<unsigned>(time.tv_nsec);
@@ -265,7 +240,7 @@ int main() {
   const double begin = now();
   double told = begin;
   for (uint32_t i = 0; i < kParties; i++) start(i);
-  while (figures.parties_killed + figures.dappleds_killed < kills && failures < 10) {
+  while (figures.parties_killed + figures.dappleds_killed < kills && failures() < 10) {
     const auto number = static_cast<uint32_t>(rand_r(&seed));
     usleep(number % 60000);
     tend();
@@ -283,5 +258,5 @@ int main() {
   finish();
   print_figures(now() - begin);
   if (!watcher.report()) failed("dappled takes too much memory, or has too many descriptors");
-  return failures == 0 ? 0 : 1;
+  return failures() == 0 ? 0 : 1;
 }

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +20,6 @@ constexpr long kMostKib = 16 * 1024;
 constexpr long kMostDescriptors = 200;
 
 }  // namespace
-
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 long resident_kib(pid_t process) {
   char path[64];

@@ -11,8 +11,6 @@
 
 namespace dapple::tests {
 
-double now();  // seconds
-
 class Watcher {
  public:
   // False if no dappled answers right now.

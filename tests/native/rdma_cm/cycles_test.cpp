@@ -4,30 +4,17 @@
 // A server and a client make and end connections, one after the other. Nothing grows: not the memory and descriptors of
 // dappled and of both programs, nor dappled's ids and connections. DAPPLE_CYCLES is the number of connections; 500 by
 // default. Runs under dapple-run.
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <new>
 
+#include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/namespaces.hpp"
 #include "tests/native/rdma_cm/party.hpp"
-#include "tests/native/remains.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
-
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}
 
 namespace {
 
@@ -55,16 +42,9 @@ struct Sizes {
 Shared* shared;
 pid_t server, client;
 Watcher watcher;
-bool good = true;
-
-void failed(const char* what, const char* more = "") {
-  printf("FAILED: %s %s\n", what, more);
-  fflush(stdout);
-  good = false;
-}
 
 template <class Condition>
-bool await(Condition condition) {
+bool await_progress(Condition condition) {
   uint64_t steps = 0;
   for (double end = now() + kPatience; now() < end; usleep(2000)) {
     if (condition()) return true;
@@ -84,7 +64,7 @@ bool measure(Sizes& sizes) {
   soft::StatusReply status;
   const soft::CmStatus& cm = status.connection_management;
   shared->orders.rest = true;
-  const bool quiet = await([&] {
+  const bool quiet = await_progress([&] {
     return shared->client.open == 0 && shared->server.open == 0 && watcher.status(status) && cm.ids == 1 &&
            cm.listeners == 1 && cm.connections == 0 && cm.remembered == 0 && cm.channels == 2;
   });
@@ -92,7 +72,7 @@ bool measure(Sizes& sizes) {
   snprintf(text, sizeof text, "%u ids, %u listeners, %u connections, %u remembered", static_cast<unsigned>(cm.ids),
            static_cast<unsigned>(cm.listeners), static_cast<unsigned>(cm.connections),
            static_cast<unsigned>(cm.remembered));
-  if (!quiet) failed("something is left:", text);
+  if (!quiet) failed("something is left", text);
   sizes = {size_of(static_cast<pid_t>(status.process)), size_of(server), size_of(client)};
   shared->orders.rest = false;
   return quiet;
@@ -105,19 +85,14 @@ void compare(const char* whose, const Size& before, const Size& after) {
   if (after.descriptors != before.descriptors) failed(whose, "has other descriptors than before");
 }
 
-bool end_of(pid_t process) {
-  int status = 0;
-  return waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == kPartyStopped;
-}
-
 void cycle(uint64_t cycles) {
   const auto done = [](uint64_t count) { return [count] { return shared->client.done >= count; }; };
   Sizes before, after;
   // Pools and buffers have got their size after a while.
   const uint64_t first = std::min<uint64_t>(cycles / 4, 500);
-  if (!await(done(first)) || !measure(before)) return failed("the first connections");
+  if (!await_progress(done(first)) || !measure(before)) return failed("the first connections");
   const double begin = now();
-  if (!await(done(first + cycles))) return failed("connections");
+  if (!await_progress(done(first + cycles))) return failed("connections");
   const double took = now() - begin;
   if (!measure(after)) return;
   printf("%llu connections, %.0f in a second\n", static_cast<unsigned long long>(cycles),
@@ -130,33 +105,20 @@ void cycle(uint64_t cycles) {
 }  // namespace
 
 int main() {
-  const char* wanted = getenv("DAPPLE_CYCLES");
-  const unsigned long cycles = wanted != nullptr ? strtoul(wanted, nullptr, 10) : 500;
-  need_new_namespace();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) skip_program("no shared memory");
-  shared = new (memory) Shared;
+  const unsigned long cycles = number_from("DAPPLE_CYCLES", 500);
+  shared = prepare_stage<Shared>();
   PartyWays ways;
   ways.at_once = 1;
   ways.messages = 1;
-  server = fork();
-  if (server == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    _exit(serve(ways, shared->server, shared->orders));
-  }
-  await([] { return shared->server.ready.load(); });
-  client = fork();
-  if (client == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    _exit(call(ways, shared->client, shared->orders));
-  }
+  server = start_process([&] { return serve(ways, shared->server, shared->orders); });
+  await_progress([] { return shared->server.ready.load(); });
+  client = start_process([&] { return call(ways, shared->client, shared->orders); });
   cycle(cycles);
   shared->orders.stop = true;
   watcher.close();
-  if (!end_of(client)) failed("the client:", shared->client.problem);
-  if (!end_of(server)) failed("the server:", shared->server.problem);
+  if (!ends_with(client, kPartyStopped)) failed("the client", shared->client.problem);
+  if (!ends_with(server, kPartyStopped)) failed("the server", shared->server.problem);
   if (shared->client.broken + shared->server.broken != 0) failed("connections broke");
-  if (!ends_soon()) failed("something of dappled is left in the network namespace");
-  return good ? 0 : 1;
+  expect_nothing_left();
+  return failures() == 0 ? 0 : 1;
 }

@@ -6,34 +6,22 @@
 // connections are all good. Then one program listens a thousand times. Runs under dapple-run.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <new>
+#include <memory>
 
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
 #include "provider/soft/gid.hpp"
 #include "roce/cm/ip_service.hpp"
+#include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
-#include "tests/native/namespaces.hpp"
 #include "tests/native/rdma_cm/party.hpp"
-#include "tests/native/remains.hpp"
 
 using namespace dapple;
 using namespace dapple::tests;
 namespace cm = dapple::roce::cm;
-
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
-  return "die_after_fork=0";
-}
 
 namespace {
 
@@ -49,14 +37,7 @@ struct Shared {
 };
 
 Shared* shared;
-bool good = true;
 Watcher watcher;
-
-void failed(const char* what, const char* more = "") {
-  printf("FAILED: %s %s\n", what, more);
-  fflush(stdout);
-  good = false;
-}
 
 cm::Gid loopback_gid(uint8_t last) {
   cm::Gid gid{};
@@ -115,19 +96,9 @@ class Stranger {
   cm::Path path_;
 };
 
-pid_t begin(PartyEnd (*live)(const PartyWays&, PartyNews&, const PartyOrders&), PartyWays ways, PartyNews& news) {
-  const pid_t process = fork();
-  if (process != 0) return process;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  _exit(live(ways, news, shared->orders));
-}
-
-template <class Condition>
-bool await(Condition condition) {
-  for (const double end = now() + kPatience; now() < end; usleep(5000)) {
-    if (condition()) return true;
-  }
-  return false;
+pid_t begin(PartyEnd (*live)(const PartyWays&, PartyNews&, const PartyOrders&), const PartyWays& ways,
+            PartyNews& news) {
+  return start_process([&] { return live(ways, news, shared->orders); });
 }
 
 void flood() {
@@ -158,8 +129,9 @@ void flood() {
   // The client's own handshake counts, too.
   if (most_half_open > kMostHalfOpen + 2) failed("too many are half open");
   if (count.malformed == 0 || count.duplicates == 0) failed("not everything is counted");
-  const bool over = await([&] { return watcher.status(status) && count.half_open <= 1 && shared->flooded.open == 0; });
-  if (!over) failed("what the stranger began does not end:", shared->flooded.problem);
+  const bool over =
+      await(kPatience, [&] { return watcher.status(status) && count.half_open <= 1 && shared->flooded.open == 0; });
+  if (!over) failed("what the stranger began does not end", shared->flooded.problem);
 }
 
 // One program with a thousand listeners; the last one hears of a request.
@@ -193,19 +165,10 @@ int listen_often() {
   return 0;
 }
 
-bool ended_well(pid_t process) {
-  int status = 0;
-  return waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 }  // namespace
 
 int main() {
-  need_new_namespace();
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) skip_program("no shared memory");
-  shared = new (memory) Shared;
+  shared = prepare_stage<Shared>();
   PartyWays ways;
   ways.at_once = 1;
   ways.port = kPort;
@@ -214,20 +177,18 @@ int main() {
   flooded_ways.port = kFloodedPort;
   flooded_ways.calm = false;
   const pid_t flooded = begin(serve, flooded_ways, shared->flooded);
-  await([] { return shared->server.ready && shared->flooded.ready; });
+  await(kPatience, [] { return shared->server.ready && shared->flooded.ready; });
   const pid_t client = begin(call, ways, shared->client);
-  if (!await([] { return shared->client.done > 5; })) failed("no connection", shared->client.problem);
+  if (!await(kPatience, [] { return shared->client.done > 5; })) failed("no connection", shared->client.problem);
   flood();
-  const pid_t many = fork();
-  if (many == 0) _exit(listen_often());
-  if (!ended_well(many)) failed("a thousand listeners");
+  if (!ends_with(start_process(listen_often), 0)) failed("a thousand listeners");
   shared->orders.stop = true;
   watcher.close();
-  if (!ended_well(client)) failed("the client:", shared->client.problem);
-  if (!ended_well(server)) failed("the server:", shared->server.problem);
-  if (!ended_well(flooded)) failed("the flooded server:", shared->flooded.problem);
+  if (!ends_with(client, kPartyStopped)) failed("the client", shared->client.problem);
+  if (!ends_with(server, kPartyStopped)) failed("the server", shared->server.problem);
+  if (!ends_with(flooded, kPartyStopped)) failed("the flooded server", shared->flooded.problem);
   if (shared->client.broken != 0) failed("connections broke");
-  if (!ends_soon()) failed("something of dappled is left in the network namespace");
+  expect_nothing_left();
   if (!watcher.report()) failed("dappled takes too much memory, or has too many descriptors");
-  return good ? 0 : 1;
+  return failures() == 0 ? 0 : 1;
 }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The frame of a test whose processes come and go: a network namespace, memory that all share, and a clean end.
+#ifndef DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
+#define DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace dapple::tests {
+
+double now();  // seconds
+
+// Prints and counts a failure.
+void failed(const char* what, const char* more = "");
+uint32_t failures();
+
+// The number in an environment variable, or the usual one.
+unsigned long number_from(const char* variable, unsigned long usual);
+
+// Enters a network namespace of the test's own, and makes orphans children of this process. Returns zeroed memory that
+// its children share, or skips the test.
+void* prepare_stage(size_t size);
+
+template <class Shared>
+Shared* prepare_stage() {
+  return new (prepare_stage(sizeof(Shared))) Shared;
+}
+
+// A child whose exit code is that of body(), and which does not outlive this process.
+template <class Body>
+pid_t start_process(Body body) {
+  const pid_t process = fork();
+  if (process != 0) return process;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  _exit(body());
+}
+
+// Waits for an exit with this code.
+bool ends_with(pid_t process, int code);
+
+// Waits until the condition holds, and calls meanwhile() in between. False after so many seconds.
+template <class Condition, class Meanwhile>
+bool await(double seconds, Condition condition, Meanwhile meanwhile) {
+  for (const double end = now() + seconds; now() < end; usleep(10000)) {
+    meanwhile();
+    if (condition()) return true;
+  }
+  return false;
+}
+template <class Condition>
+bool await(double seconds, Condition condition) {
+  return await(seconds, condition, [] {});
+}
+
+// At the end, when all others have been told to end: no process and nothing of dappled is left.
+void expect_nothing_left();
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
