@@ -28,7 +28,8 @@ bool nothing_left() {
 }
 
 bool ends_soon() {
-  for (int i = 0; i < 300; i++) {
+  // A dappled whose DREQ got lost stays for six seconds to repeat it.
+  for (int i = 0; i < 1000; i++) {
     if (nothing_left()) return true;
     usleep(10000);
   }

@@ -126,13 +126,17 @@ class Party {
     return link;
   }
 
-  // A call of this connection has failed, which only a kill excuses. The connection is over.
+  // Parties that are told to stop leave in the middle of their connecting, and their peers meet that, perhaps before
+  // they are told themselves.
+  bool calm() const { return ways_.calm && !orders_.stop; }
+
+  // A call of this connection has failed, which only a kill or such an end excuses. The connection is over.
   bool call_failed(Link* link, const char* what) {
     const int error = errno;
-    if (ways_.calm) return fail("%s: %s", what, strerror(error));
+    if (calm()) return fail("%s: %s", what, strerror(error));
     news_.calls_failed[std::clamp<int>(error, 0, kErrnos - 1)]++;
     if (link == nullptr) return true;
-    link->broken = true;
+    link->broken = !orders_.stop;
     end(*link);
     return true;
   }
@@ -147,10 +151,10 @@ class Party {
     links_.remove_if([&](const Link& other) { return &other == &link; });
   }
 
-  // The connection broke, for a reason that rdma_cm has told.
+  // The connection is over, for a reason that rdma_cm has told.
   bool over(Link& link, const char* why) {
-    if (ways_.calm) return fail("a connection ended: %s", why);
-    link.broken = true;
+    if (calm()) return fail("a connection ended: %s", why);
+    link.broken = !orders_.stop;
     end(link);
     return true;
   }
@@ -319,7 +323,7 @@ class Party {
 
   bool broken_by(Link& link, ibv_wc_status status) {
     if (status != IBV_WC_RETRY_EXC_ERR) return fail("a completion with %s", ibv_wc_status_str(status));
-    if (ways_.calm) return fail("retries exceeded");
+    if (calm()) return fail("retries exceeded");
     link.broken = true;
     link.phase = Phase::kDisconnect;
     step(link);
