@@ -4,12 +4,46 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "provider/dappled/slot_lease.hpp"
 #include "provider/soft/port_owner.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::dappled {
+namespace {
+
+// A process that ends, or begins another program, may close its lease before its slot. It is gone after that time.
+constexpr timespec kClosing = {0, 20'000'000};
+
+bool any_slot_in_use() {
+  for (uint32_t slot = 1; slot < soft::kMaxSlots; slot++) {
+    if (slot_in_use(slot)) return true;
+  }
+  return false;
+}
+
+// Is the owner a process that is no member and no dappled, as far as this process can see?
+bool is_stranger(const soft::PortOwner& owner) {
+  if (owner.kind != soft::PortOwner::Kind::kProcess || owner.process == 0) return false;
+  char own_name[16] = "";
+  prctl(PR_GET_NAME, own_name);
+  return strcmp(owner.program, own_name) != 0 && !any_slot_in_use();
+}
+
+// Will nobody give the port back to a dappled?
+bool is_lost(const soft::PortOwner& owner) {
+  if (owner.kind == soft::PortOwner::Kind::kKernel) return true;
+  if (owner.kind != soft::PortOwner::Kind::kProcess) return false;
+  if (!soft::trusted_uid(owner.uid)) return true;
+  if (!is_stranger(owner)) return false;
+  nanosleep(&kClosing, nullptr);
+  const soft::PortOwner again = soft::port_owner(soft::kRocePort);
+  return again.process == owner.process && is_stranger(again);
+}
+
+}  // namespace
 
 bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   if (group_.exists()) return true;
@@ -22,9 +56,7 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   if (problem.error != EADDRINUSE) return false;
   const soft::PortOwner owner = soft::port_owner(soft::kRocePort);
   soft::describe(owner, soft::kRocePort, problem.line, sizeof problem.line);
-  const bool foreign = owner.kind == soft::PortOwner::Kind::kKernel ||
-                       (owner.kind == soft::PortOwner::Kind::kProcess && !soft::trusted_uid(owner.uid));
-  if (!foreign) grant = Grant::kPortBusy;
+  if (!is_lost(owner)) grant = Grant::kPortBusy;
   return false;
 }
 

@@ -21,7 +21,8 @@ class Slots {
   enum class Grant { kGranted, kRefused, kPortBusy };
 
   // Gives a slot to a new owner. kPortBusy: programs of this user have the port, perhaps members of a dead dappled that
-  // will announce themselves; otherwise `problem` has the reason. The lease goes to the member.
+  // will announce themselves. kRefused: `problem` has the reason, for example a visible process that has the port
+  // without being a member. The lease goes to the member.
   Grant take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem);
   // A member of the last dappled has this slot, and passes the bundle and the file of counters.
   bool announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& problem);

@@ -400,11 +400,25 @@ void dappled__port_taken__is_told(void**) {
   auto link = DaemonLink::open(problem);
   Slot slot;
   assert_non_null(link.get());
+  const double begin = milliseconds();
   assert_false(link->slot(slot, problem));
   assert_int_equal(problem.error, EADDRINUSE);
   char process[32];
   snprintf(process, sizeof process, "Process %d (", getpid());
   assert_non_null(strstr(problem.line, process));
+  // rdma_cm would wait for it in silence.
+  int ends[2];
+  CmChannelName name;
+  OwnedFd journal;
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  problem.clear();
+  assert_false(link->cm_open(ends[1], name, journal, problem));
+  assert_int_equal(problem.error, EADDRINUSE);
+  assert_non_null(strstr(problem.line, process));
+  // Nobody waited for members of an earlier dappled.
+  assert_true(milliseconds() - begin < 1500);
+  close(ends[0]);
+  close(ends[1]);
   // Free again: the same link gets its slot.
   close(fd);
   assert_true(link->slot(slot, problem));
