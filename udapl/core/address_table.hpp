@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The address handles a datagram endpoint may send to, so that a stale one is refused rather than followed.
+// The address handles to which a datagram endpoint may send. The table lets a send refuse a stale handle before
+// anything dereferences it.
 //
-// Threads: contains() from any, without a lock, beside one writer.
+// Threads: any thread may call contains() without a lock, beside one writer.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -23,10 +24,10 @@ class AddressTable {
     return slots && find(*slots, address);
   }
 
-  // Throws std::bad_alloc with nothing changed. The address is not there yet.
+  // The address must not be in the table. Throws std::bad_alloc with nothing changed.
   void add(ibv_ah* address) {
     const Slots* slots = current_.load(std::memory_order_relaxed);
-    // Half full at most: every search ends at an empty slot, unless removals have left none.
+    // The table is at most half full, so every search ends at an empty slot, unless removals have left none.
     if (!slots || (count_ + 1) * 2 > slots->size) slots = grow(slots);
     put(*slots, address);
     ++count_;
@@ -41,7 +42,7 @@ class AddressTable {
     return true;
   }
 
-  // Calls take(address) for each, and forgets them all.
+  // Calls take(address) for each address and forgets them all.
   template <class Take>
   void clear(Take take) {
     const Slots* slots = current_.load(std::memory_order_relaxed);
@@ -62,7 +63,7 @@ class AddressTable {
 
   static constexpr size_t kFirstSize = 16;
 
-  // Where an address was; a search goes on behind it. Never looked into.
+  // Marks a slot whose address was removed; a search continues behind it. Never dereferenced.
   static ibv_ah* removed() { return reinterpret_cast<ibv_ah*>(uintptr_t{1}); }
 
   static size_t hash(const ibv_ah* address) {

@@ -38,7 +38,7 @@ class Arena {
     }
   }
 
-  // dead is the table that stale handles dispatch through from now on.
+  // Stale handles dispatch through the table `dead` from now on.
   void destroy(T* object, const void* dead) {
     object->~T();
     auto* slot = reinterpret_cast<Slot*>(object);
@@ -46,10 +46,11 @@ class Arena {
     give(slot);
   }
 
-  // The same for an object that cannot be destroyed: what it owns stays, and so does its slot.
+  // Marks an object dead that cannot be destroyed: what it owns stays allocated, and so does its slot.
   void abandon(T* object, const void* dead) { new (static_cast<void*>(object)) DeadObject{dead, Kind::kNone}; }
 
-  // The object behind a handle that may be anything at all: NULL, wild, of another kind, freed.
+  // The object behind a handle, or null. The handle may be anything: NULL, a wild pointer, an object of another kind, a
+  // freed one.
   T* find(const void* handle, Kind kind) {
     std::lock_guard guard(mutex_);
     const auto address = reinterpret_cast<uintptr_t>(handle);
@@ -80,7 +81,7 @@ class Arena {
   }
 
  private:
-  static constexpr size_t kFirstChunk = 32;  // objects; each further chunk doubles
+  static constexpr size_t kFirstChunk = 32;  // objects; each further chunk has twice as many
   static constexpr size_t kMaxChunks = 24;
 
   struct Slot {
@@ -121,8 +122,8 @@ class Arena {
   Slot* free_tail_ = nullptr;
 };
 
-// The arena of a kind, for the life of the library. It is not destroyed at exit: threads of the application may still
-// hold handles then.
+// The arena of a kind. It lives until the process ends, because threads of the application may still hold handles
+// during exit.
 template <class T>
 Arena<T>& arena() {
   static Arena<T>& instance = *new Arena<T>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The buffers of work requests on a device that is not cache-coherent.
+// Cache maintenance for the buffers of work requests on a device that is not cache-coherent.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,8 +13,8 @@
 
 namespace dapple::dat {
 
-// The segment by its address for the CPU, which in a zero-based region is another. Empty if it is in no region: the
-// device will refuse it, and there is nothing to maintain.
+// The segment with its address for the CPU, which differs in a zero-based region. The result is empty if the segment is
+// in no region: the device will refuse it, so it needs no maintenance.
 inline ibv_sge cpu_segment(Ia& ia, const ibv_sge& segment) {
   const auto guard = ia.lmrs().guard();
   const Lmr* lmr = ia.lmrs().find(segment.lkey);
@@ -22,7 +22,7 @@ inline ibv_sge cpu_segment(Ia& ia, const ibv_sge& segment) {
   return {reinterpret_cast<uint64_t>(lmr->cpu_address(segment.addr)), segment.length, segment.lkey};
 }
 
-// segments: as cpu_segment() gives them.
+// segments: the results of cpu_segment().
 inline void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool for_cpu) {
   for (const ibv_sge& segment : segments) {
     if (segment.length == 0) continue;

@@ -11,7 +11,7 @@ namespace dapple::dat {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-// Monotonic, nanoseconds.
+// The monotonic clock, in nanoseconds.
 inline int64_t now_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

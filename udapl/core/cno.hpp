@@ -19,14 +19,16 @@ class Cno : public Object {
  public:
   static constexpr Kind kKind = Kind::kCno;
 
-  // has_fd: made for the consumer to poll. The caller holds the control mutex. Throws std::bad_alloc.
+  // has_fd: the CNO has a descriptor for the consumer to poll. The caller holds the control mutex. Throws
+  // std::bad_alloc.
   static Result<Cno*> create(Ia& ia, const WaitAgent& agent, bool has_fd);
-  // INVALID_STATE while EVDs use it. Waiters are released. The caller holds the control mutex, and joins agents once it
-  // has dropped it: an agent may be in any call. tell_agent: the agent is called once more, with a null EVD.
+  // INVALID_STATE while EVDs use the CNO. Releases the waiters. The caller holds the control mutex; it joins the agents
+  // after it has released the mutex, because an agent may be inside any call. tell_agent: calls the agent once more,
+  // with a null EVD.
   static Result<> free(Cno& cno, bool tell_agent, Notifier::Threads& agents);
 
   bool has_fd() const { return has_fd_; }
-  // A copy keeps what a waiter sleeps on alive when the IA is closed under it.
+  // A waiter holds a copy, which keeps the notifier alive when the IA is closed during the wait.
   std::shared_ptr<Notifier> notifier() const { return notifier_; }
 
  private:

@@ -6,11 +6,11 @@
 
 namespace dapple::dat {
 
-// The reason why no IA may be opened on a device with these attributes, in a line for people; null if it may.
+// The reason why no IA may be opened on a device with these attributes, as a line of text; null if one may be opened.
 //
-// A device that is known not to be coherent is refused without an override: its queues, which verbs keeps in the same
-// memory, would become stale silently, and no sync call reaches them. A device of unknown coherence is used, with
-// maintenance.
+// A device that is known to be non-coherent is refused unless an override is set: verbs keeps its queues in the same
+// kind of memory, so they would become stale silently, and no sync call reaches them. A device of unknown coherence is
+// used, with maintenance.
 inline const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     return "its DMA is bounced: it works on copies of memory, which no sync call updates; only memory from "

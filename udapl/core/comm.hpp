@@ -16,8 +16,8 @@ struct Comm {
   friend bool operator==(const Comm&, const Comm&) = default;
 };
 
-// rdma_cm has one port space for connections, named after TCP: that is what a stream socket stands for. The other end
-// of an IA is always of its own address family.
+// rdma_cm has one port space for connections, named after TCP; a stream socket stands for it. Both ends of a connection
+// have the IA's address family.
 inline bool is_supported(const Comm& comm, int ia_family) {
   return comm.domain == ia_family && comm.type == SOCK_STREAM && (comm.protocol == 0 || comm.protocol == IPPROTO_TCP);
 }

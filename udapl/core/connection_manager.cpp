@@ -90,7 +90,7 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
   in_use_.store(false, std::memory_order_relaxed);
   ++generation_;
   wake();
-  // Taken, so that an IA opened while we join starts its own thread and channel.
+  // The members are moved out, so that an IA opened during the join starts its own thread and channel.
   std::thread thread = std::move(thread_);
   verbs::EventChannel channel = std::move(channel_);
   UniqueFd wake_fd = std::move(wake_fd_);
@@ -99,7 +99,8 @@ void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
   if (ours) {
     thread.join();
   } else {
-    (void)new std::thread(std::move(thread));  // nothing to join, and a handle that must not be destroyed unjoined
+    (void)new std::thread(std::move(thread));  // there is nothing to join, and std::thread must not be destroyed
+                                               // unjoined
   }
 }
 
@@ -184,7 +185,7 @@ void ConnectionManager::run(uint32_t generation) {
     control.unlock();
     ppoll(fds.data(), used, limited ? &left : nullptr, nullptr);
     control.lock();
-    // After the last IA's end there may be a new first one, with a thread, a channel and a wake_fd_ of its own.
+    // After the last IA was closed, a new first IA may have a thread, a channel and a wake_fd_ of its own.
     if (generation_ != generation) break;
     if (fds[0].revents) {
       uint64_t count;
@@ -199,8 +200,8 @@ void ConnectionManager::run(uint32_t generation) {
   }
 }
 
-// An event is taken, acknowledged and served under one hold of the control mutex, so none is ever served for an object
-// that has gone in between.
+// The thread takes, acknowledges and serves an event while it holds the control mutex, so it never serves an event of
+// an object that was destroyed meanwhile.
 void ConnectionManager::serve_connection_events() {
   verbs::CmEvent event;
   while (verbs::CmEvent::take(channel_.get(), event)) {
@@ -241,7 +242,7 @@ void ConnectionManager::serve_device_events() {
   }
 }
 
-// An EVD cannot go between the taking and the telling: that takes the control mutex.
+// No EVD can be destroyed between the two steps: destroying one takes the control mutex.
 void ConnectionManager::serve_shared_channels() {
   for (auto& [context, watch] : watched_) {
     if (!watch.completions || watch.lost) continue;
@@ -274,7 +275,7 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_COMM_EST: {
-      // Objects of other users of the same context carry no context of ours; librdmacm shares contexts in a process.
+      // librdmacm shares one verbs context in a process; objects of its other users do not carry our context pointer.
       Ep* ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
       const ibv_event_type type = event.event_type;
       ibv_ack_async_event(&event);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The one background thread of the library: connection events of all IAs, asynchronous device events, and time-outs of
-// connections. It runs while an IA is open.
+// The library's one background thread. It serves connection events of all IAs, asynchronous device events, and
+// time-outs of connections. It runs while an IA is open.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -33,7 +33,7 @@ class ConnectionManager {
   static bool in_use() { return in_use_.load(std::memory_order_relaxed); }
 
   // An EP's place in the manager's lists. It holds all the memory they need, so that neither a time-out nor a
-  // notification from the data path can fail. Throws std::bad_alloc.
+  // notification from the data path can fail. Its constructor throws std::bad_alloc.
   class Client {
    public:
     explicit Client(Ep& ep);
@@ -46,11 +46,11 @@ class ConnectionManager {
     bool wants_attention_ = false;
   };
 
-  // All of these but notify() are called with the control mutex held.
+  // Callers hold the control mutex, except for notify().
 
   // Starts the thread for the first IA.
   Result<> acquire();
-  // Ends it after the last one. The second form drops the mutex to join, and leaves it dropped.
+  // Ends the thread after the last IA. The second form releases the mutex to join, and leaves it released.
   void release();
   void release(std::unique_lock<std::mutex>& control);
 
@@ -58,16 +58,16 @@ class ConnectionManager {
   // Listens for the asynchronous events of a device; several IAs may share one context.
   Result<> watch(ibv_context* context);
   void unwatch(ibv_context* context);
-  // The completion channel that EVDs of a watched device share. The thread takes what comes there and tells the EVD
-  // that is the CQ's context, which may therefore sleep without a descriptor.
+  // The completion channel that the EVDs of a watched device share. The manager's thread takes its notifications and
+  // tells the EVD, which is the CQ's context; so such an EVD may sleep without a descriptor of its own.
   Result<ibv_comp_channel*> shared_channel(ibv_context* context);
 
-  // Calls ep.on_deadline() at that time of the monotonic clock; kNever forgets it. One deadline per EP.
+  // Calls ep.on_deadline() at that time of the monotonic clock; kNever cancels the call. One deadline for each EP.
   void set_deadline(Ep& ep, int64_t deadline_ns);
 
   // From the data path, any thread, no lock needed: ep.on_attention() runs soon on the manager's thread.
   void notify(Ep& ep);
-  // The EP is going away.
+  // Forgets an EP that is about to be destroyed.
   void forget(Ep& ep);
 
  private:
@@ -88,15 +88,15 @@ class ConnectionManager {
 
   struct Watch {
     uint32_t users = 0;
-    bool broken = false;             // the device is gone: there is nothing more to read
+    bool broken = false;             // the device is gone: nothing more can be read
     bool told = false;               // and its IAs know
     verbs::CompChannel completions;  // shared by EVDs
-    bool lost = false;               // nothing will come there any more
+    bool lost = false;               // no more notifications will come
   };
 
   static inline constinit std::atomic<bool> in_use_ = false;
   uint32_t users_ = 0;
-  uint32_t generation_ = 0;  // of the thread; an older one ends
+  uint32_t generation_ = 0;  // of the present thread; an older thread sees the difference and ends
   pid_t pid_ = 0;
   verbs::EventChannel channel_;
   UniqueFd wake_fd_;
@@ -104,8 +104,8 @@ class ConnectionManager {
   std::map<ibv_context*, Watch> watched_;
   Deadlines deadlines_;
 
-  std::mutex attention_mutex_;  // a leaf: taken from the data path
-  Ep* attention_ = nullptr;     // list through Client::next_
+  std::mutex attention_mutex_;  // a leaf in the order of locks: the data path takes it
+  Ep* attention_ = nullptr;     // the list goes through Client::next_
 };
 
 }  // namespace dapple::dat

@@ -4,11 +4,11 @@
 // The record of each posted work request until its completion is delivered. A queue pair completes a queue's requests
 // in order, so a ring is sufficient: retiring one request retires all earlier requests without a completion.
 //
-// A completion taken from the CQ finishes its request. If the consumer will see it, its cookie, and all later cookies,
-// stay until delivery. Other cookies are removed as soon as no earlier cookie waits.
+// A completion taken from the CQ finishes its request. If the consumer will see the completion, its cookie and all
+// later cookies stay until delivery. Other cookies are removed as soon as no earlier cookie waits.
 //
-// Threads: one poster and one retirer at a time; the two may be different threads. count(), empty() and finished() from
-// any. A request may complete before its poster calls push(): then it is never in the ring.
+// Threads: one poster and one retirer at a time; the two may be different threads. Any thread may call count(), empty()
+// and finished(). If a request completes before its poster calls push(), it is never in the ring.
 #pragma once
 
 #include "ibverbs-glue/verbs.hpp"
@@ -32,14 +32,14 @@ struct Cookie {
     uint64_t length;  // bytes, over all segments
     Rmr* window;      // of kBind
   };
-  Ep* ep;             // of a receive on a shared queue: known once it has completed
-  Srq* srq;           // null: the request is in the ring of its EP, where no cookie ever has one
+  Ep* ep;             // of a receive on a shared queue; set when it has completed
+  Srq* srq;           // null: the request is in its EP's own ring, whose cookies leave this null
   uint32_t sequence;  // position in the ring's endless count
   DtoOperation operation;
   bool suppressed;   // a success is not delivered to the consumer
   bool unsignalled;  // a success wakes no thread
   bool spare;        // it takes one of its CQ's spare entries
-  bool plain;        // once it has succeeded, there is nothing to do but to report it, and to let the cookie go
+  bool plain;        // after a success, only reporting it and releasing the cookie are left to do
   uint16_t num_segments;
 
   void set_plain(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
@@ -65,20 +65,20 @@ class CookieRing {
         cookies_(std::make_unique<Cookie[]>(mask_ + 1)),
         segments_(keep_segments ? std::make_unique<ibv_sge[]>(size_t{keep_segments} * (mask_ + 1)) : nullptr) {}
 
-  // The poster's.
+  // For the poster only.
   bool full() const { return head() - tail() >= capacity_; }
-  // Requests posted and not delivered.
+  // The number of requests posted and not delivered.
   uint32_t count() const { return ahead(head(), tail()); }
   bool empty() const { return count() == 0; }
 
-  // The cookie the next request will use; it counts only after push().
+  // The cookie that the next request will use; the request does not count before push().
   Cookie& next() {
     Cookie& cookie = cookies_[head() & mask_];
     cookie.sequence = head();
     return cookie;
   }
   void push() { head_.store(head() + 1, std::memory_order_release); }
-  // next() and push() at once; null when full.
+  // next() and push() in one call; null when the ring is full.
   Cookie* claim() {
     const uint32_t sequence = head();
     if (sequence - tail() >= capacity_) [[unlikely]]
@@ -88,10 +88,10 @@ class CookieRing {
     head_.store(sequence + 1, std::memory_order_relaxed);
     return cookie;
   }
-  // Takes the last push() back.
+  // Undoes the last push().
   void pop() { head_.store(head() - 1, std::memory_order_relaxed); }
   uint32_t head() const { return head_.load(std::memory_order_relaxed); }
-  // For threads other than the poster: the cookies before it can be read.
+  // For threads other than the poster: the end of the cookies that they may read.
   uint32_t posted() const { return head_.load(std::memory_order_acquire); }
 
   // Forgets everything; no thread may hold a cookie.
@@ -102,7 +102,7 @@ class CookieRing {
     undelivered_ = 0;
   }
 
-  // Takes the memory of another, empty ring; no thread may hold a cookie of either.
+  // Takes the memory of another ring, which is empty; no thread may hold a cookie of either.
   void replace(CookieRing&& other) {
     capacity_ = other.capacity_;
     keep_segments_ = other.keep_segments_;
@@ -112,8 +112,8 @@ class CookieRing {
     clear();
   }
 
-  // A completion has come off the CQ; delivers says whether deliver() will follow. Both return up to which sequence
-  // cookies may go now.
+  // A completion was taken off the CQ; `delivers` tells whether deliver() will follow. Both functions return the
+  // sequence up to which cookies may be released now.
   uint32_t finish(const Cookie& cookie, bool delivers) {
     if (delivers) {
       finish_delivering(cookie);
@@ -122,25 +122,26 @@ class CookieRing {
     finished_.store(cookie.sequence + 1, std::memory_order_release);
     return undelivered_ ? tail() : cookie.sequence + 1;
   }
-  // finish(cookie, true), after which no cookie may go that could not before.
+  // finish(cookie, true), if it releases no more cookies than could be released before.
   void finish_delivering(const Cookie& cookie) {
     finished_.store(cookie.sequence + 1, std::memory_order_release);
     ++undelivered_;
   }
-  // finish_delivering(), deliver() and the retiring at once, when no other completion waits to be delivered.
+  // finish_delivering(), deliver() and retire in one call, for when no other completion waits for delivery.
   void finish_delivered(const Cookie& cookie) {
     const uint32_t end = cookie.sequence + 1;
     finished_.store(end, std::memory_order_release);
     retire_to(end);
   }
   uint32_t deliver(const Cookie& cookie) { return --undelivered_ ? cookie.sequence + 1 : finished(); }
-  // Lets this cookie and all before it go.
+  // Releases this cookie and all before it.
   void retire(const Cookie& last) { retire_to(last.sequence + 1); }
   void retire_to(uint32_t end) { tail_.store(end, std::memory_order_release); }
 
   uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
   uint32_t finished() const { return finished_.load(std::memory_order_acquire); }
-  // Calls visit(cookie) for every request posted that has not finished, the oldest first, until it returns false.
+  // Calls visit(cookie) for every request that was posted and has not finished, oldest first, until visit returns
+  // false.
   template <class Visit>
   void for_each_unfinished(Visit visit) {
     const uint32_t first = finished();

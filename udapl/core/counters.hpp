@@ -15,7 +15,8 @@
 namespace dapple::dat {
 
 // Positions are those of the extensions' DAT_IA_COUNTERS, DAT_EP_COUNTERS and DAT_EVD_COUNTERS. IA counters that are
-// not named here are the kernel's (port_counters.hpp), or of things that do not exist here, and stay 0.
+// not named here either belong to the kernel (port_counters.hpp), or count things that this provider does not have and
+// stay 0.
 enum class IaCounter : uint8_t {
   kPzCreate = 0,
   kPzFree = 1,
@@ -64,7 +65,7 @@ inline constexpr size_t kIaCounters = 85;
 enum class EpCounter : uint8_t {
   kConnect = 0,
   kDisconnect = 1,
-  // Each of these is followed by one of bytes.
+  // A counter of bytes follows each of these.
   kPostSend = 2,
   kPostSendUd = 4,
   kPostRecv = 6,
@@ -74,7 +75,7 @@ enum class EpCounter : uint8_t {
   kRecv = 16,
   kRecvUd = 18,
   kRecvRdmaImm = 22,
-  // These are not.
+  // These have no counter of bytes.
   kPostCompareAndSwap = 14,
   kPostFetchAndAdd = 15,
 };
@@ -91,16 +92,16 @@ enum class EvdCounter : uint8_t {
   kPollFound = 7,
   kConnectionCallback = 8,
   kDtoCallback = 9,
-  kPollNotFound = 10,  // never shown alone
+  kPollNotFound = 10,  // never shown on its own
 };
 inline constexpr size_t kEvdCounters = 10;
 
-// Threads: a counter has one writer at a time, or add_shared(); readers are any.
+// Threads: a counter has one writer at a time, unless all its writers call add_shared(). Any thread may read.
 template <class Name, size_t Size, size_t Hidden = 0>
 class Counters {
  public:
   void add(Name name, uint64_t amount = 1) { add_at(static_cast<size_t>(name), amount); }
-  // One more, and its bytes.
+  // Counts one more, and its bytes.
   void add_with_bytes(Name name, uint64_t bytes) {
     add_at(static_cast<size_t>(name), 1);
     add_at(static_cast<size_t>(name) + 1, bytes);
@@ -109,7 +110,7 @@ class Counters {
   void add_shared(Name name, uint64_t amount = 1) {
     values_[static_cast<size_t>(name)].fetch_add(amount, std::memory_order_relaxed);
   }
-  // As if add_with_bytes() had not been.
+  // Undoes add_with_bytes().
   void take_back(Name name, uint64_t bytes) {
     add_at(static_cast<size_t>(name), -uint64_t{1});
     add_at(static_cast<size_t>(name) + 1, -bytes);
@@ -119,7 +120,7 @@ class Counters {
   static constexpr size_t size() { return Size; }
 
  protected:
-  // No locked operation: see the threads above.
+  // A plain addition, not a locked one: see the threads above.
   void add_at(size_t index, uint64_t amount) { values_[index].store(at(index) + amount, std::memory_order_relaxed); }
 
  private:

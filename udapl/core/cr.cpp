@@ -14,8 +14,8 @@
 namespace dapple::dat {
 namespace {
 
-// A consumer's reject starts with this word, so that the peer can tell it from one the connection manager made up:
-// DAT version 2.0, provider version 1.0.
+// The private data of a consumer's reject starts with this word (DAT version 2.0, provider version 1.0), so that the
+// peer can distinguish it from a reject that the connection manager has made.
 constexpr uint32_t kRejectHeader = 2U << 24 | 0U << 16 | 1U << 8 | 0U;
 
 }  // namespace
@@ -62,11 +62,11 @@ void Cr::give_back_ep() {
 }
 
 Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
-  // A request that comes with an EP takes no other.
+  // A request that came with its own EP takes no other.
   if (ep_ ? given && given != ep_ : !given) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
   Ep& ep = ep_ ? *ep_ : *given;
   if (auto ready = ep.check_can_accept(*this, private_data.size()); !ready) return ready;
-  // First, since it may throw.
+  // This comes first because it may throw.
   UdConnection* connection =
       datagrams_ && !peer_gone_ ? &ep.take_datagrams(id_, UdReceived(received()), private_data) : nullptr;
   if (ep_) {
@@ -74,7 +74,7 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
     ep_ = nullptr;
   }
   if (peer_gone_) {
-    // uDAPL 2.0 6.4.3.2: the request was withdrawn meanwhile; the connection EVD tells.
+    // uDAPL 2.0 6.4.3.2: the request was withdrawn meanwhile; an event on the connection EVD reports it.
     ep.fail_accept();
     return free(*this);
   }
@@ -91,7 +91,7 @@ Result<> Cr::reject(std::span<const uint8_t> private_data) {
   const size_t most = datagrams_ ? UdMessage::kMaxReplyData : kMaxRejectData;
   if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kArg2);
   const int result = datagrams_ ? reject_datagrams(private_data) : reject_connection(private_data);
-  // Any other failure: the request has been withdrawn, and its event may be on the way. No peer is left to inform.
+  // Any other failure means that the request was withdrawn; its event may be on the way. No peer is left to inform.
   if (result && is_shortage(errno)) return fail_errno(errno);
   ia().counters().add(IaCounter::kRequestRejected);
   ia().counters().add(IaCounter::kUserRejTx);

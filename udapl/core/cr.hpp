@@ -22,30 +22,34 @@ class Ep;
 class Cr : public Object {
  public:
   static constexpr Kind kKind = Kind::kCr;
-  static constexpr size_t kMaxRejectData = 144;  // bytes: the IBTA's 148 less the header that marks a consumer's reject
+  static constexpr size_t kMaxRejectData = 144;  // bytes: the IBTA's 148 without the header that marks a consumer's
+                                                 // reject
 
-  // Takes the id over. Throws std::bad_alloc with the id where it was.
+  // Takes ownership of the id. Throws std::bad_alloc and leaves the id with the caller.
   static Cr* create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event);
-  // Drops the request; the peer sees a rejection that is not the consumer's. An EP that came with it is given back.
+  // Drops the request; the peer sees a rejection that is not the consumer's. An EP that came with the request is
+  // released.
   static Result<> free(Cr& cr);
 
-  // The request has this EP: a reserved one, or one that was made for it and goes with it unless it is accepted.
+  // The EP of this request: a reserved one, or one that was made for it and is destroyed with it unless the request is
+  // accepted.
   void hold(Ep& ep, bool made_for_it);
   Ep* local_ep() const { return ep_; }
   void forget_ep() { ep_ = nullptr; }
   // Lets another service point answer the request.
   verbs::CmId give_up_id() { return std::move(id_); }
 
-  // The EP takes over the connection; the CR is consumed, unless the error is one of the caller's making. ep is null
-  // where the request has one already.
+  // The EP takes over the connection. The CR is consumed, unless the caller made the error. ep is null if the request
+  // has its own EP.
   Result<> accept(Ep* ep, std::span<const uint8_t> private_data);
   Result<> reject(std::span<const uint8_t> private_data);
-  // To the consumer of another service point of this process on the same address. An error changes nothing.
+  // Hands the request to the consumer of another service point of this process on the same address. An error changes
+  // nothing.
   Result<> hand_off(uint64_t conn_qual);
 
   const sockaddr* remote_address() const { return rdma_get_peer_addr(id_.get()); }
   uint64_t remote_port() const;
-  // It came for datagrams: only an endpoint for these can accept it.
+  // True if the request came for datagrams: only a datagram endpoint can accept it.
   bool is_datagrams() const { return datagrams_; }
   std::span<const uint8_t> private_data() const { return datagrams_ ? UdReceived(received()).data : received(); }
   uint8_t responder_resources() const { return responder_resources_; }

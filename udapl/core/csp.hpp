@@ -15,8 +15,8 @@ class Csp : public ServicePoint {
  public:
   static constexpr Kind kKind = Kind::kCsp;
 
-  // COMM_NOT_SUPPORTED for a comm that rdma_cm lacks, INVALID_ADDRESS for an address that is not the IA's (all zeroes
-  // mean the IA's), PORT_IN_USE. Port 0 lets the system choose.
+  // COMM_NOT_SUPPORTED for a comm that rdma_cm lacks; INVALID_ADDRESS for an address that is not the IA's (all zeroes
+  // mean the IA's); PORT_IN_USE. With port 0 the system chooses the port.
   static Result<Csp*> create(Ia& ia, const Comm& comm, const sockaddr* address, Evd& evd);
   static Result<> free(Csp& csp);
 

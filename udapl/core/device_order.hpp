@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A cookie is written before its request is posted and read after its completion was polled. Posting and polling order
-// the two, by barriers inside of libibverbs and through the device, where ThreadSanitizer does not look: this tells it.
-// Nothing in other builds.
+// Ordering hints for ThreadSanitizer. A cookie is written before its request is posted and read after its completion
+// was polled. Barriers inside libibverbs and the device order the two, but ThreadSanitizer does not see them. These
+// functions tell it; in other builds they do nothing.
 #pragma once
 
 #if defined(__has_feature)

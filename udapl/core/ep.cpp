@@ -19,7 +19,7 @@ namespace dapple::dat {
 EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
   if (attr.datagrams) {
-    // One packet each, and no RDMA.
+    // A datagram is one packet, and there is no RDMA.
     if (attr.max_message_size == 0 || attr.max_message_size > ia.mtu()) attr.max_message_size = ia.mtu();
     attr.max_rdma_size = attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
     attr.max_rdma_read_iov = attr.max_rdma_write_iov = attr.max_request_iov;
@@ -30,7 +30,7 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   // Older consumers know one limit for all requests and leave these at 0.
   attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
   attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
-  // RFC 5040: an answer has one place to go to.
+  // RFC 5040: the answer to a read has one destination segment.
   if (ia.iwarp()) attr.max_rdma_read_iov = std::min(attr.max_rdma_read_iov, 1U);
   return attr;
 }
@@ -155,8 +155,8 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   if (!qp) return ia.refused_queue(errno);
   max_inline = init.cap.max_inline_data;
 
-  // Receives may be posted before there is a connection: that takes INIT. An iWARP queue pair takes them from the
-  // start.
+  // Receives may be posted before there is a connection, which needs the state INIT. An iWARP queue pair accepts them
+  // from the start.
   if (ia.iwarp()) return qp;
   if (attr.datagrams) {
     if (int error = bring_up_datagrams(qp.get(), ia)) return fail_errno(error);
@@ -176,11 +176,12 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
 void Ep::fail_qp() {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
-  // Tried again, because nothing else flushes what is posted; what fails twice is in no state to be told.
+  // The transition is tried again, because nothing else flushes what is posted. If it fails twice, the device cannot be
+  // told.
   if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
-// So that nothing prevents dropping the completions.
+// Nothing may prevent dropping the completions.
 Result<> Ep::empty_cqs() {
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (!evd) continue;
@@ -197,7 +198,7 @@ Result<> Ep::free(Ep& ep) {
   ep.set_reservation(nullptr);
   ep.set_deadline(kNever);
   ep.set_state(EpState::kDisconnected);
-  if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one to tell
+  if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one
   ep.id_.reset();
   manager.forget(ep);
   const uint32_t qp_num = ep.qp_ ? ep.qp_->qp_num : 0;
@@ -230,8 +231,8 @@ Result<> Ep::reset() {
   if (state() != EpState::kDisconnected) return tl::unexpected(state_error());
   if (auto emptied = empty_cqs(); !emptied) return emptied;
   id_.reset();
-  // A new queue pair rather than the old one through RESET: its number is new as well, so the peer's connection manager
-  // cannot take the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
+  // We make a new queue pair instead of moving the old one through RESET: the new number keeps the peer's connection
+  // manager from taking the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
   auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline_);
   if (!fresh) return tl::unexpected(fresh.error());
   // Other threads may bind windows and post meanwhile.
@@ -246,7 +247,7 @@ Result<> Ep::reset() {
     return fail_errno(error);
   }
   qp_ = std::move(*fresh);
-  // Events of datagrams tell of connections that go with the queue pair.
+  // The events of datagrams point to connections that are destroyed with the queue pair.
   if (ud_) evds_.connect->forget(*this);
   drop_datagrams(old_num);
   for (Evd* evd : {evds_.recv, evds_.request}) {

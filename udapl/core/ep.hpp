@@ -4,8 +4,8 @@
 // Endpoint: one RC queue pair, the requests posted to it, and its connection; or one UD queue pair and the addresses it
 // sends to (ep_datagrams.cpp).
 //
-// Threads: posting is serialized by the consumer unless the IA is thread-safe. Connection state changes under the
-// control mutex; the data path reads it without.
+// Threads: the consumer serializes posting unless the IA is thread-safe. Connection state changes under the control
+// mutex; the data path reads it without the mutex.
 #pragma once
 
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ class Srq;
 class UdConnection;
 struct UdReceived;
 
-// The data of a datagram endpoint. Under the control mutex, except for reading addresses.
+// The data of a datagram endpoint. The control mutex guards it, except that the data path reads addresses without it.
 struct UdState {
   AddressTable addresses;
   std::vector<UdConnection*> connections;
@@ -64,10 +64,11 @@ enum class EpState : uint8_t {
   kDisconnectPending = 10,
   kDisconnected = 11,
   kCompletionPending = 12,
-  kDatagrams = 13,  // our own, told as kConnected: the data path of connections stays out of it
+  kDatagrams = 13,  // our own state, which DAT shows as kConnected; it keeps the data path of connections away from
+                    // datagram endpoints
 };
 
-// DAT_COMPLETION_FLAGS of a post.
+// DAT_COMPLETION_FLAGS of a posted request.
 enum CompletionFlag : uint32_t {
   kSuppress = 0x01,
   kSolicitedWait = 0x02,
@@ -78,8 +79,8 @@ enum CompletionFlag : uint32_t {
 };
 
 struct EpAttr {
-  uint64_t max_message_size = 0;  // bytes; 0 takes the device's limit
-  uint64_t max_rdma_size = 0;     // bytes; the same
+  uint64_t max_message_size = 0;  // bytes; 0 means the device's limit
+  uint64_t max_rdma_size = 0;     // bytes; 0 means the device's limit
   uint32_t qos = 0;
   uint32_t recv_completion_flags = 0;
   uint32_t request_completion_flags = 0;
@@ -91,12 +92,12 @@ struct EpAttr {
   uint32_t max_rdma_read_out = 4;
   uint32_t max_rdma_read_iov = 4;
   uint32_t max_rdma_write_iov = 4;
-  bool datagrams = false;  // the service type: fixed
+  bool datagrams = false;  // the service type, which never changes
 };
 
 struct EpEvds {
-  Evd* recv = nullptr;     // null: no receives
-  Evd* request = nullptr;  // null: no requests
+  Evd* recv = nullptr;     // null: no receives can be posted
+  Evd* request = nullptr;  // null: no requests can be posted
   Evd* connect = nullptr;  // null: cannot connect
 };
 
@@ -109,22 +110,21 @@ struct RemoteBuffer {
 class Ep : public Object {
  public:
   static constexpr Kind kKind = Kind::kEp;
-  static constexpr size_t kMaxConnectData = 56;  // bytes: the IBTA's 92 less rdma_cm's header
+  static constexpr size_t kMaxConnectData = 56;  // bytes: the IBTA's 92 without rdma_cm's header
   static constexpr size_t kMaxAcceptData = 196;  // bytes
 
-  // Life cycle. The caller holds the control mutex.
-  // pz null: there is no queue pair until configure() brings one. With an srq, which needs a receive EVD, receives come
-  // from there.
+  // Life cycle. The caller holds the control mutex. With pz null the queue pair is made by configure(). With an srq,
+  // which needs a receive EVD, the EP takes its receives from there.
   static Result<Ep*> create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq = nullptr);
-  // INVALID_STATE while a service point or a request has it.
+  // INVALID_STATE while a service point or a connection request holds the EP.
   Result<> check_can_free() const;
-  // Ends a connection abruptly, without an event. Completions not delivered yet are dropped.
+  // Ends a connection abruptly, without an event. Drops completions that were not delivered.
   static Result<> free(Ep& ep);
-  // From DISCONNECTED to UNCONNECTED, with a fresh queue pair. Completions not delivered yet are dropped, connection
-  // events are not. After an error the EP is still DISCONNECTED.
+  // Moves from DISCONNECTED to UNCONNECTED, with a new queue pair. Drops completions that were not delivered, but keeps
+  // connection events. After an error the EP is still DISCONNECTED.
   Result<> reset();
 
-  // Before the connection: other EVDs, PZ or limits. INVALID_STATE from the connection on, and while something is
+  // Changes EVDs, PZ or limits before the connection. INVALID_STATE once a connection was begun, and while something is
   // posted that a new queue pair would lose. An error changes nothing.
   Result<> configure(Pz* pz, const EpEvds& evds, const EpAttr& attr, const Comm& comm);
 
@@ -133,48 +133,49 @@ class Ep : public Object {
   const EpEvds& evds() const { return evds_; }
   const EpAttr& attr() const { return attr_; }
   const Comm& comm() const { return comm_; }
-  // The CompletionFlags that a post may have. uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP made for it.
+  // The CompletionFlags that a post may have. uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP made for that.
   uint32_t recv_flags() const { return allowed_flags(attr_.recv_completion_flags); }
   uint32_t request_flags() const { return allowed_flags(attr_.request_completion_flags); }
-  // Never one of the unconfigured states.
+  // The state, without the unconfigured ones.
   EpState state() const { return state_.load(std::memory_order_acquire); }
-  // Receives posted to this EP and not dequeued yet.
+  // The number of receives posted to this EP and not dequeued.
   uint32_t outstanding_receives() const { return receives_.count(); }
-  // An EP without a PZ or a connect EVD is unconfigured until it is connected.
+  // An EP without a PZ or without a connect EVD is unconfigured; connecting it needs both.
   EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
   const sockaddr* local_address() const;
-  const sockaddr* remote_address() const;  // null before a connection was tried
+  const sockaddr* remote_address() const;  // null before the first attempt to connect
   uint64_t local_port() const;
   uint64_t remote_port() const;
 
-  // Connection. The caller holds the control mutex; results come as events on the connect EVD.
-  // timeout in microseconds.
+  // Connection. The caller holds the control mutex; results arrive as events on the connect EVD. timeout is in
+  // microseconds.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
   Result<> check_unconnected() const;
   Result<> check_connected() const;
   Result<> check_can_accept(const Cr& request, size_t private_data_size) const;
-  // Once the checks have passed, what goes wrong is an ACCEPT_COMPLETION_ERROR event: the request cannot be brought
-  // back.
+  // After the checks have passed, a failure is an ACCEPT_COMPLETION_ERROR event, because the request cannot be
+  // restored.
   void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
               std::span<const uint8_t> private_data);
   void fail_accept();
-  // An endpoint for datagrams has nothing to disconnect: it succeeds, as it always has.
+  // A datagram endpoint has nothing to disconnect: the call succeeds, as it does in the original provider.
   Result<> disconnect(bool abrupt);
 
-  // Datagrams. The caller holds the control mutex. Once the checks have passed, what goes wrong is an event.
+  // Datagrams. The caller holds the control mutex. After the checks have passed, a failure is an event.
   bool is_datagrams() const { return ud_ != nullptr; }
   uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
-  // Makes of the request a connection to be answered. Throws std::bad_alloc with nothing changed.
+  // Turns the request into a connection that waits for an answer. Throws std::bad_alloc with nothing changed.
   UdConnection& take_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
   void answer_datagrams(UdConnection& connection);
-  // INVALID_PARAMETER for anything but a connection or an address of this endpoint. The consumer sees to it that no
+  // INVALID_PARAMETER for anything but a connection or an address of this endpoint. The consumer ensures that no
   // datagram to the address is still to be sent.
   Result<> free_connection(const void* connection);
   Result<> free_address(ibv_ah* address);
-  // From its connections: one has an address; null when there is no memory for it. One has come to its end.
+  // Called by the endpoint's connections. The first: a connection has an address, null when there was no memory for it.
+  // The second: a connection has ended.
   ibv_ah* add_address(verbs::Ah address);
   void on_datagrams(UdConnection& connection, EventKind kind);
 
@@ -182,54 +183,55 @@ class Ep : public Object {
   void reserve() { set_state(EpState::kReserved); }
   void release_reservation() { set_state(EpState::kUnconnected); }
   void set_reservation(Rsp* rsp);
-  // A request has this EP, which was made for it or reserved; then it has it no more.
+  // Called when a connection request takes this EP, which was made for it or reserved, and when it releases the EP.
   void await_acceptance(Cr& request, bool made_for_it);
   void forget_request();
 
-  // Data path. Segments are read before the call returns.
+  // Data path. Each call reads its segments before it returns.
   Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
   Result<> post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
   Result<> post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                            uint32_t flags);
-  // immediate travels as it lies in memory, and takes a receive at the peer.
+  // immediate travels as it lies in memory, and consumes a receive at the peer.
   Result<> post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                                  uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
-  // 64-bit atomics on the remote word, whose old value lands in the first 8 bytes of result. Operands and values are in
+  // 64-bit atomics on the remote word. The old value arrives in the first 8 bytes of result. Operands and values are in
   // the CPU's byte order.
   Result<> post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
                               uint32_t flags);
   Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
                                  uint64_t swap, uint32_t flags);
-  // To a peer whose address must be one of this endpoint's; INVALID_HANDLE on one that has connections.
+  // Sends to a peer whose address belongs to this endpoint; INVALID_HANDLE on an endpoint for connections.
   Result<> post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
                         uint32_t flags);
-  // The consumer's Send, which also makes a window's context at the peer stale.
+  // The consumer's Send, which also invalidates the context of a window at the peer.
   Result<> post_send_with_invalidate(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t context,
                                      uint32_t flags);
-  // Into memory that a window of ours is bound to.
+  // Reads into memory to which a window of ours is bound.
   Result<> post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote, uint32_t flags);
-  // From Rmr: a bind, or an invalidation, that completes with a bind event; and an invalidation without an event.
+  // For Rmr: a bind, or an invalidation, that completes with a bind event; and an invalidation without an event.
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
-  // The same for the usual request: default flags, a connected EP, no lock and no caches to maintain. For any other
-  // request, also for a wrong one, there is no result and nothing has happened; then call the functions above. 0:
-  // posted, otherwise the errno value of a device that has refused it. Inline, in ep_post_plain.hpp.
+  // The same for the usual request: default flags, a connected EP, no lock, and no caches to maintain. For any other
+  // request, and for a wrong one, there is no result and nothing has happened; the caller then uses the functions
+  // above. The result is 0 when posted, otherwise the errno value with which the device refused. Inline, in
+  // ep_post_plain.hpp.
   template <DtoOperation kOperation>
   std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
                                         uint32_t flags);
   std::optional<int> post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
-  // The meaning of an errno value of a refused request.
+  // Translates the errno value of a refused request.
   static tl::unexpected<Error> refused(int error);
 
-  // Has the connection manager look at a graceful disconnect again. Out of line: the data path calls it only then.
+  // Has the connection manager look at a graceful disconnect again. Out of line, because the data path rarely calls it.
   void tell_progress();
-  // From the EVD, when a completion is taken off the CQ and when it is delivered.
+  // The EVD calls these when it takes a completion off the CQ and when it delivers the completion.
   void completed(Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
-  // The same for one with a plain cookie that has succeeded.
+  // The same for a completion with a plain cookie and a success.
   void plain_completed(const Cookie& cookie) {
     ring_of(cookie).finish_delivering(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
@@ -239,27 +241,27 @@ class Ep : public Object {
     CookieRing& ring = ring_of(cookie);
     ring.retire_to(ring.deliver(cookie));
   }
-  // Both at once, when no completion of that ring waits to be delivered.
+  // Both in one call, when no other completion of that ring waits for delivery.
   void plain_completed_and_delivered(const Cookie& cookie) {
     ring_of(cookie).finish_delivered(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
       tell_progress();
   }
 
-  // For the EVDs, of a request that is in one of the EP's own rings.
+  // For EVDs, about a request in one of the EP's own rings.
   FlushLink& flush_link_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? flush_receives_ : flush_requests_;
   }
   std::array<FlushLink*, 2> flush_links() { return {&flush_receives_, &flush_requests_}; }
 
   ConnectionManager::Client& client() { return client_; }
-  // The first of the windows whose last bind was posted here. The IA's WindowTable's.
+  // The first of the windows whose last bind was posted here. The IA's WindowTable owns the list.
   Rmr*& windows() { return windows_; }
 
   EpCounterSet& counters() { return counters_; }
   CounterBases<kEpCounters>& counter_bases() { return counter_bases_; }
 
-  // From the connection manager's thread, with the control mutex held.
+  // The connection manager's thread calls these with the control mutex held.
   void on_connection_event(const verbs::CmEvent& event);
   void on_device_event(ibv_event_type type);
   void on_attention();
@@ -270,7 +272,7 @@ class Ep : public Object {
   Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
-  // Tells whether a flushed request means that the device, and not we, has put the queue pair into error.
+  // True if a flushed request means that the device put the queue pair into the error state, not we.
   bool flush_is_the_devices() const;
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
@@ -284,7 +286,7 @@ class Ep : public Object {
   void give_back_room_to_flush();
   bool qp_has_failed() const;
   void flush_receives();
-  // Tells whether the device does not flush posted requests, so that the EVD does, and the request stays here.
+  // True if the device does not flush posted requests, so that the EVD must flush them and the request stays here.
   bool is_given_up() const;
   bool keep_from_device(Cookie& cookie) const;
   bool has_ended_meanwhile() const;
@@ -294,7 +296,7 @@ class Ep : public Object {
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
   Result<bool> find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard);
-  // The requests that were destroyed with the queue pair.
+  // Flushes the requests that were destroyed with the queue pair.
   void give_back_spares();
   int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
@@ -308,7 +310,7 @@ class Ep : public Object {
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
   }
-  // Lets the cookies before end go. On a device that is not coherent the CPU then sees what it wrote.
+  // Releases the cookies before end. On a device that is not coherent, the CPU then sees what the device wrote.
   void retire(CookieRing& ring, uint32_t end);
 
   void set_state(EpState state) { state_.store(state, std::memory_order_release); }
@@ -330,7 +332,7 @@ class Ep : public Object {
   uint64_t bytes_until_progress(uint32_t sequence);
   bool drained() const;
   void start_disconnect();
-  // Ends the connection. False if the id had to be destroyed for it: then this connection has no more events.
+  // Ends the connection. False if that took destroying the id: then this connection has no more events.
   bool tell_peer();
   void set_deadline(int64_t deadline_ns);
   Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
@@ -349,16 +351,16 @@ class Ep : public Object {
   Comm comm_;
   std::atomic<bool> configured_;
   Rsp* reservation_ = nullptr;  // the last service point this EP was reserved for
-  Cr* request_ = nullptr;       // the request that has this EP
+  Cr* request_ = nullptr;       // the request that holds this EP
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
-  // The first test of post_plain_*(): posting takes a lock, or caches must be maintained; or the EP cannot post
-  // receives, or is for datagrams.
+  // The first test of post_plain_*(). True if posting takes a lock or maintains caches, if the EP cannot post receives,
+  // or if it is for datagrams.
   const bool unusual_;
   bool unusual_recv_;
-  // Prepared for post_plain_*(), which change what they must.
+  // Requests prepared for post_plain_*(), which change only the variable fields.
   ibv_send_wr plain_request_{};
   ibv_recv_wr plain_recv_{};
   ibv_send_wr* refused_request_ = nullptr;
@@ -371,21 +373,21 @@ class Ep : public Object {
   FlushLink flush_requests_{requests_};
   FlushLink flush_receives_{receives_};
   std::atomic<bool> device_has_flushed_ = false;  // what it will
-  verbs::Qp qp_;                                  // null while there is no PZ
+  verbs::Qp qp_;                                  // null without a PZ
   uint32_t max_inline_ = 0;                       // bytes
   std::atomic<uint32_t> room_to_flush_ = 0;       // entries of the request CQ for suppressed requests
   uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
-  uint32_t drain_progress_ = 0;    // what had finished,
-  int64_t drain_progress_ns_ = 0;  // and when it was first seen
+  uint32_t drain_progress_ = 0;    // the requests that had finished,
+  int64_t drain_progress_ns_ = 0;  // and when that number was first seen
   std::atomic<bool> broken_ = false;
 
   EpCounterSet counters_;
   CounterBases<kEpCounters> counter_bases_{};
-  const std::unique_ptr<UdState> ud_;  // null but for datagrams
+  const std::unique_ptr<UdState> ud_;  // null on an EP for connections
 
-  // Connection in the making.
+  // The connection being set up.
   verbs::CmId id_;
   ConnectionManager::Client client_;
   int arp_retries_left_ = 0;

@@ -132,13 +132,13 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     if (evds_.recv) evds_.recv->unconfigure();
     if (evds.recv) evds.recv->configure(config);
   }
-  // New ones first: what stays must not seem unused in between.
+  // The new references are taken first: an object that stays in use must not seem unused in between.
   if (pz) pz->acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
     if (evd) evd->acquire();
   }
   if (pz_) pz_->release();
-  // free() looks for what an EVD still has of this EP in the EP's own ones only.
+  // free() searches only the EP's own EVDs for what they still have of it.
   if (evds_.connect && evds_.connect != evds.connect) evds_.connect->forget(*this);
   for (Evd* evd : {evds_.recv, evds_.request, evds_.connect}) {
     if (evd) evd->release();

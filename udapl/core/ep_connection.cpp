@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The connection of an endpoint, over rdma_cm. The queue pair is ours, not the id's, so its transitions are made here:
-// librdmacm then reports CONNECT_RESPONSE on the active side and leaves the rest to us.
+// The connection of an endpoint, over rdma_cm. The queue pair belongs to us, not to the id, so we make its transitions
+// here: librdmacm then reports CONNECT_RESPONSE on the active side and leaves the rest to us.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -23,12 +23,13 @@
 namespace dapple::dat {
 namespace {
 
-constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason a consumer's reject travels under
+constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason code of a consumer's reject
 constexpr size_t kRejectHeaderSize = 4;           // bytes before the consumer's private data
-constexpr int64_t kDrainPauseNs = 10'000'000;     // between two looks at the requests that a graceful disconnect awaits
-constexpr int64_t kDrainLimitNs = 2'000'000'000;  // how long it waits while none of them completes,
-constexpr int64_t kDrainLimitNsPerByte = 60;      // and longer for a request of many bytes: 16 MB in a second
-constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and for the peer's answer
+constexpr int64_t kDrainPauseNs = 10'000'000;     // between two checks of the requests that a graceful disconnect
+                                                  // awaits
+constexpr int64_t kDrainLimitNs = 2'000'000'000;  // how long it waits while no request completes,
+constexpr int64_t kDrainLimitNsPerByte = 60;      // how much longer for requests of many bytes: 16 MB take a second,
+constexpr int64_t kReplyLimitNs = 5'000'000'000;  // and how long for the peer's answer
 constexpr int64_t kRefusalNs = 20'000'000;        // the time that a refusal may take to reach its receiver
 
 }  // namespace
@@ -102,8 +103,8 @@ Result<> Ep::send_connect() {
   return {};
 }
 
-// Moves the queue pair to a state with the attributes the connection manager has; on the passive side the depths of
-// RDMA Reads are what we are about to answer.
+// Moves the queue pair to a state with the connection manager's attributes; on the passive side the depths of RDMA
+// Reads are those that we are about to answer.
 Result<> Ep::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed) {
   ibv_qp_attr attr{};
   int mask = 0;
@@ -160,7 +161,7 @@ void Ep::accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_d
 }
 
 void Ep::fail_accept() {
-  id_.reset();  // a peer that still waits is rejected
+  id_.reset();  // the peer, which still waits, sees a rejection
   end_connection(EventKind::kAcceptCompletionError);
 }
 
@@ -189,14 +190,14 @@ Result<> Ep::disconnect(bool abrupt) {
     end_connection(EventKind::kDisconnected);
     return {};
   }
-  // Graceful: what is posted completes first. Nothing can be posted from here on.
+  // Graceful: posted requests complete first. Nothing more can be posted from here on.
   set_state(EpState::kDisconnectPending);
   {
     std::lock_guard guard(post_mutex_);
     drain_target_ = requests_.head();
   }
-  // In this order: completed() runs under the EVD's lock, so a thread that finishes a request after the check below
-  // notifies.
+  // The order matters: completed() runs under the EVD's lock, so a thread that finishes a request after the check below
+  // notifies us.
   draining_.store(true, std::memory_order_release);
   drain_progress_ = requests_.finished();
   drain_progress_ns_ = now_ns();
@@ -204,8 +205,8 @@ Result<> Ep::disconnect(bool abrupt) {
   return {};
 }
 
-// Takes what has completed off the CQ, since the consumer may have no reason to, and ends the connection when all
-// requests have completed or none does any more.
+// Takes the completions off the CQ, since the consumer may have no reason to. Ends the connection when all requests
+// have completed or no more of them complete.
 void Ep::drain() {
   if (evds_.request) {
     signal_last_request();
@@ -220,7 +221,7 @@ void Ep::drain() {
   set_deadline(now + kDrainPauseNs);
 }
 
-// The requests from this one on, up to the first with its own completion.
+// The number of requests from this one up to the first with its own completion.
 uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   uint64_t bytes = 0;
   for (; sequence != drain_target_; ++sequence) {
@@ -231,9 +232,9 @@ uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   return bytes;
 }
 
-// A suppressed request is known to have completed when a later one has. An RDMA Write of 0 bytes follows the last one.
-// No key is checked for it, and no consumer sees it. DEVIATION graceful disconnect on iWARP, except siw: a device might
-// check the key, so a time-out is used instead.
+// A suppressed request is known to have completed only when a later one has. So an RDMA Write of 0 bytes follows the
+// last one. The device checks no key for it, and no consumer sees it. DEVIATION graceful disconnect on iWARP, except
+// siw: a device might check the key, so a time-out is used instead.
 void Ep::signal_last_request() {
   std::lock_guard guard(post_mutex_);
   if (unsignalled_run_ == 0 || (ia().iwarp() && !ia().is_siw()) || requests_.full() || !evds_.request->take_spare())
@@ -241,7 +242,7 @@ void Ep::signal_last_request() {
   Cookie& cookie = requests_.next();
   cookie.user_cookie = cookie.length = 0;
   cookie.ep = this;
-  cookie.operation = DtoOperation::kInvalidate;  // as that it makes no event, flushed or not
+  cookie.operation = DtoOperation::kInvalidate;  // the write makes no event, flushed or not
   cookie.suppressed = cookie.unsignalled = cookie.spare = true;
   cookie.plain = false;
   cookie.num_segments = 0;
@@ -265,7 +266,7 @@ void Ep::start_disconnect() {
   if (tell_peer()) {
     set_deadline(now_ns() + kReplyLimitNs);
   } else {
-    end_connection(EventKind::kDisconnected);  // no reply will come
+    end_connection(EventKind::kDisconnected);  // the peer will not reply
   }
 }
 
@@ -294,16 +295,16 @@ void Ep::end_connection(EventKind kind) {
   const bool was_up = is_up();
   set_deadline(kNever);
   draining_.store(false, std::memory_order_release);
-  // In ERR the queue pair flushes what is posted, receives included, with the consumer's cookies. The state comes
-  // first: a receive posted meanwhile is found here, or its poster sees the state. But the state lets requests be
-  // posted, and one that was never connected refuses them before ERR.
+  // A queue pair in ERR flushes what is posted, receives included, with the consumer's cookies. The state is set first:
+  // then either this function finds a receive that is posted meanwhile, or its poster sees the state. The state also
+  // lets requests be posted, but a queue pair that was never connected refuses them before ERR.
   if (!was_up) fail_qp();
   set_state(EpState::kDisconnected);
   fail_qp();
   give_up_device();
   report(kind);
-  // An EP that will take no more receives of a shared queue reports it, as consumers know it from the InfiniBand event
-  // of the last work request. The report is made here, because not every device has that event.
+  // Reports an EP that takes no more receives from a shared queue. Consumers know InfiniBand's event of the last work
+  // request for that. We make the report here because not every device has that event.
   if (srq_ && was_up) ia().report_async(EventKind::kAsyncEpBroken, *this, 0);
 }
 
@@ -317,13 +318,13 @@ void Ep::establish(std::span<const uint8_t> private_data) {
   keep_private_data(private_data);
   set_state(EpState::kConnected);
   report(EventKind::kEstablished);
-  // A request may have failed before the connection manager's last message was here.
+  // A request may have failed before the connection manager's last message arrived.
   if (broken_.load(std::memory_order_acquire)) ConnectionManager::instance().notify(*this);
 }
 
-// The peer accepted: bring the queue pair up, then tell it that we are ready.
+// The peer accepted: move the queue pair to RTS, then tell the peer that we are ready.
 void Ep::answer_response(const verbs::CmEvent& event) {
-  // INIT once more: only now does the connection manager say which remote accesses it has agreed on.
+  // INIT is repeated: only now does the connection manager know the agreed remote access rights.
   const bool up = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, nullptr) &&
                   set_qp_attributes(IBV_QPS_RTS, nullptr) && rdma_establish(id_.get()) == 0;
   ia().counters().add(IaCounter::kRepRx);
@@ -339,8 +340,8 @@ void Ep::answer_response(const verbs::CmEvent& event) {
 }
 
 void Ep::answer_rejection(const verbs::CmEvent& event) {
-  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that is dropped
-  // unanswered has the consumer's reason too, but nothing where the header would be.
+  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that was dropped
+  // unanswered has the consumer's reason code too, but no header.
   const uint8_t* header = event.private_data.data();
   const bool marked = event.private_data_size >= kRejectHeaderSize &&
                       std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
@@ -369,14 +370,13 @@ void Ep::on_connection_event(const verbs::CmEvent& event) {
     case EpState::kDisconnectPending:
       break;
     default:
-      return;  // the end of a connection we have ended already
+      return;  // the end of a connection that we have ended already
   }
   switch (event.type) {
-    case RDMA_CM_EVENT_REJECTED:  // of a peer that has accepted, and was gone before our last message was there
+    case RDMA_CM_EVENT_REJECTED:  // the peer had accepted, and was gone before our last message arrived
     case RDMA_CM_EVENT_DISCONNECTED: {
       ia().counters().add(event.type == RDMA_CM_EVENT_REJECTED ? IaCounter::kErrRejRx : IaCounter::kDreqRx);
-      // A peer that has refused a request disconnects, and its message may come before the consumer has seen the
-      // refusal.
+      // A peer that has refused a request disconnects. Its message may arrive before the consumer has seen the refusal.
       const bool broken = state() == EpState::kConnected && qp_has_failed();
       rdma_disconnect(id_.get());  // the reply
       end_connection(broken ? EventKind::kBroken : EventKind::kDisconnected);
@@ -403,7 +403,7 @@ void Ep::on_active_event(const verbs::CmEvent& event) {
       break;
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
       local_port_ = ntohs(rdma_get_src_port(id_.get()));
-      // iWARP: TCP has gone to the peer and come back.
+      // iWARP: TCP has made a round trip to the peer.
       if (!send_connect()) {
         fail_connect(
             errno == ECONNREFUSED || errno == ECONNRESET ? EventKind::kNonPeerRejected : EventKind::kUnreachable,
@@ -458,7 +458,7 @@ void Ep::on_passive_event(const verbs::CmEvent& event) {
 
 void Ep::on_device_event(ibv_event_type type) {
   if (type == IBV_EVENT_COMM_EST) {
-    // The first request overtook the connection manager's last message, which may be lost: this replaces it.
+    // The first request overtook the connection manager's last message, which may be lost; this event replaces it.
     if (id_) rdma_notify(id_.get(), IBV_EVENT_COMM_EST);
     return;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Datagram endpoints: one UD queue pair, up from the start, and the addresses that connecting and accepting bring. It
-// has no connection to lose; each connect and accept is an exchange of its own and may run beside the others.
+// Datagram endpoints: one UD queue pair, ready from the start, and the addresses that connecting and accepting bring.
+// The endpoint has no connection to lose; each connect and each accept is an exchange of its own and may run beside
+// others.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace dapple::dat {
 namespace {
 
-constexpr uint32_t kQkey = RDMA_UDP_QKEY;  // what the connection manager says to peers by itself
+constexpr uint32_t kQkey = RDMA_UDP_QKEY;  // the connection manager's own messages to peers
 
 template <class T>
 void make_room(std::vector<T>& list) {
@@ -80,7 +81,7 @@ void Ep::answer_datagrams(UdConnection& connection) {
   connection.begin_answer();
 }
 
-// The state, and the next deadline.
+// Updates the state and the next deadline.
 void Ep::update_datagrams() {
   EpState now = EpState::kUnconnected;
   int64_t deadline = kNever;
@@ -100,7 +101,7 @@ void Ep::update_datagrams() {
     case EpState::kDatagrams:
       set_state(now);
       break;
-    default:  // a reservation or a failure stays what it is
+    default:  // a reserved or failed endpoint keeps its state
       break;
   }
 }
@@ -128,7 +129,7 @@ void Ep::on_datagrams(UdConnection& connection, EventKind kind) {
     ud_->established = true;
     ia().counters().add(connection.passive() ? IaCounter::kPassiveEst : IaCounter::kActiveEst);
   }
-  update_datagrams();  // first: who hears of an address may send to it
+  update_datagrams();  // this comes first: the consumer may send to an address as soon as the event reports it
   Event event{};
   event.kind = kind;
   event.datagrams = {this, &connection};
@@ -147,7 +148,7 @@ Result<> Ep::free_connection(const void* wanted) {
 Result<> Ep::free_address(ibv_ah* address) {
   if (!ud_ || !ud_->addresses.remove(address)) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (int error = ibv_destroy_ah(address)) {
-    ud_->addresses.add(address);  // its place is still free, so this allocates nothing
+    ud_->addresses.add(address);  // its slot is still free, so this allocates nothing
     return fail_errno(error);
   }
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The limits of an endpoint against those of its device.
+// Checks the limits of an endpoint against those of its device.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace dapple::dat {
 
-// Only a device that needs maintenance makes an EP remember its buffers. An atomic has one, with any limits.
+// An EP remembers its buffers only on a device that needs maintenance. An atomic has one buffer, whatever the limits
+// are.
 inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
   return ia.maintains_caches() ? std::max(1U, max_iov) : 0;
 }
@@ -21,13 +22,12 @@ inline uint32_t max_request_segments(const EpAttr& attr) {
   return std::max({attr.max_request_iov, attr.max_rdma_read_iov, attr.max_rdma_write_iov});
 }
 
-// The limits an EP gets when it asks for none.
+// The limits of an EP that asks for none.
 EpAttr with_defaults(const Ia& ia, EpAttr attr);
-// INVALID_PARAMETER with this subtype, and a line that names the attribute, for more than the device has.
+// INVALID_PARAMETER with this subtype, and a line that names the attribute, if a limit exceeds the device's.
 Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
 
-// The notification that such an EP needs of its receive EVD, and the error for an EP that needs another notification
-// than the EVD's.
+// The notification that such an EP needs of its receive EVD, and the error if the EVD has another one.
 EvdConfig recv_config(const EpAttr& attr);
 Subtype conflict_with(EvdConfig config);
 

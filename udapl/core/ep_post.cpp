@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path of an endpoint: nothing here allocates, and nothing locks unless the IA was opened thread-safe.
+// The data path of an endpoint. Nothing here allocates, and nothing locks unless the IA was opened thread-safe.
 #include <algorithm>
 #include <mutex>
 
@@ -25,7 +25,7 @@ bool device_writes(DtoOperation operation) {
          operation == DtoOperation::kCompareAndSwap;
 }
 
-// The requests whose completions are reported alike.
+// The kind of requests whose completions the EP reports in the same way.
 bool is_plain(DtoOperation operation) {
   return operation == DtoOperation::kSend || operation == DtoOperation::kRdmaWrite ||
          operation == DtoOperation::kRdmaRead;
@@ -34,11 +34,11 @@ bool is_plain(DtoOperation operation) {
 }  // namespace
 
 tl::unexpected<Error> Ep::refused(int error) {
-  // libsiw gives the negative ones of the kernel.
+  // libsiw returns the kernel's negative errno values.
   return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
-// Tells whether a request with these flags may have a plain cookie.
+// True if a request with these flags may have a plain cookie.
 bool Ep::may_be_plain(uint32_t flags) const {
   return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
 }
@@ -61,14 +61,14 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
   const uint64_t length = total_length(segments);
-  // A thread that is cancelled in the device's call would leave a request that no other code knows.
+  // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);
   if (!qp_) [[unlikely]]
     return tl::unexpected(state_error());
   if (!evds_.recv || srq_) return fail(Type::kInvalidState);
   if (receives_.full()) [[unlikely]] {
-    // Suppressed ones leave the ring only when the CQ is looked at, and their consumer may have no reason to look.
+    // Suppressed requests leave the ring only when a thread looks at the CQ, and their consumer may have no reason to.
     guard.unlock();
     evds_.recv->reap();
     guard.lock();
@@ -102,8 +102,8 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   return {};
 }
 
-// uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device is not told of a receive, and
-// looks at its queue when the queue pair is put into the error state it is in already.
+// uDAPL 2.0 6.6.19: a receive posted to a disconnected EP is flushed. A software device does not notice a receive; it
+// looks at its queue when the queue pair is put into the error state again.
 void Ep::flush_receives() {
   const NoCancel whole;
   if (ia().is_siw()) return flush_given_up(evds_.recv, flush_receives_);
@@ -122,19 +122,20 @@ bool Ep::keep_from_device(Cookie& cookie) const {
   return true;
 }
 
-// After a post. The fence on siw has its counterpart in give_up_device(): one of the two sees what the other did.
+// Called after a post. The fence on siw pairs with the one in give_up_device(): one of the two functions sees the
+// other's change.
 bool Ep::has_ended_meanwhile() const {
   if (ia().is_siw()) std::atomic_thread_fence(std::memory_order_seq_cst);
   return state() == EpState::kDisconnected;
 }
 
-// Before that the requests are the device's to flush; give_up_device() then finds what was posted meanwhile.
+// Until the device has flushed, it still completes these requests; give_up_device() then finds those posted meanwhile.
 void Ep::flush_given_up(Evd* evd, FlushLink& link) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (device_has_flushed_.load(std::memory_order_relaxed)) evd->flush_later(link);
 }
 
-// The queue pair is in the error state: what the device flushes is on the CQs.
+// The queue pair is in the error state, so the requests that the device flushed are on the CQs.
 void Ep::give_up_device() {
   if (!ia().is_siw()) return;
   device_has_flushed_.store(true, std::memory_order_relaxed);
@@ -173,7 +174,7 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
-  // uDAPL 2.0 6.6.21: more than the remote buffer holds is a length error.
+  // uDAPL 2.0 6.6.21: a read of more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
 }
@@ -186,14 +187,15 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   wr.wr.rdma.rkey = remote.context;
   if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
-  // Verbs reads as much as the local segments hold: it must all be there.
+  // Verbs reads as much as the local segments hold, so the remote buffer must hold all of that.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
 }
 
 // For a request that may be suppressed: ensures that it has a slot. Such requests leave the ring only when a later
-// request has completed, so now and then one is signalled anyway. The result tells this, and whether it took one of the
-// CQ's spare entries. It takes completions from the CQ if necessary, because no other thread may have a reason to.
+// request has completed, so now and then the function signals one anyway. The result tells whether this one is
+// signalled, and whether it took one of the CQ's spare entries. The function takes completions from the CQ if
+// necessary, because no other thread may have a reason to.
 Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard) {
   if (flags & kSuppress && room_to_flush_ == 0) [[unlikely]] {
     guard.unlock();
@@ -207,7 +209,8 @@ Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_l
       const uint32_t run = unsignalled_run_ + 1;
       if (!(flags & kSuppress) || run * 2 < attr_.max_request_dtos) return false;
       if (evds_.request->take_spare()) return true;
-      // Others have them all; a later request will do, unless the ring is about to be full of such.
+      // No spare entry is left; a later request can be signalled instead, unless suppressed requests are about to fill
+      // the ring.
       if (reaped && run < attr_.max_request_dtos) return false;
     }
     if (reaped) return fail(Type::kInsufficientResources);
@@ -218,7 +221,7 @@ Result<bool> Ep::find_room(DtoOperation operation, uint32_t flags, std::unique_l
   }
 }
 
-// Before the first suppressed request. All that the ring holds may be such.
+// Called before the first suppressed request. The whole ring may fill with suppressed requests.
 Result<> Ep::make_room_to_flush() {
   const uint32_t most = std::max(1U, attr_.max_request_dtos);
   if (auto made = evds_.request->make_room_to_flush(most); !made) return made;
@@ -241,14 +244,15 @@ void Ep::give_back_spares() {
 
 Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
                           DtoOperation operation, uint32_t flags, Rmr* window) {
-  // A thread that is cancelled in the device's call would leave a request that no other code knows.
+  // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);  // another thread may reset the EP meanwhile
   if (auto ready = check_can_request(operation); !ready) [[unlikely]]
     return ready;
   if (!evds_.request) return fail(Type::kInvalidState);
   const uint64_t length = total_length(segments);
-  // The device's limit, not the EP's: consumers ask for less than they use, and no provider has held them to it.
+  // The device's limit counts, not the EP's: consumers ask for less than they use, and no provider has enforced the
+  // EP's.
   if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg3);
   bool spare = false;
   if (requests_.full() || flags & kSuppress) [[unlikely]] {
@@ -273,12 +277,12 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
   if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
-  // Inline data is copied from where the segments say, so that must be an address of the CPU's.
+  // The device copies inline data from the segments' addresses, so these must be the CPU's.
   if (!reads && operation != DtoOperation::kBind && operation != DtoOperation::kInvalidate && length <= max_inline_ &&
       !ia().lmrs().any_zero_based())
     wr.send_flags |= IBV_SEND_INLINE;
   if (ia().maintains_caches()) [[unlikely]] {
-    // Inline data is copied by the CPU: its source needs nothing.
+    // The CPU copies inline data, so its source needs no maintenance.
     if (wr.send_flags & IBV_SEND_INLINE)
       cookie.num_segments = 0;
     else
@@ -302,8 +306,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   return {};
 }
 
-// Remembers the segments too: what the device writes is maintained again when it is done, because the CPU may have
-// prefetched the lines meanwhile.
+// Remembers the segments for a second maintenance when the request is done: the CPU may prefetch lines that the device
+// writes.
 void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu) {
   const auto kept = ring.segments(cookie);
   for (size_t i = 0; i < segments.size(); ++i) kept[i] = cpu_segment(ia(), segments[i]);
@@ -316,7 +320,7 @@ void Ep::tell_progress() {
 }
 
 void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
-  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // nothing there that counts; the memory may be gone
+  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // the CPU copied the data; the memory may be gone
   if (cookie.spare) evds_.request->give_back_spare();
   if (!cookie.srq) [[likely]] {
     CookieRing& ring = ring_of(cookie);
@@ -326,17 +330,18 @@ void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
     tell_progress();
   if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(cookie.window, *this);
-  // The queue pair is in error now: the connection is broken, which the connection manager's thread reports.
+  // The queue pair is in the error state now, so the connection is broken; the connection manager's thread reports
+  // that.
   if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
     broken_.store(true, std::memory_order_release);
     ConnectionManager::instance().notify(*this);
   }
 }
 
-// Rxe of Linux 6.12 only flushes a request with an unknown lkey. Code that ends a connection leaves CONNECTED before
-// the queue pair is put into error, or checks the state under the control mutex as on_attention() does. With iWARP the
-// kernel puts the queue pair into error when the peer disconnects. A queue pair for datagrams has no peer that
-// disconnects it.
+// Rxe of Linux 6.12 flushes a request with an unknown lkey and reports nothing else. Code that ends a connection leaves
+// CONNECTED before it puts the queue pair into the error state, or checks the state under the control mutex as
+// on_attention() does. On iWARP the kernel puts the queue pair into the error state when the peer disconnects. A queue
+// pair for datagrams has no peer that disconnects it.
 bool Ep::flush_is_the_devices() const {
   if (is_datagrams()) return true;
   const EpState now = state();

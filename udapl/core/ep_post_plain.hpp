@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path of an endpoint where nothing is unusual: each condition is looked at once, and nothing is built that
-// the device does not read.
+// The data path of an endpoint for usual requests. Each condition is checked once, and nothing is built that the device
+// does not read.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@
 
 namespace dapple::dat {
 
-// Bytes of all segments together.
+// The sum of the bytes of all segments.
 inline uint64_t total_length(std::span<const ibv_sge> segments) {
   uint64_t total = 0;
   for (const ibv_sge& segment : segments) total += segment.length;  // at most 2^31 segments of under 2^32 bytes
   return total;
 }
 
-// The same for segments that are there, of which there usually is one.
+// The same for a list that is not empty. Usually it has one segment.
 inline uint64_t total_length(const ibv_sge* segments, uint32_t count) {
   if (count == 1) [[likely]]
     return segments->length;
@@ -35,7 +35,7 @@ template <DtoOperation kOperation>
   constexpr bool kIsRead = kOperation == DtoOperation::kRdmaRead;
   static_assert(kIsSend || kIsRead || kOperation == DtoOperation::kRdmaWrite);
   const uint32_t limit = kIsSend ? attr_.max_request_iov : kIsRead ? attr_.max_rdma_read_iov : attr_.max_rdma_write_iov;
-  // A negative count is a large one here.
+  // The cast makes a negative count a large one.
   if ((flags | uint32_t{unusual_}) || !segments || static_cast<uint32_t>(count) > limit) [[unlikely]]
     return std::nullopt;
   if (state() != EpState::kConnected || !evds_.request) [[unlikely]]
@@ -49,8 +49,8 @@ template <DtoOperation kOperation>
       return std::nullopt;
     send_flags |= IBV_SEND_INLINE;
   }
-  // It counts before the device knows of it, so that nothing but the result is looked at after the call, and a thread
-  // that is cancelled in it has posted.
+  // The request is counted before the device knows of it. After the call only the result is read, and a thread that is
+  // cancelled inside the call has posted.
   Cookie* const cookie = requests_.claim();
   if (!cookie) [[unlikely]]
     return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Posting for memory windows and with them.
+// Binding and invalidating memory windows, and reading into them.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -24,7 +24,7 @@ int Ep::submit(ibv_send_wr& wr) {
     bind.wr_id = wr.wr_id;
     bind.send_flags = wr.send_flags;
     bind.bind_info = wr.bind_mw.bind_info;
-    // To unbind, verbs lets the region be null, but rxe's provider looks into it.
+    // Verbs allows a null region in an unbind, but rxe's provider dereferences it.
     ibv_mr none{};
     none.context = qp_->context;
     none.pd = wr.bind_mw.mw->pd;
@@ -46,7 +46,7 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
-// Verbs names the sink of a read by lkey, so a window means the part of the region to which it is bound.
+// Verbs names the sink of a read by lkey, so a window stands for the part of the region to which it is bound.
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Errors of the core, in DAT's words but without its numbers: DAT 1.2 and 2.0 give different numbers to the same
-// subtype, so each face has one table from these to its DAT_RETURN.
+// Errors of the core, under DAT's names but without its numbers: DAT 1.2 and 2.0 give different numbers to the same
+// subtype, so each face has one table from these errors to its DAT_RETURN.
 #pragma once
 
 #include <cerrno>
@@ -118,12 +118,12 @@ inline tl::unexpected<Error> fail(Type type, Subtype subtype = Subtype::kNone) {
   return tl::unexpected(Error{type, subtype});
 }
 
-// Tells whether a call failed without resources that may become free later; then its arguments may be right.
+// True if a call failed for lack of resources that may become free later; then its arguments may be right.
 inline bool is_shortage(int error) {
   return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE || error == ENOSPC;
 }
 
-// The meaning of an errno of a verbs or rdma_cm call for a consumer, if the call's context gives no better one.
+// Translates the errno of a verbs or rdma_cm call, for callers whose context gives no better meaning.
 inline tl::unexpected<Error> fail_errno(int error) {
   switch (error) {
     case ENOMEM:
@@ -139,7 +139,7 @@ inline tl::unexpected<Error> fail_errno(int error) {
     case EPERM:
       return fail(Type::kPrivilegesViolation);
     case EBUSY:
-      return fail(Type::kInvalidState);  // something the device knows of still needs it
+      return fail(Type::kInvalidState);  // something that the device knows of still uses it
     case EADDRINUSE:
       return fail(Type::kConnQualInUse);
     case EADDRNOTAVAIL:

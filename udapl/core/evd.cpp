@@ -53,10 +53,10 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
-// The flag of a receive whose Send has invalidated a window of ours.
+// The flag of a receive whose Send has invalidated one of our windows.
 unsigned int invalidation_flags(const Ia& ia) {
   constexpr unsigned int kKernelsBit = 1U << 2;
-  // rxe passes the kernel's flags on: this bit there means a good IP checksum, which an RC queue pair never reports.
+  // rxe passes the kernel's flags on. There this bit means a good IP checksum, which an RC queue pair never reports.
   return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
 }
 
@@ -92,7 +92,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   const auto channel = open_channel();
   if (!channel) return tl::unexpected(channel.error());
-  errno = ENOSPC;  // the meaning without another reason: libsiw in a process with 144 queues
+  errno = ENOSPC;  // the default meaning, for example from libsiw in a process with 144 queues
   cq_.reset(ibv_create_cq(ia().context(), entries_for(min_qlen), this, *channel, 0));
   if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
@@ -103,9 +103,9 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   return {};
 }
 
-// Its own channel, which a sleeping thread reads itself; beyond this number of EVDs the shared channel.
+// The EVD has its own channel, which a sleeping thread reads itself. EVDs beyond this number use the shared channel.
 Result<ibv_comp_channel*> Evd::open_channel() {
-  constexpr uint32_t kMaxOwn = 256;  // of the 1,024 descriptors that a process has by default
+  constexpr uint32_t kMaxOwn = 256;  // of the 1,024 descriptors that a process may open by default
   if (ia().num_channels() >= kMaxOwn) return ConnectionManager::instance().shared_channel(ia().context());
   channel_.reset(ibv_create_comp_channel(ia().context()));
   if (!channel_) return fail_errno(errno);
@@ -135,8 +135,8 @@ bool Evd::take_spare() {
   return false;
 }
 
-// Up to what may wait here (see reap() and wait()) and all of the CQ's besides, so that an endpoint's end can empty the
-// CQ. False when it may not grow any more, or for want of memory.
+// Grows the ring to hold all events that may wait (see reap() and wait()) and all completions of the CQ, so that
+// destroying an endpoint can empty the CQ. False if the ring must not grow further, or without memory.
 bool Evd::grow_pending() {
   const uint32_t most = std::bit_ceil(qlen() + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
   if (pending_mask_ >= most) return false;
@@ -171,7 +171,7 @@ Result<> Evd::empty_cq() {
 void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
-  // siw notifies of no receive if solicited notification is requested: there every receive wakes.
+  // siw sends no notification of a receive when solicited notification is requested, so on siw every receive wakes.
   solicited_only_.store(config == EvdConfig::kSolicited && !ia().is_siw(), std::memory_order_relaxed);
 }
 
@@ -188,7 +188,7 @@ Result<> Evd::free(Evd& evd) {
   if (evd.cq_) {
     const bool enabled = evd.enabled();
     (void)evd.set_enabled(false);  // the CNO must not look at the CQ meanwhile
-    // A CQ waits for its notifications to be acknowledged.
+    // Destroying a CQ blocks until its notifications are acknowledged.
     ibv_ack_cq_events(evd.cq_.get(), evd.unacknowledged_);
     evd.unacknowledged_ = 0;
     if (int error = verbs::destroy(evd.cq_)) {
@@ -198,7 +198,7 @@ Result<> Evd::free(Evd& evd) {
     evd.break_cq();
   }
   evd.leave_cno();
-  // Nobody else knows of a request that was not dequeued.
+  // No other code knows of a request that was not dequeued.
   for (Event event; evd.software_.pop(event);) {
     if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)
       (void)Cr::free(*event.cr.cr);
@@ -230,7 +230,7 @@ Result<> Evd::post_software(void* pointer) {
   return {};
 }
 
-// Out of line: the usual way shall not pay for these with registers.
+// These are out of line so that the usual path spends no registers on them.
 void Evd::break_cq() {
   working_cq_.store(nullptr, std::memory_order_relaxed);
 }
@@ -256,7 +256,7 @@ bool Evd::pop(Event& out) {
   return false;
 }
 
-// Tells whether the consumer will see this completion.
+// True if the consumer will see this completion.
 inline bool Evd::accept(ibv_wc& completion) {
   Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
   taken_from_device(&cookie);
@@ -267,7 +267,7 @@ inline bool Evd::accept(ibv_wc& completion) {
   return true;
 }
 
-// Keeps the completions of a polled batch that the consumer will see, at its start.
+// Moves the completions that the consumer will see to the start of a polled batch.
 inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
   uint32_t kept = 0;
   for (int i = 0; i < count; ++i) {
@@ -286,8 +286,8 @@ bool Evd::accept_batch(int count) {
   return pending_head_ != 0 || refill();
 }
 
-// Moves one batch from the CQ to the ring of pending completions. It leaves out successes that the consumer suppressed,
-// so that the consumer will see all pending completions.
+// Moves one batch from the CQ to the ring of pending completions. It leaves out suppressed successes, so the consumer
+// will see every pending completion.
 bool Evd::refill() {
   if (pending_head_ == pending_tail_) {
     return accept_polled(poll_empty());
@@ -313,9 +313,9 @@ bool Evd::refill() {
 }
 
 bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
-  cookie.plain = false;  // so that deliver() looks at all of it
+  cookie.plain = false;  // makes deliver() check all of it
   if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
-  // From here on it has its EP.
+  // From here on the completion has its EP.
   if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num, completion.status == IBV_WC_SUCCESS);
   const bool delivers =
       (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
@@ -331,7 +331,7 @@ void Evd::deliver(const ibv_wc& completion, Event& out) {
   if (cookie.operation == DtoOperation::kBind) [[unlikely]] {
     out.kind = EventKind::kBindCompletion;
     out.evd = this;
-    // Any error status of a bind is the bind's failure.
+    // Every error status of a bind means that the bind failed.
     const bool refused = !success && completion.status != IBV_WC_WR_FLUSH_ERR;
     out.bind = {cookie.window, cookie.user_cookie,
                 refused ? DtoStatus::kRmrOperationFailed : to_dto_status(completion.status)};
@@ -383,7 +383,7 @@ void Evd::forget_completions(Ep& ep) {
   };
   while (refill()) {
   }
-  // Completions that cannot be taken off the CQ must never be looked at: their cookies go.
+  // Completions that cannot be taken off the CQ must never be dereferenced, so their cookies are released.
   if (is_full()) break_cq();
   uint32_t kept = pending_tail_;
   for (uint32_t i = pending_tail_; i != pending_head_; ++i) {
@@ -459,14 +459,14 @@ void Evd::flush_rings() {
   software_.set_urgent(false);
   while (refill()) {
   }
-  // Without room for more the CQ may hold more, too. Then it goes on when some have been delivered.
+  // Without room in the ring the CQ may hold more completions. The flush continues when some have been delivered.
   if (is_full()) return software_.set_urgent(true);
   while (FlushLink* const link = unflushed_.take()) {
     CookieRing& ring = link->ring;
     link->flushed = true;
     ring.for_each_unfinished([&](Cookie& cookie) {
       if (is_full()) return false;
-      // A suppressed request that was posted to a connection is assumed to have succeeded.
+      // We assume that a suppressed request on a connection has succeeded.
       const bool delivers = !cookie.suppressed;
       cookie.plain = false;
       cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);
@@ -485,8 +485,8 @@ void Evd::flush_rings() {
   }
 }
 
-// After an event has been stored. A waiter that is not asleep looks once more before it sleeps or leaves; when nothing
-// is left, it has taken the event.
+// Called after an event was stored. A waiter that is awake looks once more before it sleeps or leaves; if nothing is
+// left then, the waiter has taken the event.
 void Evd::notify() {
   wake();
   if (cno_.load(std::memory_order_seq_cst) && !waited_on() && software_.any()) [[unlikely]]

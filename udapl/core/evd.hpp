@@ -41,7 +41,7 @@ enum EvdStream : uint32_t {
   kEvdExtension = 0x200,
 };
 
-// DAT_EVD_STATE_CONFIG_*: which receive completions notify.
+// DAT_EVD_STATE_CONFIG_*: the receive completions that notify.
 enum class EvdConfig : uint8_t { kNotify, kSolicited, kThreshold };
 
 class Evd : public Object {
@@ -49,12 +49,12 @@ class Evd : public Object {
   static constexpr Kind kKind = Kind::kEvd;
   static constexpr uint32_t kInfinite = ~0U;  // microseconds
   static constexpr uint32_t kBatch = 16;      // completions taken off a CQ at a time
-  static constexpr uint32_t kSpare = 16;      // entries of a CQ beyond those the consumer asked for
+  static constexpr uint32_t kSpare = 16;      // entries of a CQ beyond those that the consumer asked for
 
   // min_qlen > 0. The caller holds the control mutex.
   static Result<Evd*> create(Ia& ia, uint32_t min_qlen, uint32_t streams);
   // INVALID_STATE while an object reports to this EVD or a thread waits. Connection requests that were never dequeued
-  // go with it. The caller holds the control mutex.
+  // are destroyed with it. The caller holds the control mutex.
   static Result<> free(Evd& evd);
 
   uint32_t qlen() const { return qlen_.load(std::memory_order_relaxed); }
@@ -65,26 +65,26 @@ class Evd : public Object {
 
   // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD gets an event.
   bool post(Event event);
-  // One more event was lost. Returns how many were, since the EVD was made.
+  // Counts one more lost event. Returns the number of lost events since the EVD was made.
   uint32_t count_lost() { return lost_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
-  // A face takes an event by sink(event), or by sink.completion(cookie, length) when it is a DTO with a plain cookie
-  // that has succeeded: with no Event in between. Inline, in evd_take.hpp.
+  // A face takes an event through sink(event), or through sink.completion(cookie, length) when it is a successful DTO
+  // with a plain cookie; then no Event is built. Inline, in evd_take.hpp.
   //
-  // QUEUE_EMPTY when there is none.
+  // QUEUE_EMPTY if there is none.
   template <class Sink>
   Result<> dequeue_to(Sink sink);
-  // timeout in microseconds. more: events left after this one, also on TIMEOUT_EXPIRED.
+  // timeout is in microseconds. more: the number of events left after this one, also on TIMEOUT_EXPIRED.
   template <class Sink>
   Result<> wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink, uint32_t& more);
-  // The same two, as an Event.
+  // The same two functions with an Event as the result.
   Result<> dequeue(Event& out);
   Result<> wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
 
-  // INVALID_STATE when more events wait than would fit, or the CQ cannot be shrunk to so few entries. Traffic may flow.
-  // The caller holds the control mutex. Throws std::bad_alloc.
+  // INVALID_STATE if more events wait than would fit, or if the CQ cannot shrink to so few entries. Traffic may
+  // continue. The caller holds the control mutex. Throws std::bad_alloc.
   Result<> resize(uint32_t min_qlen);
 
   // The notification that an EP needs of its receives; all EPs of an EVD must agree. can_configure() is false if EPs,
@@ -96,50 +96,51 @@ class Evd : public Object {
   EvdConfig config() const { return config_; }
 
   void set_waitable(bool waitable);
-  // Ends a wait with DAT_ABORT; the EVD is about to go.
+  // Ends a wait with DAT_ABORT, before the EVD is destroyed.
   void abort();
   bool has_waiter() const { return waiter_.load(std::memory_order_seq_cst) != Waiter::kNone; }
 
-  // Completes as flushed, after all that the device has said, what it has left in this ring. From any thread, once the
-  // device has flushed what it will.
+  // Flushes the requests that the device has left in this ring, after all completions that the device made. Any thread
+  // may call it once the device makes no more completions for the ring.
   void flush_later(FlushLink& link);
 
-  // Takes all off the CQ, without delivering it, so that forgetting an endpoint finds room. Fails for want of memory.
+  // Takes all completions off the CQ without delivering them, so that forgetting an endpoint finds room. Fails without
+  // memory.
   Result<> empty_cq();
   // Forgets the completions of an endpoint whose queue pair is gone.
   void forget_completions(Ep& ep);
-  // The same, and what was reported about its connection: the endpoint itself goes.
+  // Forgets these completions and the reports about the endpoint's connection, because the endpoint is destroyed.
   void forget(Ep& ep);
-  // Forgets the asynchronous errors of an object that goes.
+  // Forgets the asynchronous errors of an object that is destroyed.
   void forget_errors(const Object& object);
-  // The CNO that is notified of events while no thread waits here, or null. The caller holds the control mutex for the
-  // first two.
+  // The CNO to notify of events while no thread waits here, or null. For the first two functions the caller holds the
+  // control mutex.
   Result<> set_cno(Cno* cno);
   Result<> set_enabled(bool enabled);
   Cno* cno() const { return cno_.load(std::memory_order_acquire); }
   bool enabled() const;
-  // From the CNO's notifier, with its lock held: takes the notifications off the channel. True when the CNO is to tell
-  // of it.
+  // The CNO's notifier calls this with its lock held. It takes the notifications off the channel. True if the CNO must
+  // report this EVD.
   bool serve_channel();
-  // From the connection manager, with the control mutex held: a notification on the channel that EVDs share.
+  // The connection manager calls this with the control mutex held, after a notification on the channel that EVDs share.
   void on_notification();
-  // Likewise, that none will come there any more.
+  // The connection manager calls this with the control mutex held, when no more notifications will come on that
+  // channel.
   void on_lost_channel();
   NotifierLink& notifier_link() { return notifier_link_; }
 
   const EvdCounterSet& counters() const { return counters_; }
   CounterBases<kEvdCounters>& counter_bases() { return counter_bases_; }
 
-  // Takes what the hardware has completed off the CQ, without delivering it, until as many as the EVD was made for
-  // wait.
+  // Takes completions off the CQ without delivering them, until as many wait as the EVD was made for.
   void reap();
 
-  // A suppressed request that is signalled takes an entry of the CQ that its consumer does not count with: one of the
-  // spare ones, of which the CQ would overflow if there were more. False when none is left. From any thread.
+  // A suppressed request that is signalled takes one of the CQ's spare entries, because its consumer does not count it;
+  // without this limit the CQ would overflow. False if none is left. Any thread may call it.
   bool take_spare();
-  // Makes the CQ larger by so many requests that may all be suppressed: without a completion while they succeed, and
-  // each with one when they are flushed. A device that cannot resize keeps its CQ. Fails for want of memory. From any
-  // thread.
+  // Enlarges the CQ for this many requests that may all be suppressed: they complete silently on success, but each
+  // makes a completion when it is flushed. A device that cannot resize keeps its CQ. Fails without memory. Any thread
+  // may call it.
   Result<> make_room_to_flush(uint32_t num_requests);
   void give_back_room_to_flush(uint32_t num_requests) { to_flush_.fetch_sub(num_requests, std::memory_order_relaxed); }
   void give_back_spare() { spare_.fetch_add(1, std::memory_order_relaxed); }
@@ -149,14 +150,14 @@ class Evd : public Object {
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   ~Evd();
   Result<> open_queues(uint32_t min_qlen);
-  // Tells whether other events than completions may come.
+  // True if events other than completions may come.
   bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }
 
   enum class Waiter : uint8_t { kNone, kWaiting, kLeaving };
-  // Tells whether a thread will still see an event that is stored now.
+  // True if a thread will still see an event that is stored now.
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
   uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
-  // The same, or enough for everybody when there are rings to be flushed.
+  // The number of events that wait; more than any threshold when there are rings to flush.
   uint32_t available_or_urgent() const { return software_.count_or_urgent() + (pending_head_ - pending_tail_); }
   bool pop(Event& out);
   template <class Sink>
@@ -164,7 +165,7 @@ class Evd : public Object {
   enum class Refilled : uint8_t { kNothing, kPending, kPopped };
   template <class Sink>
   Refilled refill_or_pop(Sink sink);
-  // The two, of any sink.
+  // pop_to() and refill_or_pop() for a sink whose type is erased.
   struct Taker {
     void* sink;
     bool (*pop)(Evd&, void* sink);
@@ -184,12 +185,12 @@ class Evd : public Object {
   bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
   void flush_rings();
   void deliver(const ibv_wc& completion, Event& out);
-  // The waiter, after its first look. looked_at: the value of signals_ at that look; null if there was none.
+  // Waits, after the caller's first look. looked_at: the value of signals_ at that look; empty if there was none.
   Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const Taker& taker,
                            uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
-  // A thread's place as the waiter, given up however its wait ends: by pthread_cancel() too.
+  // A thread's place as the waiter. The destructor releases it, even if pthread_cancel() ends the wait.
   struct Leaving {
     Evd& evd;
     const uint32_t& more;
@@ -201,16 +202,16 @@ class Evd : public Object {
   bool arm(uint32_t threshold, uint32_t signals);
   bool take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
-  // Every call that would look into it or arm it says INTERNAL_ERROR.
+  // Every call that would poll or arm the CQ returns INTERNAL_ERROR from now on.
   bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
   void break_cq();
-  // Counts, and unlocks data_mutex_.
+  // Counts the wait and unlocks data_mutex_.
   Error finish_empty_dequeue();
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
   bool grow_pending();
-  // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES where so many could not wait for want of memory.
+  // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES if memory for that many pending events lacks.
   Result<> allow_threshold(uint32_t threshold);
   bool is_full() const { return pending_head_ - pending_tail_ > pending_mask_; }
   // The size of a CQ for an EVD with this number of events.
@@ -229,36 +230,37 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  unsigned int unusual_wc_flags_ = 0;  // of a receive that is more than that
+  unsigned int unusual_wc_flags_ = 0;  // of receives that wait for more than that
 
-  WakeUp wake_up_;    // while there is no channel_
-  UniqueFd wake_fd_;  // beside one; made when first slept here
-  // Destroyed in reverse order: the CQ goes before the channel it reports to. Null where there is no CQ, or where that
-  // reports to the channel that EVDs share.
+  WakeUp wake_up_;    // only without a channel_
+  UniqueFd wake_fd_;  // used beside channel_; made at the first sleep
+  // Destroyed in reverse order: the CQ is destroyed before the channel it reports to. channel_ is null without a CQ,
+  // and if the CQ reports to the channel that EVDs share.
   verbs::CompChannel channel_;
   verbs::Cq cq_;
-  std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also once it could not be polled or armed
-  std::atomic<uint32_t> to_flush_ = 0;         // entries, of all EPs that have asked
-  std::atomic<int32_t> spare_ = 0;             // entries; below 0 after the CQ was resized to fewer than are taken
+  std::atomic<ibv_cq*> working_cq_ = nullptr;  // null also after a failure to poll or arm it
+  std::atomic<uint32_t> to_flush_ = 0;         // entries that all EPs together have asked for
+  std::atomic<int32_t> spare_ = 0;             // entries; negative after the CQ was resized to fewer than are taken
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
-  // Completions taken off the CQ and not delivered yet: a ring that is small until more wait.
+  // Completions taken off the CQ and not delivered: a ring that grows when more wait.
   std::unique_ptr<ibv_wc[]> pending_;
   uint32_t pending_mask_ = 0;
   uint32_t pending_head_ = 0;
   uint32_t pending_tail_ = 0;
-  uint32_t signals_ = 0;      // completions taken from the CQ that may wake a thread
-  uint32_t cno_signals_ = 0;  // of these, those the CNO has been told of
+  uint32_t signals_ = 0;      // the number of completions taken from the CQ that may wake a thread
+  uint32_t cno_signals_ = 0;  // the part of them that the CNO knows of
 
   EvdConfig config_ = EvdConfig::kNotify;
-  uint32_t configured_ = 0;  // EPs that agreed on it
+  uint32_t configured_ = 0;  // EPs that have agreed on this notification
   std::atomic<bool> solicited_only_ = false;
 
-  // Written by the thread that dequeues or waits, except kConnectionCallback, which is under the control mutex.
+  // The thread that dequeues or waits writes these counters, except kConnectionCallback, which the control mutex
+  // guards.
   EvdCounterSet counters_;
   CounterBases<kEvdCounters> counter_bases_{};
 
-  SoftwareQueue software_;  // urgent: there are rings to be flushed
+  SoftwareQueue software_;  // urgent: some rings must be flushed
   FlushList unflushed_;
   SmallMutex data_mutex_;
   std::atomic<Waiter> waiter_ = Waiter::kNone;
@@ -267,12 +269,12 @@ class Evd : public Object {
   std::atomic<bool> aborted_ = false;
   int64_t spin_ns_;
 
-  // Before data_mutex_ in the order of locks. An EVD without a CNO never takes it on the data path.
+  // Comes before data_mutex_ in the order of locks. An EVD without a CNO never locks it on the data path.
   mutable std::mutex cno_mutex_;
   std::atomic<Cno*> cno_ = nullptr;
   bool enabled_ = true;
   std::atomic<uint32_t> lost_ = 0;
-  NotifierLink notifier_link_;  // the notifier's
+  NotifierLink notifier_link_;  // guarded by the notifier's lock
 };
 
 }  // namespace dapple::dat

@@ -20,7 +20,7 @@ Result<> Evd::set_cno(Cno* cno) {
   if (cno && enabled_) {
     if (auto watched = cno->notifier()->watch(*this, channel_fd()); !watched) {
       if (before) {
-        (void)before->notifier()->watch(*this, channel_fd());  // it had room for us a moment ago
+        (void)before->notifier()->watch(*this, channel_fd());  // a moment ago it had room for this EVD
         notify_cno_of_more_than(0);
       }
       return watched;
@@ -76,12 +76,13 @@ void Evd::trigger_cno() {
 }
 
 void Evd::resume_cno(uint32_t known) {
-  const NoCancel until_told;  // it may be called by a destructor
+  const NoCancel until_told;  // a destructor may call this
   std::lock_guard lock(cno_mutex_);
   if (enabled_) notify_cno_of_more_than(known);
 }
 
-// Arms the CQ, then looks: an event from before the arming makes no other notification. cno_mutex_ is held.
+// Arms the CQ, then looks: an event that came before the arming makes no other notification. The caller holds
+// cno_mutex_.
 void Evd::notify_cno_of_more_than(uint32_t known) {
   Cno* const cno = cno_.load(std::memory_order_relaxed);
   if (!cno) return;
@@ -91,7 +92,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
     if (cq_ && request_notification()) break_cq();
     while (available() <= known && refill()) {
     }
-    more = available() > known || cq_broken();  // what asks the EVD learns of that
+    more = available() > known || cq_broken();  // a caller that asks the EVD gets the error
   }
   if (more) cno->notifier()->trigger(*this);
 }
@@ -105,7 +106,7 @@ bool Evd::serve_channel() {
   counters_.add_shared(EvdCounter::kDtoCallback, notifications);
   ibv_ack_cq_events(cq_.get(), notifications);
   if (waited_on()) {
-    // Meant for it: a thread that waits here comes before the CNO, and arms the CQ itself.
+    // A thread that waits here takes precedence over the CNO, and arms the CQ itself.
     wake();
     return false;
   }
@@ -127,7 +128,7 @@ void Evd::on_lost_channel() {
   trigger_cno();
 }
 
-// After a notification. True if the CNO is to tell of what has come.
+// Called after a notification. True if the CNO must report the new events.
 bool Evd::arm_for_cno() {
   if (request_notification()) break_cq();
   if (cq_broken()) return true;

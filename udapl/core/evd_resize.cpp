@@ -7,7 +7,7 @@
 
 namespace dapple::dat {
 
-// The CQ keeps its identity, so queue pairs go on reporting to it while it changes its size.
+// The CQ keeps its identity when it is resized, so queue pairs continue to report to it.
 Result<> Evd::resize(uint32_t min_qlen) {
   std::lock_guard guard(data_mutex_);
   if (cq_) {
@@ -21,7 +21,7 @@ Result<> Evd::resize(uint32_t min_qlen) {
   if (cq_) {
     if (auto resized = resize_cq(min_qlen); !resized) return resized;
   }
-  // Only software's events can have come meanwhile.
+  // Only events made by software can have arrived meanwhile.
   if (!software_.resize(room)) {
     if (cq_) ibv_resize_cq(cq_.get(), before);
     return fail(Type::kInvalidState);
@@ -36,7 +36,7 @@ Result<> Evd::resize_cq(uint32_t min_qlen) {
   if (int error = ibv_resize_cq(cq_.get(), entries_for(min_qlen))) {
     if (error < 0) error = errno;
     const bool fits = before >= entries_for(min_qlen);
-    // Not every device can; nor will one shrink below what has completed since the look above.
+    // Some devices cannot resize, and none shrinks below the number of completions that arrived since the look above.
     if (error == ENOSYS || error == EOPNOTSUPP) {
       if (!fits) return fail(Type::kModelNotSupported);
     } else {

@@ -15,7 +15,7 @@
 
 namespace dapple::dat {
 
-// The sink of who wants Events.
+// The sink of callers that want an Event.
 struct EventSink {
   Evd& evd;
   Event& out;
@@ -27,7 +27,7 @@ struct EventSink {
   }
 };
 
-// Tells whether it is a success that only needs to be reported.
+// True for a success that only needs to be reported.
 inline bool Evd::is_plain(const ibv_wc& completion, const Cookie& cookie) const {
   if (completion.status != IBV_WC_SUCCESS || !cookie.plain) [[unlikely]]
     return false;
@@ -45,7 +45,8 @@ template <class Sink>
   }
 }
 
-// The first half of refill() when nothing is pending: a batch at the ring's start, where there is always room for one.
+// The first half of refill() when nothing is pending: polls a batch into the ring's start, where there is always room
+// for one.
 [[gnu::always_inline]] inline int Evd::poll_empty() {
   ibv_cq* const cq = working_cq_.load(std::memory_order_relaxed);
   if (!cq) [[unlikely]]
@@ -70,8 +71,8 @@ template <class Sink>
   return true;
 }
 
-// refill() when nothing is pending; but a single plain completion goes to the sink at once, and is never pending. Such
-// a completion may always wake a thread.
+// refill() when nothing is pending. A single plain completion goes directly to the sink and is never pending. Such a
+// completion may always wake a thread.
 template <class Sink>
 [[gnu::always_inline]] inline Evd::Refilled Evd::refill_or_pop(Sink sink) {
   const int count = poll_empty();
@@ -82,7 +83,8 @@ template <class Sink>
     taken_from_device(&cookie);
     if (is_plain(only, cookie)) [[likely]] {
       ++signals_;
-      const Cookie done = cookie;  // or each store to the consumer's event might have changed it
+      const Cookie done = cookie;  // a local copy: the compiler must assume that a store to the consumer's event
+                                   // changes the member
       report_plain(only, done, sink);
       done.ep->plain_completed_and_delivered(done);
       return Refilled::kPopped;
@@ -115,7 +117,7 @@ template <class Sink>
 [[gnu::always_inline]] inline Result<> Evd::dequeue_to(Sink sink) {
   if (has_waiter()) [[unlikely]]
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  // Without a guard, which would cost more than the lock; nothing here throws or can be cancelled.
+  // There is no guard object, which would cost more than the lock. Nothing here throws or can be cancelled.
   data_mutex_.lock();
   if (pop_to(sink)) [[likely]] {
     counters_.add(EvdCounter::kDequeueFound);

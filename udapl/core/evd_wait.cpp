@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Waiting on an EVD: a short spin while that pays, then one arm of the CQ and one sleep on the completion channel and
-// the software events together. One deadline on the monotonic clock covers all of it.
+// Waiting on an EVD: a short spin while that pays, then one arming of the CQ and one sleep on the completion channel
+// and the software events together. One deadline on the monotonic clock covers both.
 #include <poll.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ bool spinning_helps() {
   return several;
 }
 
-// While it exists, a thread that posts an event also wakes the sleeper.
+// While an object of this class exists, a thread that posts an event also wakes the sleeper.
 struct Asleep {
   explicit Asleep(std::atomic<bool>& of) : flag(of) { flag.store(true, std::memory_order_seq_cst); }
   ~Asleep() { flag.store(false, std::memory_order_seq_cst); }
@@ -41,7 +41,8 @@ Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t
   return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
 }
 
-// Spinning pays, or would have paid, when events come soon; otherwise the next wait spins less, and at last not at all.
+// Spinning pays, or would have paid, when events arrive soon. Otherwise the next wait spins less, and in the end not at
+// all.
 inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (waited_ns < kMaxSpinNs) {
     spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
@@ -50,7 +51,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   }
 }
 
-// Arms the CQ and looks once more. True when there is something to do before sleeping.
+// Arms the CQ and looks once more. True if there is something to do before sleeping.
 [[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   std::lock_guard guard(data_mutex_);
   if (available_or_urgent() >= threshold && heard(signals)) return true;
@@ -63,10 +64,10 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   return refilled || cq_broken();
 }
 
-// One, as each arming brings one; what an arming without a sleep has left there ends the next sleeps at once. A CQ
-// whose device has gone will notify of nothing any more.
+// Reads one notification, because each arming brings one. Notifications of an arming without a sleep end the next
+// sleeps at once. A CQ whose device is gone sends no more notifications.
 [[gnu::always_inline]] inline void Evd::take_notification() {
-  const NoCancel until_counted;  // or destroying the CQ would wait for it
+  const NoCancel until_counted;  // destroying the CQ would otherwise wait for it
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {
@@ -87,7 +88,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
     wake_fd_ = make_event_fd();
     if (!wake_fd_) return fail_errno(errno);
   }
-  // Look at what matters after this line.
+  // sleeping_ must be set before the state is examined.
   const Asleep asleep{sleeping_};
   if (arm(threshold, signals)) return {};
   if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
@@ -123,7 +124,7 @@ Result<> Evd::sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uin
   }
 }
 
-// Takes an event if there are enough, of which one must have come since signals_ was that.
+// Takes an event if there are enough of them. At least one must have arrived since signals_ had the given value.
 inline bool Evd::take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker) {
   if (threshold == 1 && available_or_urgent() == 0) [[likely]] {
     const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
@@ -147,7 +148,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
   bool look = !looked_at;
   bool last_look = false;
   for (int64_t now = start;; now = now_ns()) {
-    // First, so that a thread that always finds events stops as well.
+    // This test comes first, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     if (look) {
       // Events that wait when the call begins count, even if they may not wake a thread, and so do events at the

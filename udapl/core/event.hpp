@@ -15,7 +15,7 @@ class Object;
 class Rmr;
 class UdConnection;
 
-// The values are the core's own: each face has a table to its event numbers.
+// The values are the core's own: each face has a table from these to its event numbers.
 enum class EventKind : uint8_t {
   kDtoCompletion,
   kBindCompletion,
@@ -34,7 +34,7 @@ enum class EventKind : uint8_t {
   kAsyncProviderInternal,
   kSoftware,
   kAsyncSrq,
-  kUdRequest,  // these four are of datagram endpoints
+  kUdRequest,  // these four belong to datagram endpoints
   kUdEstablished,
   kUdRejected,
   kUdError,
@@ -64,7 +64,7 @@ enum class DtoOperation : uint8_t {
   kReceive = 3,
   kReceiveWithInvalidate = 4,  // a receive whose Send has invalidated a window
   kBind = 5,                   // of a window; its event is a kBindCompletion
-  kInvalidate = 7,             // of a window that is about to be bound again: our own, no event
+  kInvalidate = 7,             // of a window that is about to be bound again: internal, makes no event
   kRdmaWriteImmed = 8,
   kReceiveImmed = 9,  // a receive that an RDMA Write with immediate data has consumed
   kFetchAndAdd = 10,
@@ -78,14 +78,14 @@ struct DtoCompletion {
   Ep* ep;
   uint64_t user_cookie;
   uint64_t length;     // bytes; 0 unless the DTO succeeded
-  uint32_t immediate;  // of kReceiveImmed, as it travelled
+  uint32_t immediate;  // of kReceiveImmed, in the byte order of the wire
   DtoStatus status;
   DtoOperation operation;
-  uint32_t rmr_context;  // of kReceiveWithInvalidate: the one that is stale now
+  uint32_t rmr_context;  // of kReceiveWithInvalidate: the context that is stale now
 };
 
 struct BindCompletion {
-  Rmr* rmr;  // may have been freed since
+  Rmr* rmr;  // the object may have been freed since
   uint64_t user_cookie;
   DtoStatus status;
 };
@@ -98,13 +98,13 @@ struct CrArrival {
 
 struct Connection {
   Ep* ep;
-  const void* private_data;  // lives in the Ep until it is freed or reset
+  const void* private_data;  // valid until the Ep is freed or reset
   uint32_t private_data_size;
 };
 
 struct Datagrams {
   Ep* ep;
-  const UdConnection* connection;  // lives until the consumer or the Ep frees it
+  const UdConnection* connection;  // valid until the consumer or the Ep frees it
 };
 
 struct AsyncError {

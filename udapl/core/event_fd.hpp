@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The eventfds that wake our sleepers. Calls that do not wait must be no cancellation points, as read() and write() of
-// the C library are.
+// The eventfds that wake our sleepers. A call that does not wait must not be a cancellation point, but the C library's
+// read() and write() are.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -15,18 +15,18 @@
 
 namespace dapple::dat {
 
-// Not set with errno set on failure.
+// Empty, with errno set, on failure.
 inline UniqueFd make_event_fd() {
   return UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 }
 
-// Makes it readable.
+// Makes the descriptor readable.
 inline void raise(const UniqueFd& fd) {
   const uint64_t one = 1;
-  syscall(SYS_write, fd.get(), &one, sizeof one);  // a full counter is readable as well
+  syscall(SYS_write, fd.get(), &one, sizeof one);  // a descriptor with a full counter is readable as well
 }
 
-// Makes it unreadable.
+// Makes the descriptor unreadable.
 inline void drain(const UniqueFd& fd) {
   uint64_t count;
   syscall(SYS_read, fd.get(), &count, sizeof count);

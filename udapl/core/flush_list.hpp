@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The rings of requests that an EVD flushes itself. Software iWARP flushes what it finds when a queue pair enters the
-// error state and looks at nothing that comes later, so what it leaves would never complete.
+// The rings of requests that an EVD flushes itself. Software iWARP flushes the requests that it finds when a queue pair
+// enters the error state and ignores later ones, which would never complete.
 //
-// Threads: internally locked. A link belongs to its endpoint and must be out of every list before that goes.
+// Threads: internally locked. A link belongs to its endpoint, which must take it out of every list before it is
+// destroyed.
 #pragma once
 
 #include <mutex>
@@ -18,8 +19,8 @@ struct FlushLink {
   explicit FlushLink(CookieRing& of) : ring(of) {}
 
   CookieRing& ring;
-  // Requests that the device has not completed by then have been completed without it; its later completions are
-  // ignored. Belongs to the EVD.
+  // When the device has not completed requests in time, the EVD completes them and ignores the device's later
+  // completions. The EVD owns this.
   bool flushed = false;
 
  private:
@@ -30,14 +31,14 @@ struct FlushLink {
 
 class FlushList {
  public:
-  // A link is in one list at most, and there once.
+  // A link is in at most one list, and only once.
   void add(FlushLink& link) {
     std::lock_guard guard(mutex_);
     if (std::exchange(link.linked_, true)) return;
     link.next_ = std::exchange(first_, &link);
   }
 
-  // Null when there is none.
+  // Null if the list is empty.
   FlushLink* take() {
     std::lock_guard guard(mutex_);
     FlushLink* const link = first_;
@@ -47,7 +48,7 @@ class FlushList {
     return link;
   }
 
-  // If it is in this list.
+  // Does nothing if the link is not in this list.
   void remove(FlushLink& link) {
     std::lock_guard guard(mutex_);
     for (FlushLink** at = &first_; *at; at = &(*at)->next_) {

@@ -27,15 +27,15 @@ namespace dapple::dat {
 
 std::mutex& control_mutex() {
   static constinit std::mutex instance;
-  static_assert(std::is_trivially_destructible_v<std::mutex>);  // it outlives our thread, which may end last
+  static_assert(std::is_trivially_destructible_v<std::mutex>);  // lives until the process ends: our thread may end last
   return instance;
 }
 
 namespace {
 
-// A fork() must not take registered pages away from the parent. Linux copies them for the child since 5.12. Before,
-// verbs has to be told, and a child has no such pages then; that fails if the process has registered memory already,
-// which is its own care.
+// fork() must not take registered pages away from the parent. Since Linux 5.12 the kernel copies them for the child. On
+// older kernels verbs must know before, and then a child lacks these pages. The call fails if the process has
+// registered memory already; such a process is responsible itself.
 void make_fork_safe() {
   if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
 }
@@ -46,7 +46,7 @@ Ia::Ia(const IaOptions& options)
     : Object(options.tables.live, kKind, this), options_(options), settings_(Settings::from_environment()) {}
 
 Result<Ia*> Ia::open(const IaOptions& options) {
-  // Before the lock: a name server may take its time, and other IAs have connections to serve.
+  // Resolved before the lock: a name server may take its time, and other IAs have connections to serve.
   auto params = IaParams::parse(options.params);
   if (!params) return tl::unexpected(params.error());
   auto address = resolve(*params);
@@ -116,7 +116,7 @@ Result<> Ia::query_coherence(const std::string& override_class) {
   if (dappledv_override_region(&region_coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) region_coherence_ = {};
   persistent_coherence_ = memory_coherence_;
   persistent_region_coherence_ = region_coherence_;
-  // Also not if no instruction makes data persistent: then persist_supported is 0.
+  // If no instruction makes data persistent, persist_supported is 0 as well.
   (void)dappledv_persist_region(&persistent_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   (void)dappledv_persist_region(&persistent_region_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
   return {};
@@ -162,7 +162,7 @@ void Ia::report_async(EventKind kind, Object& object, int reason) {
 }
 
 void Ia::report_evd_overflow(Evd& evd) {
-  // A line for each would be one for each event of a storm.
+  // Logging each event would flood the log in a storm of events.
   const uint32_t lost = evd.count_lost();
   if (lost == 1) {
     log_error("IA %s: an event was lost because its EVD of %u entries is full", name().c_str(), evd.qlen());
@@ -284,7 +284,7 @@ ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
   return nullptr;
 }
 
-// In the order of dependence, so that no free can find its object in use.
+// The order follows the dependences, so that no free finds its object in use.
 void Ia::destroy_objects(Notifier::Threads& agents) {
   const auto abandon = []<class T>([[maybe_unused]] T& object) {
     if constexpr (std::is_same_v<T, ServicePoint>) {
@@ -299,7 +299,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
       Pointer object = *set.begin();
       using Class = std::remove_pointer_t<Pointer>;
       // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
-      // fails has freed nothing
+      // if it fails, it has freed nothing
       if (Class::free(*object) || Class::free(*object)) continue;
       log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
       set.erase(object);
@@ -315,12 +315,12 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all(regions_);
   destroy_all(pzs_);
   give_up_async_evd();
-  // Other IAs that report to an EVD of this one report nowhere from now on.
+  // From now on, other IAs that report to an EVD of this one report nowhere.
   arena<Ia>().for_each(Kind::kIa, [this](Ia& other) {
     if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
   });
   destroy_all(evds_);
-  destroy_all(crs_);  // those that have been dequeued; the others went with their EVDs
+  destroy_all(crs_);  // requests that have been dequeued; the others went with their EVDs
   while (!cnos_.empty()) {
     Cno* cno = *cnos_.begin();
     if (Cno::free(*cno, true, agents)) continue;

@@ -44,8 +44,8 @@ struct IaOptions {
   std::string name;
   std::string params;  // the ia_params field of dat.conf
   bool thread_safe = false;
-  bool relaxed_ordering = false;  // the consumer can live with it
-  bool extensions = false;        // the API has them
+  bool relaxed_ordering = false;  // the consumer accepts it
+  bool extensions = false;        // the API version has them
   Tables tables{};
 };
 
@@ -53,9 +53,9 @@ class Ia : public Object {
  public:
   static constexpr Kind kKind = Kind::kIa;
 
-  // Takes the control mutex itself. A failure is logged in one line where the return value cannot say why.
+  // Takes the control mutex itself. Logs one line for a failure that the return value cannot explain.
   static Result<Ia*> open(const IaOptions& options);
-  // Takes the control mutex itself. Graceful: INVALID_STATE with objects left, or with another IA reporting to its
+  // Takes the control mutex itself. Graceful: INVALID_STATE if objects are left, or if another IA reports to its
   // asynchronous EVD. Abrupt: destroys them all.
   static Result<> close(Ia& ia, bool abrupt);
 
@@ -74,45 +74,46 @@ class Ia : public Object {
   const ibv_port_attr& port_attr() const { return port_attr_; }
   bool iwarp() const { return verbs::is_iwarp(*context()); }
 
-  // Bytes a packet carries, and so a datagram.
+  // The payload of a packet in bytes, which is also the largest datagram.
   uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
   bool offers_extensions() const { return options_.extensions; }
   bool has_extensions() const { return options_.extensions && !iwarp(); }
   bool has_datagrams() const { return !iwarp(); }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
-  // Tells whether a registration may choose the address that peers and segments use. The software iWARP device ignores
-  // it.
+  // True if a registration may choose the address that peers and segments use. The software iWARP device ignores the
+  // choice.
   bool has_zero_based() const { return !iwarp(); }
 
-  // Type 1 windows are their zone's, type 2 windows an endpoint's.
+  // A type 1 window belongs to its zone, a type 2 window to an endpoint.
   bool has_type_1_windows() const { return device_.max_mw > 0 && (device_.device_cap_flags & IBV_DEVICE_MEM_WINDOW); }
   bool has_type_2_windows() const {
     constexpr unsigned int kType2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     return device_.max_mw > 0 && (device_.device_cap_flags & kType2);
   }
-  // libsiw would send another key than the request's.
+  // False with libsiw, which would send a key other than the request's.
   bool has_send_with_invalidate() const {
     return (device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) && !is_siw();
   }
-  // Soft-RoCE, told by the vendor it claims.
+  // True for Soft-RoCE, recognised by its vendor id.
   bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
 
-  // Software iWARP, told in the same way. Its vendor is its author.
+  // True for software iWARP, recognised in the same way. Its vendor id is that of its author.
   bool is_siw() const { return iwarp() && device_.vendor_id == 0x626d74; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
-  // For an LMR whose memory is not marked, and for one that is marked non-coherent.
+  // The coherence for an LMR whose memory is not marked, and for one whose memory is marked non-coherent.
   const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
   const dappledv_region_attr& region_coherence() const { return region_coherence_; }
-  // For an LMR whose memory is marked persistent: with the device's coherence, or also marked non-coherent.
+  // The coherence for an LMR whose memory is marked persistent: with the device's coherence, or also marked
+  // non-coherent.
   const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
     return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
   }
-  // Tells whether DTO buffers need maintenance: false on every device whose memory is coherent.
+  // True if DTO buffers need maintenance. False on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
   const NamedAttributes& named_attributes() const { return named_attributes_; }
   LmrTable& lmrs() { return lmrs_; }
-  // Written with the control mutex held.
+  // Writers hold the control mutex.
   IaCounterSet& counters() { return counters_; }
   CounterBases<kIaCounters>& counter_bases() { return counter_bases_; }
   PortCounters& port_counters() { return port_counters_; }
@@ -123,19 +124,19 @@ class Ia : public Object {
   Result<> create_async_evd(uint32_t qlen);
   void borrow_async_evd(Evd& evd);
 
-  // The EVD for the queues of an EP without its own EVD; created when first needed.
+  // The EVD for the queues of an EP that has no EVD of its own. It is created at the first use.
   Result<ibv_cq*> idle_cq();
-  // Completion channels that EVDs have of their own. With the control mutex held.
+  // The number of completion channels that EVDs own. The caller holds the control mutex.
   uint32_t num_channels() const { return num_channels_; }
   void count_channel(int more) { num_channels_ += static_cast<uint32_t>(more); }
-  // The error of a queue that could not be made, and a line for people where the memlock limit may be why.
+  // The error for a queue that could not be made. It also logs a line if the memlock limit may be the reason.
   [[nodiscard]] tl::unexpected<Error> refused_queue(int error) const;
 
   // Delivers an error to the asynchronous EVD, if there is one.
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
-  // Makes the object one of this IA's, and destroys it when it throws std::bad_alloc: a constructor's last step.
+  // A constructor's last step: adds the object to this IA, and destroys it when that throws std::bad_alloc.
   template <class T>
   void adopt(T& object) {
     try {
@@ -148,8 +149,8 @@ class Ia : public Object {
   }
   void disown(Object& object);
 
-  // For as long as it lives, its thread does without the control mutex, which it holds before and after. No close goes
-  // on meanwhile.
+  // While an object of this class lives, its thread does not hold the control mutex, which it holds before and after.
+  // No close proceeds meanwhile.
   class Unlocked {
    public:
     Unlocked(Ia& ia, std::unique_lock<std::mutex>& control);
@@ -162,11 +163,11 @@ class Ia : public Object {
     std::unique_lock<std::mutex>& control_;
   };
 
-  // Tells whether an IA with these ia_params would be on the same device. Takes the control mutex itself.
+  // True if an IA with these ia_params would be on the same device. Takes the control mutex itself.
   Result<bool> is_on_device_of(const std::string& params);
 
-  // From the first datagram endpoint on, public service points take requests for datagrams too. The caller holds the
-  // control mutex.
+  // After the first datagram endpoint is made, public service points accept requests for datagrams too. The caller
+  // holds the control mutex.
   void serve_datagrams();
   bool serves_datagrams() const { return serves_datagrams_; }
   UdReplies& ud_replies() { return ud_replies_; }
@@ -202,7 +203,7 @@ class Ia : public Object {
   UdReplies ud_replies_;
   Evd* async_evd_ = nullptr;
   bool owns_async_evd_ = false;
-  uint32_t unlocked_ = 0;  // calls; guarded by the control mutex
+  uint32_t unlocked_ = 0;  // the number of calls; guarded by the control mutex
   std::condition_variable unlocked_ended_;
   uint32_t num_channels_ = 0;
 

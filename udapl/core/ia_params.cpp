@@ -26,7 +26,7 @@ sockaddr_storage copy(const sockaddr* address) {
   return storage;
 }
 
-// The first usable address of a network device, IPv4 before IPv6; false if it has none.
+// Finds the first usable address of a network device, IPv4 before IPv6. False if it has none.
 Result<bool> address_of_netdev(const std::string& name, sockaddr_storage& out) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list)) return fail_errno(errno);
@@ -59,7 +59,7 @@ Result<bool> address_of_host(const std::string& name, sockaddr_storage& out) {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
-// Takes the next word off the text; empty at its end.
+// Takes the next word off the text; empty at the end of the text.
 std::string_view next_word(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   const std::string_view word = text.substr(0, text.find_first_of(kBlanks));

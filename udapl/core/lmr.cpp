@@ -42,7 +42,7 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);
   }
-  // siw counts the pages in 32 bits, and takes what overflows them for the rest.
+  // siw counts pages in 32 bits and uses a count that overflowed.
   constexpr uint64_t kMostSiwPages = UINT64_C(1) << 31;
   if (ia.is_siw() && request.length / static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + 2 >= kMostSiwPages) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);
@@ -52,8 +52,8 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
     return fail(Type::kInvalidParameter, Subtype::kArg4);  // wraps the address space
   }
   if (!request.zero_based) return {};
-  // Devices translate by page: an offset of 0 can only be the first byte of a page. Most refuse anything else, and
-  // some kernels' software device would take it and address the wrong bytes.
+  // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
+  // the software device of some kernels would accept it and address the wrong bytes.
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   if (!ia.has_zero_based() || address % page != 0) return fail(Type::kModelNotSupported);
   return {};
@@ -64,13 +64,13 @@ verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
   return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
 }
 
-// bindable: whether windows are wanted, and then whether they can be had.
+// bindable: in, the caller wants windows; out, the region allows them.
 verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, bool& bindable) {
   int access = to_access(request.privileges);
   if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
   verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
   if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
-    // To the kernel a region for windows is one that may be written, which memory mapped for reading refuses.
+    // For the kernel, windows need a region that may be written; memory that is mapped read-only cannot be one.
     bindable = false;
     mr = register_memory(pz, request, access);
   }
@@ -110,7 +110,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_
 
 Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
                          std::unique_lock<std::mutex>& control) {
-  const UseOf<Pz> use(pz);  // it stays meanwhile
+  const UseOf<Pz> use(pz);  // the zone stays meanwhile
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr;
   int error = 0;
@@ -125,7 +125,8 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
     if (!mr) explain_shortage(error, ia, request);
   }
   if (!mr) {
-    // EFAULT: not mapped, or not with the rights asked for. EINVAL: longer than an address space; all else was checked.
+    // EFAULT: the memory is not mapped, or lacks the requested rights. EINVAL: it is longer than an address space;
+    // everything else was checked.
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);
   }
@@ -142,7 +143,7 @@ Result<> Lmr::check_can_free() const {
 
 int Lmr::deregister() {
   LmrTable& table = ia().lmrs();
-  // Out of the table first: no sync may find a region that is going.
+  // The region leaves the table first: no sync may find a region that is being destroyed.
   auto entry = table.take(context());
   const int error = verbs::destroy(mr_);
   if (error) table.put_back(std::move(entry));

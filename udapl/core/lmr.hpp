@@ -23,14 +23,14 @@ enum MemPrivilege : uint32_t {
   kLocalWrite = 0x10,
   kRemoteWrite = 0x20,
   kRemoteAtomic = 0x40,
-  kNoncoherent = 0x01000000,  // no right: the memory is not coherent between its users, whatever the device is
-  kPersistent = 0x02000000,   // no right: a sync ends when the data outlives a power cut
+  kNoncoherent = 0x01000000,  // not a right: the memory is not coherent between its users, whatever the device is
+  kPersistent = 0x02000000,   // not a right: a sync ends when the data survives a loss of power
   kMarks = kNoncoherent | kPersistent,
   kAllPrivileges = kLocalRead | kRemoteRead | kLocalWrite | kRemoteWrite,
   kRemotePrivileges = kRemoteRead | kRemoteWrite | kRemoteAtomic,
 };
 
-// DAT_MEM_TYPE; 1.2 and 2.0 agree on these values, but the last is only in 1.2.
+// DAT_MEM_TYPE; 1.2 and 2.0 agree on these values, but only 1.2 has the last one.
 enum class MemType : uint8_t { kVirtual = 0, kLmr = 1, kSharedVirtual = 2, kSoVirtual = 3 };
 
 struct LmrRequest {
@@ -40,21 +40,22 @@ struct LmrRequest {
   bool zero_based = false;
   bool relaxed_ordering = false;  // the device may reorder its accesses
   MemType type = MemType::kVirtual;
-  const void* description = nullptr;     // of kLmr: the handle it was made from
+  const void* description = nullptr;     // of kLmr: the handle of the first region
   const SharedCookie* cookie = nullptr;  // of kSharedVirtual
 };
 
-// Local memory region. Immutable but for the count of its windows; the memory stays the consumer's and must outlive the
-// LMR. A region over another one's memory is registered on its own and may outlive the other.
+// Local memory region. Immutable except for the number of its windows. The memory belongs to the consumer and must
+// outlive the LMR. A region over the memory of another region is registered on its own and may outlive that one.
 class Lmr : public Object {
  public:
   static constexpr Kind kKind = Kind::kLmr;
 
-  // Registration is a sync point: on a device that is not coherent, or for memory that is not, the region is cleaned
-  // and invalidated once. The caller holds the control mutex, which is dropped for as long as that and the device take.
+  // Registration is a sync point: on a device that is not coherent, or for memory that is not, it cleans and
+  // invalidates the region once. The caller holds the control mutex, which the call releases during that work and the
+  // device's.
   static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control);
-  // INVALID_STATE while a window is bound to it. The caller holds the control mutex, which the first form drops while
-  // the device, and a sync of the region, take their time.
+  // INVALID_STATE while a window is bound to the region. The caller holds the control mutex, which the first form
+  // releases while the device and a sync of the region work.
   static Result<> free(Lmr& lmr, std::unique_lock<std::mutex>& control);
   static Result<> free(Lmr& lmr);
 
@@ -71,23 +72,23 @@ class Lmr : public Object {
   uint32_t context() const { return mr_->lkey; }
   uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
   ibv_mr* mr() const { return mr_.get(); }
-  // Tells whether a sync has maintenance to do that the device does not need.
+  // True if a sync has maintenance to do that the device does not need.
   bool marked() const { return privileges_ & kMarks; }
   bool noncoherent() const { return privileges_ & kNoncoherent; }
   bool persistent() const { return privileges_ & kPersistent; }
-  // Tells whether memory windows may be bound to it.
+  // True if memory windows may be bound to it.
   bool bindable() const { return bindable_; }
 
-  // Addresses in segments begin here: at the memory's own address, or at 0 in a zero-based region.
+  // The first address in segments: the memory's own address, or 0 in a zero-based region.
   uint64_t base() const { return zero_based_ ? 0 : address_; }
-  // Tells whether the segment [at, at + length) lies inside; an empty one may also lie at the end.
+  // True if the segment [at, at + length) lies inside; an empty one may also lie at the end.
   bool contains(uint64_t at, uint64_t length) const {
     return at >= base() && length <= length_ && at - base() <= length_ - length;
   }
-  // Where the CPU finds what a segment that is inside calls `at`.
+  // The CPU's address for `at` in a segment that is inside.
   void* cpu_address(uint64_t at) const { return reinterpret_cast<void*>(at - base() + address_); }
 
-  // Bound windows. On a thread-safe IA changed by any thread.
+  // The number of bound windows. On a thread-safe IA any thread changes it.
   std::atomic<uint32_t>& windows() { return windows_; }
 
  private:
@@ -95,7 +96,8 @@ class Lmr : public Object {
   static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
                              std::unique_lock<std::mutex>& control);
   Result<> check_can_free() const;
-  // Out of the table of the sync calls and off the device: an errno value, after which it is back in the table.
+  // Removes the region from the table of the sync calls and from the device. The result is an errno value, after which
+  // the region is in the table again.
   int deregister();
   Result<> finish_free(int error);
   Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable);
@@ -108,7 +110,7 @@ class Lmr : public Object {
   bool zero_based_;
   bool relaxed_ordering_;
   bool bindable_;
-  bool leaving_ = false;  // a free without the control mutex goes on; guarded by it
+  bool leaving_ = false;  // a free is running without the control mutex, which guards this flag
   const void* description_;
   std::atomic<uint32_t> windows_ = 0;
   SharedCookieHold cookie_;

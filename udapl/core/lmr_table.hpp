@@ -14,15 +14,15 @@
 
 namespace dapple::dat {
 
-// The LMRs of an IA by lmr_context: what the sync calls look their segments up in.
+// The LMRs of an IA by lmr_context, for the sync calls to look up their segments.
 //
-// Threads: internally locked. A caller of find() holds the guard while it uses what it found, or pins it: both keep
-// lmr_free off.
+// Threads: internally locked. A caller of find() holds the guard while it uses the result, or pins it: both make
+// lmr_free wait.
 class LmrTable {
   struct Entry {
     Lmr* lmr;
     uint32_t pins = 0;
-    bool going = false;  // only who has pinned it finds it
+    bool going = false;  // while this is set, only threads that have pinned the region use it
   };
   using Map = std::unordered_map<uint32_t, Entry>;
 
@@ -32,7 +32,7 @@ class LmrTable {
     by_context_.insert_or_assign(lmr.context(), Entry{&lmr});
     zero_based_ += lmr.zero_based();
   }
-  // Hides a region from find() until put_back(), which cannot fail, and waits until no thread pins it.
+  // Hides a region from find() until put_back(), which cannot fail. Blocks until no thread pins the region.
   [[nodiscard]] Map::node_type take(uint32_t context) {
     std::unique_lock guard(mutex_);
     const auto found = by_context_.find(context);
@@ -58,8 +58,8 @@ class LmrTable {
   }
   Lmr* find(uint32_t context) { return const_cast<Lmr*>(std::as_const(*this).find(context)); }
 
-  // With the guard held, of a region that find() has found: it stays, without the guard too, until unpin() has been
-  // called as often.
+  // Pins a region that find() has returned; the caller holds the guard. The region stays, without the guard too, until
+  // unpin() was called as often.
   void pin(uint32_t context) { ++by_context_.find(context)->second.pins; }
   // These take the guard themselves.
   const Lmr& pinned(uint32_t context) const {
@@ -72,7 +72,7 @@ class LmrTable {
     if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
   }
 
-  // Tells whether a segment's address may not be an address of the CPU. Readable without the guard.
+  // True if some segment's address may differ from the CPU's. Readable without the guard.
   bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
 
  private:

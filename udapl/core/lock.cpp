@@ -16,7 +16,7 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
 
 }  // namespace
 
-// A thread that had to wait leaves the mutex marked as awaited: there may be others.
+// A thread that had to wait marks the mutex as awaited, because there may be other waiters.
 void SmallMutex::lock_contended() {
   constexpr int kSpins = 100;
   for (int i = 0; i < kSpins; ++i) {
@@ -25,7 +25,7 @@ void SmallMutex::lock_contended() {
   while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) futex(state_, FUTEX_WAIT, kAwaited);
 }
 
-// unlock() has made it look held, but no thread holds it.
+// unlock() has made the mutex look held, but no thread holds it.
 void SmallMutex::unlock_awaited() {
   state_.store(kFree, std::memory_order_release);
   futex(state_, FUTEX_WAKE, 1);

@@ -8,7 +8,8 @@
 
 namespace dapple::dat {
 
-// A mutex of a few instructions and 4 bytes while no thread waits for it: the data path takes one for each event.
+// A mutex of 4 bytes that costs a few instructions while no thread waits for it: the data path takes one for each
+// event.
 class SmallMutex {
  public:
   SmallMutex() = default;
@@ -39,7 +40,7 @@ class SmallMutex {
   std::atomic<uint32_t> state_ = kFree;
 };
 
-// For what only an IA that was opened thread-safe serializes: a predictable branch on any other.
+// A lock that only an IA opened thread-safe takes. On any other it costs a predictable branch.
 class OptionalMutex {
  public:
   explicit OptionalMutex(bool enabled) : enabled_(enabled) {}
@@ -56,10 +57,10 @@ class OptionalMutex {
 };
 
 // Guards the life cycle and the connection state of all objects: creation, destruction, reference counts, connecting
-// and disconnecting. Never taken by posting, polling or waiting.
+// and disconnecting. Posting, polling and waiting never take it.
 //
-// Order of locks: control mutex, then an IA's for binding windows, then an Ep's data path mutex, then an Evd's, then an
-// Evd's software queue.
+// Order of locks: the control mutex, then an IA's for binding windows, then an Ep's data path mutex, then an Evd's,
+// then an Evd's software queue.
 std::mutex& control_mutex();
 
 }  // namespace dapple::dat

@@ -30,7 +30,7 @@ unsigned long sum_in(const char* name, unsigned long otherwise) {
   if (destinations & kSyslog) ::syslog(LOG_USER | LOG_WARNING, "%.*s", size, line);
   if (!(destinations & kStderr)) return;
   line[size] = '\n';
-  // One write, so that the lines of several threads and processes stay whole.
+  // The line is written in one call, so that lines of several threads and processes do not mix.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, static_cast<size_t>(size) + 1);
 }
 

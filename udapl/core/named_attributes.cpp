@@ -27,7 +27,7 @@ ibv_gid mapped_gid(const sockaddr* address) {
   return gid;
 }
 
-// Values are spelled as the original spells them: consumers compare strings.
+// The values are spelled as in the original, because consumers compare strings.
 std::string to_guid(uint64_t network_order) {
   const uint64_t guid = be64toh(network_order);
   const auto part = [guid](int shift) { return static_cast<unsigned int>(guid >> shift & 0xffff); };
@@ -78,7 +78,7 @@ const char* answer(uint8_t value) {
 
 using Capabilities = std::optional<ibv_device_attr_ex>;
 
-// Likewise, unknown where the device did not answer.
+// The same; UNKNOWN if the device did not answer.
 const char* flag(const Capabilities& capabilities, uint64_t bit) {
   return capabilities ? truth((capabilities->device_cap_flags_ex & bit) != 0) : "UNKNOWN";
 }

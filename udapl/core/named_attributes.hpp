@@ -15,14 +15,14 @@ struct NamedAttribute {
   const char* value;
 };
 
-// The named attributes of an IA, under the original's names if it had one. Immutable; pointers live as long as the
-// object.
+// The named attributes of an IA, under the original's names where it had them. Immutable; the pointers are valid as
+// long as the object.
 class NamedAttributes {
  public:
   void fill(const Ia& ia);
   const NamedAttribute* data() const { return attributes_.data(); }
   size_t size() const { return attributes_.size(); }
-  // The attributes about the transport and its memory, which are ours and come after the original's.
+  // The attributes about the transport and its memory. They are our own and follow the original's.
   const NamedAttribute* transport_data() const { return attributes_.data() + first_of_ours_; }
   size_t transport_size() const { return attributes_.size() - first_of_ours_; }
 

@@ -102,7 +102,7 @@ Evd* Notifier::pop() {
   return evd;
 }
 
-// Asks the EVDs whose channels have something. Under the lock, so that none of them can be detached meanwhile.
+// Asks the EVDs whose channels are readable. The lock is held, so that none of them can be detached meanwhile.
 void Notifier::collect() {
   constexpr int kBatch = 16;
   epoll_event ready[kBatch];
@@ -113,7 +113,7 @@ void Notifier::collect() {
   }
 }
 
-// Something has changed that every waiter must see.
+// Wakes all waiters after a change that each must see.
 void Notifier::renew() {
   ++epoch_;
   stale_ = waiters_;
@@ -184,7 +184,7 @@ WaitAgent Notifier::agent() const {
 void Notifier::set_agent(const WaitAgent& agent) {
   std::unique_lock lock(mutex_);
   if (agent.function && agent_thread_.empty()) {
-    Threads thread(1);  // first: a thread without a place could not be ended
+    Threads thread(1);  // this comes first: a thread without an entry here could not be ended
     thread.front() = silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent");
     agent_thread_.splice(agent_thread_.end(), thread);
     agent_id_ = agent_thread_.front().get_id();

@@ -23,7 +23,7 @@ namespace dapple::dat {
 
 class Evd;
 
-// DAT_OS_WAIT_PROXY_AGENT. No agent: function is null.
+// DAT_OS_WAIT_PROXY_AGENT. If function is null, there is no agent.
 struct WaitAgent {
   void (*function)(void* instance_data, void* evd) = nullptr;
   void* instance_data = nullptr;
@@ -37,7 +37,7 @@ struct NotifierLink {
 
 class Notifier : public std::enable_shared_from_this<Notifier> {
  public:
-  // Joins what close() has left; nothing in a child of fork(), where those threads do not exist.
+  // Joins the threads that close() has left. Does nothing in a child of fork(), where those threads do not exist.
   using Threads = std::list<std::thread>;
   static void join(Threads& threads);
 
@@ -49,27 +49,27 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
     return waiters_;
   }
   WaitAgent agent() const;
-  // Starts the agent's thread when there is a first agent. Returns once no call of the former one is running, unless it
-  // is that call which changes the agent. Throws std::system_error when no thread can be had, or std::bad_alloc.
+  // Starts the agent's thread for the first agent. Returns when no call of the former agent is running, unless that
+  // call itself changes the agent. Throws std::system_error if no thread can be made, or std::bad_alloc.
   void set_agent(const WaitAgent& agent);
 
-  // Counts the EVDs. freed: when the last one is freed, all who wait learn it.
+  // Counts the EVDs. freed: after the last EVD is freed, all waiters return.
   void add_user();
   void drop_user(bool freed);
-  // Between the two calls the EVD may trigger. channel_fd -1: an EVD without completions. The end drops its
-  // notifications.
+  // Between the two calls the EVD may trigger. channel_fd -1 means an EVD without completions. The second call drops
+  // its notifications.
   Result<> watch(Evd& evd, int channel_fd);
   void unwatch(Evd& evd, int channel_fd);
   void trigger(Evd& evd);
 
-  // timeout in microseconds. The EVD that has triggered; null when the CNO or the last of its EVDs has gone.
-  // QUEUE_EMPTY when time is up (uDAPL 1.2 dat_cno_wait; not TIMEOUT_EXPIRED).
+  // timeout is in microseconds. The result is the EVD that has triggered; null if the CNO or the last of its EVDs was
+  // freed. QUEUE_EMPTY when the time has expired (uDAPL 1.2 dat_cno_wait; not TIMEOUT_EXPIRED).
   Result<Evd*> wait(uint32_t timeout_us);
   // The same without waiting.
   Result<Evd*> take();
 
-  // Releases all waiters; the agent hears of it if told to. Its thread ends and goes to threads, to be joined without
-  // any lock held; one that calls this itself is left alone.
+  // Releases all waiters, and tells the agent if asked to. The agent's thread ends and is moved to `threads`; the
+  // caller joins it without holding a lock. A thread that calls this itself is left alone.
   void close(bool tell_agent, Threads& threads);
 
  private:
@@ -79,14 +79,14 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   explicit Notifier(Private) {}
 
  private:
-  // A thread's place among the waiters, given up however its wait ends: by pthread_cancel() too. Takes the lock again
-  // where that was dropped.
+  // A thread's place among the waiters. The destructor releases it, even if pthread_cancel() ends the wait, and takes
+  // the lock again if it was released.
   struct Waiting {
     Waiting(Notifier& on, std::unique_lock<std::mutex>& held);
     ~Waiting();
     Notifier& notifier;
     std::unique_lock<std::mutex>& lock;
-    uint64_t epoch;  // of the last change seen
+    uint64_t epoch;  // of the last change that it has seen
   };
 
   void collect();
@@ -105,23 +105,23 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   uint32_t users_ = 0;  // EVDs
   bool closed_ = false;
 
-  // Waiters sleep on set_ while there is no agent, and on pass_fd_ always: there they get what the agent's thread has
-  // taken, and learn that something has changed.
+  // Waiters sleep on set_ while there is no agent, and always on pass_fd_: it passes on what the agent's thread has
+  // taken, and signals changes.
   UniqueFd pass_fd_;
   Evd* passed_ = nullptr;
   uint32_t waiters_ = 0;
   uint32_t stale_ = 0;           // waiters that have not seen the current epoch
-  uint64_t epoch_ = 0;           // counts changes that every waiter must see
-  uint64_t deserted_epoch_ = 0;  // of the last time that the last EVD was freed
+  uint64_t epoch_ = 0;           // counts the changes that every waiter must see
+  uint64_t deserted_epoch_ = 0;  // the epoch in which the last EVD was freed
 
   WaitAgent agent_;
-  UniqueFd agent_fd_;  // wakes the agent's thread when something changes
+  UniqueFd agent_fd_;  // wakes the agent's thread after a change
   Threads agent_thread_;
   std::thread::id agent_id_;
   pid_t agent_pid_ = 0;
   bool calling_ = false;
   bool tell_deserted_ = false;
-  bool told_ = false;  // that nothing is left to tell
+  bool told_ = false;  // signalled when nothing is left to report
   bool tell_closed_ = false;
   std::condition_variable called_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The header behind every DAT handle. The registry dispatches through the first word of a handle without asking us, so
-// the word belongs to the ABI. The rest of the header tells the faces the kind of the handle.
+// The header of the object behind every DAT handle. The registry dispatches through the first word of a handle without
+// asking us, so that word belongs to the ABI. The rest tells the faces the kind of the handle.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace dapple::dat {
 
 enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
 
-// The function tables of one face: what a live object dispatches through, and the table whose slots all answer
-// INVALID_HANDLE, which a freed one keeps as long as the library stays loaded.
+// The function tables of one face: one for live objects, and one for freed objects, whose slots all answer
+// INVALID_HANDLE as long as the library is loaded.
 struct Tables {
   const void* live;
   const void* dead;
@@ -30,7 +30,7 @@ class Object {
   Kind kind() const { return kind_; }
   Ia& ia() const { return *ia_; }
 
-  // Reference count of the objects that would break if this one went away. Guarded by the control mutex.
+  // The number of objects that need this one. Guarded by the control mutex.
   void acquire() { ++users_; }
   void release() { --users_; }
   bool in_use() const { return users_ != 0; }
@@ -44,7 +44,7 @@ class Object {
 
  private:
   friend struct DeadObject;
-  [[maybe_unused]] const void* table_;  // must stay the first word; read by the registry
+  [[maybe_unused]] const void* table_;  // must stay the first word: the registry reads it
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;
@@ -52,7 +52,7 @@ class Object {
   bool has_consumer_context_ = false;
 };
 
-// A use for as long as it lives. Made and destroyed under the control mutex.
+// Holds one use for as long as it lives. Made and destroyed under the control mutex.
 template <class T>
 class UseOf {
  public:
@@ -65,7 +65,7 @@ class UseOf {
   T& object_;
 };
 
-// The contents of an arena's slot after its object is gone.
+// The contents of an arena's slot after its object was freed.
 struct DeadObject {
   const void* table;
   Kind kind;

@@ -17,15 +17,15 @@ namespace {
 struct Row {
   uint8_t counter;  // a position of DAT_IA_COUNTERS
   CounterGroup group;
-  const char* file;         // below the group's folder
-  const char* others = "";  // the same in hw_counters of the port, under the names that drivers have for it
+  const char* file;         // path below the group's folder
+  const char* others = "";  // names of the same counter in hw_counters of the port, which depend on the driver
 };
 
 constexpr auto kCm = CounterGroup::kConnectionManager;
 constexpr auto kLink = CounterGroup::kLink;
 constexpr auto kDiag = CounterGroup::kDiagnostic;
 
-// The counters of a process itself (requests, replies and so on of its own connections) are not here.
+// These do not include the counters of a process (requests, replies and so on of its own connections).
 constexpr Row kRows[] = {
     {42, kCm, "cm_tx_msgs/drep"},
     {43, kCm, "cm_rx_msgs/drep"},
@@ -109,7 +109,7 @@ uint64_t PortCounters::read(size_t row) const {
   const std::string port = device + "ports/" + std::to_string(port_) + "/";
   uint64_t value = 0;
   switch (kRows[row].group) {
-    case kCm:  // Linux 5.14 moved it
+    case kCm:  // Linux 5.14 moved the counter
       if (!read_number(port + name, value))
         read_number("/sys/class/infiniband_cm/" + device_ + "/" + std::to_string(port_) + "/" + name, value);
       break;

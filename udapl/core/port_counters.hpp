@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The kernel's and the device's counters of a port, for all of its users, while they are started.
+// The kernel's and the device's counters of a port, which count for all of its users while they are started.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@ class PortCounters {
  public:
   void open(const char* device, int port);
 
-  // From here on the group's counters tell what has been added since; starting anew begins at 0.
+  // Starts the group: its counters begin at 0 and show what is added from here on.
   void start(CounterGroup group);
-  // The group's counters stay as they are.
+  // Stops the group: its counters keep their values.
   void stop(CounterGroup group);
 
-  // By the position of an IaCounter; 0 for one that is in no group, whose group was never started, or that this device
-  // does not have.
+  // The value of a counter by the position of an IaCounter. It is 0 for a counter that is in no group, whose group was
+  // never started, or that this device lacks.
   uint64_t at(size_t index) const;
   void reset(size_t index);
 
@@ -40,7 +40,7 @@ class PortCounters {
   std::string device_;
   int port_ = 0;
   std::array<State, kCounterGroups> states_{};
-  // While running the value at the start, then what came of it.
+  // While the group runs: the value at the start. Afterwards: the difference.
   CounterBases<kIaCounters> values_{};
 };
 

@@ -14,7 +14,7 @@ class Psp : public ServicePoint {
  public:
   static constexpr Kind kKind = Kind::kPsp;
 
-  // conn_qual 0 lets the system choose. creates_eps: each request comes with its own EP, not configured yet.
+  // With conn_qual 0 the system chooses. creates_eps: each request comes with its own EP, which is not configured yet.
   static Result<Psp*> create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps);
   static Result<> free(Psp& psp);
 

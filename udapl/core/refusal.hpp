@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A line for a refused attribute: the return value names only the argument, which may be a structure of fifteen
+// Prints a line for a refused attribute: the return value names only the argument, which may be a structure of fifteen
 // attributes, and not the limit. Any thread.
 #pragma once
 
@@ -13,7 +13,7 @@ class Ia;
 
 void log_refused(const Ia& ia, const char* what, int64_t value, const char* why);
 
-// True if `what` is not more than the limit; otherwise prints the line.
+// True if `what` does not exceed the limit; otherwise prints the line.
 bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit);
 
 }  // namespace dapple::dat

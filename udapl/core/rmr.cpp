@@ -20,7 +20,7 @@ unsigned int to_access(const BindRequest& request) {
   return access;
 }
 
-// The local rights that the LMR needs so that a window can grant rights to peers.
+// The local rights that an LMR needs for a window with these rights for peers.
 uint32_t needed_privileges(uint32_t remote) {
   uint32_t local = 0;
   if (remote & kRemoteRead) local |= kLocalRead;
@@ -83,11 +83,11 @@ Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   if (request.length) {
     binding = {request.lmr, request.address, request.length, request.privileges, request.zero_based};
   }
-  // Before posting: the completion of a bind that fails at once must find what it undoes.
+  // The target is recorded before posting, because the completion of a bind that fails at once must find it to undo it.
   const auto before = windows.begin(*this, ep, binding);
   uint32_t context = 0;
   if (auto posted = post_bind(ep, request, before.binding.lmr != nullptr, context); !posted) {
-    // A type 2 window that was bound may have been invalidated for what could not be posted.
+    // The window was bound, and the invalidation may have happened although the bind could not be posted.
     if (for_ep() && context == 0) {
       windows.unbind(*this);
     } else {
@@ -100,7 +100,7 @@ Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   return context;
 }
 
-// On failure context is 0 if a binding that was there is not any more, and anything else if nothing has changed.
+// On failure, context is 0 if the earlier binding was lost, and any other value if nothing has changed.
 Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint32_t& context) {
   const uint32_t old = mw_->rkey;
   ibv_send_wr invalidate{};
@@ -124,7 +124,7 @@ Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint
     bind.bind_mw.bind_info = {request.lmr->mr(), request.address, request.length, to_access(request)};
   }
   if (auto posted = ep.post_window(bind, *this, request.cookie, request.flags); !posted) return posted;
-  if (for_ep()) mw_->rkey = bind.bind_mw.rkey;  // of a type 1 window libibverbs has done it
+  if (for_ep()) mw_->rkey = bind.bind_mw.rkey;  // for a type 1 window libibverbs has done this
   context = request.length ? mw_->rkey : 0;
   return {};
 }

@@ -15,7 +15,7 @@ class Ep;
 class Lmr;
 class Pz;
 
-// The target of a window's bind.
+// The target to which a window is bound.
 struct Binding {
   Lmr* lmr = nullptr;  // null: not bound
   uint64_t address = 0;
@@ -26,7 +26,7 @@ struct Binding {
 
 struct BindRequest {
   Lmr* lmr;          // null with length 0
-  uint64_t address;  // in the words of the LMR's segments
+  uint64_t address;  // as in the LMR's segments
   uint64_t length;   // bytes; 0 unbinds
   uint32_t lmr_context;
   uint32_t privileges;
@@ -35,21 +35,21 @@ struct BindRequest {
   uint32_t flags;
 };
 
-// Remote memory region: a memory window. A type 1 window, which every endpoint of its zone serves, or a type 2 window,
-// which only the endpoint serves that it was bound on, and which a peer may invalidate.
+// Remote memory region: a memory window. A type 1 window serves every endpoint of its zone. A type 2 window serves only
+// the endpoint on which it was bound, and a peer may invalidate it.
 //
-// Threads: the state is guarded by the IA's WindowTable. Binding is as safe as posting.
+// Threads: the IA's WindowTable guards the state. Binding is as thread-safe as posting.
 class Rmr : public Object {
  public:
   static constexpr Kind kKind = Kind::kRmr;
 
-  // for_ep asks for a type 2 window; without it a type 1 window is preferred. MODEL_NOT_SUPPORTED where the device has
-  // no such windows. The caller holds the control mutex.
+  // for_ep asks for a type 2 window; otherwise a type 1 window is preferred. MODEL_NOT_SUPPORTED if the device lacks
+  // such windows. The caller holds the control mutex.
   static Result<Rmr*> create(Ia& ia, Pz& pz, bool for_ep);
-  // Unbinds if need be. The caller holds the control mutex.
+  // Unbinds first if the window is bound. The caller holds the control mutex.
   static Result<> free(Rmr& rmr);
 
-  // Returns the new rmr_context, 0 after unbinding; neither counts before the completion. A bound window may be bound
+  // Returns the new rmr_context, or 0 after unbinding; it takes effect at the completion. A bound window may be bound
   // again, and its old rmr_context is stale from then on.
   Result<uint32_t> bind(Ep& ep, const BindRequest& request);
 
@@ -65,14 +65,14 @@ class Rmr : public Object {
 
   Pz& pz_;
   ibv_mw_type mw_type_;
-  verbs::Mw mw_;  // null only if a fresh one could not be had for one that went with its endpoint
+  verbs::Mw mw_;  // null only if the window was destroyed with its endpoint and no new one could be made
   Binding binding_;
   uint32_t context_ = 0;    // rmr_context while bound
   Ep* bound_on_ = nullptr;  // where the last bind was posted
-  // The table's: in a chain of buckets_ while bound, and among the windows of bound_on_.
+  // For the table: the links in a chain of buckets_ while bound, and among the windows of bound_on_.
   Rmr* next_in_bucket_ = nullptr;
   Rmr* next_on_ep_ = nullptr;
-  Rmr** link_on_ep_ = nullptr;  // what points to this one
+  Rmr** link_on_ep_ = nullptr;  // the pointer that points to this window
 };
 
 }  // namespace dapple::dat

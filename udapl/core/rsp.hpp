@@ -10,18 +10,18 @@
 
 namespace dapple::dat {
 
-// Reserved service point: listens for one request, which takes the EP that was reserved for it. All calls are made
-// with the control mutex held.
+// Reserved service point: listens for one request, which takes the reserved EP. All calls are made with the control
+// mutex held.
 class Rsp : public ServicePoint {
  public:
   static constexpr Kind kKind = Kind::kRsp;
 
-  // The EP must be UNCONNECTED, and is RESERVED from here on.
+  // The EP must be UNCONNECTED. It becomes RESERVED.
   static Result<Rsp*> create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd);
-  // An EP that no request has taken is UNCONNECTED again.
+  // If no request has taken the EP, it becomes UNCONNECTED again.
   static Result<> free(Rsp& rsp);
 
-  // The EP it was made with, for as long as there is one and it is not reserved anew.
+  // The EP with which it was made, until that EP is freed or reserved again.
   Ep* ep() const { return ep_; }
   // The EP while it waits for its request.
   Ep* reserved_ep() const { return ep_ && ep_->state() == EpState::kReserved ? ep_ : nullptr; }

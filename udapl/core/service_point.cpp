@@ -19,7 +19,8 @@
 namespace dapple::dat {
 namespace {
 
-// The kernel makes it net.rdma_ucm.max_backlog. A request that finds no room is dropped, and sent again seconds later.
+// The kernel lowers it to net.rdma_ucm.max_backlog. The kernel drops a request that finds no room, and the peer sends
+// it again seconds later.
 constexpr int kBacklog = INT_MAX;
 
 }  // namespace
@@ -82,19 +83,19 @@ void ServicePoint::on_request(const verbs::CmEvent& event) {
   const bool datagrams = id->ps == RDMA_PS_UDP;
   if (datagrams) {
     const UdReceived message({event.private_data.data(), event.private_data_size});
-    if (!message.ours) return;  // there is no telling which queue pair asks
+    if (!message.ours) return;  // the request does not name the asking queue pair
     if (const UdReply* reply = ia().ud_replies().find(rdma_get_peer_addr(id.get()), message)) {
       rdma_conn_param param{};
       param.private_data = reply->message.data();
       param.private_data_len = reply->message.size();
       param.qp_num = reply->qp_num;
-      rdma_accept(id.get(), &param);  // lost again, it is asked for again
+      rdma_accept(id.get(), &param);  // if this message is lost too, the peer asks again
       return;
     }
   }
   ia().counters().add(datagrams ? IaCounter::kAhReqRx : IaCounter::kReqRx);
   try {
-    // When it is not taken the id goes here, and the peer sees a rejection that is not the consumer's.
+    // If no one takes the id, it is destroyed here, and the peer sees a rejection that is not the consumer's.
     (void)take(id, event);
   } catch (const std::bad_alloc&) {
   }

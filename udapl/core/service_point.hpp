@@ -24,20 +24,20 @@ class ServicePoint : public Object {
   Evd& evd() const { return evd_; }
   bool listening() const { return id_ || datagram_id_; }
 
-  // Takes requests for datagrams as well, on the same qualifier. CONN_QUAL_IN_USE when another process does.
+  // Also takes requests for datagrams, on the same qualifier. CONN_QUAL_IN_USE if another process does.
   Result<> listen_for_datagrams();
 
   void on_request(const verbs::CmEvent& event);
-  // Makes a request this point's: its consumer gets an event. An error leaves id with the caller; event tells what the
-  // peer offers. Throws std::bad_alloc.
+  // Turns an id into a request to this point: its consumer gets an event. An error leaves the id with the caller;
+  // `event` holds the peer's offer. Throws std::bad_alloc.
   Result<> take(verbs::CmId& id, const verbs::CmEvent& event);
 
  protected:
   ServicePoint(Ia& ia, Kind kind, Evd& evd);
   ~ServicePoint() = default;
 
-  // On this address, or on the IA's with the port of conn_qual; with 0 the system chooses. CONN_QUAL_IN_USE if there is
-  // already a listener.
+  // Listens on this address, or on the IA's address with the port of conn_qual; with 0 the system chooses.
+  // CONN_QUAL_IN_USE if there is already a listener.
   Result<> listen(uint64_t conn_qual);
   Result<> listen_at(const sockaddr* address);
   Result<> listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id);
@@ -50,11 +50,11 @@ class ServicePoint : public Object {
 
   Evd& evd_;
   uint64_t conn_qual_ = 0;
-  verbs::CmId id_;           // null once it listens no more
+  verbs::CmId id_;           // null after it has stopped listening
   verbs::CmId datagram_id_;  // null unless it listens for datagrams
 };
 
-// The port of a connection qualifier, as every rdma_cm provider of uDAPL computes it.
+// The port of a connection qualifier. Every rdma_cm provider of uDAPL computes it in this way.
 inline uint16_t to_port(uint64_t conn_qual) {
   constexpr uint64_t kSpan = 32001;
   constexpr uint64_t kBase = 65535 - kSpan;

@@ -25,7 +25,7 @@ void read(const char* name, long low, long high, T& value) {
   value = static_cast<T>(number);
 }
 
-// Bytes, of which IBTA has five sizes.
+// An MTU in bytes; IBTA has five sizes.
 void read_mtu(const char* name, ibv_mtu& value) {
   long bytes = 0;
   read(name, 256, 4096, bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The memory of a shared region, as the kernel reports it, and the memory of each cookie in this process.
+// The memory of shared regions, as the kernel reports it, and the cookies of this process for such memory.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace dapple::dat {
 
-// Part of an object that mappings share. Two are the same memory if they compare equal.
+// Part of an object that mappings share. Two parts are the same memory if they compare equal.
 struct SharedMapping {
   uint64_t device;  // major << 32 | minor
   uint64_t inode;
@@ -24,8 +24,8 @@ struct SharedMapping {
   friend bool operator==(const SharedMapping&, const SharedMapping&) = default;
 };
 
-// Looks [address, address + length) up in the text of /proc/PID/maps. Nothing unless all of it is mapped shared and
-// from one object without a gap. length > 0, and the range does not wrap.
+// Looks [address, address + length) up in the text of /proc/PID/maps. Empty unless the whole range is a shared mapping
+// of one object without a gap. length > 0, and the range does not wrap.
 std::optional<SharedMapping> find_shared_mapping(std::string_view maps, uint64_t address, uint64_t length);
 
 using SharedCookie = std::array<char, 40>;

@@ -10,8 +10,8 @@
 
 namespace dapple::dat {
 
-// A named thread with all signals blocked: they are the application's, whose handlers never run on a thread of ours.
-// name has at most 15 characters. Throws std::system_error.
+// Starts a named thread with all signals blocked, because an application's signal handlers must never run on our
+// threads. name has at most 15 characters. Throws std::system_error.
 template <class Function>
 std::thread silent_thread(Function&& function, const char* name) {
   struct Blocked {

@@ -38,7 +38,7 @@ class SoftwareQueue {
     return true;
   }
 
-  // Takes the vector's room for its own. False, with nothing changed, when more events are stored than fit.
+  // Takes over the vector's memory. False, with nothing changed, if more events are stored than fit.
   [[nodiscard]] bool resize(std::vector<Event>& room) {
     std::lock_guard guard(mutex_);
     const uint32_t stored = count();
@@ -62,17 +62,17 @@ class SoftwareQueue {
     set_count(kept);
   }
 
-  // Notes that there is work before the next event is taken, which is not an event itself.
+  // Notes that there is work to do before the next event is taken. The note itself is not an event.
   void set_urgent(bool urgent) {
     std::lock_guard guard(mutex_);
     count_.store(count() | (urgent ? kUrgent : 0), std::memory_order_seq_cst);
   }
 
-  // Readable without the lock: dequeueing an EVD that only completions reach costs no lock.
+  // Readable without the lock: dequeueing from an EVD that only gets completions takes no lock.
   uint32_t count() const { return count_.load(std::memory_order_seq_cst) & ~kUrgent; }
   bool urgent() const { return count_.load(std::memory_order_seq_cst) & kUrgent; }
   bool any() const { return count_or_urgent() != 0; }
-  // The count, or more than any number of events.
+  // The number of events; more than any number of events when there is such work.
   uint32_t count_or_urgent() const { return count_.load(std::memory_order_seq_cst); }
   uint32_t capacity() const {
     std::lock_guard guard(mutex_);

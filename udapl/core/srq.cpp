@@ -50,7 +50,8 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   srq->srq_->srq_context = static_cast<Object*>(srq);
   ia.adopt(*srq);
   pz.acquire();
-  // An empty queue is below any watermark; the first event is for a queue that was filled, so the device watches.
+  // An empty queue is below every watermark. The first event is for a queue that was filled before, so the device
+  // watches.
   if (attr.low_watermark) {
     ibv_srq_attr limit{};
     limit.srq_limit = attr.low_watermark;
@@ -73,14 +74,14 @@ Result<> Srq::free(Srq& srq) {
 }
 
 SrqCounts Srq::count() {
-  // Completed receives that are still on a CQ are no longer on the queue. Not under the lock, which comes after an
-  // EVD's; no EP can be freed meanwhile.
+  // Completed receives that are still on a CQ are no longer on the queue. The function does not hold the lock, which
+  // comes after an EVD's; no EP can be freed meanwhile.
   std::vector<Evd*> evds;
   {
     std::lock_guard guard(mutex_);
     for (const auto& [qp_num, ep] : eps_) evds.push_back(ep->evds().recv);
   }
-  // EPs share EVDs.
+  // Several EPs may share an EVD.
   std::sort(evds.begin(), evds.end());
   evds.erase(std::unique(evds.begin(), evds.end()), evds.end());
   for (Evd* evd : evds) evd->reap();
@@ -110,7 +111,7 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
 Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kArg2);
   const bool below = count().available < low_watermark;
-  // The device looks only when a receive is taken, which may never be.
+  // The device checks the watermark only when it takes a receive, which may never happen.
   ibv_srq_attr limit{};
   limit.srq_limit = below ? 0 : low_watermark;
   if (int error = ibv_modify_srq(srq_.get(), &limit, IBV_SRQ_LIMIT)) {
@@ -162,7 +163,7 @@ void Srq::completed(Cookie& cookie, uint32_t qp_num, bool succeeded) {
   std::lock_guard guard(mutex_);
   --available_;
   if (!succeeded) reinterpret_cast<Slot&>(cookie).kept.clear();
-  cookie.ep = eps_.find(qp_num)->second;  // there until its last completion is forgotten
+  cookie.ep = eps_.find(qp_num)->second;  // the EP is found until its last completion is forgotten
 }
 
 void Srq::dropped(const Cookie& cookie) {

@@ -33,7 +33,7 @@ struct SrqAttr {
 
 struct SrqCounts {
   uint32_t available;    // receives on the queue
-  uint32_t outstanding;  // these, and receives whose completions the consumer has not dequeued
+  uint32_t outstanding;  // those on the queue, and those whose completions the consumer has not dequeued
 };
 
 // DAT_SRQ_ASYNC_ERROR_REASON.
@@ -44,7 +44,7 @@ class Srq : public Object {
   static constexpr Kind kKind = Kind::kSrq;
 
   static Result<Srq*> create(Ia& ia, Pz& pz, const SrqAttr& attr);
-  // INVALID_STATE while an EP uses it. Receives still on it are dropped.
+  // INVALID_STATE while an EP uses it. Drops the receives that are still on it.
   static Result<> free(Srq& srq);
 
   Pz& pz() const { return pz_; }
@@ -52,21 +52,22 @@ class Srq : public Object {
   const SrqAttr& attr() const { return attr_; }
   bool failed() const { return failed_; }
   SrqCounts count();
-  // INVALID_STATE below what is outstanding or below the watermark. Throws std::bad_alloc.
+  // INVALID_STATE for less than is outstanding or for less than the watermark. Throws std::bad_alloc.
   Result<> resize(uint32_t max_recv_dtos);
-  // Asks for one event when fewer receives than this are on the queue, which may be at once. 0 asks for none.
+  // Asks for one event when the queue has fewer receives than this, which may be at once. 0 asks for none.
   Result<> set_low_watermark(uint32_t low_watermark);
 
   Result<> post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie);
 
-  // A queue pair's EP, from its creation until its completions are forgotten. Throws std::bad_alloc.
+  // The EP of a queue pair. It is found from its creation until its completions are forgotten. Throws std::bad_alloc.
   void add(uint32_t qp_num, Ep& ep);
   void remove(uint32_t qp_num);
 
-  // From an EVD: a completion is taken off the CQ, and says whose it is; later it is delivered, or dropped.
+  // The EVD calls these. The first: a completion is taken off the CQ; the result is its EP. The second: the completion
+  // is delivered or dropped.
   void completed(Cookie& cookie, uint32_t qp_num, bool succeeded);
   void delivered(const Cookie& cookie);
-  // Instead: the consumer will not see it, and may have let the memory go.
+  // Called instead, if the consumer will not see the completion and may have freed the memory.
   void dropped(const Cookie& cookie);
 
   // From the connection manager's thread.
@@ -76,8 +77,8 @@ class Srq : public Object {
   friend class Arena<Srq>;
 
   struct Slot {
-    Cookie cookie{};            // first: found by its address
-    std::vector<ibv_sge> kept;  // on a device that is not coherent: what to maintain at delivery
+    Cookie cookie{};            // must be first: it is found by its address
+    std::vector<ibv_sge> kept;  // on a device that is not coherent: the segments to maintain at delivery
     Slot* next_free = nullptr;
   };
 
@@ -90,7 +91,7 @@ class Srq : public Object {
   std::atomic<bool> failed_ = false;
 
   SmallMutex mutex_;
-  std::deque<Slot> slots_;  // never moves them
+  std::deque<Slot> slots_;  // a container that never moves its elements
   Slot* free_ = nullptr;
   uint32_t outstanding_ = 0;
   uint32_t available_ = 0;

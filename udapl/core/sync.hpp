@@ -14,7 +14,7 @@ namespace dapple::dat {
 
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
-// The maintenance for memory of this LMR.
+// The maintenance that the memory of this LMR needs.
 template <class Adapter>
 const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
   // The device's maintenance includes the memory's.
@@ -23,9 +23,9 @@ const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
   return noncoherent ? ia.region_coherence() : ia.memory_coherence();
 }
 
-// Hands the segments that need maintenance on in batches: all on a device that is not coherent, else those in memory
-// that is marked. Every one was looked up, is inside and pinned; lmr is the region of any of them. No sync of such
-// memory fails: it was refused when it was registered, or its device when it was opened.
+// Passes the segments that need maintenance on in batches: all segments on a device that is not coherent, otherwise
+// those in marked memory. Every segment was looked up, is inside its region and pinned; lmr is the region of any of
+// them. No sync of such memory fails: a registration or an open that could not sync was refused.
 template <class Adapter, class Triplet>
 void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, const Lmr* lmr, SyncFunction sync) {
   constexpr size_t kBatch = 64;
@@ -51,9 +51,9 @@ void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, con
   if (used) (void)sync(coherence, ranges, used);
 }
 
-// Looks every segment up and checks it, and only then touches the first line: a list with one bad segment leaves memory
-// as it was. Each segment costs one look-up; nothing is allocated, and no lock is held while lines are touched. Adapter
-// is Ia, or what a test puts in its place.
+// Looks up and checks every segment before it touches the first line: a list with one bad segment leaves memory as it
+// was. Each segment costs one look-up. The function allocates nothing, and holds no lock while it touches lines.
+// Adapter is Ia, or a test's substitute.
 template <class Adapter, class Triplet>
 Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
   if (count == 0) return {};
@@ -77,7 +77,7 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
     for (uint64_t i = 0; i < count; ++i) ia.lmrs().unpin(segments[i].lmr_context);
     if (ia.maintains_caches()) return {};
   }
-  (void)sync(&ia.memory_coherence(), nullptr, 0);  // coherent: the ordering only
+  (void)sync(&ia.memory_coherence(), nullptr, 0);  // coherent: only orders accesses
   return {};
 }
 

@@ -22,14 +22,14 @@
 namespace dapple::dat {
 namespace {
 
-// The place of a GID in the port's table. RoCE has each twice on some devices; version 2 is what Linux connects over.
-// Nothing, with errno set, if there is none, or if a place cannot be read: the right one may be there.
+// The index of a GID in the port's table. On some devices RoCE has each GID twice; Linux connects over version 2.
+// Empty, with errno set, if there is none, or if an entry cannot be read, which might be the right one.
 std::optional<uint8_t> gid_index(const Ia& ia, const ibv_gid& gid) {
   std::optional<uint8_t> found;
   for (int i = 0; i < ia.port_attr().gid_tbl_len && i <= UINT8_MAX; ++i) {
     ibv_gid_entry entry{};
     const int error = ibv_query_gid_ex(ia.context(), ia.port(), static_cast<uint32_t>(i), &entry, 0);
-    if (error == ENODATA) continue;  // nothing at this place
+    if (error == ENODATA) continue;  // this entry is empty
     if (error) {
       errno = error;
       return std::nullopt;
@@ -41,8 +41,8 @@ std::optional<uint8_t> gid_index(const Ia& ia, const ibv_gid& gid) {
   return found;
 }
 
-// The address at the end of a route. Across a router and on Ethernet it takes a global one. Nothing, with errno set, if
-// there is none.
+// The address at the end of a route. It needs a global address across a router and on Ethernet. Empty, with errno set,
+// if there is none.
 std::optional<ibv_ah_attr> to_address(const Ia& ia, const rdma_cm_id& id) {
   if (id.route.num_paths < 1) {
     errno = ENETUNREACH;
@@ -68,7 +68,7 @@ std::optional<ibv_ah_attr> to_address(const Ia& ia, const rdma_cm_id& id) {
   return attr;
 }
 
-// Another process, or the same a day later, begins somewhere else.
+// Another process, or this one a day later, starts from another value.
 uint32_t next_serial() {
   static uint32_t serial = [] {
     uint32_t first = 0;
@@ -171,7 +171,8 @@ bool UdConnection::ask() {
   return rdma_connect(id_.get(), &param) == 0;
 }
 
-// The peer learns our queue pair when we know where to send to, so a way back that does not exist is no success to it.
+// The peer learns our queue pair only after we know where to send, so a missing way back is not reported to it as
+// success.
 bool UdConnection::answer() {
   const auto address = to_address(ia(), *id_);
   if (!address) return false;
@@ -200,7 +201,7 @@ void UdConnection::keep_private_data(std::span<const uint8_t> data) {
   std::copy_n(data.begin(), private_data_size_, private_data_.begin());
 }
 
-// There is nothing more to hear of it: the ids go, and a request that is not answered yet is rejected.
+// No more events are wanted: the ids are destroyed, which rejects a request that was not answered yet.
 void UdConnection::end(EventKind kind) {
   pending_ = false;
   deadline_ns_ = kNever;
@@ -228,7 +229,7 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       break;
     case RDMA_CM_EVENT_ESTABLISHED: {
       ia().counters().add(IaCounter::kRepRx);
-      // A foreign peer also has a queue pair and private data.
+      // A peer with another provider also sends a queue pair and private data.
       const UdReceived message(data);
       keep_private_data(message.ours ? message.data : data);
       verbs::Ah handle = make_address(event.ah_attr);
@@ -236,8 +237,8 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       return establish(std::move(handle), event.qp_num);
     }
     case RDMA_CM_EVENT_UNREACHABLE: {
-      // IBTA 12.11.2.4: a status is the peer's; time-outs are errno values below 0. A rejection with our header is its
-      // consumer's.
+      // IBTA 12.11.2.4: a status comes from the peer; time-outs are errno values below 0. A rejection with our header
+      // comes from the peer's consumer.
       if (event.status <= 0) return fail(rdma_event_str(event.type), event.status);
       log_failure(rdma_event_str(event.type), event.status);
       const UdReceived message(data);

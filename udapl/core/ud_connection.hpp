@@ -31,12 +31,12 @@ class UdConnection : public Object {
  public:
   static constexpr Kind kKind = Kind::kUdConnection;
 
-  // Asks the peer who serves at that address and port. data: at most UdMessage::kMaxRequestData bytes.
+  // Asks the peer that listens at that address and port. data has at most UdMessage::kMaxRequestData bytes.
   static Result<UdConnection*> connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
                                        std::span<const uint8_t> data);
-  // For begin_answer(), which finds the route back to the peer that sent this request, then sends it our queue pair and
-  // reply, of at most UdMessage::kMaxReplyData bytes. Later errors are events. Throws std::bad_alloc with nothing
-  // changed.
+  // Prepares begin_answer(), which finds the route back to the peer that sent this request, then sends it our queue
+  // pair and the reply, which has at most UdMessage::kMaxReplyData bytes. Later errors are events. Throws
+  // std::bad_alloc with nothing changed.
   static UdConnection* accept(Ep& ep, verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
   void begin_answer();
   static void free(UdConnection& connection);
@@ -46,11 +46,11 @@ class UdConnection : public Object {
   bool pending() const { return pending_; }
   int64_t deadline_ns() const { return deadline_ns_; }
 
-  // Once it is established. The address is the endpoint's.
+  // Valid once it is established. The endpoint owns the address.
   ibv_ah* address_handle() const { return address_handle_; }
   uint32_t qp_num() const { return qp_num_; }
   const sockaddr* peer() const { return reinterpret_cast<const sockaddr*>(&peer_); }
-  // The private data of the request, the reply or the rejection.
+  // The private data of the request, of the reply or of the rejection.
   std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
 
   void on_connection_event(const verbs::CmEvent& event);
@@ -78,12 +78,12 @@ class UdConnection : public Object {
   int arp_retries_left_;
   int route_retries_left_;
   int64_t deadline_ns_ = kNever;
-  verbs::CmId id_;       // finds the way, and asks
-  verbs::CmId request_;  // of the passive side: what is to be answered
+  verbs::CmId id_;       // resolves the route and sends the request
+  verbs::CmId request_;  // passive side: the request to answer
   ibv_ah* address_handle_ = nullptr;
   uint32_t qp_num_ = 0;
   sockaddr_storage peer_{};
-  uint32_t serial_ = 0;  // of the passive side: the request's
+  uint32_t serial_ = 0;  // passive side: the request's id
   UdMessage outgoing_{0, 0, {}};
   std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
   size_t private_data_size_ = 0;

@@ -13,8 +13,8 @@
 
 namespace dapple::dat {
 
-// In network byte order: 'D' 'A' 'U' and a version, 24 bits of queue pair number, 8 bits of length, 32 bits that tell a
-// request from others of the same queue pair, and from itself when the kernel sends it again.
+// In network byte order: 'D' 'A' 'U' and a version, 24 bits of queue pair number, 8 bits of length, and 32 bits that
+// distinguish requests of the same queue pair; a request that the kernel sends again keeps them.
 class UdMessage {
  public:
   static constexpr size_t kHeaderSize = 12;

@@ -10,7 +10,7 @@
 namespace dapple::dat {
 namespace {
 
-constexpr int64_t kRememberedNs = 120'000'000'000;  // the kernel asks for about a minute
+constexpr int64_t kRememberedNs = 120'000'000'000;  // the peer's kernel repeats a request for about a minute
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The recent answers of an IA to requests for datagrams. A reply may be lost, or late: then the peer's kernel repeats
+// The recent answers of an IA to requests for datagrams. A reply may be lost or late. Then the peer's kernel repeats
 // its request some four seconds later, although the consumer has already answered.
 //
 // All calls are made with the control mutex held.
@@ -21,18 +21,18 @@ struct UdReply {
   sockaddr_storage peer;
   uint32_t peer_qp_num;
   uint32_t serial;
-  uint32_t qp_num;  // ours, that was told
+  uint32_t qp_num;  // the queue pair that the reply named
   int64_t time_ns;
   UdMessage message;
 };
 
 class UdReplies {
  public:
-  // Forgets the oldest where there are many; without memory it is not remembered.
+  // Remembers a reply, and forgets the oldest if there are many. Without memory the reply is not remembered.
   void remember(const UdReply& reply) noexcept;
   // The reply to that request, or null.
   const UdReply* find(const sockaddr* peer, const UdReceived& request) const;
-  // A queue pair that was told of goes.
+  // Forgets the replies that named this queue pair.
   void forget(uint32_t qp_num);
 
  private:

@@ -27,7 +27,7 @@ class UniqueFd {
     return *this;
   }
   ~UniqueFd() {
-    const NoCancel whole;  // a destructor lets nothing through, and close() is a cancellation point
+    const NoCancel whole;  // close() is a cancellation point, but nothing may leave a destructor
     if (fd_ >= 0) close(fd_);
   }
   int get() const { return fd_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Wakes the one thread that sleeps for software's events alone: a semaphore, which takes no descriptor. To wait is
-// a cancellation point, to wake is none.
+// Wakes the one thread that sleeps only for events made by software. It is a semaphore, which needs no descriptor.
+// Waiting is a cancellation point; waking is not.
 #pragma once
 
 #include <semaphore.h>
@@ -21,9 +21,9 @@ class WakeUp {
   WakeUp(const WakeUp&) = delete;
   WakeUp& operator=(const WakeUp&) = delete;
 
-  // The next wait(), or the one under way, returns at once. From any thread.
+  // Makes the next wait(), or the current one, return at once. Any thread may call it.
   void raise() { sem_post(&semaphore_); }
-  // Until raise(), or that time of the monotonic clock. 0, ETIMEDOUT or EINTR.
+  // Sleeps until raise() or that time of the monotonic clock. Returns 0, ETIMEDOUT or EINTR.
   int wait(int64_t deadline_ns) {
     if (wait_once(deadline_ns) != 0) return errno;
     while (sem_trywait(&semaphore_) == 0) {

@@ -51,7 +51,7 @@ Rmr* WindowTable::bound_as(uint32_t context) const {
   return rmr;
 }
 
-// The rmr_context of a window that is bound; 0: none yet.
+// The rmr_context of a bound window; 0 if it has none yet.
 void WindowTable::place(Rmr& rmr, uint32_t context) {
   displace(rmr);
   rmr.context_ = context;
@@ -119,7 +119,7 @@ int WindowTable::forget(Ep& ep) {
   std::lock_guard guard(mutex_);
   while (Rmr* const rmr = ep.windows()) {
     if (rmr->for_ep()) {
-      // For the device the window may still belong to that queue pair, which then could not be destroyed. A new window
+      // The device may still assign the window to that queue pair, which then could not be destroyed. A new window
       // belongs to none.
       if (int error = verbs::destroy(rmr->mw_)) return error;
       rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));

@@ -13,11 +13,11 @@
 
 namespace dapple::dat {
 
-// The windows of an IA, and the target of each. Between them and the LMRs it keeps the count that holds an LMR. A
-// window is found by its rmr_context, and the windows of an Ep from there: nothing walks over all of them. Binding
-// allocates nothing.
+// The windows of an IA and the target of each. The table also counts the windows of each LMR, and the count holds the
+// LMR. A window is found by its rmr_context, and the windows of an Ep from there; nothing walks over all windows.
+// Binding allocates nothing.
 //
-// Threads: internally locked on any IA. No other lock is taken inside, except by the holder of binding().
+// Threads: internally locked on any IA. The table takes no other lock, except through the holder of binding().
 class WindowTable {
  public:
   struct State {
@@ -25,8 +25,8 @@ class WindowTable {
     uint32_t context;
   };
 
-  // Held while a window is bound: no other thread binds, and no queue pair of a possible bind is destroyed. Before an
-  // Ep's data path mutex in the order of locks.
+  // Held while a window is bound: no other thread binds, and no queue pair of a possible bind is destroyed. Comes
+  // before an Ep's data path mutex in the order of locks.
   [[nodiscard]] std::unique_lock<SmallMutex> binding() { return std::unique_lock(binding_); }
 
   // Throws std::bad_alloc.
@@ -34,22 +34,22 @@ class WindowTable {
   void remove(Rmr& rmr);
 
   State state(const Rmr& rmr) const;
-  // Records what is about to be posted on ep. Returns what was before.
+  // Records a bind that is about to be posted on ep. Returns the earlier target.
   State begin(Rmr& rmr, Ep& ep, const Binding& binding);
   void set_context(Rmr& rmr, uint32_t context);
   void unbind(Rmr& rmr);
 
   // A bind posted on ep has failed. rmr may be gone.
   void failed(const Rmr* rmr, const Ep& ep);
-  // A peer has invalidated the window of this rmr_context.
+  // A peer has invalidated the window with this rmr_context.
   void invalidated(uint32_t context);
-  // The queue pair of ep is about to go, and with it the windows that it alone serves. An errno when the device keeps
-  // one.
+  // The queue pair of ep is about to be destroyed, and with it the windows that serve it alone. Returns an errno if the
+  // device keeps one of them.
   [[nodiscard]] int forget(Ep& ep);
-  // False when there is no window of the device for it: forget() found none to replace the old one.
+  // False if the device has no such window: forget() could not replace the old one.
   bool provide_window(Rmr& rmr);
 
-  // Where a window of this rmr_context points to.
+  // The target of the window with this rmr_context.
   std::optional<Binding> find(uint32_t context) const;
 
  private:

@@ -14,8 +14,8 @@ namespace {
 
 using dat::Subtype;
 
-// The core counts the arguments as 2.0 does, which has the LMR's handle before the triplet and the kind of address
-// after the privileges.
+// The core numbers the arguments as 2.0 does: the LMR's handle precedes the triplet, and the kind of address follows
+// the privileges.
 dat::Error renumbered(dat::Error failure) {
   switch (failure.subtype) {
     case Subtype::kArg3:

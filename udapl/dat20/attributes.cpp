@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The attributes that only 2.0 has.
+// The attributes that exist only in 2.0.
 #include "udapl/face/attributes.hpp"
 
 #include <dat2/dat_ib_extensions.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// CNOs as 2.0 adds to them: descriptors to poll.
+// The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/functions.hpp"
@@ -25,7 +25,7 @@ DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cn
 }
 
 DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
-  // The frozen masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
+  // The standard's masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
   constexpr int kMasks = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL;
   const auto* cno = self<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);

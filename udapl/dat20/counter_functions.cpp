@@ -69,7 +69,7 @@ struct Counted {
   }
 };
 
-// Calls visit(name, value) for one counter, or for all when the number is that of the end of the list.
+// Calls visit(name, value) for one counter, or for all if the number is the end of the list.
 template <class Set, size_t Size, class Visit>
 DAT_RETURN visit_counters(const Counted<Set, Size>& of, int number, bool reset, Visit visit) {
   const int all = static_cast<int>(Size);

@@ -10,11 +10,11 @@
 
 namespace dapple::face {
 
-// args as the macros of dat_ib_extensions.h pass them after the operation.
+// args holds the arguments that the macros of dat_ib_extensions.h pass after the operation.
 DAT_RETURN query_counters(DAT_HANDLE handle, va_list args);
-// Prints to stdout a line for each counter that is not 0, or the requested counter.
+// Prints a line to stdout for each counter that is not 0, or for the requested counter.
 DAT_RETURN print_counters(DAT_HANDLE handle, va_list args);
-// For an IA: the kernel's and the device's counters of its port.
+// For an IA: starts or stops the kernel's and the device's counters of its port.
 DAT_RETURN start_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The counters of the extensions by number, as dat_ib_print_counters shows them.
+// The names of the extensions' counters by number, as dat_ib_print_counters prints them.
 #pragma once
 
 namespace dapple::face {

@@ -14,7 +14,7 @@ namespace dapple::face {
 
 using dat::Ep;
 
-// To a socket address, which has the port, over what the EP's comm says.
+// Connects to a socket address, which includes the port, over the EP's comm.
 DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout,
                              DAT_COUNT size, const DAT_PVOID private_data) {
   auto* ep = self<Ep>(ep_handle);

@@ -89,7 +89,7 @@ void extend_request(DAT_EVENT& out) noexcept {
   extension_of(out).type = DAT_IB_UD_CONNECT_REQUEST;
 }
 
-// The result of connecting or accepting datagrams. The context is for dat_ib_ud_cm_free.
+// The result of connecting or accepting datagrams. Its context is the argument of dat_ib_ud_cm_free.
 void fill_datagrams(const dat::Event& event, DAT_EVENT& out) noexcept {
   const dat::UdConnection& connection = *event.datagrams.connection;
   auto& told = out.event_data.connect_event_data;

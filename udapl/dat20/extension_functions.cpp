@@ -34,7 +34,7 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   return to_dat(ep->post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags));
 }
 
-// The core names a post's arguments by their place in its own list; these are their places in the macros.
+// The core numbers a post's arguments by their place in its own list; this table gives their places in the macros.
 struct AtomicArguments {
   DAT_RETURN_SUBTYPE local;
   DAT_RETURN_SUBTYPE remote;
@@ -109,7 +109,7 @@ DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
   });
 }
 
-// Argument: an address as it came in an event.
+// Argument: an address from an event.
 DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
   auto* ep = self<dat::Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -149,14 +149,14 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
       return close_query(handle);
     case DAT_IB_RDMA_WRITE_IMMED_OP:
       return rdma_write_immed(handle, args);
-    default:  // the collectives, and what nobody knows
+    default:  // the collectives, and unknown operations
       return error(DAT_NOT_IMPLEMENTED);
   }
 }
 
 }  // namespace dapple::face
 
-// The original exports its extension function beside its table's slot for it.
+// The original exports its extension function beside the slot in its table.
 extern "C" [[gnu::visibility("default")]] DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op,
                                                                      va_list args) {
   return dapple::face::extended_op(handle, op, args);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The functions behind the slots of 2.0 alone.
+// The functions behind the slots that only 2.0 has.
 #pragma once
 
 #include "udapl/face/functions.hpp"

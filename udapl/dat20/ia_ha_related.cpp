@@ -10,7 +10,7 @@ namespace dapple::face {
 
 using dat::Ia;
 
-// Related are the IAs of one device: a fault of it takes them all.
+// The IAs of one device are related, because a fault of the device affects them all.
 DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);

@@ -18,7 +18,7 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
   auto* provider_attr = va_arg(args, DAT_PROVIDER_ATTR*);
   if (!handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 
-  // The registry asks for what the headers take a consumer for by default.
+  // Opens as a consumer does that uses the headers' defaults.
   DAT_EVD_HANDLE no_evd = DAT_EVD_OUT_OF_SCOPE;
   DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
   const auto open = DAT_THREADSAFE ? ia_open_thread_safe : ia_open_not_thread_safe;

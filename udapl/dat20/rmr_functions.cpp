@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Windows as 2.0 has them: bound on an endpoint alone, zero-based, invalidated by peers.
+// The window functions that 2.0 adds: windows that only one endpoint serves, zero-based windows, and invalidation by
+// peers.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"

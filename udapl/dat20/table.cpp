@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The provider table of DAT 2.0, and the one that freed objects are left with.
+// The provider table of DAT 2.0, and the table of freed objects.
 #include "udapl/face/table.hpp"
 
 #include "udapl/dat20/functions.hpp"

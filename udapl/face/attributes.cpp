@@ -21,7 +21,7 @@ DAT_COUNT to_count(T value) {
   return static_cast<uint64_t>(value) > static_cast<uint64_t>(kMaxCount) ? kMaxCount : static_cast<DAT_COUNT>(value);
 }
 
-// As much of it as the attribute can say.
+// The value, reduced to the largest that the attribute can hold.
 template <class Length>
 void set_length(Length& attribute, uint64_t bytes) {
   attribute = static_cast<Length>(std::min<uint64_t>(bytes, std::numeric_limits<Length>::max()));
@@ -32,7 +32,7 @@ void copy(char (&out)[Size], const char* text) {
   std::snprintf(out, Size, "%s", text);
 }
 
-// "5.14.2" as 5 and 14; firmware versions of software devices are empty.
+// Parses "5.14.2" as 5 and 14. The firmware versions of software devices are empty.
 void split_version(const char* text, DAT_UINT32& major, DAT_UINT32& minor) {
   unsigned int first = 0;
   unsigned int second = 0;
@@ -41,7 +41,7 @@ void split_version(const char* text, DAT_UINT32& major, DAT_UINT32& minor) {
   minor = second;
 }
 
-// The structure's pointer is not const; what it points to is not the consumer's to change.
+// The structure's pointer is not const, but the consumer must not change the target.
 DAT_NAMED_ATTR* to_dat(const dat::NamedAttribute* attributes) {
   static_assert(sizeof(dat::NamedAttribute) == sizeof(DAT_NAMED_ATTR) &&
                 offsetof(dat::NamedAttribute, value) == offsetof(DAT_NAMED_ATTR, value));
@@ -98,11 +98,11 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   copy(attr.provider_name, ia.name().c_str());
   attr.provider_version_major = DAPPLE_VERSION_MAJOR;
   attr.provider_version_minor = DAPPLE_VERSION_MINOR;
-  // An old registry finds the entry to close by what is said here.
+  // An old registry finds the entry to close by these members.
   attr.dapl_version_major = info.dapl_version_major;
   attr.dapl_version_minor = info.dapl_version_minor;
   attr.is_thread_safe = info.is_thread_safe;
-  // A bit mask, in which VIRTUAL, the value 0, is always there.
+  // A bit mask that always includes VIRTUAL, whose value is 0.
   attr.lmr_mem_types_supported = static_cast<DAT_MEM_TYPE>(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
   attr.iov_ownership_on_return = DAT_IOV_CONSUMER;
   attr.dat_qos_supported = DAT_QOS_BEST_EFFORT;
@@ -114,7 +114,7 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.ep_creator = DAT_PSP_CREATES_EP_IFASKED;
   attr.pz_support = DAT_PZ_UNIQUE;
   attr.optimal_buffer_alignment = std::max<DAT_UINT32>(coherence.writeback_granule, DAT_OPTIMAL_ALIGNMENT);
-  // Any two streams merge. The specification's structure has the table const.
+  // Any two streams may share an EVD. The specification's structure has the table const.
   auto* merging = const_cast<DAT_BOOLEAN*>(&attr.evd_stream_merging_supported[0][0]);
   std::fill_n(merging, sizeof attr.evd_stream_merging_supported / sizeof *merging, DAT_TRUE);
   const bool srq = ia.device().max_srq > 0;

@@ -7,7 +7,7 @@
 
 namespace dapple::face {
 
-// Each fills the whole structure: nothing in it is left to what the caller's memory held before.
+// Each function fills the whole structure and leaves nothing of the memory's earlier contents.
 void fill(const dat::Ia& ia, DAT_IA_ATTR& attr);
 void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
 

@@ -34,7 +34,7 @@ DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT a
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   // A consumer that polls a descriptor has no agent.
   if (cno->has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
-  // Without the control mutex: it waits for the former agent's call, which may need it.
+  // Called without the control mutex: the call waits for the former agent's call, which may need the mutex.
   return guarded([&] {
     try {
       cno->notifier()->set_agent(to_core(agent));

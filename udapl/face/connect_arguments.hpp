@@ -10,12 +10,12 @@
 
 namespace dapple::face {
 
-// A connection takes time.
+// A timeout of 0 is refused, because a connection takes time.
 inline DAT_RETURN check_timeout(DAT_TIMEOUT timeout, DAT_RETURN_SUBTYPE argument) noexcept {
   return timeout == 0 ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
 }
 
-// argument is the size's; the data's follows it. limit is in bytes.
+// argument is the number of the size's argument; the data's follows it. limit is in bytes.
 inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t limit,
                                      DAT_RETURN_SUBTYPE argument) noexcept {
   if (size < 0 || static_cast<size_t>(size) > limit) return error(DAT_INVALID_PARAMETER, argument);

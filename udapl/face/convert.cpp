@@ -235,7 +235,7 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
     case EventKind::kUdError:
       return extension_number(kind);
     case EventKind::kAsyncSrq:
-      // DEVIATION: the headers have reasons for SRQs but no event number; the handle's kind tells.
+      // DEVIATION: the headers have reasons for SRQs but no event number; the handle's kind identifies them.
       return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
   }
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
@@ -295,7 +295,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
     case EventKind::kConnectionRequest: {
       auto& data = out.event_data.cr_arrival_event_data;
       data.sp_handle.psp_handle = event.cr.service_point;
-      // The EVD's, not the service point's, which may have been freed since.
+      // The EVD's IA, not the service point's: the service point may have been freed since.
       data.local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(event.evd->ia().address());
       data.conn_qual = event.cr.conn_qual;
       data.cr_handle = event.cr.cr;

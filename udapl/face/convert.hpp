@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The core's values as DAT's.
+// Converts the core's values to DAT's.
 #pragma once
 
 #include <new>
@@ -33,7 +33,7 @@ constexpr DAT_BOOLEAN to_dat(bool value) {
   return value ? DAT_TRUE : DAT_FALSE;
 }
 
-// Runs what may allocate behind a C function: nothing is thrown through it, and no thread is cancelled in it.
+// Runs code of a C function that may allocate: no exception leaves it, and no thread is cancelled in it.
 template <class Function>
 DAT_RETURN guarded(Function&& function) noexcept {
   const NoCancel whole;

@@ -11,7 +11,7 @@ namespace dapple::face {
 
 using dat::Ep;
 
-// To where another EP is connected: its peer's address and the qualifier that it connected to.
+// Connects to the address and the qualifier to which another EP is connected.
 DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout, DAT_COUNT size,
                           const DAT_PVOID private_data, DAT_QOS qos) {
   auto* ep = self<Ep>(ep_handle);

@@ -35,7 +35,7 @@ static_assert(static_cast<int>(EpState::kUnconfiguredPassive) == DAT_EP_STATE_UN
 static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
 static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
 
-// False for an attribute that no EP can have, which a line names.
+// False for an attribute that no EP can have; a logged line names it.
 bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
   if (!to_service(in.service_type, out.datagrams)) {
     dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
@@ -100,7 +100,8 @@ bool evd_argument(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& ou
 
 namespace {
 
-// srq: null for an EP with receives of its own, else the handle to check, and later arguments are one further on.
+// srq: null for an EP with receives of its own, otherwise the handle to check; then the numbers of later arguments are
+// one higher.
 DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                   DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
                   DAT_EP_HANDLE* ep_handle) {
@@ -152,7 +153,7 @@ DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
   return create(ia, pz, recv_evd, request_evd, connect_evd, &srq, attr, ep);
 }
 
-// Only the device knows the receives that an EP holds of a shared queue.
+// Only the device knows how many receives an EP holds from a shared queue.
 DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
   const auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -162,7 +163,7 @@ DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT*
   return DAT_SUCCESS;
 }
 
-// Verbs have no such watermarks: what can be had is none.
+// Verbs has no such watermarks, so only none can be granted.
 DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard) {
   const auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -212,7 +213,7 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener is possible there
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
   if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
     return status;

@@ -46,7 +46,7 @@ class Change {
         count(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, in_.max_rdma_read_iov, out_.max_rdma_read_iov) &&
         count(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, in_.max_rdma_write_iov, out_.max_rdma_write_iov);
     if (!good) return bad();
-    // There are no attributes of these kinds.
+    // Attributes of these kinds do not exist.
     if (has(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR) && in_.ep_transport_specific_count != 0) return bad();
     if (has(DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR) && in_.ep_provider_specific_count != 0) return bad();
     return kSuccess;

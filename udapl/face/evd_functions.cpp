@@ -41,7 +41,7 @@ bool fits(const Ia& ia, DAT_COUNT min_qlen) {
                      static_cast<uint64_t>(ia.device().max_cqe));
 }
 
-// Where the core puts what it takes off an EVD.
+// Receives the events that the core takes off an EVD.
 struct ConsumersEvent {
   Evd& evd;
   DAT_EVENT& out;
@@ -114,7 +114,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   return to_dat(result);
 }
 
-// to_dat(), but what a consumer that polls hears most needs no look into tables.
+// to_dat(), with a fast path for the result that polling consumers see most.
 inline DAT_RETURN to_dat_of_poll(const dat::Result<>& result) {
   if (result) [[likely]]
     return DAT_SUCCESS;

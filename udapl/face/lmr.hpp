@@ -8,7 +8,7 @@
 
 namespace dapple::face {
 
-// Where the results of dat_lmr_create go. All but handle may be null.
+// The outputs of dat_lmr_create. All but handle may be null.
 struct LmrOutputs {
   DAT_LMR_HANDLE* handle;
   DAT_LMR_CONTEXT* lmr_context;
@@ -17,7 +17,7 @@ struct LmrOutputs {
   DAT_VADDR* address;
 };
 
-// Registers what the region's description says with the rest of the request, whose type is a known one.
+// Registers the region that the description and the rest of the request name. The type is a known one.
 DAT_RETURN create_lmr(dat::Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region,
                       dat::LmrRequest request, const LmrOutputs& out);
 

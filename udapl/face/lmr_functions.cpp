@@ -27,7 +27,8 @@ static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(dat::MemType::kVirtual) &
 
 namespace {
 
-// Fills in what the kind of memory says about where it is. cookie is storage for as long as the request.
+// Fills in the memory's location from the description of its kind. cookie is storage that must live as long as the
+// request.
 DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, dat::LmrRequest& request,
                     dat::SharedCookie& cookie) {
   switch (request.type) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A further name of a provider: a library that hands everything on to the one under the first name. A link would not
-// do: ldconfig and the loader know a library by its SONAME, and programs that are linked with it by its version node.
+// A further name of a provider: a library that passes every call on to the library with the first name. A symbolic link
+// would not do: ldconfig and the loader know a library by its SONAME, and programs that are linked with it by its
+// version node.
 #include <cstdarg>
 
 #include "udapl/face/dat.hpp"

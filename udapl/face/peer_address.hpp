@@ -8,8 +8,8 @@
 
 namespace dapple::face {
 
-// The address of a peer as consumers hand it over. The original always took it for IPv4 and some consumers leave the
-// family unset, so only AF_INET6 means anything else; that is also the only case in which 28 bytes are read.
+// The address of a peer from a consumer. The original always took it for IPv4, and some consumers leave the family
+// unset, so every family but AF_INET6 means IPv4. Only for AF_INET6 are 28 bytes read.
 inline sockaddr_storage peer_address(const sockaddr& given) noexcept {
   sockaddr_storage address{};
   const bool ipv6 = given.sa_family == AF_INET6;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path: what is usual is posted at once, and anything else, mistakes included, goes the long way.
+// The data path: a usual request is posted at once; any other request, mistakes included, takes the longer path.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ep_post_plain.hpp"
 #include "udapl/face/convert.hpp"
@@ -15,7 +15,7 @@ namespace {
 using dat::DtoOperation;
 using dat::Ep;
 
-// Out of line: what the usual way does not need must not cost it registers.
+// Out of line, so that the usual path spends no registers on it.
 
 [[gnu::noinline]] DAT_RETURN refused(int error) {
   return to_dat(Ep::refused(error).value());

@@ -25,7 +25,7 @@ namespace dapple::face {
 namespace {
 
 struct Entry {
-  DAT_PROVIDER table;  // first: info_of() finds the entry by it
+  DAT_PROVIDER table;  // must be first: info_of() finds the entry by it
   DAT_PROVIDER_INFO info;
   std::string params;
 };
@@ -35,7 +35,8 @@ bool equal(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
          a.dapl_version_minor == b.dapl_version_minor && a.is_thread_safe == b.is_thread_safe;
 }
 
-// Entries stay when their provider is finished: an object of an IA that was never closed still dispatches through one.
+// An entry stays after its provider is finished, because an object of an IA that was never closed still dispatches
+// through it.
 class Entries {
  public:
   Entry& add(const DAT_PROVIDER_INFO& info, const char* params) {
@@ -48,15 +49,15 @@ class Entries {
     return entry;
   }
 
-  // For forks, which do not wait.
+  // For forks, which do not wait for the lock.
   std::mutex& mutex() { return mutex_; }
-  // Without the lock, in a child that has one thread: entries are only ever added.
+  // Read without the lock, in a child that has one thread: entries are only ever added.
   template <class Visit>
   void for_each_table(Visit visit) {
     for (Entry& entry : list_) visit(entry.table);
   }
 
-  // The latest entry of that name, or the one of that exact info.
+  // Finds the latest entry of that name, or the entry of that exact info.
   template <class Match>
   Entry* find(Match match) {
     std::lock_guard guard(mutex_);
@@ -76,11 +77,11 @@ Entries& entries() {
 
 // ---- Forks ----
 //
-// A child has none of our threads, and a close in it would destroy the parent's objects: the kernel's objects belong to
-// the descriptors that both have. So no call works in the child of a process with an open IA. The child of any other
-// process may open an IA, unless a call was in progress that may have left our state unfinished.
+// A child has none of our threads, and a close in it would destroy the parent's objects, because parent and child share
+// the descriptors that own them in the kernel. So no call works in the child of a process with an open IA. The child of
+// any other process may open an IA, unless the fork came during a call that may have left our state unfinished.
 
-// ia_open of either version, in such a child.
+// ia_open of both versions in such a child.
 template <class Pointer>
 struct RefusedOpen;
 template <class... Arguments>
@@ -141,7 +142,7 @@ void watch_forks() {
   if (error) throw std::bad_alloc();
 }
 
-// In such a child: an entry for a line that it had not opened before.
+// In such a child: an entry for a line of dat.conf that the parent had not opened.
 DAT_RETURN add_refused_entry(const DAT_PROVIDER_INFO& info) {
   static DAT_PROVIDER table = make_table("left behind", ia_open_not_thread_safe);
   leave_behind(table);

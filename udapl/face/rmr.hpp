@@ -7,7 +7,7 @@
 
 namespace dapple::face {
 
-// for_ep: one that endpoints' binds use, and peers may invalidate.
+// for_ep: makes a window that endpoints' binds use and peers may invalidate.
 DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep);
 
 // The fields of dat_rmr_query that only one version has.

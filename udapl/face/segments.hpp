@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The segment lists of posts as verbs wants them: 2.0's are that already, 1.2's are copied.
+// The segment lists of posts in the form that verbs takes: 2.0's have that form already, 1.2's are copied.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace dapple::face {
 
-// The numbers of the two in the argument lists.
+// count and iov are arguments 2 and 3 of the posting functions.
 inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) noexcept {
   if (count < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (count > 0 && !iov) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -28,7 +28,7 @@ inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) no
 // More than any device takes in one request.
 inline constexpr uint32_t kMaxSegments = 256;
 
-// Nothing is initialised but what is used. Lives for the time of one post.
+// Only the used elements are initialised. The object lives for the time of one post.
 template <bool kIsReceive>
 class SegmentList {
  public:
@@ -37,14 +37,14 @@ class SegmentList {
     constexpr uint64_t kLongest = std::numeric_limits<uint32_t>::max();
     for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
       const DAT_LMR_TRIPLET& in = iov[i];
-      // A segment that no message can fill to its end. For a receive, the part that a message can fill is sufficient.
+      // No message can fill so long a segment. For a receive, the part that a message can fill is sufficient.
       if (!kIsReceive && in.segment_length > kLongest) return;
       sges_[i] = {in.virtual_address, static_cast<uint32_t>(std::min(in.segment_length, kLongest)), in.lmr_context};
     }
     converted_ = true;
   }
 
-  // Null if the list is not one that can be posted; status() then says why, unless it is one of no segments.
+  // Null if the list cannot be posted; status() then returns the reason, unless the list has no segments.
   const ibv_sge* data() const noexcept { return converted_ ? sges_ : nullptr; }
   DAT_RETURN status() const noexcept {
     if (const DAT_RETURN bad = check_segments(count_, iov_)) return bad;

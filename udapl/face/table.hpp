@@ -25,8 +25,8 @@ struct Answer<DAT_RETURN (*)(Arguments...)> {
   }
 };
 
-// For visitors of slots: they are called as visit.operator()<subtype>(slot), the subtype being of a bad handle that the
-// slot's function is called with.
+// For visitors of slots. They are called as visit.operator()<subtype>(slot); subtype is the one for a bad handle in a
+// call of that slot.
 template <DAT_RETURN_SUBTYPE kSubtype, class Visit, class... Slots>
 void visit_slots(Visit& visit, Slots&... slots) {
   (visit.template operator()<kSubtype>(slots), ...);
@@ -53,7 +53,7 @@ struct RefuseEverything {
   }
 };
 
-// The 68 that both versions have.
+// The 68 slots that both versions have.
 template <class Visit>
 void for_each_common_slot(DAT_PROVIDER& t, Visit visit) {
   visit_slots<DAT_INVALID_HANDLE_IA>(
@@ -82,7 +82,7 @@ void for_each_common_slot(DAT_PROVIDER& t, Visit visit) {
   visit_slots<DAT_INVALID_HANDLE_CR>(visit, t.cr_query_func, t.cr_accept_func, t.cr_reject_func, t.cr_handoff_func);
 }
 
-// Their functions, but ia_open, and the words before them.
+// Sets their functions, except ia_open, and the words before them.
 void fill_common_slots(DAT_PROVIDER& table, const char* name);
 
 }  // namespace dapple::face

@@ -13,12 +13,12 @@ namespace dapple::face {
 
 inline constexpr uintptr_t kTableMark = dat::kTableMark12;
 
-// IA handles are pointers, as all others are.
+// IA handles are pointers, as all other handles are.
 inline DAT_IA_HANDLE consumer_handle(dat::Ia& ia) noexcept {
   return &ia;
 }
 
-// Errors and kinds of handles that only 2.0 has a name for, and only its own functions bring about.
+// Errors and kinds of handles that only 2.0 names; only 2.0's functions cause them.
 inline constexpr DAT_RETURN_TYPE kPortInUse = DAT_CONN_QUAL_IN_USE;
 inline constexpr DAT_RETURN_TYPE kCommNotSupported = DAT_MODEL_NOT_SUPPORTED;
 inline constexpr DAT_HANDLE_TYPE kCspHandle = DAT_HANDLE_TYPE_PSP;
@@ -40,7 +40,7 @@ inline bool is_ep_query_mask(DAT_EP_PARAM_MASK) noexcept {
   return true;
 }
 
-// Several paths are a wish in 1.2, which one path grants as well as it can.
+// In 1.2 several paths are only a wish, which one path may fulfil.
 inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
   return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
 }
@@ -55,7 +55,7 @@ inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA&, dat::DtoOperation, ui
 
 inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA&) noexcept {}
 
-// There are no extensions, and no endpoint or DTO that their events come from.
+// 1.2 has no extensions, and so no endpoint or DTO that could cause their events.
 inline DAT_EVENT_NUMBER extension_number(dat::EventKind) noexcept {
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
 }

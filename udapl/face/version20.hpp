@@ -11,7 +11,7 @@
 #include "udapl/face/convert.hpp"
 #include "udapl/seam/table_mark.hpp"
 
-// The registry's: an IA's pointer to the small integer the consumer knows it by, and back.
+// The registry's functions that convert an IA's pointer to the consumer's small integer, and back.
 extern "C" DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle);
 
 namespace dapple::face {
@@ -24,17 +24,17 @@ inline DAT_IA_HANDLE consumer_handle(dat::Ia& ia) noexcept {
   return handle;
 }
 
-// Errors and kinds of handles that 1.2 has no name for.
+// Errors and kinds of handles that 1.2 does not name.
 inline constexpr DAT_RETURN_TYPE kPortInUse = DAT_PORT_IN_USE;
 inline constexpr DAT_RETURN_TYPE kCommNotSupported = DAT_COMM_NOT_SUPPORTED;
 inline constexpr DAT_HANDLE_TYPE kCspHandle = DAT_HANDLE_TYPE_CSP;
 inline constexpr DAT_HANDLE_TYPE kOtherHandle = DAT_HANDLE_TYPE_EXTENSION_BASE;
 
-// Extension events come with the other events of their streams, requested or not.
+// Extension events arrive with the other events of their streams, requested or not.
 static_assert(int{DAT_IB_EVD_EXTENSION_FLAG} == int{dat::kEvdExtension});
 inline constexpr int kEvdStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG | DAT_IB_EVD_EXTENSION_FLAG;
 
-// False for a service that there is not.
+// False for a service that does not exist.
 inline bool to_service(DAT_SERVICE_TYPE type, bool& datagrams) noexcept {
   datagrams = static_cast<int>(type) == int{DAT_IB_SERVICE_TYPE_UD};
   return datagrams || type == DAT_SERVICE_TYPE_RC;
@@ -65,7 +65,7 @@ inline dat::Comm changed_comm(const dat::Ep& ep, DAT_EP_PARAM_MASK mask, const D
   return {param.comm.domain, param.comm.type, param.comm.protocol};
 }
 
-// Fields of a completion's event beside those that both versions have.
+// Fields of a completion's event that only 2.0 has.
 inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA& data, dat::DtoOperation operation,
                            uint32_t rmr_context) noexcept {
   data.operation = static_cast<DAT_DTOS>(operation);
@@ -76,7 +76,7 @@ inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA& data) noexcept {
   data.truncate_flag = DAT_FALSE;
 }
 
-// Events of extensions: their numbers, and what they say beside, or instead of, what the core's kind would.
+// Events of extensions: their numbers, and the fields that extend or replace those of the core's kind.
 DAT_EVENT_NUMBER extension_number(dat::EventKind kind) noexcept;
 void extend_completion(const dat::DtoCompletion& dto, DAT_EVENT& out) noexcept;
 void extend_request(DAT_EVENT& out) noexcept;

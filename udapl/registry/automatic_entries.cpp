@@ -11,7 +11,7 @@
 namespace dapple::dat {
 namespace {
 
-/// The next word of the text, which begins after it then; empty at its end.
+/// Takes the next word off the text; empty at the end of the text.
 std::string_view take_word(std::string_view& text) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -68,7 +68,7 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
     const RdmaPort& port = ports[i];
     if (port.netdev.empty()) continue;
     const std::string by_device = "ofa-v2-" + port.device + "-" + std::to_string(port.number);
-    // The connection manager chooses between two devices on one network device, with any request.
+    // If two devices share a network device, the connection manager chooses between them for every request.
     const bool first_of_netdev = std::none_of(ports.begin(), ports.begin() + static_cast<ptrdiff_t>(i),
                                               [&](const RdmaPort& other) { return other.netdev == port.netdev; });
     const bool has_line =

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxFileSize = 1 << 20;
 
-/// Reads a whole file; returns 0 or an errno. Throws std::bad_alloc also for want of a descriptor: the next call may
-/// find one, while a file that cannot be read is not read again.
+/// Reads a whole file. Returns 0 or an errno. Throws std::bad_alloc also without a free descriptor, because the next
+/// call may find one; a file that cannot be read is not read again.
 int read_conf(const char* path, std::string& text) {
   const int failure = verbs::read_file(path, text, kMaxFileSize);
   verbs::throw_at_shortage(failure);

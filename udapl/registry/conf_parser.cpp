@@ -11,7 +11,7 @@
 namespace dapple::dat {
 namespace {
 
-constexpr std::size_t kMaxName = 255;  // DAT_NAME_MAX_LENGTH has room for the zero
+constexpr std::size_t kMaxName = 255;  // DAT_NAME_MAX_LENGTH includes the terminating zero
 constexpr std::size_t kMaxLine = 4096;
 constexpr std::size_t kMaxDigits = 9;
 
@@ -24,7 +24,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/// The string that begins at the quote line[pos]; moves pos behind it. A backslash gives the character after it.
+/// The string that begins at the quote line[pos]; moves pos behind it. A backslash stands for the character after it.
 std::optional<std::string> take_quoted(std::string_view line, std::size_t& pos) {
   std::string out;
   for (++pos; pos < line.size(); ++pos) {
@@ -72,7 +72,8 @@ std::optional<Version> to_version(std::string_view text) {
   return Version{*major, *minor};
 }
 
-/// One line, from text to entry. Each step returns whether the line is good so far; if not, what_ says what is wrong.
+/// Parses one line into an entry. Each step returns true if the line is good so far; otherwise what_ describes the
+/// error.
 class LineParser {
  public:
   LineParser(std::string_view line, ApiMajors wanted) : wanted_(wanted) {
@@ -81,7 +82,7 @@ class LineParser {
 
   bool good() const { return good_; }
   const std::string& what() const { return what_; }
-  /// Good, and neither blank nor somebody else's.
+  /// True for a good line that is not blank and belongs to this registry.
   bool has_entry() const { return good_ && wanted_line_; }
   ConfEntry& entry() { return entry_; }
 

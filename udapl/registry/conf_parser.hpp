@@ -23,14 +23,14 @@ struct ConfEntry {
   bool is_thread_safe = false;
   bool is_default = false;
   std::string library;      ///< never empty
-  std::string provider_id;  ///< vendor and version of the provider: information only
+  std::string provider_id;  ///< vendor and version of the provider, for information only
   Version provider;
-  std::string ia_params;        ///< for dat_provider_init()
+  std::string ia_params;        ///< the argument of dat_provider_init()
   std::string platform_params;  ///< no meaning in user space
-  unsigned line = 0;            ///< in its file, from 1
+  unsigned line = 0;            ///< the line's number in its file, from 1
 };
 
-/// The versions of the API that a registry serves, both ends included. Lines of others belong to other registries.
+/// The versions of the API that a registry serves, both ends included. Other lines belong to other registries.
 struct ApiMajors {
   std::uint32_t first = 0;
   std::uint32_t last = std::numeric_limits<std::uint32_t>::max();
@@ -38,9 +38,9 @@ struct ApiMajors {
 
 using ReportBadLine = std::function<void(unsigned line, const std::string& what)>;
 
-/// Parses the text of a dat.conf. Gives the user-level (u) lines of the wanted versions, nondefault ones included, in
-/// file order; a malformed line is reported and left out. Lines for the kernel (k) or of other versions are passed over
-/// silently, as far as their second field can be read. Lines end in LF or CRLF. Never fails; throws bad_alloc only.
+/// Parses the text of a dat.conf. Returns the user-level (u) lines of the wanted versions, nondefault ones included, in
+/// file order. A malformed line is reported and left out. Lines for the kernel (k) or of other versions are skipped
+/// silently, if their second field can be read. Lines end in LF or CRLF. Never fails; throws only bad_alloc.
 std::vector<ConfEntry> parse_dat_conf(std::string_view text, ApiMajors wanted, const ReportBadLine& report);
 
 }  // namespace dapple::dat

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The API that a registry serves. Most of this folder is compiled once for each: DAPPLE_DAT_MAJOR says for which.
+// The API that a registry serves. Most of this folder is compiled once for each version, which DAPPLE_DAT_MAJOR
+// selects.
 #pragma once
 
 #if DAPPLE_DAT_MAJOR == 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// A line per function; what they mean is said in the headers.
+// One line for each function; the headers describe the functions.
 #include "udapl/registry/dispatch.hpp"
 
 // clang-format off

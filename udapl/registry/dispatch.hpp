@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For the functions that go straight to the provider's table: check the handle, jump.
+// The functions that only dispatch: they check the handle and jump to the provider's function.
 #pragma once
 
 #include "udapl/registry/export.hpp"
@@ -11,8 +11,8 @@
 
 namespace dapple::dat {
 
-/// Calls a slot of the table of an object. NULL and other values that no object can have are refused, and objects of
-/// the other version. Not noexcept, which would stand between the call and a jump; providers are C and throw nothing.
+/// Calls a slot of an object's table. Refuses NULL, other values that no object can have, and objects of the other
+/// version. The function is not noexcept, which would turn the jump into a call; providers are C and throw nothing.
 template <auto kSlot, class... Args>
 inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... args) {
   if (IaTable::is_index(object)) [[unlikely]]
@@ -23,7 +23,7 @@ inline DAT_RETURN call(DAT_RETURN_SUBTYPE refusal, DAT_HANDLE object, Args... ar
   return (provider->*kSlot)(object, args...);
 }
 
-/// The same for an IA, known to the program by its number.
+/// The same for an IA, which the program knows by a number.
 template <auto kSlot, class... Args>
 inline DAT_RETURN call_ia(DAT_IA_HANDLE handle, Args... args) {
   return call<kSlot>(DAT_INVALID_HANDLE_IA, IaTable::lookup(handle), args...);
@@ -38,8 +38,8 @@ inline DAT_RETURN call_any(DAT_HANDLE handle, Args... args) {
 
 }  // namespace dapple::dat
 
-// NAME is that of the function without dat_, and of the slot. PARAMS are its parameters, then come their names, the
-// handle first. KIND is the subtype of DAT_INVALID_HANDLE.
+// NAME is the name of the function without dat_, and of the slot. PARAMS are its parameters, followed by their names,
+// the handle first. KIND is the subtype of DAT_INVALID_HANDLE.
 #define OBJECT(KIND, NAME, PARAMS, ...)                         \
   DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMS {                  \
     using namespace dapple::dat;                                \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The functions of 1.2 with other arguments than in 2.0.
+// The functions whose arguments in 1.2 differ from those in 2.0.
 #include "udapl/registry/dispatch.hpp"
 
 // clang-format off

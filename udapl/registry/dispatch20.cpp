@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The functions of 2.0 alone, or with other arguments than in 1.2.
+// The functions that only 2.0 has, or whose arguments differ from those in 1.2.
 #include "udapl/registry/dispatch.hpp"
 
 // clang-format off

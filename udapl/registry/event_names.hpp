@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The names of events and of DTO statuses. A header, so that our own tools, which also run on another registry, have
-// the same names without the symbols of ours.
+// The names of events and of DTO statuses. This is a header so that our own tools, which also run on another registry,
+// have these names without our registry's symbols.
 #pragma once
 
 #include "udapl/registry/dat.hpp"
@@ -18,7 +18,7 @@ namespace dapple::dat {
 
 /// The constant's name, or "unknown event". Never NULL.
 constexpr const char* name_of_event(DAT_EVENT_NUMBER number) noexcept {
-  // An int, because the extensions' numbers are of an enumeration of their own.
+  // The argument is an int because the extensions' numbers belong to another enumeration.
   switch (static_cast<int>(number)) {
     DAPPLE_SPELL(DAT_DTO_COMPLETION_EVENT)
     DAPPLE_SPELL(DAT_RMR_BIND_COMPLETION_EVENT)
@@ -42,7 +42,7 @@ constexpr const char* name_of_event(DAT_EVENT_NUMBER number) noexcept {
     DAPPLE_SPELL(DAT_HA_UP_TO_MULTI_PATH)
     DAPPLE_SPELL(DAT_EXTENSION_EVENT)
     DAPPLE_SPELL(DAT_IW_EXTENSION_RANGE_BASE)
-    // Its number is that of DAT_IB_EXTENSION_RANGE_BASE.
+    // Its number equals DAT_IB_EXTENSION_RANGE_BASE.
     DAPPLE_SPELL(DAT_IB_DTO_EVENT)
     DAPPLE_SPELL(DAT_IB_UD_CONNECTION_REQUEST_EVENT)
     DAPPLE_SPELL(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED)

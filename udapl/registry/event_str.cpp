@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dat_event_str() and dat_dto_status_str(). They are ours alone, so each has one version node in either library.
+// dat_event_str() and dat_dto_status_str(). Only dapple has them, so each has one version node in either library.
 #include "udapl/registry/event_names.hpp"
 #include "udapl/registry/export.hpp"
 

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-// The headers declare the functions without visibility, the build hides what does not ask.
+// The headers declare the functions without visibility, and the build hides every other symbol.
 #define DAPPLE_EXPORT extern "C" __attribute__((visibility("default")))
 
-// After the definition of a function of libdat.so.1, which has each under two version nodes. The linker takes a node
-// for a name that has several only from the assembler.
+// Follows the definition of a function of libdat.so.1, which has each function under two version nodes. For a name with
+// several nodes the linker needs the assembler's directive.
 #if DAPPLE_DAT_MAJOR == 1
 // NOLINTBEGIN(bugprone-macro-parentheses): names
 #define DAPPLE_EXPORT_AS(name, alias_name, version)                                            \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// dat_extension_op(): the one function that is found by handle, by name or by table, according to the operation.
+// dat_extension_op(), the one function that finds its provider by handle, by name or by table, depending on the
+// operation.
 #include <atomic>
 #include <cstdarg>
 #include <cstring>
@@ -21,8 +22,8 @@ void allow_extensions() noexcept {
   extensions_allowed.store(true, std::memory_order_relaxed);
 }
 
-/// Operations with DAT_OPEN_EXTENSION_BASE: the first argument is the IA's name, which the provider gets for a handle.
-/// As the IA is not opened, version and thread safety are those of the headers' default.
+/// Operations with DAT_OPEN_EXTENSION_BASE: the first argument is the IA's name, which the provider gets as the handle.
+/// The IA is not opened, so version and thread safety are the headers' defaults.
 DAT_RETURN open_by_name(DAT_NAME_PTR name, DAT_EXTENDED_OP op, va_list args) {
   if (!name || ::strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -38,7 +39,8 @@ DAT_RETURN open_by_name(DAT_NAME_PTR name, DAT_EXTENDED_OP op, va_list args) {
   return status;
 }
 
-/// Operations with DAT_CLOSE_EXTENSION_BASE end what one of the others began, on the handle that it gave out.
+/// Operations with DAT_CLOSE_EXTENSION_BASE end what an opening operation began. Their handle is the one that it
+/// returned.
 DAT_RETURN close_by_table(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   const DAT_PROVIDER* const provider = DAT_HANDLE_TO_PROVIDER(handle);
   ProviderUse use;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A child of fork() must not find our locks held by threads that it does not have.
+// Keeps a child of fork() from finding our locks held by threads that it does not have.
 #include <pthread.h>
 
 #include <memory>
@@ -62,8 +62,8 @@ void Registry::after_fork_in_parent() {
 bool Registry::after_fork_in_child() {
   if (fork_has_mutex_) mutex_.unlock();
   if (fork_has_loading_) {
-    // A recursive lock knows its owner by a number that is another in the child, and refuses to be unlocked: only a
-    // sanitizer hears of it. Where a provider's init or fini forks, what is still to be unlocked is refused, too.
+    // A recursive lock knows its owner by a thread id, which differs in the child, so unlocking fails there; only a
+    // sanitizer notices. If a provider's init or fini forks, later unlocks fail as well.
     loading_mutex_.unlock();
     std::construct_at(&loading_mutex_);
   }

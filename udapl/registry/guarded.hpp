@@ -9,9 +9,8 @@
 
 namespace dapple::dat {
 
-/// Runs the body of an exported function, which may throw bad_alloc and nothing else, and keeps it from the C caller. A
-/// thread is not cancelled meanwhile, though files are read and libraries loaded: that, too, would have to pass through
-/// here.
+/// Runs the body of an exported function and keeps its exceptions from the C caller; it may throw only bad_alloc. It
+/// also disables cancellation, which would unwind through this function while files are read or libraries are loaded.
 template <class Body>
 DAT_RETURN guarded(Body&& body) noexcept {
   const NoCancel whole;

@@ -79,7 +79,7 @@ PinnedIa::~PinnedIa() {
   IaTable& table = ia_table();
   const std::lock_guard lock(table.mutex_);
   const auto open = table.find(handle_);
-  // A child of fork() may have it without the pin, or not at all.
+  // A child of fork() may find the entry without the pin, or no entry.
   if (open == table.open_.end() || open->pins == 0) return;
   if (--open->pins == 0) table.unpinned_.notify_all();
 }

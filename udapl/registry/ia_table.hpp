@@ -15,41 +15,41 @@
 
 namespace dapple::dat {
 
-/// The open IAs. In 2.0 a program's IA handle is an index into this table, which makes a stale one detectable and keeps
-/// it apart from every other handle, all of which are pointers. In 1.2 it is the provider's, a pointer itself.
+/// The open IAs. In 2.0 a program's IA handle is an index into this table. The table detects a stale handle and
+/// distinguishes it from all other handles, which are pointers. In 1.2 the handle is the provider's own pointer.
 /// Internally locked; lookup() takes no lock.
 class IaTable {
  public:
-  /// Every index is below the first page, where no object lives.
+  /// Every index, as an address, lies in the first page, where no object lives.
   static constexpr std::uintptr_t kSize = 4096;
 
-  /// Whether a value can only be an IA handle (or rubbish, or NULL).
+  /// True if a value can only be an IA handle (or invalid, or NULL).
   static bool is_index(DAT_HANDLE handle) { return reinterpret_cast<std::uintptr_t>(handle) < kSize; }
 
-  /// The provider's handle of a program's IA handle, or NULL.
+  /// Converts a program's IA handle to the provider's handle, or NULL.
   static DAT_IA_HANDLE lookup(DAT_HANDLE handle) {
     if constexpr (!kNumbersIas) return is_index(handle) ? nullptr : handle;
     const auto index = reinterpret_cast<std::uintptr_t>(handle);
     return index < kSize ? provider_ias_[index].load(std::memory_order_acquire) : nullptr;
   }
 
-  /// The reverse: the program's handle of a provider's, or NULL.
+  /// Converts a provider's handle to the program's, or NULL.
   DAT_IA_HANDLE reverse(DAT_IA_HANDLE provider_ia);
 
-  /// A handle for an IA that was opened through `use`; NULL if the table is full. Numbers are handed out in turn, so
+  /// Makes a handle for an IA that was opened through `use`; NULL if the table is full. Numbers are used in turn, so
   /// that a stale handle stays invalid for as long as possible. Throws bad_alloc.
   DAT_IA_HANDLE insert(DAT_IA_HANDLE provider_ia, const ProviderUse& use);
 
-  /// Claims an IA for closing: nothing if it is not open, or being closed. Lookups go on finding it until
-  /// finish_close(). Blocks until the last PinnedIa of it is gone; there will be no others.
+  /// Claims an IA for closing; empty if it is not open, or already being closed. Lookups still find it until
+  /// finish_close(). Blocks until its last PinnedIa is destroyed; there will be no new ones.
   std::optional<ProviderUse> begin_close(DAT_IA_HANDLE handle);
   void cancel_close(DAT_IA_HANDLE handle);
   void finish_close(DAT_IA_HANDLE handle);
 
-  /// Around a fork, of which there is one at a time. The child has not the threads that hold a PinnedIa.
+  /// Called around a fork; only one runs at a time. The child lacks the threads that hold a PinnedIa.
   void before_fork();
   void after_fork_in_parent();
-  /// True if the fork had the lock.
+  /// True if the fork held the lock.
   bool after_fork_in_child();
 
  private:
@@ -65,17 +65,17 @@ class IaTable {
   std::vector<Open>::iterator find(DAT_IA_HANDLE handle);
 
   static inline constinit std::array<std::atomic<DAT_IA_HANDLE>, kSize> provider_ias_{};  // [0] stays NULL
-  std::mutex mutex_;  // of everything below, and of writing above
+  std::mutex mutex_;  // guards everything below, and writes above
   bool fork_has_mutex_ = false;
   std::uintptr_t last_ = 0;
   std::vector<Open> open_;
   std::condition_variable unpinned_;
 };
 
-/// The one of this process, never destroyed.
+/// This process's table, which is never destroyed.
 IaTable& ia_table();
 
-/// An open IA of some name, which stays open as long as this lives: who has it must not close it.
+/// An open IA of some name. It stays open as long as this object lives, so its holder must not close it.
 class PinnedIa {
  public:
   explicit PinnedIa(const char* ia_name);
@@ -83,7 +83,7 @@ class PinnedIa {
   PinnedIa(const PinnedIa&) = delete;
   PinnedIa& operator=(const PinnedIa&) = delete;
 
-  /// In the provider's terms; NULL if none of that name is open, or all of them are being closed.
+  /// The provider's handle; NULL if no IA of that name is open, or all of them are being closed.
   DAT_IA_HANDLE provider_ia() const { return provider_ia_; }
 
  private:

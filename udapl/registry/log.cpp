@@ -48,7 +48,8 @@ void log(LogType type, std::string_view line) noexcept {
       used = sizeof buffer;
       buffer[sizeof buffer - 1] = '\n';
     }
-    // One write, past stdio's buffer, so that lines of several threads and processes stay whole.
+    // The line is written in one call that bypasses stdio's buffer, so that lines of several threads and processes do
+    // not mix.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, buffer, static_cast<std::size_t>(used));
   }
   if (settings().destinations & kDestSyslog) ::syslog(LOG_USER | LOG_DEBUG, "dat: %.*s", length, line.data());

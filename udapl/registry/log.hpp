@@ -7,7 +7,7 @@
 
 namespace dapple::dat {
 
-/// What a message is about: the bits of DAT_DBG_TYPE. Only errors are on by default.
+/// The subject of a message: the bits of DAT_DBG_TYPE. By default only errors are shown.
 enum class LogType : unsigned {
   kError = 0x01,
   kGeneric = 0x02,
@@ -17,13 +17,14 @@ enum class LogType : unsigned {
   kConsumerApi = 0x20,
 };
 
-/// Whether a message of this type goes anywhere. The environment is read at the first call. Any thread.
+/// True if a message of this type is shown. The first call reads the environment. Any thread.
 bool log_wants(LogType type) noexcept;
 
-/// One line, to where the bits of DAT_DBG_DEST say: 1 stderr (the default), 2 syslog. Any thread; lines do not mix.
+/// Writes one line to the destinations in DAT_DBG_DEST: bit 1 stderr (the default), bit 2 syslog. Any thread; lines do
+/// not mix.
 void log(LogType type, std::string_view line) noexcept;
 
-/// Text from a file or an argument, made fit for a line of a log: between quotes, control characters escaped, cut to a
+/// Makes text from a file or an argument fit for a line of a log: in quotes, with control characters escaped, cut to a
 /// readable length.
 std::string quoted(std::string_view text);
 

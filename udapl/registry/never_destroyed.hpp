@@ -4,7 +4,8 @@
 
 namespace dapple::dat {
 
-/// Holds a T that is never destroyed: other exit handlers may still call the library when its own would run.
+/// Holds a T that is never destroyed, because exit handlers may call the library after its own destructors would have
+/// run.
 template <class T>
 union NeverDestroyed {
   NeverDestroyed() : value() {}

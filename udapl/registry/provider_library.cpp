@@ -10,16 +10,16 @@
 namespace dapple::dat {
 namespace {
 
-/// Providers of old call dats_get_ia_handle() and dat_registry_add_provider() without linking the registry. If the
-/// program loaded us RTLD_LOCAL, they find them only after this.
+/// Old providers call dats_get_ia_handle() and dat_registry_add_provider() without being linked with the registry. If
+/// the program loaded us RTLD_LOCAL, they find these functions only after this call.
 void make_own_symbols_global() {
   Dl_info self{};
   if (::dladdr(reinterpret_cast<void*>(&make_own_symbols_global), &self) == 0) return;
-  // The scope stays widened after the close.
+  // The scope stays global after the close.
   if (void* handle = ::dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL)) ::dlclose(handle);
 }
 
-/// The path of `name` in the folder of this library, if a file is there; else empty.
+/// The path of `name` in the folder of this library if the file exists; otherwise empty.
 std::string beside_us(const std::string& name) {
   Dl_info self{};
   if (name.find('/') != std::string::npos || ::dladdr(reinterpret_cast<void*>(&beside_us), &self) == 0) return {};

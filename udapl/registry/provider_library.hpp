@@ -8,8 +8,8 @@
 
 namespace dapple::dat {
 
-/// A provider's shared library, loaded and looked into. Move-only; unloads when destroyed. Confined: the registry's
-/// loading lock is held around every call.
+/// A provider's shared library, loaded, and its entry points. Move-only; the destructor unloads it. Confined: the
+/// caller holds the registry's loading lock around every call.
 class ProviderLibrary {
  public:
   ProviderLibrary() = default;
@@ -17,12 +17,12 @@ class ProviderLibrary {
   ProviderLibrary& operator=(ProviderLibrary&& other) noexcept;
   ~ProviderLibrary();
 
-  /// A name without a path is looked for by the loader and in the registry's own folder: the RUNPATH of a program in a
-  /// private prefix finds the registry, but does not count for what the registry loads. kOwnFolderFirst: our own
-  /// provider, which has the name of the original's, is the one beside us.
+  /// The loader and the registry's own folder are searched for a name without a path: the RUNPATH of a program in a
+  /// private prefix finds the registry, but does not apply to libraries that the registry loads. kOwnFolderFirst is for
+  /// our own provider, which has the same name as the original's: we want the one beside us.
   enum class Search { kLoaderFirst, kOwnFolderFirst };
 
-  /// Loads `name`. On failure the library is empty and `why` says what the loader said.
+  /// Loads `name`. On failure the library is empty and `why` holds the loader's message.
   static ProviderLibrary load(const std::string& name, Search search, std::string& why);
 
   explicit operator bool() const { return handle_ != nullptr; }

@@ -16,7 +16,7 @@
 namespace dapple::dat {
 namespace {
 
-// The addresses of the network devices of this namespace.
+// The addresses of the network devices in this network namespace.
 struct NetdevAddress {
   std::string netdev, address;
 };
@@ -61,7 +61,7 @@ std::vector<RdmaPort> rdma_ports(const std::string& sysfs) {
 
 std::vector<RdmaPort> rdma_ports() {
   std::vector<verbs::RdmaDevice> devices = verbs::rdma_devices_by_sysfs(verbs::sysfs_root());
-  // Another tree means another machine.
+  // Netlink lists this machine's devices; a tree other than /sys describes another machine.
   auto told = verbs::sysfs_root() == "/sys" ? verbs::rdma_devices_by_netlink() : std::nullopt;
   if (told) {
     for (verbs::RdmaDevice& device : *told) {

@@ -29,7 +29,7 @@ DAT_PROVIDER_INFO info_of(const ConfEntry& entry) {
   return info;
 }
 
-/// When the program exits, or unloads us. Everything stays usable for those who exit after us.
+/// Runs when the program exits, or unloads us. Everything stays usable for handlers that run later.
 __attribute__((destructor)) void give_back_memory() {
   registry().clear();
 }
@@ -151,7 +151,7 @@ std::vector<Registry::Offer> Registry::offers() {
 
 void Registry::clear() {
   if (given_up_) return;
-  // A thread that is still in here when the program exits must not be waited for.
+  // The destructor must not wait for a thread that is still inside when the program exits.
   const std::unique_lock loading(loading_mutex_, std::try_to_lock);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!loading || !lock) return;
@@ -176,8 +176,8 @@ void Registry::load_configuration_once() {
   configured_ = true;
 }
 
-/// Keeps the entry of a port that is about to be opened; the port may have moved to another network device since last
-/// time.
+/// Keeps the entry of a port that is about to be opened; the port may have moved to another network device since the
+/// last time.
 void Registry::remember_automatic(ConfEntry entry, const DAT_PROVIDER_INFO& key) {
   const auto known =
       std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) { return same(listed.info, key); });
@@ -187,7 +187,7 @@ void Registry::remember_automatic(ConfEntry entry, const DAT_PROVIDER_INFO& key)
     known->conf = std::move(entry);
 }
 
-/// What a message about the entry begins with.
+/// The prefix of a message about the entry.
 std::string Registry::place_of(const Listed& listed) const {
   return listed.conf.line ? conf_path_ + ":" + std::to_string(listed.conf.line) + ": " : "automatic entry: ";
 }
@@ -212,8 +212,8 @@ DAT_RETURN Registry::choose(const char* name, Version version, bool thread_safe,
   return DAT_SUCCESS;
 }
 
-/// Counts a user of the line that serves `key`, loading the first line that can be loaded. NULL if none can, or if the
-/// program itself has registered the provider.
+/// Counts a user of the line that serves `key`, and loads the first line that can be loaded. NULL if none can, or if
+/// the program itself has registered the provider.
 Listed* Registry::load_first_of_chain(const DAT_PROVIDER_INFO& key) {
   for (Listed& listed : listed_)
     if (listed.users > 0 && same(listed.info, key)) {
@@ -250,7 +250,7 @@ Listed* Registry::load_first_of_chain(const DAT_PROVIDER_INFO& key) {
 void Registry::drop(Listed& listed) {
   if (--listed.users > 0) return;
   listed.library.fini(listed.info);
-  // A provider that did not remove itself must not be found once its code is gone.
+  // If a provider did not remove itself, remove it: it must not be found after its code is unloaded.
   if (remove(listed.info) == DAT_SUCCESS)
     log(LogType::kDynamicRegistry,
         quoted(listed.conf.library) + " left " + quoted(listed.conf.ia_name) + " registered");

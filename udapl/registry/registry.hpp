@@ -14,7 +14,7 @@
 
 namespace dapple::dat {
 
-/// A line of dat.conf on offer, or an automatic entry that was opened, and its library while somebody uses it.
+/// A line of dat.conf, or an automatic entry that was opened, and its library while it has users.
 struct Listed {
   ConfEntry conf;
   DAT_PROVIDER_INFO info;
@@ -23,53 +23,53 @@ struct Listed {
   bool failure_reported = false;
 };
 
-/// A counted use of a provider, from Registry::acquire() to release(): meanwhile it stays registered and loaded.
+/// A counted use of a provider, from Registry::acquire() to release(). During that time the provider stays registered
+/// and loaded.
 struct ProviderUse {
   const DAT_PROVIDER* provider = nullptr;
   DAT_PROVIDER_INFO info{};
-  Listed* listed = nullptr;  ///< NULL for a provider that the program registered itself
+  Listed* listed = nullptr;  ///< NULL for a provider that the program has registered itself
 };
 
-/// Who can be opened: the lines of dat.conf (the static registry), each port of an RDMA device by an automatic entry,
-/// and the providers that registered themselves (the dynamic one). Internally locked, any thread. Providers' init and
-/// fini run under the loading lock, so they may register and remove providers, and even open IAs, but not wait for
-/// another thread that does. Throws bad_alloc only.
+/// All entries that can be opened: the lines of dat.conf (the static registry), an automatic entry for each port of an
+/// RDMA device, and the providers that registered themselves (the dynamic registry). Internally locked, any thread.
+/// Providers' init and fini run under the loading lock: they may register and remove providers, and even open IAs, but
+/// must not wait for another thread that does. Throws only bad_alloc.
 ///
-/// A fork waits for none of the locks. In a child that lacks one, of the registry or of the table of IAs, everything is
-/// given up: there each call is refused.
+/// A fork waits for none of the locks. If the child lacks one, of the registry or of the table of IAs, it gives
+/// everything up and refuses each call.
 class Registry {
  public:
-  /// DAT_PROVIDER_ALREADY_REGISTERED for an info that is there.
+  /// DAT_PROVIDER_ALREADY_REGISTERED if the info is already registered.
   DAT_RETURN add(const DAT_PROVIDER& provider, const DAT_PROVIDER_INFO& info);
   /// DAT_PROVIDER_IN_USE, DAT_PROVIDER_NOT_FOUND.
   DAT_RETURN remove(const DAT_PROVIDER_INFO& info);
 
-  /// Finds the provider for a request, loading it if need be: the exact version, else the smallest greater minor. The
-  /// subtype of DAT_PROVIDER_NOT_FOUND is the first part of the request, in the order name, major, minor, thread
-  /// safety, that leaves no candidate; NAME also if a candidate's library does not load. DAT_INVALID_STATE where a fork
-  /// has given up. Blocks on the loader.
+  /// Finds the provider for a request, and loads it if necessary: the exact version, otherwise the smallest greater
+  /// minor version. The subtype of DAT_PROVIDER_NOT_FOUND is the first part of the request, in the order name, major,
+  /// minor, thread safety, that leaves no candidate; it is NAME also if a candidate's library does not load.
+  /// DAT_INVALID_STATE after a fork gave up. Blocks on the loader.
   DAT_RETURN acquire(const char* name, Version version, bool thread_safe, ProviderUse& use);
-  /// The last release of a line calls fini and unloads its library, which stays where a fork has given up.
+  /// The last release of a line calls fini and unloads its library. After a fork gave up, the library stays.
   void release(const ProviderUse& use);
-  /// The use that belongs to a provider's table, acquired earlier by somebody who kept only the table. None where a
-  /// fork has given up.
+  /// The use that belongs to a provider's table, for callers that kept only the table. Empty after a fork gave up.
   bool find_use(const DAT_PROVIDER* provider, ProviderUse& use);
 
-  /// Whether the table is that of a registered provider.
+  /// True if the table belongs to a registered provider.
   bool has(const DAT_PROVIDER* provider);
 
-  /// The listed part of all on offer, each name + version + thread safety once: the lines of dat.conf in its order, but
-  /// those for ports that cannot be used now; the ports that can and that no line names; those lines; the others.
-  /// DAT_INVALID_STATE where a fork has given up. Blocks on sysfs.
+  /// The listed entries, each name + version + thread safety once, in this order: the lines of dat.conf, except those
+  /// for ports that cannot be used now; the usable ports that no line names; those excepted lines; the others.
+  /// DAT_INVALID_STATE after a fork gave up. Blocks on sysfs.
   DAT_RETURN list(std::vector<DAT_PROVIDER_INFO>& infos);
 
-  /// Gives back all memory, if nothing is in use. The registry goes on working, and will read dat.conf again.
+  /// Frees all memory if nothing is in use. The registry continues to work, and will read dat.conf again.
   void clear();
 
-  /// Around a fork, of which there is one at a time.
+  /// Called around a fork; only one runs at a time.
   void before_fork();
   void after_fork_in_parent();
-  /// True if the fork had the locks.
+  /// True if the fork held the locks.
   bool after_fork_in_child();
   void give_up() { given_up_ = true; }
   bool is_given_up() const { return given_up_; }
@@ -81,10 +81,10 @@ class Registry {
     int users = 0;
   };
 
-  /// The order of the list: what cannot open on this machine is behind what can.
+  /// The order of the list: entries that cannot open on this machine come last.
   enum class Place { kLine, kAutomatic, kUnusableLine, kRegistered };
 
-  /// What can be opened. An automatic one that was not opened yet has no Listed: its entry is here.
+  /// An entry that can be opened. An automatic entry that was not opened yet has no Listed, only the entry here.
   struct Offer {
     DAT_PROVIDER_INFO info;
     bool is_listed = true;
@@ -101,19 +101,21 @@ class Registry {
   DAT_RETURN choose(const char* name, Version version, bool thread_safe, Offer& chosen);
   Registered* find_registered(const DAT_PROVIDER_INFO& key);
 
-  std::recursive_mutex loading_mutex_;  // of listed_ and of the libraries; taken before mutex_
-  std::mutex mutex_;                    // of registered_; no foreign code runs under it
+  std::recursive_mutex loading_mutex_;  // guards listed_ and the libraries; taken before mutex_
+  std::mutex mutex_;                    // guards registered_; no foreign code runs under it
   bool configured_ = false;
-  std::vector<ConfEntry> lines_;  // those on offer
-  std::list<Listed> listed_;      // only grows once configured: pointers into it are kept; empty, it holds no memory
+  std::vector<ConfEntry> lines_;  // the entries that can be opened
+  std::list<Listed> listed_;      // only grows once configured, because pointers into it are kept; uses no memory while
+                                  // empty
   std::string conf_path_;
   std::vector<Registered> registered_;
   bool fork_has_loading_ = false;
   bool fork_has_mutex_ = false;
-  bool given_up_ = false;  // constant while there are threads; then nothing touches the locks and what they guard
+  bool given_up_ = false;  // constant while there are threads; afterwards nothing touches the locks and the data they
+                           // guard
 };
 
-/// The one of this process. It is never destroyed, because exit handlers may still call, but cleared.
+/// This process's registry. It is cleared but never destroyed, because exit handlers may still call it.
 Registry& registry();
 
 }  // namespace dapple::dat

@@ -32,7 +32,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
   DAT_RETURN status = call_open(*use.provider, wanted, qlen, async_evd, &provider_ia);
   if (status == DAT_SUCCESS) {
     learn_extensions(provider_ia);
-    // The provider gets the number only if there is one: until then no other thread can know the IA.
+    // Without memory or a free number the IA is closed again: until then no other thread can know it.
     const DAT_RETURN stored = guarded([&] {
       *ia_handle = ia_table().insert(provider_ia, use);
       return *ia_handle ? DAT_RETURN{DAT_SUCCESS} : error(DAT_INSUFFICIENT_RESOURCES);
@@ -70,7 +70,7 @@ DAT_RETURN list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned, 
     *entries_returned = there;
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
   }
-  // DEVIATION uDAPL 2.0 6.2.2: that not all fit is no error. MPIs pass a fixed number and expect success.
+  // DEVIATION uDAPL 2.0 6.2.2: a list that does not fit is no error. MPIs pass a fixed number and expect success.
   const DAT_COUNT count = max_to_return < there ? max_to_return : there;
   *entries_returned = 0;
   for (DAT_COUNT i = 0; i < count; ++i) {

@@ -15,8 +15,8 @@
 namespace dapple::dat {
 namespace {
 
-/// What the open IA `name`, if there is one, says about `other`. A provider that lacks the resources to tell is an
-/// error; one that cannot tell at all is none.
+/// Asks the open IA `name`, if there is one, about `other`. It is an error if the provider lacks the resources to
+/// answer, and none if it does not support the question.
 DAT_RETURN ask(const char* name, const DAT_NAME_PTR other, DAT_HA_RELATIONSHIP& said) {
   said = DAT_HA_UNKNOWN;
   const PinnedIa pinned(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// In what the registries of the two versions differ, under one name for both.
+// The differences between the registries of the two versions, under one name for both.
 #pragma once
 
 #include "udapl/registry/dat.hpp"

@@ -27,7 +27,7 @@ using ProviderArgument = DAT_PROVIDER*;
 
 inline constexpr bool kNumbersIas = false;
 
-/// Whether a provider that is not ours has registered the table.
+/// True if a provider that is not ours has registered the table.
 bool is_registered(const DAT_PROVIDER* provider);
 
 inline bool is_of_other_version(const DAT_PROVIDER* provider) {

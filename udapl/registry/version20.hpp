@@ -14,7 +14,7 @@ namespace dapple::dat {
 
 inline constexpr ApiMajors kServedMajors{2};
 
-/// Places of dat.conf besides those that both versions look in.
+/// Further places of dat.conf, after those that both versions search.
 inline std::vector<std::string> further_conf_paths() {
   return {};
 }
@@ -24,16 +24,16 @@ inline const AutomaticStyle& automatic_style() {
 
 using ProviderArgument = const DAT_PROVIDER*;
 
-/// Whether a program knows an IA by a number.
+/// True if programs know an IA by a number.
 inline constexpr bool kNumbersIas = true;
 
-/// Whether a table is one of the other version's, where the slots mean something else. Of a provider that is not ours
-/// it cannot be told.
+/// True if a table belongs to the other version, where the slots have other meanings. The tables of other vendors'
+/// providers do not show their version.
 inline bool is_of_other_version(const DAT_PROVIDER* provider) {
   return reinterpret_cast<std::uintptr_t>(provider->extension) == kTableMark12;
 }
 
-/// What a program opens, as its provider is asked for it.
+/// The name that a program opens, in the form that its provider takes.
 struct RequestedIa {
   char* name;
 };
@@ -46,7 +46,7 @@ inline DAT_RETURN call_open(const DAT_PROVIDER& provider, const RequestedIa& wan
   return provider.ia_open_func(wanted.name, qlen, async_evd, ia);
 }
 
-/// dat_extension_op() is refused until an IA is known that has extensions: the tables of providers without them are one
+/// dat_extension_op() is refused until an IA with extensions is known: the tables of providers without them are one
 /// slot shorter.
 void learn_extensions(DAT_IA_HANDLE provider_ia);
 

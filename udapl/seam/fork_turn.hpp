@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The turn to fork. The handlers of pthread_atfork() try each lock once and never wait: a fork may be made in a signal
-// handler, where the thread that it interrupted holds the lock, or by a thread whose caller holds a lock that the
-// lock's holder needs. The locks that a fork holds are recorded beside the locks, so only one fork at a time may do so;
-// a child of another fork has none of them.
+// The turn to fork. The handlers of pthread_atfork() try each lock once and never wait: a fork may run in a signal
+// handler whose interrupted thread holds the lock, or on a thread whose caller holds a lock that the lock's holder
+// needs. The handlers record the locks that they took beside the locks, so only one fork at a time may do this; a child
+// of another fork has none of the locks.
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,8 @@ namespace dapple::dat {
 
 class ForkTurn {
  public:
-  // In the handler before a fork. False beside another fork, which may be one of this thread that a signal interrupted.
+  // Called in the handler before a fork. False during another fork, which may even be one of this thread that a signal
+  // interrupted.
   bool take() {
     if (!taken_.exchange(true, std::memory_order_acquire)) {
       owner_.store(pthread_self(), std::memory_order_relaxed);
@@ -24,9 +25,9 @@ class ForkTurn {
     if (is_owner()) ++nested_;
     return false;
   }
-  // In the handlers after it: whether take() was true for this one.
+  // Called in the handlers after the fork. True if take() returned true for this fork.
   bool is_mine() const { return taken_.load(std::memory_order_acquire) && is_owner() && nested_ == 0; }
-  // The last thing in them.
+  // The last call in these handlers.
   void give_back() {
     if (!taken_.load(std::memory_order_acquire) || !is_owner()) return;
     if (nested_ > 0) {
@@ -42,7 +43,7 @@ class ForkTurn {
 
   std::atomic<bool> taken_ = false;
   std::atomic<pthread_t> owner_{};
-  int nested_ = 0;  // the owner's
+  int nested_ = 0;  // the owner's thread
 };
 
 }  // namespace dapple::dat

@@ -8,9 +8,9 @@
 
 namespace dapple::dat {
 
-// Both versions of the API dispatch through the first word of a handle, but their tables differ. So our tables say in
-// their `extension` word which version they are of: a registry refuses a handle of the other one. The original has a
-// pointer there, or nothing, and no pointer has these values.
+// Both versions of the API dispatch through the first word of a handle, but their tables differ. So the `extension`
+// word of our tables holds the version, and a registry refuses a handle of the other version. The original has a
+// pointer or null there, and no pointer has these values.
 inline constexpr std::uintptr_t kTableMark12 = 0xda12;
 inline constexpr std::uintptr_t kTableMark20 = 0xda20;
 
