@@ -31,8 +31,8 @@ Address find_address(const char* node, const char* port, Side side) noexcept {
 
 namespace {
 
-// The result of a function in which a call about addr failed with this errno value. Where there is no device, the value
-// alone would not tell what to do.
+// The result of a function in which a call about addr failed with this errno value. Without a device the value alone
+// would not tell the user what to do.
 int no_context(const char* call, const char* addr, int error) noexcept {
   if (error != ENODEV && error != ENOENT && error != ENOSYS) return FAILED(call, error);
   LOG(ERROR, "%s() failed: no RDMA device serves %s; dapple-run runs a program with a software device", call, addr);

@@ -15,10 +15,10 @@ struct AddressDeleter {
 };
 using Address = std::unique_ptr<rdma_addrinfo, AddressDeleter>;
 
-// The kind of the address: one to listen on, or a peer's.
+// The kind of address: one to listen on, or a peer's.
 enum class Side { kPassive, kActive };
 
-// Null if the address does not exist, which is logged. port: may be null.
+// Null, after a logged line, if the address does not exist. port: may be null.
 Address find_address(const char* node, const char* port, Side side) noexcept;
 
 }  // namespace dapple::rpma

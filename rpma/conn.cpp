@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Connections, but for what moves data.
+// Connections, except the functions that move data.
 #include "rpma/conn.hpp"
 
 #include <cerrno>

@@ -15,7 +15,7 @@ struct rpma_conn {
   ibv_qp* qp = nullptr;  // the link's
   bool direct_write_to_pmem = false;
 
-  // Frees everything, as far as it goes; the first error, or 0.
+  // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept {
     const int of_link = link.close();
     const int of_sink = flush_sink.close();

@@ -34,7 +34,7 @@ int make_request(const rpma_peer& peer, CmId id, const rpma_conn_cfg& cfg, bool 
 
 namespace {
 
-// The connection, of which everything is there but the peer. An RPMA_E_* or 0.
+// Makes the connection, complete except for the peer. Returns an RPMA_E_* or 0.
 int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
   std::unique_ptr<rpma_conn> made(new (std::nothrow) rpma_conn{request.peer, {}, {}});
   if (!made) return RPMA_E_NOMEM;
@@ -63,7 +63,7 @@ RPMA_EXPORT int rpma_conn_req_new(rpma_peer* peer, const char* addr, const char*
   const int timeout_ms = cfg->timeout_ms;
   const Address address = find_address(addr, port, Side::kActive);
   if (!address) return RPMA_E_PROVIDER;
-  // Without a channel the id's calls wait for their events.
+  // An id without a channel has synchronous calls.
   CmId id = dapple::verbs::create_cm_id(nullptr, nullptr);
   if (!id) return FAILED("rdma_create_id", errno);
   if (rdma_resolve_addr(id.get(), address->ai_src_addr, address->ai_dst_addr, timeout_ms)) {

@@ -17,7 +17,7 @@ struct rpma_conn_req {
 
 namespace dapple::rpma {
 
-// id: resolved, or of a peer's request (passive). An RPMA_E_* or 0; the id is gone after a failure.
+// id: resolved, or a peer's request (passive). Returns an RPMA_E_* or 0; a failure destroys the id.
 int make_request(const rpma_peer& peer, verbs::CmId id, const rpma_conn_cfg& cfg, bool passive,
                  std::unique_ptr<rpma_conn_req>& out) noexcept;
 

@@ -15,7 +15,7 @@ namespace {
 // Events are acknowledged this many at a time, because each time takes a lock that all CQs share.
 constexpr unsigned kAcknowledgedTogether = 64;
 
-// The error for a poll for this many completions that returned none, or an impossible number.
+// The error when a poll for this many completions returned none, or an impossible number.
 int without_completions(int got, int wanted) {
   if (got == 0) return RPMA_E_NO_COMPLETION;
   if (got < 0) {
@@ -26,7 +26,7 @@ int without_completions(int got, int wanted) {
   return RPMA_E_UNKNOWN;
 }
 
-// rpma_cq_get_wc() but for its shortest way, which keeps nothing over the call and so is apart.
+// rpma_cq_get_wc() except for its fast path, which is a separate function because it keeps nothing over the call.
 [[gnu::noinline]] int take(rpma_cq& cq, int wanted, ibv_wc* completions, int* taken) {
   if (wanted < 1 || (wanted > 1 && !taken)) return RPMA_E_INVAL;
   std::unique_lock lock(cq.slots_mutex, std::defer_lock);

@@ -17,14 +17,14 @@ struct rpma_cq {
   ibv_comp_channel* channel = nullptr;
   dapple::verbs::Cq cq;  // destroyed before its channel
   bool has_slots = false;
-  std::mutex slots_mutex;  // from a poll until the slots of what it gave are resolved
+  std::mutex slots_mutex;  // held from a poll until the slots of its completions are resolved
   std::atomic<unsigned> unacknowledged{0};
 
   ~rpma_cq();
 
   // Notes an event for this CQ and arms it again. An RPMA_E_* or 0.
   int took_event() noexcept;
-  // Frees everything, as far as it goes; the first error, or 0.
+  // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept;
 
  private:
@@ -34,10 +34,10 @@ struct rpma_cq {
 
 namespace dapple::rpma {
 
-// entries: in the form of verbs. channel: a connection's shared one, or null. An RPMA_E_* or 0.
+// entries: in the form of verbs. channel: a connection's shared channel, or null. Returns an RPMA_E_* or 0.
 int make_cq(const rpma_peer& peer, int entries, ibv_comp_channel* channel, std::unique_ptr<rpma_cq>& out) noexcept;
 
-// After the kernel refused to make a queue with this errno value: a line for people if the memlock limit may be the
+// Called after the kernel refused to make a queue with this errno value: logs a line if the memlock limit may be the
 // reason. Keeps errno.
 void explain_queue(int error) noexcept;
 

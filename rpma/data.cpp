@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path. Offsets and lengths are the device's to check.
+// The data path. The device checks offsets and lengths.
 #include <algorithm>
 #include <cerrno>
 
@@ -24,14 +24,14 @@ unsigned send_flags(int flags) {
 }
 
 // Requests go to the queue pair directly, or through a slot if the device needs it. The second way is a separate
-// function, so that the usual path saves no registers for it. function posts with a wr_id and returns an errno value,
-// as these do.
+// function, so that the usual path saves no registers for it. `function` posts with a wr_id and returns an errno value,
+// as these functions do.
 template <class Function>
 [[gnu::noinline]] int post_by_slot(SendSlots& slots, const void* op_context, const Buffer& buffer, Function function) {
   return slots.post(reinterpret_cast<uintptr_t>(op_context), buffer, function);
 }
 
-// An RPMA_E_* or 0.
+// Returns an RPMA_E_* or 0.
 template <class Function>
 [[gnu::always_inline]] inline int post(const rpma_conn& conn, const void* op_context, const Buffer& buffer,
                                        Function function) {
@@ -58,7 +58,7 @@ struct Request {
     wr.wr.rdma.remote_addr = address;
     wr.wr.rdma.rkey = rkey;
   }
-  // region: of the segment, null where nothing is to be maintained.
+  // region: the segment's, null if nothing needs maintenance.
   int post_on(const rpma_conn& conn, const void* op_context, const rpma_mr_local* region, Use use) {
     return post(conn, op_context, Buffer{wr.sg_list, region ? region->mr.get() : nullptr, use},
                 [qp = conn.qp, &request = wr](uint64_t wr_id) {
@@ -69,7 +69,7 @@ struct Request {
   }
 };
 
-// Between a local and a remote region, which are both null for a request that moves nothing.
+// A request between a local and a remote region; both are null for a request that moves nothing.
 [[gnu::always_inline]] inline int move(ibv_wr_opcode opcode, rpma_conn* conn, const rpma_mr_local* local,
                                        size_t local_offset, const rpma_mr_remote* remote, size_t remote_offset,
                                        size_t len, int flags, Use use, uint32_t imm, const void* op_context) {
@@ -101,8 +101,8 @@ struct Request {
   return request.post_on(*conn, op_context, src, Use::kReads);
 }
 
-// The Read begins at the start of the flushed range and never leaves the region. Writes posted before it are done
-// before the answer, at any address.
+// The Read begins at the start of the flushed range and never leaves the region. The answer comes after all Writes that
+// were posted before it, at any address.
 int flush_by_read(const rpma_conn& conn, const Descriptor& region, size_t offset, int flags, const void* op_context) {
   const uint64_t at = region.size == 0 ? 0 : std::min<uint64_t>(offset, region.size - 1);
   const size_t size = std::min<uint64_t>(kFlushReadSize, region.size - at);
@@ -211,7 +211,7 @@ RPMA_EXPORT int rpma_send_with_imm(rpma_conn* conn, const rpma_mr_local* src, si
 
 RPMA_EXPORT int rpma_recv(rpma_conn* conn, rpma_mr_local* dst, size_t offset, size_t len, const void* op_context) {
   if (!conn || (!dst && (offset != 0 || len != 0)) || len > UINT32_MAX) return RPMA_E_INVAL;
-  // A lambda is inlined where a pointer to the inline function is called.
+  // A lambda, because a compiler inlines it where it would call the inline function through a pointer.
   const auto post = [](ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) { return ibv_post_recv(qp, wr, bad); };
   const int error = post_recv(conn->qp, post, conn->link.recv_slots, dst, offset, len, op_context);
   if (error) [[unlikely]]

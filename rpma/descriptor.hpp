@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The descriptor of a region for a peer: 21 bytes of librpma 1.x, and one byte of ours, which older peers ignore. Pure.
+// The descriptor of a region for a peer: the 21 bytes of librpma 1.x, and one byte of ours, which older peers ignore.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ struct Descriptor {
   uint64_t size = 0;  // bytes
   uint32_t rkey = 0;
   uint8_t usage = 0;   // RPMA_MR_USAGE_*
-  uint8_t native = 0;  // native::k*, what the region's owner does natively
+  uint8_t native = 0;  // native::k*: the operations that the region's owner does natively
 };
 
 // Little-endian: u64 address, u64 size, u32 rkey, u8 usage; then u8 native.
@@ -50,7 +51,7 @@ inline void encode(const Descriptor& region, uint8_t* out) noexcept {
   out[21] = static_cast<uint8_t>(kNativeMark | (region.native & kNativeKnown));
 }
 
-// Nothing if there are fewer bytes than kOldDescriptorSize. The values are the sender's, and unchecked.
+// Empty for fewer bytes than kOldDescriptorSize. The values come from the sender and are unchecked.
 inline std::optional<Descriptor> decode(const void* bytes, size_t size) noexcept {
   if (size < kOldDescriptorSize) return std::nullopt;
   const auto* in = static_cast<const uint8_t*>(bytes);
@@ -63,7 +64,7 @@ inline std::optional<Descriptor> decode(const void* bytes, size_t size) noexcept
   return region;
 }
 
-// Tells whether a region lies within the address space.
+// True if a region lies within the address space.
 inline bool in_address_space(const Descriptor& region) noexcept {
   return region.size == 0 || region.address <= UINT64_MAX - (region.size - 1);
 }

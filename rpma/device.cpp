@@ -19,9 +19,9 @@ namespace {
 
 constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
-constinit Device::Known* left = nullptr;  // by its last peer; one at most
+constinit Device::Known* left = nullptr;  // last used by its last peer; at most one such answer exists
 
-// False if it cannot be distinguished from another query.
+// False if this query cannot be distinguished from another one.
 bool fill(ibv_context* context, Question& question) {
   question = {context, context->device, 0, {}};
   const char* coherence = secure_getenv("DAPPLE_COHERENCE");
@@ -30,11 +30,11 @@ bool fill(ibv_context* context, Question& question) {
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0) return false;
   question.file = status.st_rdev;
-  // The emulator comes with an overlay, and may have come since.
+  // The emulator comes with an overlay, which may have been loaded since.
   return dappledv_sync_mr_for_cpu(context, nullptr, 0, nullptr) != 0;
 }
 
-// A context cannot be closed before its last peer, so that its address names it till then.
+// A context cannot be closed before its last peer is deleted, so its address identifies it until then.
 Device::Known* find(const ibv_context* context) {
   for (Device::Known* known = in_use; known; known = known->next) {
     if (known->question.context == context) return known;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A device's answers about itself. The query costs ten times as much as the rest of a peer. So the answer is kept while
-// its context has a peer, and after that until another device's peer ends or the query would differ.
+// A device's answers about itself. The query takes ten times as long as the rest of making a peer. So the answer is
+// kept while its context has a peer, and then until another device's peer is deleted or the query would differ.
 #pragma once
 
 #include <infiniband/dappledv.h>
@@ -30,11 +30,11 @@ class Device {
   Device(const Device&) = delete;
   ~Device();
 
-  // Once, on an open context. 0, or an errno value.
+  // Called once, on an open context. Returns 0 or an errno value.
   int open(ibv_context* context) noexcept;
 
   const dappledv_device_attr& attr() const { return known_->attr; }
-  // Of ordinary memory.
+  // The coherence of ordinary memory.
   const dappledv_region_attr& memory() const { return known_->memory; }
   // Null if the device did not answer.
   const ibv_device_attr_ex* capabilities() const { return known_->capabilities ? &*known_->capabilities : nullptr; }

@@ -12,7 +12,7 @@
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
 
-// Threads: one at a time takes requests.
+// Threads: only one at a time takes requests.
 struct rpma_ep {
   const rpma_peer& peer;
   dapple::verbs::EventChannel events;
@@ -63,7 +63,7 @@ RPMA_EXPORT int rpma_ep_next_conn_req(rpma_ep* ep, const rpma_conn_cfg* cfg, rpm
     return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
   }
   const NoCancel whole;
-  // Destroyed unanswered, it rejects the request.
+  // Destroying an unanswered request rejects it.
   verbs::CmId id(event.request);
   if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) {
     LOG(ERROR, "not a request for a connection: %s", rdma_event_str(event.type));

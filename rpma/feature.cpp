@@ -36,7 +36,7 @@ struct Native {
   uint64_t queue_pair;  // native::kQpWith*
 };
 
-// False if the feature is no native operation.
+// False if the feature is not a native operation.
 bool native_of(rpma_feature feature, Native& out) {
   switch (static_cast<int>(feature)) {
     case RPMA_FEATURE_NATIVE_ATOMIC_WRITE:
@@ -53,13 +53,13 @@ bool native_of(rpma_feature feature, Native& out) {
   }
 }
 
-// The reason why the device of a peer takes no part in an operation; null if it does.
+// The reason why the peer's device does not support an operation; null if it does.
 const char* obstacle_in(const rpma_peer& peer, const Native& native) {
   if (peer.native & native.bit) return nullptr;
   return peer.native_forbidden ? kForbidden : kNotInDevice;
 }
 
-// Only making a queue pair shows what libibverbs knows. An RPMA_E_* or 0.
+// Only making a queue pair shows which operations libibverbs knows. Returns an RPMA_E_* or 0.
 int try_queue_pair(const rpma_peer& peer, uint64_t operations, bool& possible) {
   ibv_context* const context = peer.pd->context;
   verbs::Cq cq(ibv_create_cq(context, 1, nullptr, nullptr, 0));
@@ -80,7 +80,7 @@ int try_queue_pair(const rpma_peer& peer, uint64_t operations, bool& possible) {
   return 0;
 }
 
-// Bytes that reach memory through the device must survive a loss of power without further action.
+// Bytes that the device has written to memory must survive a loss of power without further action.
 Answer direct_write_of(const rpma_peer& peer) {
   switch (static_cast<int>(peer.device.attr().caches_persistent)) {
     case DAPPLEDV_ANSWER_YES:

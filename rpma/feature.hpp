@@ -12,11 +12,11 @@ namespace dapple::rpma {
 
 struct Answer {
   bool has;
-  const char* reason;  // for people; static
+  const char* reason;  // text for the user; static
 };
 
-// DAPPLE_RPMA_NATIVE in the environment: false if it forbids native operations. An unknown word is logged and ignored.
-// Reads the environment.
+// Reads DAPPLE_RPMA_NATIVE from the environment: false if it forbids native operations. An unknown word is logged and
+// ignored.
 bool native_allowed() noexcept;
 
 }  // namespace dapple::rpma

@@ -23,9 +23,9 @@ class FlushSink {
   FlushSink(const FlushSink&) = delete;
   ~FlushSink() { (void)close(); }
 
-  // An RPMA_E_* or 0.
+  // Returns an RPMA_E_* or 0.
   int make(const rpma_peer& peer) noexcept;
-  // Frees everything, as far as it goes; the first error, or 0.
+  // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept;
 
   // size: at most kFlushReadSize.

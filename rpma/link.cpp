@@ -68,8 +68,8 @@ int Link::make_qp(const rpma_peer& peer, const rpma_conn_cfg& cfg, ibv_cq* recv_
   attr.cap = capacities(cfg);
   attr.qp_type = IBV_QPT_RC;
   attr.pd = peer.pd.get();
-  // libibverbs may lack a feature that the kernel has. Without native operations the extended call is not made, because
-  // not every device has it.
+  // libibverbs may lack a feature that the kernel has. Without native operations the extended call is avoided, because
+  // not every device supports it.
   const uint64_t atomic_write = peer.native & native::kAtomicWrite ? native::kQpWithAtomicWrite : 0;
   const uint64_t flush = peer.native & native::kFlushAny ? native::kQpWithFlush : 0;
   uint64_t tried = 0;

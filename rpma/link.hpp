@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The parts of a connection, from the request on.
+// The parts of a connection, which exist from the request on.
 #pragma once
 
 #include <librpma.h>
@@ -23,7 +23,7 @@ struct PrivateData {
   std::unique_ptr<uint8_t[]> bytes;
   uint8_t size = 0;
 
-  // False if there is no memory.
+  // False without memory.
   [[nodiscard]] bool store(const verbs::CmEvent& event) noexcept;
   rpma_conn_private_data view() const noexcept { return {bytes.get(), size}; }
 };
@@ -32,27 +32,27 @@ struct QpDeleter {
   void operator()(rdma_cm_id* id) const noexcept { rdma_destroy_qp(id); }
 };
 
-// Threads: confined to the user of the connection. Destroyed from the last member to the first.
+// Threads: confined to the user of the connection. The members are destroyed from the last to the first.
 struct Link {
-  verbs::EventChannel events;  // null of a request
+  verbs::EventChannel events;  // null for a request
   verbs::CmId id;
-  // On a device that is not coherent; the second is null with a shared receive queue.
+  // Only on a device that is not coherent; the second is null with a shared receive queue.
   std::unique_ptr<SendSlots> send_slots;
   std::unique_ptr<RecvSlots> own_recv_slots;
   RecvSlots* recv_slots = nullptr;
-  verbs::CompChannel channel;  // null if it is not shared
+  verbs::CompChannel channel;  // null if the CQs share no channel
   std::unique_ptr<rpma_cq> cq;
-  std::unique_ptr<rpma_cq> rcq;               // null where receives complete elsewhere
-  std::unique_ptr<rdma_cm_id, QpDeleter> qp;  // the id's
+  std::unique_ptr<rpma_cq> rcq;               // null if receives complete elsewhere
+  std::unique_ptr<rdma_cm_id, QpDeleter> qp;  // owned by the id
   native::Operations native;
   PrivateData data;
 
-  // Makes CQs and a queue pair for id, which is resolved or a request. An RPMA_E_* or 0; after a failure the link can
-  // only be destroyed.
+  // Makes CQs and a queue pair for id, which is resolved or a request. Returns an RPMA_E_* or 0; after a failure the
+  // link can only be destroyed.
   int build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept;
-  // Gives the id its own channel for events. An RPMA_E_* or 0.
+  // Gives the id its own event channel. Returns an RPMA_E_* or 0.
   int migrate() noexcept;
-  // Frees everything, as far as it goes; the first error, or 0.
+  // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept;
 
  private:
@@ -60,7 +60,7 @@ struct Link {
   int make_slots(const rpma_peer& peer, rpma_srq* srq, const ibv_qp_cap& cap) noexcept;
 };
 
-// The connection parameters of either side.
+// The connection parameters of both sides.
 rdma_conn_param connection_parameters(const rpma_conn_private_data* data) noexcept;
 
 }  // namespace dapple::rpma

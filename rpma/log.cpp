@@ -22,7 +22,7 @@ struct LevelName {
   int severity;
 };
 
-// By their levels.
+// Indexed by level.
 constexpr LevelName kLevels[] = {
     {"*FATAL* ", LOG_CRIT},   {"*ERROR* ", LOG_ERR},  {"*WARN*  ", LOG_WARNING},
     {"*NOTE*  ", LOG_NOTICE}, {"*INFO*  ", LOG_INFO}, {"*DEBUG* ", LOG_DEBUG},
@@ -30,7 +30,7 @@ constexpr LevelName kLevels[] = {
 
 std::atomic<int> aux_threshold{RPMA_LOG_DISABLED};
 
-// "Nov 20 14:45:19.012345 ".
+// The current time in the form "Nov 20 14:45:19.012345 ".
 void print_time(char* out, size_t size) {
   timespec now{};
   tm parts{};
@@ -48,7 +48,7 @@ const char* base_name(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-// Opens no syslog: the identity there is the program's.
+// This does not open syslog: the program chooses the identity there.
 __attribute__((format(printf, 5, 6))) void log_by_default(rpma_log_level level, const char* file, const int line,
                                                           const char* function, const char* format, ...) {
   if (level < RPMA_LOG_LEVEL_FATAL || level > RPMA_LOG_LEVEL_DEBUG) return;

@@ -13,7 +13,7 @@ namespace dapple::rpma {
 extern std::atomic<int> log_threshold;
 extern std::atomic<rpma_log_function*> log_function;
 
-// Logs that a call of another library failed with this errno value, which some drivers return negated.
+// Logs a call to another library that failed with this errno value. Some drivers return it negated.
 [[gnu::cold]] void log_failure(const char* file, int line, const char* function, const char* call, int error) noexcept;
 
 }  // namespace dapple::rpma

@@ -18,8 +18,8 @@ namespace {
 constexpr int kFlushUsage = RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY | RPMA_MR_USAGE_FLUSH_TYPE_PERSISTENT;
 constexpr int kAllUsage = 0xff;
 
-// Bytes of one piece of advice: verbs counts a segment's in 32 bits, and a piece begins at a huge page if the first
-// does.
+// The bytes of one piece of advice: verbs counts a segment in 32 bits, and every piece begins at a huge page if the
+// first does.
 constexpr size_t kAdvisedTogether = size_t{1} << 31;
 
 int advise_failed(int error) {

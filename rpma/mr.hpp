@@ -12,7 +12,7 @@ struct rpma_mr_local {
   dapple::verbs::Mr mr;
   dapple::rpma::Descriptor descriptor;
 
-  // len fits into 32 bits.
+  // len must fit into 32 bits.
   ibv_sge segment(size_t offset, size_t len) const {
     return {reinterpret_cast<uintptr_t>(mr->addr) + offset, static_cast<uint32_t>(len), mr->lkey};
   }

@@ -18,8 +18,8 @@
 namespace dapple::rpma {
 namespace {
 
-// The reason why the device cannot be used, for people; null if it can. A device that is known not to be coherent is
-// used only with an override: no sync call reaches its queues, which lie in the same memory.
+// The reason why the device cannot be used, as text for the user; null if it can. A device that is known to be
+// non-coherent needs an override: no sync call reaches its queues, which lie in the same kind of memory.
 const char* obstacle_of(const dappledv_device_attr& attr) {
   if (attr.coherence == DAPPLEDV_COHERENCE_BOUNCED) {
     return "its DMA is bounced: it works on copies of memory, which no sync call updates; set "
@@ -51,7 +51,7 @@ struct Memory {
   size_t size;
 };
 
-// The native operations that concern a region with this usage.
+// The native operations that apply to a region with this usage.
 uint8_t native_for(int usage, int possible) {
   unsigned found = 0;
   if (usage & RPMA_MR_USAGE_WRITE_DST) found |= native::kAtomicWrite;
@@ -68,8 +68,8 @@ uint8_t native_on_demand(uint32_t rc_caps) {
   return static_cast<uint8_t>(found);
 }
 
-// native: in: the operations to try; out: those that the device supports for this memory. For native flushes the device
-// may refuse memory that is not persistent, or any memory. A Read still flushes it.
+// native: in: the operations to try; out: those that the device supports for this memory. The device may refuse native
+// flushes for memory that is not persistent, or for any memory. A Read still flushes it.
 verbs::Mr reg_mr(const Memory& memory, unsigned access, uint8_t& native) {
   const uint8_t wanted = native;
   uint8_t tried = 0xff;
@@ -81,7 +81,7 @@ verbs::Mr reg_mr(const Memory& memory, unsigned access, uint8_t& native) {
     unsigned all = access;
     if (native & native::kFlushVisibility) all |= native::kAccessFlushGlobal;
     if (native & native::kFlushPersistent) all |= native::kAccessFlushPersistent;
-    // ibv_reg_mr() is a macro that looks at optional access only if it is not constant.
+    // ibv_reg_mr() is a macro that checks optional access only if it is not constant.
     mr.reset(ibv_reg_mr(memory.pd, memory.address, memory.size, static_cast<int>(all)));
     if (mr) break;
   }
@@ -104,7 +104,7 @@ unsigned access_of(int usage, bool iwarp) noexcept {
   if (usage & kRead) access |= IBV_ACCESS_REMOTE_READ;
   if (usage & kWritten) access |= IBV_ACCESS_LOCAL_WRITE;
   if (usage & RPMA_MR_USAGE_WRITE_DST) access |= IBV_ACCESS_REMOTE_WRITE;
-  // There the answer to a Read is a write by the peer.
+  // On this transport the peer answers a Read by writing here.
   if (iwarp && usage & RPMA_MR_USAGE_READ_DST) access |= IBV_ACCESS_REMOTE_WRITE;
   return access;
 }
@@ -115,7 +115,7 @@ verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int
   native = native_for(usage, peer.native);
   verbs::Mr mr = reg_mr(memory, access, native);
   if (!mr && errno == EOPNOTSUPP && peer.on_demand_paging) {
-    // on_demand_paging is by these.
+    // on_demand_paging uses these bits.
     const ibv_device_attr_ex& capabilities = *peer.device.capabilities();
     native = native_for(usage, peer.native & native_on_demand(capabilities.odp_caps.per_transport_caps.rc_odp_caps));
     mr = reg_mr(memory, access | IBV_ACCESS_ON_DEMAND, native);

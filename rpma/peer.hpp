@@ -11,10 +11,10 @@
 // Threads: immutable.
 struct rpma_peer {
   dapple::rpma::Device device;
-  dapple::verbs::Pd pd;  // destroyed before its device is forgotten
+  dapple::verbs::Pd pd;  // destroyed before its device is released
   bool iwarp = false;
-  bool on_demand_paging = false;  // of Reads and Writes on connections
-  uint8_t native = 0;             // dapple::rpma::native::k* of the device; none if they are forbidden
+  bool on_demand_paging = false;  // for Reads and Writes on connections
+  uint8_t native = 0;             // dapple::rpma::native::k* of the device; 0 if they are forbidden
   bool native_forbidden = false;
 
   // The slots of buffers; null if the device needs none.
@@ -25,15 +25,15 @@ struct rpma_peer {
 
 namespace dapple::rpma {
 
-// Reads and Writes of a connection, without pinned memory.
+// True if the device can do Reads and Writes on connections without pinned memory.
 bool is_odp_capable(uint64_t general_caps, uint32_t rc_caps) noexcept;
 
-// The access that a usage (RPMA_MR_USAGE_*) needs everywhere; also for flushes of any kind, because a peer may flush by
-// a Read.
+// The access that a usage (RPMA_MR_USAGE_*) needs on every device. Flushes of any kind need read access as well,
+// because a peer may flush by a Read.
 unsigned access_of(int usage, bool iwarp) noexcept;
 
-// Registers with the best access that the device supports. usage: checked. Null with errno set on failure, which was
-// logged. native: native::k* that the region can take.
+// Registers with the best access that the device supports. usage: checked by the caller. Null with errno set on
+// failure, which was logged. native: the native::k* that the region supports.
 verbs::Mr register_memory(const rpma_peer& peer, void* address, size_t size, int usage, uint8_t& native) noexcept;
 
 }  // namespace dapple::rpma

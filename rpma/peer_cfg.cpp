@@ -39,7 +39,7 @@ RPMA_EXPORT int rpma_peer_cfg_get_direct_write_to_pmem(const rpma_peer_cfg* pcfg
   return 0;
 }
 
-// On the wire it is one byte; any but 0 is yes.
+// The wire has one byte; any value but 0 means true.
 RPMA_EXPORT int rpma_peer_cfg_get_descriptor(const rpma_peer_cfg* pcfg, void* desc) {
   if (!pcfg || !desc) return RPMA_E_INVAL;
   *static_cast<uint8_t*>(desc) = pcfg->direct_write_to_pmem ? 1 : 0;

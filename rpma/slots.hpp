@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The buffers of requests on a device that is not cache-coherent. There wr_id is the address of a slot, which keeps the
-// program's wr_id and the buffer that needs maintenance at the completion. On other devices there are no slots.
+// The buffers of requests on a device that is not cache-coherent. On such a device wr_id is the address of a slot,
+// which keeps the program's wr_id and the buffer that needs maintenance at the completion. On other devices there are
+// no slots.
 //
 // Threads: internally locked.
 #pragma once
@@ -25,7 +26,7 @@ class SlotOwner;
 
 struct Slot {
   uint64_t wr_id = 0;
-  iovec sink{};  // empty where the device only reads
+  iovec sink{};  // empty if the device only reads
   SlotOwner* owner = nullptr;
   Slot* next = nullptr;
 };
@@ -33,13 +34,13 @@ struct Slot {
 // The device's access to a request's buffer.
 enum class Use { kNothing, kReads, kWrites };
 
-// The segment of a request, and the region of its key; both null if the CPU does not access it.
+// A request's segment, and the region of its key; both are null if the CPU does not access the memory.
 struct Buffer {
   const ibv_sge* segment = nullptr;
   const ibv_mr* region = nullptr;
   Use use = Use::kNothing;
 
-  // Empty if it is not in the region: the device will refuse it, and the memory may not exist.
+  // Empty if the segment is not in the region: the device will refuse it, and the memory may not exist.
   iovec range() const {
     if (!segment || !region || use == Use::kNothing) return {nullptr, 0};
     const uint64_t offset = segment->addr - reinterpret_cast<uintptr_t>(region->addr);
@@ -54,10 +55,10 @@ class SlotOwner {
   SlotOwner(const SlotOwner&) = delete;
   virtual ~SlotOwner() = default;
 
-  // The completion came: makes written data visible, and frees the slot. A failed request has written no valid data,
-  // and its buffer may be gone.
+  // Called after a completion: makes written data visible, and frees the slot. A failed request has written no valid
+  // data, and its buffer may have been freed.
   virtual void complete(Slot& slot, bool succeeded) = 0;
-  // The completion was not delivered, and the program may have freed the buffers.
+  // Called if the completion is not delivered. The program may have freed the buffers.
   virtual void discard(Slot&) {}
 
  protected:
@@ -74,17 +75,17 @@ class SlotOwner {
   std::mutex mutex_;
 
  private:
-  const dappledv_region_attr& attr_;  // the peer's
+  const dappledv_region_attr& attr_;  // owned by the peer
 };
 
-// For a send queue: completions come in order, and each retires the requests before it that have none.
+// For a send queue: completions come in order, and each also retires the earlier requests that made none.
 class SendSlots final : public SlotOwner {
  public:
   SendSlots(const dappledv_region_attr& attr, uint32_t capacity)
       : SlotOwner(attr), slots_(new (std::nothrow) Slot[capacity]), capacity_(capacity) {}
   bool good() const { return slots_ != nullptr; }
 
-  // function posts with this wr_id and returns an errno value, as this does.
+  // `function` posts with this wr_id and returns an errno value, as this function does.
   template <class Function>
   int post(uint64_t wr_id, const Buffer& buffer, Function function) {
     const std::lock_guard lock(mutex_);
@@ -112,11 +113,12 @@ class SendSlots final : public SlotOwner {
   uint64_t retired_ = 0;
 };
 
-// For a receive queue, also a shared one, whose completions come in any order. It grows as needed; the queue bounds it.
+// For a receive queue, also a shared one, whose completions come in any order. It grows as needed, but never beyond the
+// queue's size.
 class RecvSlots final : public SlotOwner {
  public:
   using SlotOwner::SlotOwner;
-  // Also of receives that never completed.
+  // Also frees the slots of receives that never completed.
   ~RecvSlots() override {
     while (Owned* slot = made_) {
       made_ = slot->older;

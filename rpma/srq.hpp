@@ -32,8 +32,8 @@ template <class Queue, class Post>
   });
 }
 
-// Posts a receive for a part of the region, or without memory if it is null. post: ibv_post_recv or ibv_post_srq_recv.
-// An errno value.
+// Posts a receive for a part of the region, or without memory if the region is null. post: ibv_post_recv or
+// ibv_post_srq_recv. Returns an errno value.
 template <class Queue, class Post>
 [[gnu::always_inline]] inline int post_recv(Queue* queue, Post post, RecvSlots* slots, const rpma_mr_local* region,
                                             size_t offset, size_t len, const void* op_context) noexcept {
