@@ -11,8 +11,8 @@ namespace dapple::coherence {
 namespace arm64 {
 namespace {
 
-// Linux lets EL0 execute both (SCTLR_EL1.UCI), or traps and emulates them where an erratum asks for it. They work to
-// the point of coherency, where a device that snoops no cache looks.
+// Linux lets EL0 execute both (SCTLR_EL1.UCI), or traps and emulates them if an erratum requires it. They work to the
+// point of coherency, where a device that snoops no cache reads.
 void dc_cvac_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
   for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
     asm volatile("dc cvac, %0" : : "r"(line) : "memory");
@@ -25,7 +25,7 @@ void dc_civac_range(uint32_t line_size_bytes, const void* address, size_t length
   });
 }
 
-// By number, for assemblers that would ask for -march=armv8.5-a: dc cvap and dc cvadp.
+// dc cvap and dc cvadp by number: assemblers accept the names only with -march=armv8.5-a.
 void dc_cvap_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
   for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
     asm volatile("sys #3, c7, c12, #1, %0" : : "r"(line) : "memory");
@@ -38,8 +38,8 @@ void dc_cvadp_range(uint32_t line_size_bytes, const void* address, size_t length
   });
 }
 
-// Only dsb waits for maintenance; dmb merely orders it. The full system, because a device need not be in the inner or
-// outer shareable domain.
+// Only dsb waits for maintenance; dmb only orders it. The domain is the full system, because a device may be outside
+// the inner and outer shareable domains.
 void complete_maintenance() noexcept {
   asm volatile("dsb sy" : : : "memory");
 }
@@ -50,8 +50,8 @@ void order_before_maintenance() noexcept {
   asm volatile("dmb osh" : : : "memory");
 }
 
-// The outer shareable domain is where coherent devices are. C++ fences reach the inner one only (dmb ish, dmb ishld),
-// which holds the CPUs and no device.
+// Coherent devices are in the outer shareable domain. C++ fences reach only the inner one (dmb ish, dmb ishld), which
+// holds the CPUs and no device.
 void order_before_device_reads() noexcept {
   asm volatile("dmb oshst" : : : "memory");
 }
@@ -64,8 +64,8 @@ void full_barrier() noexcept {
   asm volatile("dsb sy" : : : "memory");
 }
 
-// EL0 may read CTR_EL0. Where the cores of a system differ, Linux traps the read and answers with the value that is
-// safe for all of them, so that it may be kept.
+// EL0 may read CTR_EL0. If the cores of a system differ, Linux traps the read and answers with a value that is safe for
+// all cores, so it may be kept.
 uint64_t read_ctr_el0() noexcept {
   uint64_t value;
   asm("mrs %0, ctr_el0" : "=r"(value));

@@ -18,12 +18,12 @@ struct CacheType {
 };
 
 constexpr uint32_t kWordBytes = 4;
-// CWG 0 gives no value; the kernel pads DMA memory to 128. Above 2 KiB the values are reserved.
+// CWG 0 gives no value; then the kernel pads DMA memory to 128. Values above 2 KiB are reserved.
 constexpr uint32_t kUnknownGranuleBytes = 128;
 constexpr uint32_t kMaxGranuleLog2Words = 9;
 
 // CTR_EL0: DminLine in bits 19..16 and CWG in bits 27..24, each the binary logarithm of a number of 4-byte words. IDC
-// and DIC (bits 28, 29) are about instruction fetch and say nothing about devices.
+// and DIC (bits 28, 29) concern instruction fetch, not devices.
 constexpr CacheType decode_ctr_el0(uint64_t ctr_el0) {
   const uint32_t line_log2_words = ctr_el0 >> 16 & 0xf;
   const uint32_t granule_log2_words = ctr_el0 >> 24 & 0xf;
@@ -35,11 +35,11 @@ constexpr CacheType decode_ctr_el0(uint64_t ctr_el0) {
   return type;
 }
 
-// Where "dc" reaches when a line is to outlive a power cut.
+// The point to which a "dc" instruction writes a line so that it survives a loss of power.
 enum class PersistencePoint {
   kNone,             // the CPU has no instruction for it
   kPersistence,      // dc cvap: the point of persistence
-  kDeepPersistence,  // dc cvadp: safe even where the platform's emergency power fails
+  kDeepPersistence,  // dc cvadp: safe even if the platform's emergency power fails
 };
 
 // AT_HWCAP and AT_HWCAP2. The bits are the kernel's ABI (HWCAP_DCPOP, HWCAP2_DCPODP).
@@ -51,7 +51,7 @@ constexpr PersistencePoint decode_hwcap(uint64_t hwcap, uint64_t hwcap2) {
   return PersistencePoint::kNone;
 }
 
-// The operations of a CPU that says this of itself.
+// The operations of a CPU with these values.
 BackEnd choose(const CacheType& type, PersistencePoint persistence) noexcept;
 
 // The values of the running CPU.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Sizes to align to where nothing that can be maintained says them. No maintenance depends on these.
+// Alignment sizes for machines where no maintainable cache reports its own. No maintenance depends on these.
 #ifndef DAPPLE_COHERENCE_LINE_GUESS_HPP
 #define DAPPLE_COHERENCE_LINE_GUESS_HPP
 
@@ -17,14 +17,14 @@ constexpr uint32_t kCommonLineSizeBytes = 64;
 constexpr uint32_t kCommonGranuleBytes = 128;
 constexpr uint32_t kMaxLineSizeBytes = 65536;
 
-// The size that was reported if it is one, else a common one.
+// The reported size if it is valid, otherwise a common one.
 constexpr uint32_t line_size_or_common(int64_t reported) {
   const bool sensible =
       reported > 0 && reported <= kMaxLineSizeBytes && is_power_of_two(static_cast<uint64_t>(reported));
   return sensible ? static_cast<uint32_t>(reported) : kCommonLineSizeBytes;
 }
 
-// libc's answer, else a common one.
+// libc's answer, otherwise a common size.
 inline uint32_t guess_line_size_bytes() noexcept {
   return line_size_or_common(sysconf(_SC_LEVEL1_DCACHE_LINESIZE));
 }

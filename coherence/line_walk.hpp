@@ -15,8 +15,8 @@ constexpr bool is_power_of_two(uint64_t value) {
 // Calls op(line_address) once, in ascending order, for each line that holds a byte of [address, address + length),
 // clipped to the address space. line_size_bytes is a power of two.
 //
-// The end is compared by equality with the last line's address and not by order with an end address: the last line of
-// the address space has no end that an address could hold.
+// The loop ends at the last line's address and not at an end address, because no variable can hold the end of the
+// address space's last line.
 template <class Op>
 inline void for_each_line(uintptr_t address, size_t length, uintptr_t line_size_bytes, Op op) {
   if (length == 0) return;

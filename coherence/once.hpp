@@ -7,13 +7,13 @@
 
 namespace dapple::coherence {
 
-// Runs kMake on the first call and returns what it made from then on, from any thread. The language's own guard for a
-// local static would do, but lives in the C++ runtime, and this folder needs libc only.
+// Runs kMake on the first call, and returns its result from then on, from any thread. The language's guard for a local
+// static would do the same, but belongs to the C++ runtime, and this folder needs only libc.
 template <auto kMake>
 const auto& make_once() noexcept {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static constinit decltype(kMake()) made = {};
-  // Spares all calls but the first a call into libc, which for a few cache lines counts.
+  // This check saves all later calls a call into libc, which would be noticeable for a few cache lines.
   static constinit bool is_made = false;
   if (!__atomic_load_n(&is_made, __ATOMIC_ACQUIRE)) {
     pthread_once(&once, [] {

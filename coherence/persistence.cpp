@@ -17,7 +17,7 @@ namespace {
 constexpr char kRegions[] = "/sys/bus/nd/devices";
 constexpr char kRegionPrefix[] = "region";
 
-// The word in the file, with any ending. Any text other than the two known words is "unspecified".
+// Interprets the file's text, with any line end. Any text other than the two known words means "unspecified".
 PersistenceDomain read_region(int regions, const char* name) noexcept {
   char path[NAME_MAX + sizeof("/persistence_domain")];
   snprintf(path, sizeof(path), "%s/persistence_domain", name);

@@ -19,17 +19,18 @@ namespace dapple::coherence {
 // The place that a store must reach to survive a loss of power, from the kernel's report about the machine's persistent
 // memory.
 enum class PersistenceDomain {
-  kNone,              // there is no persistent memory that the kernel would know
-  kUnspecified,       // there is, and for some of it no instruction is known to be enough (virtio-pmem needs fsync)
-  kMemoryController,  // out of the CPU's caches
-  kCpuCaches,         // into them: eADR, a battery writes them back. No instruction but the fence is needed
+  kNone,              // the kernel knows of no persistent memory
+  kUnspecified,       // no instruction is known to be sufficient for some of it (virtio-pmem needs fsync)
+  kMemoryController,  // data must leave the CPU's caches
+  kCpuCaches,         // data must reach the CPU's caches: eADR, a battery writes them back. Only the fence is needed
 };
 
 struct Persistence {
   PersistenceDomain domain;
   bool caches_are_persistent;  // domain is kCpuCaches
-  bool possible;               // persist() and complete_persistence() are enough
-  const char* instruction;     // what persist() executes: "clwb"; "none" where nothing is needed or nothing is possible
+  bool possible;               // persist() and complete_persistence() are sufficient
+  const char* instruction;     // the instruction of persist(): "clwb"; "none" if none is needed or persistence is not
+                               // possible
 };
 
 // The number of regions of persistent memory in each domain.
@@ -40,19 +41,20 @@ struct PersistentRegions {
 };
 
 // Reads ROOT/sys/bus/nd/devices/region*/persistence_domain; an unreadable region reports nothing. root is "" for this
-// machine. deep_flush, beside it, does not help: it concerns flush hints, which are for root and reach further than the
-// domain.
+// machine. The file deep_flush beside it does not help: it concerns flush hints, which are for root and reach further
+// than the domain.
 PersistentRegions read_persistent_regions(const char* root) noexcept;
 
-// The weakest of all regions counts.
+// The weakest domain of all regions counts.
 PersistenceDomain read_persistence_domain(const char* root) noexcept;
 
 Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept;
 
-// Both for this machine, once, on the first call: regions that come later are not seen. Valid for ever.
+// Both for this machine. The first call determines the result, so later regions are not seen. The reference stays
+// valid.
 const Persistence& machine_persistence() noexcept;
 
-// Starts the range on its way; back_end.complete_persistence() waits. Only where persistence.possible.
+// Starts writing the range back; back_end.complete_persistence() waits for it. Requires persistence.possible.
 inline void persist(const BackEnd& back_end, const Persistence& persistence, const void* address,
                     size_t length) noexcept {
   if (!persistence.caches_are_persistent) back_end.persist(address, length);

@@ -16,7 +16,7 @@ void dcbst_range(uint32_t line_size_bytes, const void* address, size_t length) n
   });
 }
 
-// L = 0, which reaches every CPU's caches and memory; dcbfl and dcbflp reach this core's only.
+// L = 0, which acts on all CPUs' caches and reaches memory; dcbfl and dcbflp act only on this core's.
 void dcbf_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
   for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
     asm volatile("dcbf 0, %0" : : "r"(line) : "memory");
@@ -37,12 +37,12 @@ void dcbstps_range(uint32_t line_size_bytes, const void* address, size_t length)
   });
 }
 
-// The only barrier that orders everything, dcbst and dcbf included, and waits.
+// sync is the only barrier that orders everything, dcbst and dcbf included, and waits.
 void full_barrier() noexcept {
   asm volatile("sync" : : : "memory");
 }
 
-// Waits for what dcbstps began, which sync does not.
+// Waits for dcbstps to finish; sync does not.
 void complete_persistence() noexcept {
   asm volatile(
       ".machine push\n"
@@ -54,7 +54,7 @@ void complete_persistence() noexcept {
       : "memory");
 }
 
-// Loads before loads and stores; it does not wait for stores to become visible, which is not needed here.
+// Orders loads before loads and stores. It does not wait until stores are visible, which is not needed here.
 void order_after_device_writes() noexcept {
   asm volatile("lwsync" : : : "memory");
 }

@@ -11,17 +11,17 @@
 namespace dapple::coherence::ppc64le {
 
 struct Features {
-  uint32_t block_size_bytes;  // what dcbst and dcbf act on; a power of two
+  uint32_t block_size_bytes;  // the block of dcbst and dcbf; a power of two
   bool persistence;           // dcbstps, dcbfps and phwsync, of ISA 3.1
 };
 
 // Every CPU that runs little-endian Linux has these.
 constexpr uint32_t kUsualBlockBytes = 128;
 constexpr uint64_t kLargestBlockBytes = 65536;
-// The kernel's ABI: PPC_FEATURE2_ARCH_3_1.
+// From the kernel's ABI: PPC_FEATURE2_ARCH_3_1.
 constexpr uint64_t kHwcap2Arch31 = 0x00040000;
 
-// AT_DCACHEBSIZE and AT_HWCAP2; 0 where the kernel gives none.
+// AT_DCACHEBSIZE and AT_HWCAP2; 0 if the kernel gives none.
 constexpr Features decode_auxv(uint64_t dcache_block_size, uint64_t hwcap2) {
   Features features = {kUsualBlockBytes, (hwcap2 & kHwcap2Arch31) != 0};
   if (dcache_block_size <= kLargestBlockBytes && is_power_of_two(dcache_block_size)) {

@@ -12,7 +12,7 @@ namespace dapple::coherence {
 namespace riscv64 {
 namespace {
 
-// cbo.inval stays with the kernel: it would drop what other processes wrote.
+// cbo.inval is reserved for the kernel: it would drop data of other processes.
 void cbo_clean_range(uint32_t line_size_bytes, const void* address, size_t length) noexcept {
   for_each_line(reinterpret_cast<uintptr_t>(address), length, line_size_bytes, [](uintptr_t line) {
     asm volatile(
@@ -60,10 +60,10 @@ BackEnd choose_for_this_cpu() noexcept {
 }  // namespace
 
 Features read_features() noexcept {
-  // Older C libraries have no name for it; the number is the same for ever.
+  // Older C libraries have no name for this system call, whose number never changes.
   constexpr long kRiscvHwprobe = 258;
   HwprobePair pairs[] = {{kKeyImaExt0, 0}, {kKeyZicbomBlockSize, 0}};
-  // No set of CPUs: all that are online, and an extension only if each of them has it.
+  // An empty set of CPUs means all that are online; an extension is reported only if each of them has it.
   const long result = syscall(kRiscvHwprobe, pairs, size_t{2}, size_t{0}, nullptr, 0U);
   return decode_hwprobe({result, pairs[0], pairs[1]});
 }
@@ -74,7 +74,7 @@ BackEnd choose(const Features& features) noexcept {
   cpu.architecture = "riscv64";
   cpu.clean_instruction = "none";
   cpu.clean_invalidate_instruction = "none";
-  // Nothing persists: no instruction is defined to reach a point of persistence.
+  // No instruction is defined that reaches a point of persistence.
   cpu.completion_instruction = "fence iorw, iorw";
   back_end.complete_maintenance = full_barrier;
   back_end.complete_persistence = full_barrier;

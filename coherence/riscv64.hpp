@@ -11,7 +11,7 @@
 
 namespace dapple::coherence::riscv64 {
 
-// The kernel's ABI: struct riscv_hwprobe, and of its keys and bits those that matter here.
+// From the kernel's ABI: struct riscv_hwprobe, and the keys and bits that matter here.
 struct HwprobePair {
   int64_t key;  // -1 after the call: the kernel does not know it
   uint64_t value;
@@ -31,11 +31,11 @@ struct HwprobeAnswer {
 struct Features {
   bool hwprobe;         // the kernel has the system call
   bool zicbom;          // every CPU has cbo.clean and cbo.flush, and lets user space use them
-  uint32_t block_size;  // bytes, a power of two; 0: not said
+  uint32_t block_size;  // bytes, a power of two; 0: unknown
 };
 
-// A stride that no block is known to be below. Where the size is not said it is the stride: to maintain a block several
-// times is slow, to leave one out is wrong.
+// A stride that is known to be no larger than any block. It is used if the size is unknown: maintaining a block several
+// times is only slow, but skipping a block is wrong.
 constexpr uint32_t kSmallestBlockBytes = 16;
 constexpr uint64_t kLargestBlockBytes = 65536;
 
@@ -54,7 +54,7 @@ constexpr Features decode_hwprobe(const HwprobeAnswer& answer) {
 // The answers of the running kernel.
 Features read_features() noexcept;
 
-// Without Zicbom: the fences only, and the reason in cpu.refusal.
+// Without Zicbom the back end has only the fences, and cpu.refusal holds the reason.
 BackEnd choose(const Features& features) noexcept;
 
 }  // namespace dapple::coherence::riscv64

@@ -10,7 +10,7 @@
 namespace dapple::coherence {
 namespace {
 
-// Stronger than any single caller needs, since what is weaker is not known here.
+// This fence is stronger than any single caller needs, because weaker ones are not known here.
 void full_barrier() noexcept {
   __sync_synchronize();
 }

@@ -28,25 +28,24 @@ void clflush_range(uint32_t line_size_bytes, const void* address, size_t length)
   });
 }
 
-// clwb and clflushopt are ordered with older stores to the same line and with nothing else, so something must stand
-// between them and what comes next.
+// clwb and clflushopt are ordered only with older stores to the same line, so a fence must follow them.
 //
-// It is mfence and not sfence for two reasons. A load may pass sfence: after a clean + invalidate it could be served
-// before the line is dropped. And sfence only keeps stores in order, it need not wait (measured: one line and sfence 10
-// ns, one line and mfence 200 ns), while a remote peer's access is started by no store of ours that could be ordered:
-// it can come at any moment after we return. The kernel uses mfence towards devices, too.
+// The fence is mfence and not sfence, for two reasons. A load may pass sfence: after a clean + invalidate the load
+// could be served before the line is dropped. And sfence only orders stores, without waiting (measured: one line and
+// sfence 10 ns, one line and mfence 200 ns), but no store of ours precedes a remote peer's access, which can come at
+// any moment after we return. The kernel uses mfence towards devices, too.
 void complete_maintenance() noexcept {
   asm volatile("mfence" : : : "memory");
 }
 
-// Older loads are not ordered before clflushopt; lfence lets none of what follows start before they are done. Older
-// stores to the same line are ordered anyway.
+// Older loads are not ordered before clflushopt. lfence delays everything after it until they are done. Older stores to
+// the same line are ordered anyway.
 void order_before_maintenance() noexcept {
   asm volatile("lfence" : : : "memory");
 }
 
-// The CPU keeps stores in order, and loads in order, so the compiler is all that has to be held. Non-temporal accesses
-// are outside of that order: who uses them brings the sfence or lfence that they need in any case.
+// The CPU orders stores with stores and loads with loads, so only the compiler needs a barrier. Non-temporal accesses
+// are not ordered in that way: code that uses them has its own sfence or lfence.
 void compiler_barrier() noexcept {
   asm volatile("" : : : "memory");
 }
@@ -104,7 +103,7 @@ BackEnd choose(const Features& features) noexcept {
     back_end.clean_range = back_end.clean_invalidate_range;
     cpu.clean_instruction = cpu.clean_invalidate_instruction;
   }
-  // All three reach the memory controller, whose queues the platform empties when the power goes (ADR).
+  // All three instructions reach the memory controller, whose queues the platform drains when power fails (ADR).
   back_end.persist_range = back_end.clean_range;
   cpu.persist_instruction = cpu.clean_instruction;
   cpu.can_clean = back_end.clean_range != nullptr;

@@ -15,10 +15,10 @@ struct CpuidWords {
   uint32_t max_leaf;   // leaf 0: EAX
   uint32_t leaf1_ebx;  // bits 15..8: line size of clflush in units of 8 bytes
   uint32_t leaf1_edx;  // bit 19: clflush
-  uint32_t leaf7_ebx;  // subleaf 0, bit 23: clflushopt, bit 24: clwb; not looked at when max_leaf < 7
+  uint32_t leaf7_ebx;  // subleaf 0, bit 23: clflushopt, bit 24: clwb; ignored if max_leaf < 7
 };
 
-// No x86-64 CPU has a line of another size.
+// Every x86-64 CPU has lines of this size.
 constexpr uint32_t kUsualLineSizeBytes = 64;
 
 struct Features {
@@ -33,8 +33,8 @@ constexpr Features decode_cpuid(const CpuidWords& words) {
   Features features = {false, false, false, kUsualLineSizeBytes};
   if (words.max_leaf >= 1) {
     features.clflush = (words.leaf1_edx >> 19 & 1) != 0;
-    // The size is defined only together with clflush. A hypervisor can say anything: a larger stride would leave lines
-    // out, and a smaller alignment would let two owners into a line.
+    // The size is defined only together with clflush. A hypervisor may report any value: with a larger stride
+    // maintenance would skip lines, and with a smaller alignment two owners would share a line.
     const uint32_t said = (words.leaf1_ebx >> 8 & 0xff) * 8;
     if (features.clflush && is_power_of_two(said)) {
       if (said < features.line_size_bytes) features.line_size_bytes = said;
