@@ -39,7 +39,7 @@ struct Pipe {
 
 [[noreturn]] void be_child(const std::function<void(int)>& body, const Pipe& out, const Pipe& err) {
   dup2(err.write, STDERR_FILENO);
-  // Standard output is the report's: a library that prints must not get into it.
+  // Standard output carries the report, so output of libraries must not get into it.
   dup2(err.write, STDOUT_FILENO);
   try {
     body(out.write);
@@ -49,7 +49,7 @@ struct Pipe {
   _exit(0);
 }
 
-// Reads what there is; closes the end when there will be no more.
+// Reads the available bytes; closes the end at the end of the file.
 void take(int& end, std::string& text) {
   char buffer[4096];
   const ssize_t got = read(end, buffer, sizeof buffer);
@@ -74,7 +74,7 @@ ChildResult run_in_child(const std::function<void(int out)>& body, int timeout_m
   Pipe::close_end(out.write);
   Pipe::close_end(err.write);
 
-  // The answer's pipe ends with the child: nothing that the child starts inherits it but by fork.
+  // The answer's pipe closes when the child ends: programs that the child executes do not inherit it.
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   bool late = false;
   while ((out.read >= 0 || err.read >= 0) && !late) {

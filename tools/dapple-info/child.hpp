@@ -9,9 +9,9 @@ namespace dapple::info {
 
 // The result of a child process.
 struct ChildResult {
-  std::string out;      // what it wrote to the descriptor that it was given
+  std::string out;      // what the child wrote to its answer's descriptor
   std::string err;      // what it wrote to standard error
-  std::string failure;  // in words, where it crashed or did not end in time; else empty
+  std::string failure;  // a description, if it crashed or did not end in time; otherwise empty
 };
 
 // Runs body in a child process, so that a foreign library that crashes, hangs or exits does not harm this process. body

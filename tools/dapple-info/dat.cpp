@@ -36,7 +36,7 @@ void write_all(int out, const std::string& text) {
   }
 }
 
-// Between what the registry says about other lines and what is said about the entry that is tried.
+// A mark between the registry's messages about other lines and those about the entry that is tried.
 constexpr char kMark = '\f';
 
 // The text after the mark, in one line: the provider names the cause, the registry names the result.
@@ -57,7 +57,7 @@ struct Registry {
   decltype(&dat_ia_close) close = nullptr;
   decltype(&dat_strerror) strerror = nullptr;
 
-  // A message, or empty.
+  // An error message; empty on success.
   std::string load(const std::string& name) {
     void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (!library) return dlerror();
@@ -103,7 +103,7 @@ void list_in_child(const std::string& name, int out) {
   if (!problem.empty()) write_all(out, "problem " + problem + "\n");
 }
 
-// Where the loader found a library of that name; empty if it finds none.
+// The path under which the loader finds a library of that name; empty if it finds none.
 std::string file_of(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_LAZY);
   const link_map* map = nullptr;
@@ -116,7 +116,7 @@ void open_in_child(const std::string& registry_name, const DatEntry& entry, int 
   Registry registry;
   const std::string problem = registry.load(registry_name);
   if (!registry.is_complete()) return write_all(out, "problem " + problem + "\n");
-  // So that what the registry says about other lines is said.
+  // This makes the registry print its messages about other lines.
   std::string ignored;
   (void)registry.providers(ignored);
   if (!entry.library.empty()) write_all(out, "file " + file_of(entry.library) + "\n");
@@ -144,7 +144,7 @@ void try_entry(const std::string& registry, DatEntry& entry) {
     entry.why = result.failure;
     entry.opens = false;
   }
-  // The reason is in what the provider or the registry said; the code is what programs see of it.
+  // The provider or the registry has printed the reason; programs see only the code.
   const std::string said = said_of_entry(result.err);
   if (!entry.opens && !said.empty()) entry.why = said + (entry.why.empty() ? "" : " (" + entry.why + ")");
   if (entry.opens) entry.why.clear();
@@ -187,7 +187,7 @@ std::vector<DatEntry> listed_by(const std::string& registry, std::string& proble
   return entries;
 }
 
-// The registry of 2.0 does not look where that of 1.2 looks last.
+// The 2.0 registry does not search the last place of the 1.2 registry.
 bool is_read_by_20(const std::string& path) {
   const dat::ConfSearch search = dat::default_search();
   return search.override_path || std::find(search.paths.begin(), search.paths.end(), path) != search.paths.end();
@@ -197,7 +197,7 @@ void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, 
                    DatReport& report) {
   const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), {}, style);
   for (DatEntry& entry : offered) {
-    // The registry says the name only; what it would make up here, it has made up.
+    // The registry reports only the name; `made` are the automatic entries that it can have here.
     for (const dat::AutomaticEntry& candidate : made) {
       if (!is_entry_of(entry, candidate.entry)) continue;
       entry.library = candidate.entry.library;
@@ -218,7 +218,7 @@ DatReport read_dat(const std::string& registry, const std::string& registry12, b
   std::vector<DatEntry> offered12 = listed_by(registry12, report.registry12.problem);
   const std::vector<std::string> here = names_here();
 
-  // In the file's order, each line with what became of it; then what no line explains.
+  // The lines in the file's order, each with its result; then the entries without a line.
   for (const dat::ConfEntry& line : configuration.entries) {
     DatEntry entry = entry_of(line, configuration.path);
     const DatRegistry& asked = line.api.major == 1 ? report.registry12 : report.registry;
@@ -255,7 +255,7 @@ std::string dat_for_people(const DatReport& report) {
     if (!registry.problem.empty()) text += "The registry cannot be used: " + registry.problem + "\n";
   };
   complain(report.registry);
-  // A machine without programs for 1.2 may do without its registry.
+  // A machine without 1.2 programs may lack the 1.2 registry.
   const auto is_of_12 = [](const DatEntry& entry) { return entry.major == 1; };
   if (std::any_of(report.entries.begin(), report.entries.end(), is_of_12)) complain(report.registry12);
   const auto is_dead = [](const DatEntry& entry) { return entry.is_dead; };

@@ -17,16 +17,16 @@ struct DatEntry {
   unsigned int minor = 0;
   bool thread_safe = false;
   std::string from;     // "/etc/dat.conf:12" or "automatic"
-  std::string library;  // as the line names it; the file it was loaded from, if it was
+  std::string library;  // the library's name as the line has it, or its path if it was loaded
   std::string params;
   bool opens = false;
-  std::string why;       // where it does not open, in a line
-  bool is_dead = false;  // a line for a device that is not here, and so not tried
+  std::string why;       // the reason why it does not open, in a line
+  bool is_dead = false;  // a line for a device that this machine lacks, which was not tried
 };
 
 struct DatRegistry {
   std::string library;
-  std::string problem;  // why it could not be asked; entries of the file exist anyway
+  std::string problem;  // why the registry could not be asked; the file's entries are listed anyway
 };
 
 struct DatReport {

@@ -58,7 +58,7 @@ std::vector<std::string> names_here() {
 }
 
 bool is_dead(const dat::ConfEntry& line, const std::vector<std::string>& here) {
-  // All of the originals, and those that stand in for them.
+  // All of the original providers, and their replacements.
   if (!line.library.substr(line.library.rfind('/') + 1).starts_with("libdapl")) return false;
   std::string where;
   std::istringstream(line.ia_params) >> where;

@@ -18,15 +18,15 @@ namespace dapple::info {
 
 // The attributes of an open device, from libdapple and from the device.
 struct Attributes : dappledv_device_attr {
-  std::optional<ibv_device_attr_ex> capabilities;  // empty: it did not answer
+  std::optional<ibv_device_attr_ex> capabilities;  // empty: the device did not answer
 };
 
 struct Device {
-  verbs::RdmaDevice kernel;  // what the kernel tells
+  verbs::RdmaDevice kernel;  // as the kernel reports it
   std::optional<Attributes> attr;
-  std::string problem;  // why there is no attr
+  std::string problem;  // why attr is missing
   std::vector<Port> ports;
-  std::string overlay;  // with attr: "yes", or why dapple-run could not lay its overlay over the device
+  std::string overlay;  // if attr is set: "yes", or why dapple-run could not put its overlay over the device
 };
 
 // Opens each device for a moment.
@@ -37,7 +37,7 @@ void devices_as_json(const std::vector<Device>& devices, Json& json);
 
 // Suggestions of dapple's commands for these devices; may be empty.
 std::string what_to_run(const std::vector<Device>& devices);
-// For a machine without a device: how to get one. netdev: a network device of this machine, or "eth0".
+// Advice for a machine without a device. netdev: a network device of this machine, or "eth0".
 std::string how_to_get_a_device(const std::string& netdev);
 // A network device that is up and is not loopback, or "eth0".
 std::string some_netdev();

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far beyond today's 65.
+// An upper bound far above today's 65.
 constexpr unsigned int kMaxPrivateAbi = 200;
 
 unsigned int private_abi_of(void* library) {
@@ -32,8 +32,8 @@ void add_if_foreign(Libibverbs& library, const std::string& name) {
   if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
 }
 
-// libibverbs gets such a name without -rdmavN.so: this looks for the file that libibverbs would load, and then for its
-// siblings.
+// libibverbs gets such a name without -rdmavN.so. This code looks for the file that libibverbs would load, and then for
+// its siblings.
 void look_for(Libibverbs& library, const std::string& name) {
   const fs::path stem(name);
   std::error_code error;
@@ -51,7 +51,7 @@ void look_at_environment(Libibverbs& library) {
   for (std::string name; std::getline(list, name, ':');) look_for(library, name);
 }
 
-// Lines "driver NAME", where the name of what is not in libibverbs' own folder is a path.
+// Parses lines "driver NAME"; the name is a path if the driver is not in libibverbs' own folder.
 void look_at_configuration(Libibverbs& library) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/etc/libibverbs.d", error)) {

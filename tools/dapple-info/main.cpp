@@ -38,7 +38,7 @@ struct Options {
 };
 
 int ping_peer(const Options& options) {
-  // Each step as it happens, also into a pipe.
+  // Prints each step as it happens, also into a pipe.
   const PingFacts facts = ping(options.peer, options.count, [&options](const std::string& line) {
     if (!options.json) fmt::print("{}\n", line);
     std::fflush(stdout);

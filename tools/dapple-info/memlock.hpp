@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The limit of registered memory, in words.
+// Describes the limit of registered memory.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 namespace dapple::info {
 namespace {
 
-// Their length in bytes must fit the 16 bits that the kernel's interface has for it.
+// Their length in bytes must fit the 16-bit field of the kernel's interface.
 constexpr size_t kMaxGids = 1024;
 
 std::string type_of(uint32_t type, const std::string& protocol) {
@@ -79,7 +79,7 @@ void add_names(Port& port, const std::string& device, const std::vector<tools::N
     if (other.port.device != device || other.port.number != port.number) continue;
     port.addresses = other.port.addresses;
     port.netdev = other.port.netdev;
-    // Without an address there is nothing to open it by.
+    // Without an address no name can open the port.
     if (!port.addresses.empty()) port.ia = other.ia;
   }
 }

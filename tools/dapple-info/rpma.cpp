@@ -11,7 +11,7 @@
 namespace dapple::info {
 namespace {
 
-// The functions that are needed of librpma, which not every machine with this program has.
+// The functions of librpma that are needed. Some machines with this program lack librpma.
 struct Librpma {
   decltype(&rpma_utils_get_ibv_context) get_ibv_context;
   decltype(&rpma_peer_new) peer_new;
@@ -21,14 +21,14 @@ struct Librpma {
   decltype(&rpma_err_2str) err_2str;
 };
 
-// False if the function is not there.
+// False if the library lacks the function.
 template <class Function>
 bool find(void* library, const char* name, Function& out) {
   out = reinterpret_cast<Function>(dlsym(library, name));
   return out != nullptr;
 }
 
-// Stays loaded. Why it cannot be used; empty if it can.
+// Loads the library, which stays loaded. Returns why it cannot be used; empty if it can.
 std::string load(const std::string& name, Librpma& out) {
   void* library = dlopen(name.c_str(), RTLD_NOW);
   if (!library) return fmt::format("{} cannot be loaded: {}", name, dlerror());

@@ -21,7 +21,7 @@ struct RpmaFeature {
 struct RpmaReport {
   std::string address;
   std::string device;
-  std::string problem;  // why there are no features; else empty
+  std::string problem;  // why the features are unknown; otherwise empty
   std::vector<RpmaFeature> features;
 };
 

@@ -28,7 +28,7 @@ std::string text_of_gid(const soft::GidEntry& entry) {
   return inet_ntop(AF_INET6, entry.gid, text, sizeof text) != nullptr ? text : "";
 }
 
-// Programs beside this one.
+// Finds programs in the folder of this one.
 uint32_t programs(const SoftReport& report) {
   return report.status.members > 0 ? report.status.members - 1 : 0;
 }
@@ -94,7 +94,7 @@ SoftReport read_soft() {
   soft::Problem problem;
   auto link = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
   if (link == nullptr && problem.error == ECONNREFUSED) {
-    // A dappled that is started for this report has no reason to stay.
+    // A dappled that was started only for this report need not stay.
     setenv("DAPPLED_LINGER", "0.1", 0);
     link = soft::DaemonLink::open(problem);
     report.started = link != nullptr;
@@ -107,7 +107,7 @@ SoftReport read_soft() {
   }
   for (uint32_t i = 0; i < list.count; i++) {
     soft::DeviceInfo device;
-    // A network device may go at any time.
+    // A network device may disappear at any time.
     if (link->device(list.indexes[i], device, problem)) report.devices.push_back(device);
   }
   return report;

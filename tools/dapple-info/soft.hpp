@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The software device of this network namespace, from dappled: its RDMA devices, the UDP port, the programs, and the
-// counters of all of them.
+// The software device of this network namespace, as dappled reports it: its RDMA devices, the UDP port, the programs,
+// and the sums of their counters.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@
 namespace dapple::info {
 
 struct SoftReport {
-  std::string problem;   // why dappled tells nothing; empty if it does
-  bool started = false;  // for this report
+  std::string problem;   // why dappled does not answer; empty if it does
+  bool started = false;  // dappled was started for this report
   soft::StatusReply status;
   std::vector<soft::DeviceInfo> devices;
   soft::PortOwner owner;  // of the UDP port
 };
 
-// Starts dappled if it does not run; that dappled ends soon afterwards.
+// Starts dappled if it does not run; the new dappled ends soon afterwards.
 SoftReport read_soft();
 
 std::string soft_for_people(const SoftReport& report);

@@ -39,7 +39,7 @@ void handle(int signal_number, void (*handler)(int)) {
   sigaction(signal_number, &action, nullptr);
 }
 
-// The file that the processes note in. It goes when the program has ended.
+// The file into which the processes write their notes. It disappears when the program has ended.
 class Log {
  public:
   Log() {
@@ -50,7 +50,8 @@ class Log {
       close(fd);
       is_named_ = true;
     } else {
-      // A whole container may be read-only. This process outlives the processes that write through it.
+      // Even a whole container may be read-only. This process lives longer than the processes that write through its
+      // descriptor.
       fd = memfd_create("dapple-run", MFD_CLOEXEC);
       if (fd < 0) fail(kCannotRun, "no space for a file in TMPDIR or in memory: %s", strerror(errno));
       name_ = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd);
@@ -70,8 +71,8 @@ class Log {
   bool is_named_ = false;
 };
 
-// The exit code of a program that ended with this one, from what its processes noted: "begin PID 0" when one has got
-// the emulator, "end PID COUNT" with the number of its findings.
+// The exit code of a program that ended with this one, from its processes' notes: "begin PID 0" when a process has
+// loaded the emulator, "end PID COUNT" with the number of its findings.
 int checked_code(int code, const Log& log, int check_exit) {
   bool began = false;
   long findings = 0;
@@ -97,7 +98,7 @@ int checked_code(int code, const Log& log, int check_exit) {
     say("process %s ended without its report (_exit, exec, or a signal): its findings are not known",
         processes.c_str());
   }
-  // The end by a signal stays so.
+  // An end by a signal is passed on as such.
   if (check_exit == 0 || code > 128) return code;
   if (findings > 0) return check_exit;
   return code == 0 && (!began || !open.empty()) ? check_exit : code;
@@ -105,7 +106,7 @@ int checked_code(int code, const Log& log, int check_exit) {
 
 int wait_for_child() {
   int status = 0;
-  // A signal that was passed on ends a wait.
+  // A signal that was passed on interrupts a wait.
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -136,7 +137,7 @@ int check_exit_code() {
 
 int run_checked(int findings, void (*execute)(void* argument), void* argument) {
   const Log log;
-  // Nothing is lost between the child's begin and our readiness.
+  // No signal is lost between the child's start and our handlers.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -148,7 +149,7 @@ int run_checked(int findings, void (*execute)(void* argument), void* argument) {
     execute(argument);
     _exit(kCannotRun);
   }
-  // A terminal sends these to both.
+  // A terminal sends these signals to both processes.
   handle(SIGINT, nothing);
   handle(SIGQUIT, nothing);
   for (const int signal_number : kPassedOn) handle(signal_number, pass_on);

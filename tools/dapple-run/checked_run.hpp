@@ -7,7 +7,7 @@
 
 namespace dapple::run {
 
-// The exit code for findings: DAPPLE_CHECK's, or 66. Ends dapple-run if DAPPLE_CHECK is malformed.
+// The exit code for findings: DAPPLE_CHECK's, or 66. A malformed DAPPLE_CHECK ends dapple-run.
 int check_exit_code();
 
 // Runs `execute` in a child, passes signals on to it, and returns dapple-run's exit code: the child's, or `findings`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An executable file, as far as it is readable. Everything in it may be wrong.
+// An executable file, as far as it is readable. All of its contents may be invalid.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_ELF_FILE_HPP
 
@@ -25,11 +25,11 @@ class ElfFile {
   // The interpreter that a script names behind "#!", without arguments; empty if the file is not a script.
   std::string_view script_interpreter() const;
 
-  // The rest is for ELF files only. Tells whether class, byte order and machine are the same.
+  // The following functions are for ELF files only. True if class, byte order and machine are the same.
   bool same_architecture(const ElfFile& other) const;
-  // The dynamic loader that a 64-bit file asks for; empty if it asks for none.
+  // The dynamic loader that a 64-bit file names; empty if it names none.
   std::string_view loader() const;
-  // Tells whether the text is in its table of dynamic names (of needed libraries, and of symbols).
+  // True if the text is in its table of dynamic names (of needed libraries and symbols).
   bool names(std::string_view text) const;
 
  private:

@@ -9,10 +9,10 @@ inline constexpr int kWrongUse = 2;
 inline constexpr int kCannotRun = 126;
 inline constexpr int kNoSuchProgram = 127;
 
-// One line on standard error.
+// Prints one line on standard error.
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
 
-// One line on standard error, and the end.
+// Prints one line on standard error and ends the program.
 [[noreturn, gnu::format(printf, 2, 3)]] void fail(int code, const char* format, ...);
 
 }  // namespace dapple::run

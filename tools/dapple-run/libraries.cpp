@@ -17,7 +17,7 @@
 namespace dapple::run {
 namespace {
 
-// Seen from this program's folder: in a build, and installed.
+// Relative to this program's folder, in a build and installed.
 constexpr const char* kFolders[] = {"../lib/dapple", DAPPLE_PRELOAD_FOLDER};
 
 // ThreadSanitizer's own limit on x86-64 and arm64.
@@ -35,7 +35,7 @@ std::string own_folder() {
   return own.substr(0, own.rfind('/'));
 }
 
-// Is the word among those of a list?
+// True if the word is in a list.
 bool has_word(std::string_view list, std::string_view word, std::string_view separators) {
   while (!list.empty()) {
     const size_t end = list.find_first_of(separators);
@@ -57,7 +57,7 @@ void put_first(const char* variable, const std::string& word, std::string_view s
   setenv(variable, (list.empty() ? word : word + ":" + list).c_str(), 1);
 }
 
-// The other words keep their order and, where the list is left as it is, their separators.
+// The other words keep their order and, if the list does not change, their separators.
 void take_out(const char* variable, const std::string& word, std::string_view separators) {
   const std::string list = environment(variable);
   if (!has_word(list, word, separators)) return;
@@ -109,7 +109,7 @@ void preload(const Libraries& libraries, bool device) {
     put_first("LD_PRELOAD", libraries.doors, ": ");
     put_first("RDMAV_DRIVERS", libraries.plugin, ":;");
   } else {
-    // An image or a shell may have brought them.
+    // An image or a shell may have set these.
     take_out("LD_PRELOAD", libraries.doors, ": ");
     take_out("RDMAV_DRIVERS", libraries.plugin, ":;");
   }

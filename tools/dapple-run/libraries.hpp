@@ -15,22 +15,23 @@ struct Libraries {
   std::string plugin;  // without "-rdmavNN.so", as RDMAV_DRIVERS names it
 };
 
-// Looks beside this program. Ends it with a line if a library is missing, or has a name that LD_PRELOAD cannot hold.
+// Finds the libraries beside this program. Ends the program with a line if one is missing, or has a name that
+// LD_PRELOAD cannot hold.
 Libraries find_libraries();
 
-// Sets this process' environment for the program that is executed next. Without the device it removes the device's
-// libraries, if the caller's environment has them.
+// Sets this process' environment for the next program that it executes. Without the device it removes the device's
+// libraries from the caller's environment.
 void preload(const Libraries& libraries, bool device);
 
 // AddressSanitizer's library ends a program that loads another library first, unless an option prevents this.
 void let_address_sanitizer_come_later();
 
 // Libraries of a build with a sanitizer need its runtime, which most programs lack. Leaks of such a program are not
-// reported. To be called before preload(), so that the doors come first.
+// reported. Call this before preload(), so that the doors come first.
 void preload_sanitizer(const char* runtime);
 
-// Fixes the addresses of memory, which ThreadSanitizer needs on machines with too wide a random range. Prints a line if
-// the system refuses.
+// Fixes the addresses of memory, which ThreadSanitizer needs on machines that randomise them over too wide a range.
+// Prints a line if the system refuses.
 void fix_addresses(const std::string& program);
 
 }  // namespace dapple::run

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-run [OPTION...] PROGRAM [ARG...]: runs an RDMA program that does not know of dapple with the software device,
-// and with dapple's overlay on every device that it opens; with --env it prints the environment that does so. See
-// --help.
+// dapple-run [OPTION...] PROGRAM [ARG...]: runs an RDMA program that does not know dapple with the software device, and
+// with dapple's overlay on every device that it opens. With --env it prints the environment for that. See --help.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +59,7 @@ std::string environment_or(const char* name, const char* otherwise) {
   return value != nullptr && value[0] != '\0' ? value : otherwise;
 }
 
-// The options end where the program begins; its own are not looked at.
+// Parsing stops at the program's name; the program's own options are left alone.
 Options parse(char** argument) {
   Options options;
   options.verbose = environment_or("DAPPLE_VERBOSE", "0");

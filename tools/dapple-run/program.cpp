@@ -33,7 +33,7 @@ std::string path_of(const char* name) {
   }
 }
 
-// A program to which the system gives more rights than its caller has gets no libraries from outside.
+// The loader ignores LD_PRELOAD in a program with more rights than its caller.
 void check_rights(const char* path, const struct stat& status) {
   if (getuid() != 0 && getxattr(path, "security.capability", nullptr, 0) > 0) {
     fail(kCannotRun, "%s has file capabilities: the system loads no library into it", path);
@@ -50,7 +50,7 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return;
   check_rights(path.c_str(), status);
-  // A file that can be run and not be read is not looked into.
+  // A file that is executable but not readable is not examined.
   const ElfFile file(path);
   if (const std::string_view interpreter = file.script_interpreter(); !interpreter.empty()) {
     if (follow_script) check_file(std::string(interpreter), library, false, program);

@@ -15,8 +15,8 @@ struct Program {
   bool has_thread_sanitizer = false;
 };
 
-// Looks for a name in PATH, and uses a path unchanged. Ends dapple-run with one line with the reason if the program
-// does not exist, cannot be run, or gets no library from outside. `library` will be loaded: the program must have its
+// Searches PATH for a name, and uses a path unchanged. Ends dapple-run with one line with the reason if the program
+// does not exist, cannot be run, or ignores LD_PRELOAD. `library` will be loaded: the program must have its
 // architecture.
 Program find_program(const char* name, const std::string& library);
 

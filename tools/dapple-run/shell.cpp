@@ -15,7 +15,7 @@ void print_assignment(const char* variable) {
   }
   printf("export %s='", variable);
   for (const char* each = value; *each != '\0'; ++each) {
-    // No quote can stand between single quotes.
+    // Single quotes cannot contain a quote.
     if (*each == '\'') {
       fputs("'\\''", stdout);
     } else {

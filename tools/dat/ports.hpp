@@ -14,21 +14,21 @@ namespace dapple::tools {
 
 struct NamedPort {
   dat::RdmaPort port;
-  // The name of the first line for the port that is not thread-safe, or else the automatic name. Empty: it has no
-  // network device.
+  // The name of the first line for the port that is not thread-safe, otherwise the automatic name. Empty: the port has
+  // no network device.
   std::string ia;
 };
 
-// lines: of dat.conf.
+// lines: those of dat.conf.
 std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::vector<dat::ConfEntry>& lines);
-// The ports of this machine and the lines of its dat.conf, without messages.
+// The ports of this machine and the lines of its dat.conf. Prints no messages.
 std::vector<NamedPort> named_ports();
 
-// The name of the first port that belongs to this RDMA device or network device, or has this address. An active one
-// comes first. Empty if there is none.
+// The name of the first port that belongs to this RDMA device or network device, or has this address. Active ports come
+// first. Empty if there is none.
 std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device);
 
-// True if a port that is active and has an address opens by this name.
+// True if this name opens a port that is active and has an address.
 bool is_of_active_port(const std::vector<NamedPort>& ports, const std::string& ia);
 
 // "ofa-v2-d0 (rxe0, d0)": each name with its port, separated by commas; active ports only.

@@ -4,8 +4,8 @@
 
 namespace dapple::tools {
 
-// While it lives, standard error is closed to messages of registries, providers and drivers about names that are only
-// tried. For programs with one thread.
+// While an object of this class lives, it hides messages on standard error: registries, providers and drivers complain
+// about names that are only tried. For programs with one thread.
 class Silence {
  public:
   Silence();

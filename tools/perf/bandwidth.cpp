@@ -8,8 +8,8 @@ namespace {
 
 constexpr uint64_t kNoteBytes = 1;
 
-// A Send needs a receive that waits for it, and on iWARP it completes before it arrives, so the server says after each
-// `depth` messages that they have arrived, as long as the client needs to know, and once when all have.
+// A Send needs a posted receive, and on iWARP it completes before it arrives. So the server sends a note after each
+// `depth` messages, as long as the client needs it, and one after the last message.
 class Notes {
  public:
   explicit Notes(const Half& half)
@@ -18,7 +18,7 @@ class Notes {
                       ? half.parameters.iterations * half.parameters.sizes().size()
                       : 0) {}
 
-  // The client's, before it posts one more.
+  // Called by the client before it posts one more.
   void await_room() {
     if (messages_ == 0) return;
     if (posted_++ == heard_of_ + 2 * depth()) hear();
@@ -27,7 +27,7 @@ class Notes {
     if (messages_ != 0) hear();
   }
 
-  // The server's. The client goes when it has the last note, which may come before its completion here.
+  // For the server. The client leaves when it has the last note, which may be before the note's completion here.
   void serve() {
     for (uint64_t arrived = 1; arrived <= messages_; ++arrived) {
       (void)half_.connection.await_receive();
@@ -55,7 +55,7 @@ class Notes {
 
 Result measure(Half& half, Notes& notes, uint64_t size) {
   const Parameters& parameters = half.parameters;
-  // Reads land beside what is written from, and all messages of a kind in the same place.
+  // Reads arrive beside the source of writes; all messages of a kind use the same place.
   const DAT_LMR_TRIPLET local = half.areas.region().segment(half.areas.outbox(), size);
   const RemoteMemory remote = Areas::at(half.peer, half.areas.target());
   std::vector<double> completed_s;

@@ -32,7 +32,7 @@ Child::Child(const std::function<bool(const std::function<void(const std::string
       const std::string whole = line + "\n";
       if (write(ends[1], whole.data(), whole.size()) < 0) _exit(1);
     });
-    // Ends like a separate program, so that libraries that watch it report.
+    // The child ends like a separate program, so that libraries that watch it report.
     std::exit(good ? 0 : 1);
   }
   close(ends[1]);

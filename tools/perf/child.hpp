@@ -9,20 +9,20 @@
 
 namespace dapple::perf {
 
-// The other side of a run on one machine: a child process, which ends with its parent. Make it before the parent opens
-// a device.
+// The other side of a run on one machine: a child process, which ends with its parent. Create it before the parent
+// opens a device.
 class Child {
  public:
-  // body: runs in the child with a function that sends the parent a line; false is a failure.
+  // body: runs in the child; its argument is a function that sends the parent a line. false means failure.
   explicit Child(const std::function<bool(const std::function<void(const std::string&)>& tell)>& body);
   // Kills the child if it has not ended.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The line; throws Failure if the child ends without one.
+  // Returns the line; throws Failure if the child ends without one.
   std::string await_line();
-  // Throws Failure unless it ended with success.
+  // Throws Failure if the child did not succeed.
   void await_end();
 
  private:

@@ -15,10 +15,10 @@ namespace dapple::perf {
 namespace {
 
 constexpr DAT_TIMEOUT kLookAround_us = 200'000;
-// A power of two: how often a spinning wait looks at the clock and the connection, and lets others have the CPU.
+// A power of two: the number of spins after which a wait checks the clock and the connection, and yields the CPU.
 constexpr uint64_t kSpinsBetweenLooks = 1024;
 
-// The length of what has been transferred.
+// The bytes that a completion has transferred.
 uint64_t check_transfer(const DAT_EVENT& event, const char* what) {
   const DAT_DTO_COMPLETION_EVENT_DATA& completion = event.event_data.dto_completion_event_data;
   if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
@@ -175,7 +175,7 @@ bool Connection::peer_has_gone() {
 
 void Connection::be_patient(const char* what, uint64_t& spins) {
   if (spins++ % kSpinsBetweenLooks != kSpinsBetweenLooks - 1) return;
-  // Known since the last look: by now all that it sent before has been seen.
+  // The disconnect was known at the last check, so everything that the peer sent before it has been seen.
   throw_if(peer_gone_, what);
   (void)sched_yield();
   const Clock::time_point now = Clock::now();
@@ -208,7 +208,7 @@ DAT_EVENT Connection::await_asleep(DAT_EVD_HANDLE evd, const char* what, bool ho
     if (DAT_GET_TYPE(result) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(result) != DAT_INTERRUPTED_CALL) {
       throw Failure(fmt::format("waiting for {}: {}", what, text_of(result)));
     }
-    // As above.
+    // As above: the disconnect was known at the last check.
     throw_if(peer_gone_, what);
     (void)peer_has_gone();
     if (!however_long && Clock::now() - begin >= std::chrono::seconds(options_.timeout_s)) {
@@ -233,7 +233,7 @@ DAT_EVENT Connection::await_connection_event(const char* what) {
 
 void Connection::say_goodbye(DAT_LMR_TRIPLET byte) {
   post(Operation::kSend, byte, {});
-  // Its completion may be flushed: the server hangs up as soon as it has the byte.
+  // Its completion may be flushed: the server disconnects as soon as it has the byte.
   await_end();
 }
 

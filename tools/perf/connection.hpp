@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // An endpoint with its event dispatchers: connects or accepts, posts, and waits. Errors are thrown as Failure, and no
-// wait for the peer is longer than the time-out.
+// wait for the peer exceeds the time-out.
 #pragma once
 
 #include <dat2/udat.h>
@@ -17,9 +17,9 @@
 namespace dapple::perf {
 
 struct ConnectionOptions {
-  uint32_t requests = 1;  // posted at a time
-  uint32_t receives = 1;  // likewise
-  bool events = false;    // sleep until something comes, instead of polling
+  uint32_t requests = 1;  // the most that are posted at a time
+  uint32_t receives = 1;  // the most that are posted at a time
+  bool events = false;    // sleep until an event arrives, instead of polling
   unsigned timeout_s = 30;
 };
 
@@ -28,7 +28,7 @@ constexpr uint64_t kGoodbyeBytes = 1;
 class Connection {
  public:
   Connection(Session& session, const ConnectionOptions& options);
-  // Disconnects; receives that are still posted go with it.
+  // Disconnects; this also drops posted receives.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -44,13 +44,13 @@ class Connection {
   void await_request();
   uint64_t await_receive();
 
-  // The end of a correct run. The client sends a byte. The server waits for it without a limit, and disconnects. An end
-  // without this byte is a failure.
+  // The end of a correct run. The client sends a byte. The server waits for it without a limit, and disconnects. A run
+  // without this byte has failed.
   void say_goodbye(DAT_LMR_TRIPLET byte);
   void await_goodbye();
 
-  // Call it between two reads of memory that the peer will write: throws if the peer is gone or late. spins: counts the
-  // reads of one wait.
+  // Call this between two reads of memory that the peer will write: it throws if the peer has left or is late. spins:
+  // counts the reads of one wait.
   void be_patient(const char* what, uint64_t& spins);
 
  private:

@@ -9,18 +9,18 @@
 
 namespace dapple::perf {
 
-// Ends the program; what() is one line for people.
+// Ends the program; what() is one line for the user.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNREACHABLE", say.
+// Such as "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNREACHABLE".
 std::string text_of(DAT_RETURN result);
 
 // Throws unless result is DAT_SUCCESS. call: the function that returned it, and the remedy after a colon.
 void check(DAT_RETURN result, const char* call, const char* advice);
 
-// For people.
+// Describes the status for the user.
 std::string text_of(DAT_DTO_COMPLETION_STATUS status);
 
 }  // namespace dapple::perf

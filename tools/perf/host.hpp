@@ -8,7 +8,8 @@
 
 namespace dapple::perf {
 
-// The first address of a host, by its name or in figures, that is of this family; AF_UNSPEC takes any. Throws Failure.
+// The first address of this family of a host, which is a name or a numeric address; AF_UNSPEC accepts any family.
+// Throws Failure.
 sockaddr_storage address_of_host(const std::string& host, int family);
 
 }  // namespace dapple::perf

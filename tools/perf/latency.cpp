@@ -10,13 +10,13 @@ namespace {
 
 constexpr uint64_t kMostWarmUps = 100;
 
-// Rounds that are not measured, which bring pages and connections to life.
+// Rounds that are not measured, which warm up pages and connections.
 uint64_t warm_ups(const Parameters& parameters) {
   return std::min(parameters.iterations, kMostWarmUps);
 }
 
-// Ping and pong over memory: the last byte of a message tells that it is there. Messages are numbered over all sizes,
-// so that no byte has the number before its message has come.
+// Ping and pong over memory: the last byte of a message shows that it has arrived. Messages are numbered over all
+// sizes, so that no byte has the number before its message has arrived.
 class Ball {
  public:
   explicit Ball(Half& half) : half_(half) {}
@@ -36,7 +36,7 @@ class Ball {
       if (syncs) half_.areas.region().around_peer_writes(place, 1);
       if (*byte == number_) break;
     }
-    // Data that arrives with the byte is read after it.
+    // Data that arrives with the byte must be read after it.
     if (!syncs) half_.areas.region().around_peer_writes(place, 1);
   }
 
@@ -55,7 +55,7 @@ void send(Half& half, uint64_t size) {
   half.connection.post(Operation::kSend, half.areas.region().segment(half.areas.outbox(), size), {});
 }
 
-// One round of the client; the caller knows how often the message crosses in it.
+// One round of the client; the caller knows how many times the message travels in it.
 void play(Half& half, Ball& ball, uint64_t size) {
   Connection& connection = half.connection;
   switch (half.parameters.operation) {
@@ -85,7 +85,7 @@ void clear_up(Half& half) {
 Result measure(Half& half, Ball& ball, uint64_t size) {
   const uint64_t warm = warm_ups(half.parameters);
   const uint64_t total = warm + half.parameters.iterations;
-  // Write and Send are there and back; the half of it is the way.
+  // A round of Write or Send goes there and back; the latency is half of it.
   const double part = half.parameters.operation == Operation::kRead ? 1e6 : 0.5e6;
   std::vector<double> samples_us;
   samples_us.reserve(half.parameters.iterations);
@@ -116,8 +116,8 @@ void run_latency_server(Half& half) {
   if (half.parameters.operation == Operation::kRead) return;
   Ball ball(half);
   const uint64_t rounds = warm_ups(half.parameters) + half.parameters.iterations;
-  // The next message shows that the answer before has arrived; the last one is flushed if the client is gone before
-  // the device hears of that.
+  // The next message shows that the answer before it has arrived; the last answer is flushed if the client leaves
+  // before the device learns of its arrival.
   bool answered = false;
   for (const uint64_t size : half.parameters.sizes()) {
     for (uint64_t i = 0; i < rounds; ++i) {

@@ -12,22 +12,22 @@
 namespace dapple::perf {
 
 struct Client {
-  DAT_CR_HANDLE request = DAT_HANDLE_NULL;  // to be accepted
+  DAT_CR_HANDLE request = DAT_HANDLE_NULL;  // must be accepted
   std::string address;
   Parameters parameters;
 };
 
-// A service point. Ends before its session.
+// A service point. Destroyed before its session.
 class Listener {
  public:
-  // port: 0 for any that is free.
+  // port: 0 for any free port.
   Listener(Session& session, uint16_t port);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   uint64_t port() const { return port_; }
-  // Waits without a limit. Refuses a client of another kind, with a line on standard error.
+  // Waits without a limit. Refuses a client of another kind, and prints a line on standard error.
   Client await_client(Kind kind);
   // Refuses the client and sends it the reason.
   void refuse(const Client& client, const std::string& why);

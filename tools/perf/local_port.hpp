@@ -6,7 +6,7 @@
 
 namespace dapple::perf {
 
-// The port of an open IA, in words; empty where the provider does not tell.
+// The port of an open IA, as text; empty if the provider does not report it.
 struct LocalPort {
   std::string device;   // "rxe0"
   std::string number;   // "1"

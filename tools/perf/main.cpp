@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-test, dapple-lat and dapple-bw: the two halves of a uDAPL connection, as a smoke test or to be measured.
+// dapple-test, dapple-lat and dapple-bw: the two sides of a uDAPL connection, as a smoke test or for measuring.
 // DAPPLE_PERF_KIND selects the program.
 #include "tools/perf/program.hpp"
 

@@ -131,7 +131,7 @@ std::string decode_refusal(const void* data, size_t size) {
   if (!data || size < kRefusalHeader) return {};
   Reader reader(data);
   if (reader.take(4) != kMagic || reader.take(4) != kVersion) return {};
-  // Zeros follow it.
+  // Zeros may follow the text.
   std::string_view text(static_cast<const char*>(data), std::min(size, kRefusalBytes));
   text = text.substr(kRefusalHeader);
   text = text.substr(0, text.find('\0'));

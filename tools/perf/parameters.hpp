@@ -17,7 +17,7 @@ namespace dapple::perf {
 enum class Kind : uint8_t { kTest, kLatency, kBandwidth };
 enum class Operation : uint8_t { kWrite, kRead, kSend };
 
-// "RDMA Write"; "write".
+// The operation's names: "RDMA Write"; "write".
 const char* text_of(Operation operation);
 const char* word_of(Operation operation);
 
@@ -34,17 +34,17 @@ constexpr uint32_t kMaxDepth = 4096;
 struct Parameters {
   Kind kind = Kind::kTest;
   Operation operation = Operation::kWrite;
-  uint64_t size = 0;  // bytes; the largest where all is set
+  uint64_t size = 0;  // bytes; with `all`, the largest size
   uint64_t iterations = 0;
-  uint32_t depth = 1;  // requests under way at a time
-  bool all = false;    // sizes 2, 4, 8... and size; of a test from 1 on
+  uint32_t depth = 1;  // the number of outstanding requests
+  bool all = false;    // sizes 2, 4, 8... and size; a test starts at 1
   RemoteMemory memory;
 
-  // In their order, never empty, ascending.
+  // The sizes in ascending order, at least one.
   std::vector<uint64_t> sizes() const;
 };
 
-// Big-endian, small enough for any transport's private data. A refusal's reason is cut where it is longer.
+// Big-endian, small enough for any transport's private data. A longer reason for a refusal is cut.
 constexpr size_t kRequestBytes = 44;
 constexpr size_t kReplyBytes = 20;
 constexpr size_t kRefusalBytes = 144;
@@ -52,11 +52,11 @@ std::array<unsigned char, kRequestBytes> encode(const Parameters& parameters);
 std::array<unsigned char, kReplyBytes> encode(const RemoteMemory& memory);
 std::array<unsigned char, kRefusalBytes> encode_refusal(std::string_view why);
 
-// Nothing, and the reason in problem, if these bytes do not come from a peer of the same version and kind, or are out
-// of bounds.
+// Empty, with the reason in problem, if these bytes do not come from a peer of the same version and kind, or are out of
+// bounds.
 std::optional<Parameters> decode_request(const void* data, size_t size, Kind kind, std::string& problem);
 std::optional<RemoteMemory> decode_reply(const void* data, size_t size);
-// Empty for a refusal that gives no reason. All of it can be printed.
+// The reason of a refusal, printable; empty if it gives none.
 std::string decode_refusal(const void* data, size_t size);
 
 }  // namespace dapple::perf

@@ -9,7 +9,8 @@
 namespace dapple::perf {
 namespace {
 
-// Differs from its neighbours, from the same place with the next seed, and from the same place of the next page.
+// The byte differs from its neighbours, from the same place with the next seed, and from the same place of the next
+// page.
 unsigned char byte_at(size_t place, uint64_t seed) {
   return static_cast<unsigned char>(place * 167 + (place >> 8) * 13 + (place >> 16) * 7 + seed * 101 + 1);
 }

@@ -7,7 +7,7 @@
 
 namespace dapple::perf {
 
-// Bytes that follow from their place and a seed.
+// Bytes that depend on their place and a seed.
 void fill(unsigned char* memory, size_t size, uint64_t seed);
 // Throws Failure with the first wrong byte. what: the source of the bytes.
 void verify(const unsigned char* memory, size_t size, uint64_t seed, const char* what);

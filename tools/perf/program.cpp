@@ -85,7 +85,7 @@ Report run_client(const Options& options) {
   return report;
 }
 
-// Nothing if the client cannot be served, which it learns, or is gone before it was connected.
+// Empty if the client cannot be served, in which case it gets the reason, or if it left before it was connected.
 std::optional<Report> serve(const Options& options, Session& session, Listener& listener, const Client& client) {
   const Parameters& parameters = client.parameters;
   std::optional<Areas> areas;
@@ -116,8 +116,8 @@ void print(const Options& options, const Report& report) {
   if (std::fflush(stdout) != 0) throw Failure("the results cannot be written");
 }
 
-// Serves one client, whichever can be served. Afterwards a persistent server waits for the next; what fails with a
-// client then does not end it.
+// Serves one client, the first that can be served. Afterwards a persistent server waits for the next client; a failure
+// with a client then does not end it.
 void serve_clients(const Options& options, Session& session, Listener& listener) {
   for (bool served = false; !served || options.persistent;) {
     const Client client = listener.await_client(options.parameters.kind);
@@ -142,7 +142,7 @@ void run_server(const Options& options) {
   serve_clients(options, session, listener);
 }
 
-// Both halves on this machine, over one port of a device.
+// Both sides on this machine, over one port of a device.
 void run_self(Options options) {
   Child server([&options](const auto& tell) {
     try {
@@ -173,9 +173,9 @@ void set_size(Parameters& parameters, const std::string& word) {
 
 void add_options(CLI::App& app, Options& options) {
   Parameters& parameters = options.parameters;
-  // Instead of the types and relations that CLI11 would show.
+  // Replaces the types and relations that CLI11 would show.
   constexpr const char* kNoText = " ";
-  // As an unset variable of a script's would be.
+  // An unset variable of a script gives such a value.
   const auto not_empty = [](const std::string& word) { return std::string(word.empty() ? "an empty word" : ""); };
   CLI::Option* host = app.add_option("HOST", options.host, "The server's address; without one, be the server")
                           ->option_text(kNoText)

@@ -13,7 +13,7 @@ namespace {
 
 // Short runs show nothing.
 constexpr std::chrono::milliseconds kPeriod(500);
-// A message of this many bytes takes much longer than a look at the clock; a run of so few rounds has few looks.
+// A message of this many bytes takes much longer than reading the clock; a run of fewer rounds reads it rarely.
 constexpr uint64_t kLarge = 65536;
 constexpr uint64_t kFew = 640;
 constexpr uint64_t kBetweenLooks = 64;

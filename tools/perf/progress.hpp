@@ -8,7 +8,7 @@
 
 namespace dapple::perf {
 
-// A line with the progress of a long run on standard error, if that is a terminal; it disappears at the end.
+// A line on standard error, if that is a terminal, with the progress of a long run; it disappears at the end.
 class Progress {
  public:
   Progress(uint64_t size, uint64_t total);
@@ -16,7 +16,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // done: finished rounds. Cheap: looks at the clock each time only where that is rare.
+  // done: finished rounds. Cheap: most calls do not read the clock, except in runs that call it rarely.
   void at(uint64_t done) {
     if (wanted_ && (done & skipped_) == 0) show(done);
   }

@@ -12,7 +12,7 @@
 namespace dapple::perf {
 namespace {
 
-constexpr size_t kPage = 65536;  // of every architecture
+constexpr size_t kPage = 65536;  // a page size that suits every architecture
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Region::Region(Session& session, size_t length, DAT_MEM_PRIV_FLAGS privileges) :
 }
 
 Region::~Region() {
-  // The device may still write to what it does not let go of.
+  // If the device does not release the memory, it may still write to it.
   if (dat_lmr_free(lmr_) != DAT_SUCCESS) (void)memory_.release();
 }
 

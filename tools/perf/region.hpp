@@ -11,8 +11,8 @@
 
 namespace dapple::perf {
 
-// Memory, zeroed and in whole pages, that the device and, with its name, the peer may use. Ends before its session, and
-// after the endpoints that use it.
+// Memory, zeroed and in whole pages, that the device and, if it knows the name, the peer may use. Destroyed before its
+// session, and after the endpoints that use it.
 class Region {
  public:
   Region(Session& session, size_t length, DAT_MEM_PRIV_FLAGS privileges);
@@ -24,7 +24,7 @@ class Region {
   RemoteMemory for_peer() const;
   DAT_LMR_TRIPLET segment(size_t offset, size_t length) const;
 
-  // The sync calls around the peer's accesses; on a coherent device they only order accesses.
+  // The sync calls before and after the peer's accesses; on a coherent device they only order accesses.
   void before_peer_reads(size_t offset, size_t length);
   void around_peer_writes(size_t offset, size_t length);
 

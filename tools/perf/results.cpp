@@ -10,7 +10,7 @@
 namespace dapple::perf {
 namespace {
 
-// A column: its headline, its name in JSON, how it is read off, and the digits behind the point.
+// A column: its headline, its name in JSON, its value, and the digits after the point.
 struct Column {
   const char* title;
   const char* key;

@@ -12,7 +12,7 @@
 
 namespace dapple::perf {
 
-// The results of one size. Values that a program does not measure are missing.
+// The results of one size. Values that a program does not measure are empty.
 struct Result {
   uint64_t size = 0;
   uint64_t iterations = 0;
@@ -26,7 +26,7 @@ struct Report {
   std::string peer;
   bool client = false;
   Parameters parameters;
-  std::vector<Result> results;  // a server has none
+  std::vector<Result> results;  // empty on a server
   LocalPort local;
 };
 

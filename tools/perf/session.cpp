@@ -21,7 +21,7 @@ namespace {
 constexpr DAT_COUNT kAsyncQueue = 8;
 constexpr DAT_COUNT kMaxListed = 128;
 
-// The names that the registry lists for programs like this one.
+// The names that the registry lists for this kind of program.
 std::vector<std::string> listed() {
   std::vector<DAT_PROVIDER_INFO> infos(kMaxListed);
   std::vector<DAT_PROVIDER_INFO*> list;
@@ -38,7 +38,7 @@ std::vector<std::string> listed() {
   return names;
 }
 
-// "::ffff:10.9.0.1" for the eight groups of a GID as the provider spells them; the same if they are none.
+// "::ffff:10.9.0.1" for the eight groups in which the provider prints a GID; the same text if it has another form.
 std::string shortened(const std::string& gid) {
   unsigned char raw[sizeof(in6_addr)];
   char text[INET6_ADDRSTRLEN];
@@ -50,7 +50,7 @@ std::string shortened(const std::string& gid) {
 bool Session::try_open(const std::string& name, DAT_RETURN& result) {
   if (name.size() >= DAT_NAME_MAX_LENGTH) throw Failure("the name of the IA is too long");
   async_evd_ = DAT_HANDLE_NULL;
-  std::string copy = name;  // the interface takes no constant
+  std::string copy = name;  // the interface does not accept const
   result = dat_ia_open(copy.data(), kAsyncQueue, &async_evd_, &ia_);
   if (result == DAT_SUCCESS) name_ = name;
   return result == DAT_SUCCESS;
@@ -67,7 +67,7 @@ void Session::open_first() {
       return;
     }
   }
-  // dat.conf may have dozens of lines for devices of other machines, and each would be complained about.
+  // dat.conf may have dozens of lines for devices of other machines, and each would cause a message.
   const tools::Silence silence;
   for (const std::string& name : others) {
     if (try_open(name, result)) return;
@@ -103,7 +103,7 @@ Session::Session(const std::string& name) {
   }
 }
 
-// The close of the IA frees the remaining objects.
+// Closing the IA frees the remaining objects.
 Session::~Session() {
   (void)dat_ia_close(ia_, DAT_CLOSE_ABRUPT_FLAG);
 }

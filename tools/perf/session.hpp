@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An open Interface Adapter, and the objects that are made in it before the connection.
+// An open Interface Adapter, and the objects that are made before the connection.
 #pragma once
 
 #include <dat2/udat.h>
@@ -12,11 +12,11 @@
 
 namespace dapple::perf {
 
-// One thread uses it and all its objects.
+// Only one thread uses it and its objects.
 class Session {
  public:
-  // name: of an IA, an RDMA device or a network device, or an address of that; "" for the first IA that opens, those of
-  // active ports first. Throws Failure.
+  // name: of an IA, an RDMA device or a network device, or the address of one; "" for the first IA that opens, with
+  // those of active ports first. Throws Failure.
   explicit Session(const std::string& name);
   ~Session();
   Session(const Session&) = delete;
@@ -26,20 +26,20 @@ class Session {
   DAT_PZ_HANDLE pz() const { return pz_; }
   const std::string& name() const { return name_; }
   const DAT_IA_ATTR& attr() const { return attr_; }
-  // "10.9.0.1"
+  // The address, such as "10.9.0.1".
   std::string address() const;
-  // As far as the provider tells.
+  // The port, as far as the provider reports it.
   LocalPort port() const;
-  // The family of that address; AF_UNSPEC without an address.
+  // The family of the IA's address; AF_UNSPEC if it has none.
   int family() const;
-  // A peer's access is followed or preceded by a sync call.
+  // True if a sync call must follow or precede a peer's access.
   bool syncs() const { return provider_attr_.lmr_sync_req != DAT_FALSE; }
 
  private:
   bool try_open(const std::string& name, DAT_RETURN& result);
   void open_first();
   void open_named(const std::string& name);
-  // A named attribute of the provider; empty if it has none of that name.
+  // A named attribute of the provider; empty if the provider lacks it.
   std::string attribute(const char* name) const;
 
   std::string name_;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
 
-// The smallest sample that this part of all does not exceed.
+// The smallest sample that this part of all samples does not exceed.
 double percentile(const std::vector<double>& sorted, double part) {
   const auto rank = static_cast<size_t>(std::ceil(part * static_cast<double>(sorted.size())));
   return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
@@ -37,7 +37,7 @@ LatencyStatistics latency_of(std::vector<double>& samples_us) {
 
 BandwidthStatistics bandwidth_of(const std::vector<double>& completed_s, uint64_t size, size_t window) {
   const auto count = completed_s.size();
-  // A time below the clock's resolution is not used as a divisor.
+  // A time below the clock's resolution must not be a divisor.
   const auto per_second = [](double messages, double seconds) { return messages / std::max(seconds, 1e-9); };
   const double rate = per_second(static_cast<double>(count), completed_s.back());
   double peak = rate;

@@ -26,11 +26,11 @@ struct BandwidthStatistics {
   double peak_mib_s = 0;
   double average_mib_s = 0;
   double average_gbit_s = 0;
-  double rate_mpps = 0;  // messages, in millions a second
+  double rate_mpps = 0;  // million messages a second
 };
 
-// completed_s: when each message was complete, ascending, in seconds since the first was posted; at least one. The peak
-// is the shortest time of any window of so many messages.
+// completed_s: the times at which messages completed, ascending, in seconds since the first was posted; at least one.
+// The peak is the shortest time of any window of this many messages.
 BandwidthStatistics bandwidth_of(const std::vector<double>& completed_s, uint64_t size, size_t window);
 
 }  // namespace dapple::perf

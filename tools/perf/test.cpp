@@ -10,15 +10,16 @@
 namespace dapple::perf {
 namespace {
 
-// A round has these messages, each of its own pattern.
+// The messages of a round, each with its own pattern.
 enum Step : uint64_t { kSent, kAnswered, kWritten, kChanged, kSteps };
 
 uint64_t seed_of(uint64_t size, uint64_t round, Step step) {
   return (size + round) * kSteps + step;
 }
 
-// An answer shows that what it answers has arrived: the completion of a Send is waited for only then. So the server
-// never waits for its last one, which is flushed if the client is gone before the server's device hears that it came.
+// An answer shows that the message before it has arrived, so a side waits for the completion of its Send only then. The
+// server never waits for its last Send, which is flushed if the client leaves before the server's device learns of its
+// arrival.
 class Player {
  public:
   explicit Player(Half& half) : half_(half), memory_(half.areas.region().memory()) {}
@@ -30,7 +31,7 @@ class Player {
     sending_ = true;
   }
 
-  // The next receive is posted before the peer can know that this one is done.
+  // The next receive is posted before the peer can know that this one has completed.
   void receive(uint64_t size, uint64_t seed, const char* what) {
     Areas& areas = half_.areas;
     const uint64_t length = half_.connection.await_receive();
@@ -41,7 +42,7 @@ class Player {
     sending_ = false;
   }
 
-  // Between our outbox and the peer's target.
+  // Moves data between our outbox and the peer's target.
   void transfer(Operation operation, uint64_t size) {
     Areas& areas = half_.areas;
     half_.connection.post(operation, areas.region().segment(areas.outbox(), size),
@@ -75,7 +76,7 @@ void server_round(Player& player, Half& half, uint64_t size, uint64_t round) {
   Region& region = half.areas.region();
   const size_t target = half.areas.target();
   player.receive(size, seed_of(size, round, kSent), "the client's Send");
-  // We have written to it, and the client writes next.
+  // This CPU has written to the memory, and the client writes next.
   region.around_peer_writes(target, size);
   player.send(size, seed_of(size, round, kAnswered));
   player.receive(kNoteBytes, seed_of(size, round, kWritten), "the client's note");

@@ -35,11 +35,11 @@ Areas::Areas(Session& session, const Parameters& parameters)
 
 ConnectionOptions queues_for(const Parameters& parameters, bool client) {
   ConnectionOptions options;
-  // The completion of an answer is taken after the next has been posted.
+  // The completion of an answer is taken after the next request was posted.
   if (parameters.kind == Kind::kLatency && !client) options.requests = 2;
   if (parameters.kind != Kind::kBandwidth) return options;
   options.requests = client ? parameters.depth : 1;
-  // The client's messages before it hears from the server: at most two are outstanding.
+  // The client's messages before the server answers: at most two are outstanding.
   if (parameters.operation == Operation::kSend) options.receives = client ? 2 : 2 * parameters.depth;
   return options;
 }

@@ -14,17 +14,17 @@
 
 namespace dapple::perf {
 
-// A half's memory: three areas of the largest size, each from a page on, in the same places on both sides.
+// The memory of a side: three areas of the largest size. Each begins at a page, at the same offsets on both sides.
 class Areas {
  public:
   // The peer gets only the rights that the operation needs.
   Areas(Session& session, const Parameters& parameters);
 
   Region& region() { return region_; }
-  size_t outbox() const { return 0; }            // what is sent, or written to the peer
-  size_t inbox() const { return stride_; }       // what is received; where the peer of a latency test writes
-  size_t target() const { return 2 * stride_; }  // what the peer writes and reads
-  // An area of the peer's.
+  size_t outbox() const { return 0; }            // the source of Sends and Writes
+  size_t inbox() const { return stride_; }       // the target of receives, and of the peer's Writes in a latency test
+  size_t target() const { return 2 * stride_; }  // for the peer's Writes and Reads
+  // One of the peer's areas.
   static RemoteMemory at(const RemoteMemory& peer, size_t area) { return {peer.address + area, peer.rmr_context}; }
 
  private:
@@ -40,7 +40,7 @@ struct Half {
   RemoteMemory peer;
 };
 
-// The largest size that an IA takes.
+// The largest size that an IA supports.
 uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
 // Throws if the IA does not support the size.
 void check_size(const Session& session, const Parameters& parameters);
@@ -49,7 +49,7 @@ void post_first_receives(Half& half, bool client);
 // The number of requests and receives that a side has posted at a time.
 ConnectionOptions queues_for(const Parameters& parameters, bool client);
 
-// The client's side returns a row for each size. The client's goodbye comes after both.
+// The client's side returns a row for each size. The client's goodbye follows both.
 std::vector<Result> run_latency_client(Half& half);
 void run_latency_server(Half& half);
 std::vector<Result> run_bandwidth_client(Half& half);

@@ -7,7 +7,7 @@
 namespace dapple {
 namespace {
 
-// The length of the UTF-8 character at the front of the text; 0 if there is none. RFC 3629, 4.
+// The length of the UTF-8 character at the start of the text; 0 if there is none. RFC 3629, 4.
 size_t character_at(std::string_view text) {
   const auto byte = [text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };

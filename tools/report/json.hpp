@@ -8,8 +8,8 @@
 
 namespace dapple {
 
-// Writes one JSON document, piece by piece and indented. The caller is responsible for names and nesting. Wrong bytes
-// in UTF-8 text become U+FFFD.
+// Writes one JSON document, piece by piece and indented. The caller is responsible for names and nesting. Invalid UTF-8
+// bytes become U+FFFD.
 class Json {
  public:
   Json& begin_object(std::string_view name = {}) { return open(name, '{'); }
@@ -18,7 +18,7 @@ class Json {
   Json& end_array() { return close(']'); }
   Json& text(std::string_view name, std::string_view value);
   Json& number(std::string_view name, uint64_t value);
-  // With this number of digits after the point.
+  // digits: the number after the point.
   Json& real(std::string_view name, double value, int digits = 3);
   Json& boolean(std::string_view name, bool value);
   Json& null(std::string_view name);
@@ -33,7 +33,7 @@ class Json {
 
   std::string out_;
   unsigned int depth_ = 0;
-  bool first_ = true;  // of its array or object
+  bool first_ = true;  // the first of its array or object
 };
 
 }  // namespace dapple

@@ -17,7 +17,7 @@ namespace dapple::info {
 namespace {
 
 constexpr int kUdpNoCheck6Rx = 102;  // UDP_NO_CHECK6_RX of <linux/udp.h>
-constexpr int kDontFragment = 3;     // IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE: whatever was heard of the path before
+constexpr int kDontFragment = 3;     // IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE: ignores the known MTU of the path
 // IBTA A17.9.2: source ports of RoCEv2.
 constexpr uint32_t kFirstPort = 49152, kPorts = 16384;
 
@@ -37,7 +37,7 @@ Trouble::Kind kind_of(const sock_extended_err& error) {
   }
   if (v6 && error.ee_type == ICMP6_DST_UNREACH) {
     if (error.ee_code == ICMP6_DST_UNREACH_NOPORT) return Trouble::Kind::kPortClosed;
-    // 5 and 6: policy, and a route that rejects (RFC 4443 3.1).
+    // Codes 5 and 6: a policy, and a route that rejects (RFC 4443 3.1).
     const bool filtered = error.ee_code == ICMP6_DST_UNREACH_ADMIN || error.ee_code == 5 || error.ee_code == 6;
     if (filtered) return Trouble::Kind::kProhibited;
   }
@@ -52,7 +52,7 @@ int Asker::open(const Address& local, const Address& peer) {
   if (!fd_) return errno;
   const bool ipv6 = local.any.sa_family == AF_INET6;
   const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
-  // A socket that is not connected sends identification 0, which the ICRC covers.
+  // A socket that is not connected sends identification 0, and the ICRC covers that field.
   if (!set(fd_.get(), level, ipv6 ? IPV6_RECVERR : IP_RECVERR, 1) ||
       !set(fd_.get(), level, ipv6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, kDontFragment)) {
     return errno;
@@ -67,7 +67,7 @@ int Asker::open(const Address& local, const Address& peer) {
 }
 
 int Asker::send(std::span<const std::byte> packet) {
-  // The first try may report what was said of an earlier packet.
+  // The first attempt may report the error of an earlier packet.
   for (int tries = 0; tries < 2; tries++) {
     if (sendto(fd_.get(), packet.data(), packet.size(), 0, &peer_.any, size_of_address(peer_)) >= 0) return 0;
   }

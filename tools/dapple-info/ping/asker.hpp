@@ -18,21 +18,21 @@ namespace dapple::info {
 struct Trouble {
   enum class Kind { kPortClosed, kProhibited, kUnreachable, kTooLarge };
   Kind kind = Kind::kUnreachable;
-  unsigned int mtu = 0;  // of kTooLarge; 0: not said
+  unsigned int mtu = 0;  // for kTooLarge; 0: not reported
   std::string teller;    // its address; empty for this host itself
 };
 
 class Asker {
  public:
-  // 0 or an errno.
+  // Returns 0 or an errno.
   int open(const Address& local, const Address& peer);
   int fd() const { return fd_.get(); }
   uint16_t port() const { return port_; }
-  // 0 or an errno.
+  // Returns 0 or an errno.
   int send(std::span<const std::byte> packet);
   // The next ICMP message; empty if there is none.
   std::optional<Trouble> trouble();
-  // Waits for it.
+  // Waits for the next ICMP message.
   std::optional<Trouble> trouble_within(int milliseconds);
 
  private:
@@ -41,7 +41,7 @@ class Asker {
   uint16_t port_ = 0;
 };
 
-// Holds the port of RoCE packets for a moment, at the address of the questions. Nothing on failure, with errno.
+// Holds the port of RoCE packets for a moment, at the address of the questions. Empty on failure, with errno.
 soft::OwnedFd hear_at(const Address& local);
 
 }  // namespace dapple::info

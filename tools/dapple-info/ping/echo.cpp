@@ -85,7 +85,7 @@ bool Echo::hear(uint16_t sequence, int milliseconds) {
     socklen_t size = sizeof from;
     const ssize_t got = recvfrom(fd_.get(), bytes, sizeof bytes, 0, &from.any, &size);
     if (got < 0) continue;
-    // A raw socket of IPv4 shows the IP header, and everybody's replies.
+    // An IPv4 raw socket delivers the IP header, and the replies of all processes.
     const size_t begin = raw_ && !ipv6_ ? static_cast<size_t>(bytes[0] & 15) * 4 : 0;
     if (static_cast<size_t>(got) < begin + kEchoHeader) continue;
     const uint8_t* reply = bytes + begin;

@@ -13,10 +13,10 @@ namespace dapple::info {
 // allows them to root, and to the groups of net.ipv4.ping_group_range.
 class Echo {
  public:
-  // False if they are not allowed.
+  // False if the system does not allow them.
   bool open(const Address& local, const Address& peer);
   explicit operator bool() const { return static_cast<bool>(fd_); }
-  // Sends a datagram of this size of IP, twice if need be, and waits so long for each. True if it comes back.
+  // Sends an IP datagram of this size, twice if necessary, and waits for this time after each. True if it comes back.
   bool comes_back(unsigned int datagram_size, int milliseconds);
 
  private:

@@ -37,7 +37,7 @@ std::string netdev_with(const Address& local) {
     if (entry->ifa_addr == nullptr || !same_host(local, *entry->ifa_addr)) continue;
     if (scope == 0 || if_nametoindex(entry->ifa_name) == scope) return entry->ifa_name;
   }
-  // All of 127.0.0.0/8 is the loopback device's.
+  // All of 127.0.0.0/8 belongs to the loopback device.
   const bool loopback = local.any.sa_family == AF_INET && ntohl(local.in.sin_addr.s_addr) >> 24 == 127;
   return loopback ? "lo" : "";
 }
@@ -92,7 +92,7 @@ Route route_to(const Address& peer) {
   const OwnedFd fd(socket(peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const Address to = with_port(peer, soft::kRocePort);
   socklen_t size = sizeof route.local;
-  // This sends nothing.
+  // connect() on a UDP socket sends nothing.
   if (!fd || connect(fd.get(), &to.any, size_of_address(to)) != 0 ||
       getsockname(fd.get(), &route.local.any, &size) != 0) {
     route.error = errno;

@@ -25,14 +25,14 @@ Address with_port(const Address& address, uint16_t port);
 Gid16 gid_of(const Address& address);
 std::string text_of(const Address& address);
 
-// Empty, or the resolver's words.
+// The resolver's error message; empty on success.
 std::string resolve(const std::string& name, Address& address);
 
 struct Route {
-  int error = 0;  // errno; the rest is not set then
+  int error = 0;  // an errno; then the other members are not set
   Address local{};
   std::string netdev;
-  unsigned int netdev_mtu = 0;  // 0: not known
+  unsigned int netdev_mtu = 0;  // 0: unknown
 };
 
 Route route_to(const Address& peer);

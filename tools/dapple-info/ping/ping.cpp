@@ -23,9 +23,9 @@ namespace dapple::info {
 namespace {
 
 constexpr int kAnswerMs = 1000;
-// Programs that want the port meanwhile get it in between.
+// The pause lets other programs that want the port get it.
 constexpr unsigned int kBetweenUs = 100'000;
-// So long the kernel looks for a host on its link.
+// The time for which the kernel looks for a host on its link.
 constexpr int64_t kNeighbourMs = 3300;
 constexpr int kEchoMs = 500;
 constexpr int kTooLargeMs = 300;
@@ -52,7 +52,7 @@ class Ping {
     if (facts_.name_problem = resolve(facts_.peer, peer_); !facts_.name_problem.empty()) return;
     facts_.address = text_of(peer_);
     const Route route = route_to(peer_);
-    // A blackhole route answers so.
+    // A blackhole route returns this error.
     facts_.route_error = route.error == EINVAL ? ENETUNREACH : route.error;
     if (route.error != 0) return;
     local_ = route.local;
@@ -122,7 +122,7 @@ class Ping {
   }
 
   void ask() {
-    // On this host the ear would take the question.
+    // On this host, the listening socket would receive the question.
     soft::OwnedFd ear;
     if (through_ == nullptr && ends_.local != ends_.peer && !(ear = hear_at(local_))) become_deaf(errno);
     const uint64_t transaction = random_number();
@@ -135,9 +135,9 @@ class Ping {
       facts_.here_problem = "dappled, which has the port here, finds no route to the peer.";
       return;
     }
-    // dappled's question has the answers, this one the errors.
+    // The question through dappled gets the answers; this socket gets the errors.
     if (const int error = asker_.send(question(ends_, asker_.port(), request, transaction)); error != 0) {
-      // A firewall of this host answers so.
+      // A firewall of this host causes this error.
       facts_.prohibited = error == EPERM || error == EACCES;
       facts_.unreachable = !facts_.prohibited;
       facts_.teller = "this host";
@@ -169,7 +169,7 @@ class Ping {
     tell_(fmt::format("question {}: answered after {:.3f} ms", facts_.asked, static_cast<double>(took_us) / 1000));
   }
 
-  // True if the answer has come.
+  // True if the answer has arrived.
   bool hear(int ear, uint32_t request, uint64_t transaction, int64_t begin) {
     std::byte bytes[2048];
     Address from{};
@@ -221,7 +221,7 @@ class Ping {
       facts_.passes = std::min(trouble->mtu, facts_.needed - 1);
       return;
     }
-    // A bridge drops without a word what is too large for it.
+    // A bridge silently drops packets that are too large for it.
     if (facts_.echo != Answered::kYes) return;
     for (unsigned int smaller = mtu; smaller >= 256; smaller /= 2) {
       facts_.passes = smaller + kHeaderRoom;
@@ -236,7 +236,7 @@ class Ping {
   Ends ends_;
   Asker asker_;
   Echo echo_;
-  std::unique_ptr<ThroughDappled> through_;  // null: no dappled has the port here
+  std::unique_ptr<ThroughDappled> through_;  // null: no dappled holds the port here
   int64_t begin_ = 0;
 };
 

@@ -15,12 +15,12 @@ namespace {
 using roce::cm::kGsiQkey;
 using roce::cm::kGsiQpn;
 
-// IBTA A3.2.3.3: a service id of the local system that no service has.
+// IBTA A3.2.3.3: a local service id that no service uses.
 constexpr uint64_t kNobodysService = 0x02'64'61'70'70'6C'65'00;
-// In the slot that is never handed out, and beyond the queue pairs of any other node.
+// A queue pair number in the slot that is never used, and above those of all other nodes.
 constexpr uint32_t kNobodysQpn = 0xFFFFFE;
 constexpr size_t kIpv4HeaderSize = 20, kIpv6HeaderSize = 40, kUdpHeaderSize = 8;
-// Identifications that a sender with "don't fragment" uses: 0, or a segment's place.
+// The identifications that a sender with "don't fragment" uses: 0, or a segment's index.
 constexpr int32_t kMostSegments = 127;
 
 constexpr std::array<uint32_t, 256> crc_table() {
@@ -61,7 +61,7 @@ std::vector<std::byte> packet_of(const Ends& ends, uint16_t source_port, const r
   return packet;
 }
 
-// Does the ICRC fit a packet that went from source to destination?
+// True if the ICRC is right for a packet that went from source to destination.
 bool fits(uint32_t received, const Gid16& source, const Gid16& destination, uint16_t source_port,
           std::span<const std::byte> transport, int32_t most) {
   const uint32_t expected = icrc(source, destination, source_port, transport);
@@ -124,7 +124,7 @@ Reading read_answer(std::span<const std::byte> packet, const Ends& ends, const G
   const bool same = from == ends.peer;
   if (same && fits(received, ends.peer, ends.local, source_port, transport, 0xFFFF)) return Reading::kGood;
   if (!same && fits(received, ends.peer, ends.local, source_port, transport, 0xFFFF)) return Reading::kAddress;
-  // Among so many tries another identification would fit by chance.
+  // With more tries, a wrong identification would fit by chance.
   for (uint32_t port = 0; port <= 0xFFFF; port++) {
     if (fits(received, ends.peer, ends.local, static_cast<uint16_t>(port), transport, kMostSegments)) {
       return same ? Reading::kPort : Reading::kAddress;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The packets of a ping: a SIDR REQ for a service that does not exist, which every RoCE node with connection management
-// answers by a SIDR REP, and packets of a size that a node ignores. Nothing here touches a socket.
+// answers with a SIDR REP, and packets of a given size that a node ignores. Nothing here uses a socket.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ struct Ends {
 
 bool is_ipv4(const Gid16& address);
 
-// From the BTH to the ICRC. source_port: the UDP source port, which the ICRC covers.
+// The packet from the BTH to the ICRC. source_port: the UDP source port, which the ICRC covers.
 std::vector<std::byte> question(const Ends& ends, uint16_t source_port, uint32_t request_id, uint64_t transaction);
 
-// A packet of this size of IP datagram for a queue pair that does not exist: the receiver counts it and drops it.
+// A packet in an IP datagram of this size for a queue pair that does not exist: the receiver counts it and drops it.
 std::vector<std::byte> filler(const Ends& ends, uint16_t source_port, size_t datagram_size);
 
 enum class Reading {
@@ -33,7 +33,7 @@ enum class Reading {
   kGood,     // an answer as the peer sent it
   kPort,     // an answer whose source port was changed on the way
   kAddress,  // an answer whose source address was changed on the way
-  kBadIcrc,  // an answer whose ICRC fits nothing
+  kBadIcrc,  // an answer with a wrong ICRC
 };
 
 // `from`, `source_port`: the packet's apparent source.

@@ -34,7 +34,7 @@ std::unique_ptr<ThroughDappled> ThroughDappled::open(const Address& local, const
   made->dappleds_end_.reset(ends[1]);
   if (!made->link_->cm_open(ends[1], made->name_, made->journal_, problem)) return nullptr;
   made->local_ = with_port(local, 0);
-  // A service of the port space of UDP that does not exist.
+  // A service that does not exist, in the port space of UDP.
   made->peer_ = with_port(peer, soft::kRocePort);
   return made;
 }
@@ -69,7 +69,7 @@ int ThroughDappled::event(int milliseconds, int& status) {
 bool ThroughDappled::prepare() {
   end();
   rdma_ucm_create_id create{};
-  // An id without one gets no events.
+  // An id without a context gets no events.
   create.uid = 1;
   create.ps = static_cast<uint16_t>(roce::cm::PortSpace::kUdp);
   create.qp_type = IBV_QPT_UD;
@@ -100,7 +100,7 @@ bool ThroughDappled::send() {
 bool ThroughDappled::answered() {
   int status = 0;
   const int kind = event(0, status);
-  // dappled's own patience has ended without an answer; any other event is the peer's.
+  // dappled's own time-out has passed without an answer; any other event comes from the peer.
   return kind >= 0 && !(kind == kUnreachable && status < 0);
 }
 

@@ -10,10 +10,10 @@
 
 namespace dapple::info {
 
-// Questions that dappled asks while it has the port, as for a program that resolves a UDP service by rdma_cm.
+// Questions that dappled asks while it holds the port, as for a program that resolves a UDP service by rdma_cm.
 class ThroughDappled {
  public:
-  // Null unless a dappled here has the port and serves this user.
+  // Null unless a dappled on this host holds the port and serves this user.
   static std::unique_ptr<ThroughDappled> open(const Address& local, const Address& peer);
   ~ThroughDappled() { end(); }
   ThroughDappled(const ThroughDappled&) = delete;
@@ -22,13 +22,13 @@ class ThroughDappled {
   // Prepares the next question. False if dappled has no route to the peer.
   bool prepare();
   bool send();
-  // Readable when an event has come.
+  // A descriptor that is readable when an event has arrived.
   int fd() const { return channel_.get(); }
-  // The last question has an answer.
+  // True if the last question has an answer.
   bool answered();
-  // Forgets it.
+  // Forgets the last question.
   void end();
-  // The number of packets with a wrong ICRC that all programs here have received.
+  // The number of packets with a wrong ICRC that all programs on this host have received.
   uint64_t wrong_icrcs();
 
  private:

@@ -25,27 +25,27 @@ enum class PingCode {
 enum class Answered { kUnknown, kYes, kNo };
 
 struct PingFacts {
-  std::string peer;     // as the user named it
+  std::string peer;     // as the user has written it
   std::string address;  // numeric
   std::string local;    // numeric
   std::string netdev;
-  std::string name_problem;  // the resolver's words; empty if the name resolved
+  std::string name_problem;  // the resolver's error message; empty if the name was resolved
   std::string here_problem;  // why this end cannot ask at all; empty if it can
-  std::string deaf;          // why this end asks but hears no answers; empty if it does
-  int route_error = 0;       // errno of the look-up of a route
+  std::string deaf;          // why this end asks but cannot hear answers; empty if it can
+  int route_error = 0;       // the errno of looking up a route
   unsigned int asked = 0;
   std::vector<double> answers_us;  // round trips
   unsigned int bad_icrc = 0, changed_port = 0, changed_address = 0;
-  std::string changed_to;  // the address that answers seem to come from
+  std::string changed_to;  // the apparent source address of the answers
   bool port_closed = false;
-  bool prohibited = false;             // a firewall said so
-  bool unreachable = false;            // a router or this host said so
-  std::string teller;                  // who said the last of these
+  bool prohibited = false;             // a firewall reported it
+  bool unreachable = false;            // a router or this host reported it
+  std::string teller;                  // the sender of the last such report
   Answered echo = Answered::kUnknown;  // to an ICMP echo request
-  unsigned int netdev_mtu = 0;         // 0: the rest was not looked at
-  unsigned int needed = 0;             // the size of a datagram that RoCE's MTU on this netdev needs
-  unsigned int passes = 0;             // the largest size of a datagram that passes
-  bool mtu_told = false;               // a router said that a packet was too large; else large echoes vanished
+  unsigned int netdev_mtu = 0;         // 0: the other members are not set
+  unsigned int needed = 0;             // the size of an IP datagram with RoCE's MTU on this netdev
+  unsigned int passes = 0;             // the largest IP datagram that passes
+  bool mtu_told = false;               // a router reported a packet that was too large; otherwise large echoes vanished
   std::string mtu_teller;
 };
 
@@ -54,10 +54,10 @@ unsigned int roce_mtu_of(unsigned int datagram_size);
 
 PingCode judge(const PingFacts& facts);
 
-// The lines after the single answers.
+// The summary, after the lines for single answers.
 std::string ping_for_people(const PingFacts& facts);
 
-// A word for JSON.
+// The result as a word for JSON.
 const char* word_of(PingCode code);
 
 }  // namespace dapple::info
