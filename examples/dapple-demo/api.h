@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The version of the API that the program is built for: 2.0, or 1.2 with -DDEMO_DAT_1_2. This is all that a program
- * like this one has to tell apart.
+ * The version of the API for which the program is built: 2.0, or 1.2 with -DDEMO_DAT_1_2. A program like this one needs
+ * no other distinction.
  */
 #pragma once
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * The active half: it writes into the server's buffer and reads back what the server made of it.
- */
+/* The active side: it writes into the server's buffer and reads the server's changes back. */
 #include "client.h"
 
 #include <inttypes.h>
@@ -17,7 +15,7 @@
 #include "table.h"
 #include "transfer.h"
 
-/* Powers of four, and neighbours of lines, pages and of what one request can carry. */
+/* Powers of four, and sizes close to those of lines, of pages and of the largest request. */
 static const uint64_t kSizes[] = {1,    3,    16,    63,    64,    65,     256,     1000,    1024,
                                   4095, 4096, 16384, 65536, 65537, 262144, 1048576, 4194304, 16777216};
 
@@ -45,7 +43,7 @@ static void connect_to(struct client* client, const struct client_options* optio
     fail("%s: %s; give the address of the server's RDMA device", options->server, gai_strerror(error));
   }
   char greeting[] = DEMO_GREETING;
-  /* The provider gives up a little before we do: it can tell why. */
+  /* The provider gives up a little before us, because it can report the reason. */
   must(dat_ep_connect(client->session.ep, found->ai_addr, options->port, options->timeout_s * 900000u, sizeof greeting,
                       greeting, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
        "dat_ep_connect", "the address must be one that this machine can route to");
@@ -72,7 +70,7 @@ static void ask_for_the_buffer(struct client* client) {
   receive_message(&client->mailbox, kReady, kReady, &client->ready);
 }
 
-/* One range: write it, have it checked and changed, read it back, check it. */
+/* Tests one range: writes it, has it checked and changed, reads it back and checks it. */
 static void run_range(struct client* client, unsigned offset, uint64_t seed, struct row* row) {
   size_t local = kGuardBytes + offset;
   struct message written = {
@@ -107,7 +105,7 @@ static void open_client(struct client* client, const struct client_options* opti
   DAT_MEM_PRIV_FLAGS sink_privileges = DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
   session_open(&client->session, options->ia_name, options->timeout_s);
   if (client->session.provider_attr.rdma_write_for_rdma_read_req) {
-    sink_privileges |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG; /* on iWARP the answer to an RDMA Read is a kind of write */
+    sink_privileges |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG; /* on iWARP the peer answers an RDMA Read with a kind of write */
   }
   mailbox_open(&client->mailbox, &client->session);
   region_create(&client->session, &client->source, buffer, DAT_MEM_PRIV_LOCAL_READ_FLAG);

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 struct client_options {
-  const char* ia_name; /* NULL: the first that opens */
-  const char* server;  /* its address or host name */
+  const char* ia_name; /* NULL: the first IA that opens */
+  const char* server;  /* the server's address or host name */
   uint16_t port;
   unsigned timeout_s;
   uint64_t largest_size;
 };
 
-/* Runs all sizes against a server and prints the table. Returns only when everything was right. */
+/* Runs all sizes against a server and prints the table. Returns only if everything was right. */
 void run_client(const struct client_options* options);

@@ -6,7 +6,7 @@
 
 #include "report.h"
 
-/* How often a wait looks whether the peer is still there. */
+/* The interval at which a wait checks that the peer is still connected. */
 enum { kLookAroundUs = 200000 };
 
 double now_s(void) {
@@ -15,7 +15,7 @@ double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Notes what has happened to the connection without waiting. */
+/* Records the connection's events without waiting. */
 static void look_for_disconnection(struct session* session) {
   DAT_EVENT event;
   while (!session->peer_gone && dat_evd_dequeue(session->connection_evd, &event) == DAT_SUCCESS) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dapple-demo: two uDAPL endpoints move data by RDMA Write and RDMA Read, synchronise memory around them, and check
- * every byte.
+ * dapple-demo: two uDAPL endpoints move data by RDMA Write and RDMA Read, synchronise memory before and after, and
+ * check every byte.
  *
- * Read session.c for what a uDAPL program sets up, server.c for the synchronisation, client.c for the transfers.
+ * session.c shows the objects that a uDAPL program needs, server.c the synchronisation, client.c the transfers.
  */
 #include <errno.h>
 #include <getopt.h>

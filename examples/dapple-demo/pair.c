@@ -17,7 +17,7 @@
 
 static _Noreturn void be_server(struct server_options* options, pid_t client) {
   report_set_role("dapple-demo server");
-  prctl(PR_SET_PDEATHSIG, SIGTERM); /* a server without its client would wait in vain */
+  prctl(PR_SET_PDEATHSIG, SIGTERM); /* the server must not wait for a client that has ended */
   if (getppid() != client) {
     exit(1);
   }
@@ -25,7 +25,10 @@ static _Noreturn void be_server(struct server_options* options, pid_t client) {
   exit(0);
 }
 
-/* Waits for the server's end. Exits with it where it failed, without a line: the server has printed its own. */
+/*
+ * Waits for the server's end. If the server failed, exits with its code and prints nothing, because the server has
+ * printed a line.
+ */
 static void await_server(pid_t server, unsigned timeout_s) {
   double deadline = now_s() + timeout_s;
   int status = 0;
@@ -45,7 +48,7 @@ static void await_server(pid_t server, unsigned timeout_s) {
   }
 }
 
-/* Reads the line in which the server says where it listens. Returns 0 if the server ended instead. */
+/* Reads the line with the server's address. Returns 0 if the server ended instead. */
 static int read_address(int fd, unsigned timeout_s, char* address, size_t size) {
   size_t length = 0;
   double deadline = now_s() + timeout_s;
@@ -75,7 +78,7 @@ void run_pair(struct server_options* server, struct client_options* client) {
   if (pipe(ends) != 0) {
     fail("pipe: %s", strerror(errno));
   }
-  /* Fork before the first DAT call: what a provider opens does not survive one. */
+  /* Fork before the first DAT call: a provider's open objects do not survive a fork. */
   pid_t parent = getpid();
   fflush(stdout);
   pid_t child = fork();

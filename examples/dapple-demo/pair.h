@@ -5,5 +5,5 @@
 #include "client.h"
 #include "server.h"
 
-/* Runs both halves on this machine, the server in a process of its own. Returns only when both were right. */
+/* Runs both sides on this machine, the server in a process of its own. Returns only if both were right. */
 void run_pair(struct server_options* server, struct client_options* client);

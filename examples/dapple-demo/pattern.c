@@ -7,7 +7,7 @@
 #include "protocol.h"
 #include "report.h"
 
-/* Word number INDEX of the sequence (the finaliser of splitmix64). */
+/* Word number INDEX of the sequence (the last step of splitmix64). */
 static uint64_t pattern_word(uint64_t seed, uint64_t index) {
   uint64_t x = seed * 0x9e3779b97f4a7c15u + (index + 1) * 0xd1342543de82ef95u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -8,7 +8,7 @@
 #include "events.h"
 #include "report.h"
 
-/* A message as it travels: every number big-endian, so that the two machines need not be alike. */
+/* A message on the wire: every number is big-endian, so that the two machines may differ. */
 struct wire_message {
   uint32_t type;
   uint32_t rmr_context;

@@ -25,14 +25,14 @@
 
 enum { kDefaultPort = 18420 };
 
-/* The private data of a connection request: it tells a server of this program from another's. */
+/* The private data of a connection request: a server recognises the clients of this program by it. */
 #define DEMO_GREETING "dapple-demo 2"
 
-/* Bytes on each side of a range that nobody may touch: two cache lines of the largest size in use. */
+/* Bytes on each side of a range that must stay unchanged: two cache lines of the largest size in use. */
 enum { kGuardBytes = 256 };
 static const unsigned char kGuardValue = 0x5a;
 
-/* Ranges start at this distance at most behind a page boundary and the guard. */
+/* A range starts at most this many bytes after a page boundary and the guard. */
 enum { kMaxOffset = 63 };
 static const uint64_t kLargestSize = 16u << 20;
 
@@ -46,22 +46,28 @@ struct message {
   uint64_t seed;        /* WRITTEN */
 };
 
-/* The memory in which messages travel. */
+/* The memory for messages. */
 struct mailbox {
   struct session* session;
   struct region region;
-  int sending; /* a Send whose completion has not been taken */
+  int sending; /* a Send whose completion was not taken yet */
 };
 
-/* Registers the memory and posts the receives, which is allowed, and wise, before there is a connection. */
+/*
+ * Registers the memory and posts the receives. uDAPL allows receives before there is a connection, and an early message
+ * needs them.
+ */
 void mailbox_open(struct mailbox* mailbox, struct session* session);
 void mailbox_close(struct mailbox* mailbox);
 
-/* Sends a message; the one before it has been answered or settled. */
+/* Sends a message. The message before it must have been answered or settled. */
 void send_message(struct mailbox* mailbox, const struct message* message);
 
-/* Waits until the peer has the message that was sent last. */
+/* Waits until the peer has the last message. */
 void settle_message(struct mailbox* mailbox);
 
-/* Waits for a message of type TYPE or ALSO; any other ends the program. Unless it is DONE, our Send is settled then. */
+/*
+ * Waits for a message of type TYPE or ALSO; any other ends the program. Unless the message is DONE, this settles our
+ * Send.
+ */
 void receive_message(struct mailbox* mailbox, enum message_type type, enum message_type also, struct message* message);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * The passive half: it exposes a buffer, and is told by Send what the client has done to it.
- */
+/* The passive side: it exposes a buffer, and the client's Sends report what the client has done to it. */
 #include "server.h"
 
 #include <inttypes.h>
@@ -74,11 +72,11 @@ static void serve_range(struct session* session, struct region* buffer, const st
   unsigned char* at = (unsigned char*)(size_t)range.virtual_address;
   struct message changed = {.type = kChanged};
 
-  /* The device wrote: make that visible to this CPU, then read. */
+  /* The device wrote: make its data visible to this CPU, then read it. */
   must(dat_lmr_sync_rdma_write(session->ia, &range, 1), "dat_lmr_sync_rdma_write", "the range is inside of the LMR");
   pattern_must_match(at, range.segment_length, written->seed, 0, "after the client's RDMA Write");
 
-  /* This CPU wrote: make that visible to the device, then let the client read. */
+  /* This CPU wrote: make its data visible to the device, then let the client read it. */
   pattern_invert(at, range.segment_length);
   must(dat_lmr_sync_rdma_read(session->ia, &range, 1), "dat_lmr_sync_rdma_read", "the range is inside of the LMR");
   send_message(mailbox, &changed);
@@ -87,14 +85,14 @@ static void serve_range(struct session* session, struct region* buffer, const st
 static void clear_range(struct session* session, struct region* buffer, const struct message* written) {
   DAT_LMR_TRIPLET range = range_of(buffer, written);
   /*
-   * This CPU writes to memory that the device may write to next: nothing of that may be left in a cache by then, where
-   * it could later be written back over the device's data. That is dat_lmr_sync_rdma_write's work too.
+   * This CPU writes to memory that the device may write to next. No cache may keep a line of it until then, because the
+   * line could later be written back over the device's data. dat_lmr_sync_rdma_write does this as well.
    */
   memset((unsigned char*)(size_t)range.virtual_address, kGuardValue, range.segment_length);
   must(dat_lmr_sync_rdma_write(session->ia, &range, 1), "dat_lmr_sync_rdma_write", "the range is inside of the LMR");
 }
 
-/* Serves ranges until the client says that it is done. */
+/* Serves ranges until the client reports that it is done. */
 static void serve_client(struct session* session, struct region* buffer, struct mailbox* mailbox) {
   struct message ready = {.type = kReady,
                           .rmr_context = buffer->rmr_context,

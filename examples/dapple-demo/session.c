@@ -25,7 +25,7 @@ static int machine_has_rdma_device(void) {
 }
 
 static DAT_RETURN try_open(struct session* session, const char* ia_name) {
-  session->async_evd = DAT_HANDLE_NULL; /* none yet: dat_ia_open creates it */
+  session->async_evd = DAT_HANDLE_NULL; /* none: dat_ia_open creates it */
   session->ia_name = ia_name;
   return dat_ia_open((DAT_NAME_PTR)ia_name, kAsyncQueue, &session->async_evd, &session->ia);
 }

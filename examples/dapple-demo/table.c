@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The value of a provider-specific attribute, or "-": each provider has the names that it likes. */
+/* The value of a provider-specific attribute, or "-": each provider has its own names. */
 static const char* attribute(const struct session* session, const char* name) {
   const DAT_PROVIDER_ATTR* attr = &session->provider_attr;
   for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++) {

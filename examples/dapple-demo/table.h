@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * What the client prints: facts about the device, then a line for each size.
- */
+/* The client's output: facts about the device, then a line for each size. */
 #pragma once
 
 #include <stdint.h>
@@ -13,7 +11,7 @@ struct row {
   uint64_t size;
   unsigned ranges; /* how many offsets were tried */
   uint64_t
-      bytes_verified; /* bytes that the server checked after the RDMA Writes, and the client after the RDMA Reads */
+      bytes_verified; /* bytes checked: by the server after the RDMA Writes, and by the client after the RDMA Reads */
   double write_mb_s;
   double read_mb_s;
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * RDMA Writes and RDMA Reads of any length, in pieces that the device takes.
- */
+/* RDMA Writes and RDMA Reads of any length, in pieces that the device supports. */
 #pragma once
 
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dapple-devices: the least that a verbs program does to learn whether it and its device see the same memory.
+ * dapple-devices: the smallest verbs program that tells whether the CPU and the device see the same memory.
  *
- * It ends with 1 if a device cannot be asked.
+ * The exit code is 1 if a device cannot be queried.
  */
 #include <errno.h>
 #include <infiniband/dappledv.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A log in the server's memory: the client writes each entry, flushes it, and only then moves the number of bytes used,
- * by an atomic write. Whoever looks at that number at any time finds so many good bytes. The server does, all the time.
+ * A log in the server's memory: the client writes each entry, flushes it, and only then updates the number of used
+ * bytes, by an atomic write. At any time that number of bytes is valid. The server checks this all the time.
  */
 #include <string.h>
 
@@ -11,7 +11,10 @@
 #define ENTRY 64 /* bytes */
 #define ENTRIES 60
 #define FIRST 8 /* after the number of bytes used */
-/* For reading, too: the original librpma 1.3.0 on a device with native flushes forbids flushes by Read otherwise. */
+/*
+ * The region also needs read access: on a device with native flushes the original librpma 1.3.0 otherwise forbids
+ * flushes by Read.
+ */
 #define USAGE (RPMA_MR_USAGE_WRITE_DST | RPMA_MR_USAGE_READ_SRC | RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY)
 
 static void server(const char* address, const char* port) {

@@ -158,7 +158,7 @@ struct rpma_conn* connect_to(struct rpma_peer* peer, const char* address, const 
     struct rpma_conn* conn = NULL;
     enum rpma_conn_event event = RPMA_CONN_REJECTED;
     must(rpma_conn_req_new(peer, address, port, cfg, &request), "rpma_conn_req_new");
-    /* Where nobody listens there is an event; iWARP over the machine itself says it at once. */
+    /* If nobody listens, an event reports it; over iWARP within one machine the call itself fails. */
     if (connect_request(request, recv, mine, &conn) == 0)
       must(rpma_conn_next_event(conn, &event), "rpma_conn_next_event");
     if (event == RPMA_CONN_ESTABLISHED) return conn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* Two sides connect, greet each other in the connection's private data, and part. */
+/* Two sides connect, greet each other in the connection's private data, and disconnect. */
 #include <string.h>
 
 #include "common.h"
@@ -29,7 +29,7 @@ static void server(const char* address, const char* port) {
   data.len = sizeof answer;
   must(rpma_conn_req_connect(&request, &data, &conn), "rpma_conn_req_connect");
   expect_event(conn, RPMA_CONN_ESTABLISHED);
-  /* What came with the request is the connection's now. */
+  /* The request's private data belongs to the connection now. */
   must(rpma_conn_get_private_data(conn, &data), "rpma_conn_get_private_data");
   check_text(data, question, sizeof question);
   wait_hang_up(&conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* 32 bits travel with a message, and with a write, which the server notices by them. */
+/* 32 bits of immediate data travel with a message, and with a write, which the server notices by them. */
 #include <arpa/inet.h>
 
 #include "common.h"
@@ -22,7 +22,7 @@ static void server(const char* address, const char* port) {
   struct offer offer;
   make_offer(mr, false, &offer);
   conn = accept_one(peer, address, port, NULL, recv, &offer);
-  /* The receive that the write takes has no use for a buffer. */
+  /* The receive that the write consumes needs no buffer. */
   must(rpma_recv(conn, NULL, 0, 0, memory), "rpma_recv");
   wc = complete(cq_of(conn), mr);
   check(wc.opcode == IBV_WC_RECV && wc.wc_flags & IBV_WC_WITH_IMM && ntohl(wc.imm_data) == SEND_IMM,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* A program takes the library's messages into its own log, from the levels that it wants. */
+/* A program takes the library's messages of the chosen levels into its own log. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void client(const char* address, const char* port) {
   listen_to_log();
   conn = connect_to(peer, address, port, NULL, none, NULL);
   check(remembered("Requesting a connection to"), "connecting is logged");
-  /* A mistake is logged as an error, and not at all once nothing is. */
+  /* A mistake is logged as an error, and not at all if the log is off. */
   check(rpma_mr_remote_from_descriptor("", 1, &region) == RPMA_E_INVAL, "a descriptor of one byte");
   check(remembered("1 rpma_mr_remote_from_descriptor "), "mistakes are logged");
   must(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED), "rpma_log_set_threshold");

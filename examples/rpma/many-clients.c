@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A server with several clients at once, in one thread: every descriptor is made non-blocking and sits in an epoll set.
- * Each client writes a pattern of its own to its own part of the server's memory, and says so with a message, which the
- * server answers. The client here is several threads, a connection each.
+ * A server with several clients at once, in one thread: every descriptor is non-blocking and in one epoll set. Each
+ * client writes its own pattern to its own part of the server's memory, and reports it with a message, which the server
+ * answers. The client here has several threads with a connection each.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -54,8 +54,10 @@ static void let_in(int epoll, struct rpma_ep* ep, struct rpma_mr_local* inbox, c
   }
 }
 
-/* The message is one byte: which part was written. That the client leaves shows that the answer came; the completion,
- * which is an error where the client was faster than it, is not looked at. */
+/*
+ * The message is one byte, the number of the written part. The client disconnects only after it has the answer, so the
+ * answer's completion is ignored; it is an error if the client was faster.
+ */
 static void serve_message(struct guest* guest, const unsigned char* memory, unsigned char part) {
   check(part < CLIENTS, "the number of a part");
   check_filled(memory + (size_t)part * PART, SIZE, part, "what a client wrote");
@@ -74,7 +76,7 @@ static void take_completions(struct guest* guest, const unsigned char* memory, u
   }
 }
 
-/* True if the guest has left. */
+/* True if the client has left. */
 static bool take_events(struct guest* guest) {
   enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
   const int result = rpma_conn_next_event(guest->conn, &event);
@@ -134,7 +136,7 @@ struct visit {
   pthread_t thread;
 };
 
-/* Regions and requests of one peer are not made by several threads at the same time. */
+/* Only one thread at a time may make regions and requests of one peer. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static void* visit_server(void* argument) {
@@ -155,7 +157,7 @@ static void* visit_server(void* argument) {
   must(rpma_write(conn, theirs, (size_t)visit->part * PART, mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL),
        "rpma_write");
   must(rpma_send(conn, mr, SIZE, 1, RPMA_F_COMPLETION_ON_ERROR, NULL), "rpma_send");
-  /* The answer, to the receive that was there before the connection. */
+  /* The answer arrives in the receive that was posted before the connection. */
   check(complete(cq_of(conn), mr).byte_len == 0, "the answer's length");
   must(rpma_mr_remote_delete(&theirs), "rpma_mr_remote_delete");
   hang_up(&conn);

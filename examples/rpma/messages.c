@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Messages go to and fro: the client sends a number and a pattern made from it, the server checks them and answers with
- * the next number.
+ * Messages go in both directions: the client sends a number and a pattern made from it; the server checks them and
+ * answers with the next number.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define ROUNDS 20
 #define MESSAGE_SIZE 1000
-#define OUT (REGION_SIZE / 2) /* where what is sent lies; what is received lies at 0 */
+#define OUT (REGION_SIZE / 2) /* where messages to send lie; received ones lie at 0 */
 
 static void send_number(struct rpma_conn* conn, struct rpma_mr_local* mr, unsigned char* memory, unsigned int number) {
   memcpy(memory + OUT, &number, sizeof number);
@@ -24,7 +24,7 @@ static void check_number(const unsigned char* memory, struct ibv_wc wc, unsigned
   check_filled(memory + sizeof number, MESSAGE_SIZE - sizeof number, number, "the message");
 }
 
-/* Waits for what was sent and what was received, in whichever order they come. */
+/* Waits for the completions of the send and the receive, in either order. */
 static void take_both(struct rpma_cq* cq, struct rpma_mr_local* mr, const unsigned char* memory, unsigned int number) {
   bool sent = false;
   bool received = false;
@@ -56,7 +56,7 @@ static void server(const char* address, const char* port) {
     send_number(conn, mr, memory, i);
     if (!last) take_both(cq, mr, memory, i + 1);
   }
-  /* A client that has its last answer leaves, faster perhaps than this side learns that the answer came. */
+  /* A client that has its last answer disconnects, perhaps before this side learns that the answer arrived. */
   wait_hang_up(&conn);
   free_region(memory, &mr);
   must(rpma_peer_delete(&peer), "rpma_peer_delete");

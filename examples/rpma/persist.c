@@ -4,8 +4,8 @@
  * The client writes a greeting to the server's memory, flushes it to persistence, and finds it there when it connects
  * again.
  *
- * The memory here is ordinary. With memory that is persistent the same calls keep the data through a loss of power,
- * where the server's platform writes to it directly, as the server's configuration says.
+ * The memory here is ordinary. With persistent memory the same calls keep the data through a loss of power, if the
+ * server's platform writes to it directly, as the server's configuration declares.
  */
 #include "common.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* The client reads the server's memory, and sends back what it has read, so that the server can look, too. */
+/* The client reads the server's memory, and sends the data back, so that the server can check it, too. */
 #include "common.h"
 
 #define SIZE 2048
@@ -39,14 +39,14 @@ static void client(const char* address, const char* port) {
   size_t size = 0;
   must(rpma_mr_remote_get_size(theirs, &size), "rpma_mr_remote_get_size");
   check(size == REGION_SIZE, "the size of the server's region");
-  /* In two parts, of which the first says nothing unless it fails. */
+  /* Two reads; the first makes a completion only if it fails. */
   must(rpma_read(conn, mr, 0, theirs, 0, SIZE / 2, RPMA_F_COMPLETION_ON_ERROR, NULL), "rpma_read");
   must(rpma_read(conn, mr, SIZE / 2, theirs, SIZE / 2, SIZE / 2, RPMA_F_COMPLETION_ALWAYS, memory), "rpma_read");
   check(complete(cq_of(conn), memory).opcode == IBV_WC_RDMA_READ, "the completion of a read");
   check_filled(memory, SIZE, SEED, "what was read");
   must(rpma_send(conn, mr, 0, SIZE, RPMA_F_COMPLETION_ALWAYS, mr), "rpma_send");
   (void)complete(cq_of(conn), mr);
-  /* One that moves nothing shows that the connection lives. */
+  /* A read of nothing shows that the connection works. */
   must(rpma_read(conn, NULL, 0, NULL, 0, 0, RPMA_F_COMPLETION_ALWAYS, conn), "rpma_read of nothing");
   (void)complete(cq_of(conn), conn);
   must(rpma_mr_remote_delete(&theirs), "rpma_mr_remote_delete");

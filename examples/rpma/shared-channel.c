@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Receives complete on a CQ of their own, so that the server waits for messages without looking at what it sends. With
- * a shared completion channel one wait serves both CQs and tells which it was: the client does it so.
+ * Receives complete on their own CQ, so that the server waits for messages without polling for its sends. With a shared
+ * completion channel one wait serves both CQs and names the CQ: the client uses that.
  */
 #include <string.h>
 
@@ -43,7 +43,7 @@ static void server(const char* address, const char* port) {
     check_filled(memory, SIZE, i, "the message");
     if (i + 1 < MESSAGES) must(rpma_recv(conn, mr, 0, SIZE, mr), "rpma_recv");
     send_filled(conn, mr, memory, i + 100);
-    /* A client that has its last answer leaves, faster perhaps than this side learns that the answer came. */
+    /* A client that has its last answer disconnects, perhaps before this side learns that the answer arrived. */
     if (i + 1 < MESSAGES) (void)complete(cq_of(conn), memory);
   }
   wait_hang_up(&conn);
@@ -52,7 +52,7 @@ static void server(const char* address, const char* port) {
   must(rpma_peer_delete(&peer), "rpma_peer_delete");
 }
 
-/* Takes all that is in the CQ that the channel tells of, until the answer is there. */
+/* Takes all completions of the CQ that the channel names, until the answer has arrived. */
 static void await_answer(struct rpma_conn* conn, struct rpma_mr_local* mr, const unsigned char* memory,
                          unsigned int seed) {
   bool sent = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A shared receive queue: the server takes the messages of two connections from one queue, whose own CQ says which
- * connection each came by. On a second pair of connections the queue has no CQ, and messages complete on their
+ * A shared receive queue: the server takes the messages of two connections from one queue. A completion on the queue's
+ * own CQ names its connection. On a second pair of connections the queue has no CQ, and messages complete on their
  * connections' CQs.
  */
 #include <string.h>
@@ -25,7 +25,7 @@ static unsigned int seed_of(unsigned int which, unsigned int number) {
   return which * 50 + number;
 }
 
-/* What came in the slot that the completion names; the slot is posted again. */
+/* Takes the message from the slot that the completion names, and posts the slot again. */
 static void check_message(struct rpma_srq* srq, struct rpma_mr_local* mr, const unsigned char* memory,
                           struct connection* from, struct ibv_wc wc) {
   const size_t offset = wc.wr_id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The client writes to the server's memory, flushes that to visibility, and sends a message, at which the server looks.
- * The client reads it back as well.
+ * The client writes to the server's memory, flushes the write to visibility, and sends a message, after which the
+ * server checks the data. The client reads it back as well.
  */
 #include "common.h"
 
@@ -48,7 +48,7 @@ static void client(const char* address, const char* port) {
   must(rpma_write(conn, theirs, AT, mr, 0, SIZE, RPMA_F_COMPLETION_ON_ERROR, NULL), "rpma_write");
   must(rpma_flush(conn, theirs, AT, SIZE, RPMA_FLUSH_TYPE_VISIBILITY, RPMA_F_COMPLETION_ALWAYS, mr), "rpma_flush");
   (void)complete(cq, mr);
-  /* To persistence is another type, which this region does not offer. */
+  /* A flush to persistence is another type, which this region does not offer. */
   check(rpma_flush(conn, theirs, AT, SIZE, RPMA_FLUSH_TYPE_PERSISTENT, RPMA_F_COMPLETION_ALWAYS, NULL) == RPMA_E_NOSUPP,
         "a flush to persistence");
   must(rpma_read(conn, copy_mr, 0, theirs, AT, SIZE, RPMA_F_COMPLETION_ALWAYS, copy), "rpma_read");
