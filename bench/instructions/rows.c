@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * bench-instructions-dat IA, bench-instructions-verbs ADDRESS: runs under callgrind, which counts only between
- * COLLECT's two ends and writes a file for each row, named "ROW EVENTS REGIONS". Completions are waited for outside,
- * so that how long the device takes does not matter: where one was not there after all, the row is done again with more
- * patience.
+ * bench-instructions-dat IA, bench-instructions-verbs ADDRESS: run under callgrind, which counts only between COLLECT's
+ * two ends and writes a file for each row, named "ROW EVENTS REGIONS". The program waits for completions outside that
+ * part, so the device's speed does not matter. If a completion is missing inside it, the row is repeated with a longer
+ * wait.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,9 +23,9 @@
   } while (0)
 
 #define EVENTS 256 /* of each row */
-#define WARM_UP 2  /* rounds that are not counted: symbols are bound, caches of libraries filled */
+#define WARM_UP 2  /* rounds before the counted ones, which bind symbols and fill the libraries' caches */
 #define MAX_PATIENCE_US 500000U
-#define SLEEP_US 5000 /* in which the other thread surely falls asleep */
+#define SLEEP_US 5000 /* long enough for the other thread to fall asleep */
 
 void check(bool good, const char* what) {
   if (good) return;
@@ -41,7 +41,7 @@ static void drain(bool (*take)(uint64_t), unsigned int from, unsigned int count)
   }
 }
 
-/* Takes count completions that should be there, counted. False: one was not. */
+/* Takes count completions that should be there, and counts the instructions. False: one was missing. */
 static bool collect_all(bool (*take)(uint64_t), unsigned int count) {
   unsigned int taken = 0;
   usleep(patience_us);
@@ -62,7 +62,7 @@ static void post_writes(unsigned int count) {
   for (unsigned int i = 0; i < count; ++i) post_write(i);
 }
 
-/* A round of each row: count requests at a time. */
+/* The rows. Each round has count requests at a time. */
 
 static bool nothing(unsigned int count) {
   (void)count;
@@ -100,7 +100,7 @@ static bool empty(unsigned int count) {
   return true;
 }
 
-/* What is received before the sender's completion is there is there as well. */
+/* When the sender's completion has arrived, the receiver's has too. */
 static bool wait_there(unsigned int count) {
   post_recvs(count);
   post_sends(count);

@@ -4,12 +4,11 @@
 #define DAPPLE_BENCH_TRAFFIC_H
 
 /*
- * What is measured, once over uDAPL and once over raw verbs: two endpoints of this process, connected to each other
- * through the device. The front one posts RDMA Writes and Sends, the back one receives. Every request asks for its
- * completion and moves MESSAGE_SIZE bytes, which is too long for inline data. What goes wrong ends the program with a
- * line.
+ * The measured traffic, once over uDAPL and once over raw verbs: two endpoints of this process, connected to each other
+ * through the device. The front endpoint posts RDMA Writes and Sends, the back one receives. Every request asks for its
+ * completion and moves MESSAGE_SIZE bytes, which is too long for inline data. An error ends the program with a line.
  *
- * Threads: posting to one end may go on beside taking from a queue of the other.
+ * Threads: one thread may post to an endpoint while another takes from a completion queue of the other.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +24,7 @@ void post_write(uint64_t number);
 void post_send(uint64_t number);
 void post_recv(uint64_t number);
 
-/* Take the next completion, which must be the request's of this number. False: there is none yet. */
+/* Take the next completion, which must belong to the request with this number. False: there is none yet. */
 bool take_request(uint64_t number);
 bool take_recv(uint64_t number);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * Over librpma, ours or the original: this program links librpma.so.0 and runs on either.
- */
+/* The traffic over librpma, ours or the original: this program links librpma.so.0 and runs on either. */
 #include <librpma.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * The cheapest way a verbs program can do it: work requests are prepared once, and only their number changes.
- */
+/* The cheapest way for a verbs program: work requests are prepared once, and only their number changes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -42,7 +40,7 @@ static void* present(void* pointer, const char* what) {
   return pointer;
 }
 
-/* Takes the next event, which must be this one; gives the id it is for. */
+/* Takes the next event, which must be this one; returns its id. */
 static struct rdma_cm_id* expect(enum rdma_cm_event_type type) {
   struct rdma_cm_event* event;
   struct rdma_cm_id* id;

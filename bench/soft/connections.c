@@ -47,7 +47,7 @@ static struct rdma_conn_param parameters(void) {
   return made;
 }
 
-/* The next event, which is none of time wait. */
+/* The next event, other than of time wait. */
 static enum rdma_cm_event_type next_event(struct rdma_cm_id** id) {
   for (;;) {
     struct rdma_cm_event* event;
@@ -149,7 +149,7 @@ int main(int argc, char** argv) {
     destroy(id);
   }
   printf("%.1f\n", (double)count / (now() - begin));
-  /* The end of the program ends the others. */
+  /* The other connections end with the program. */
   kill(server, SIGKILL);
   waitpid(server, NULL, 0);
   return 0;

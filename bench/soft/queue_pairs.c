@@ -3,7 +3,8 @@
 /*
  * bench-soft-queue-pairs: RDMA Writes of 8 bytes over 1, 10, 100 and 1,000 connected queue pairs of this process in
  * turn, each completed before the next. Prints the memory that a queue pair takes. Under callgrind it writes a file for
- * each count, named "QUEUE-PAIRS WRITES", with what posting and completing took, both ends and all threads included.
+ * each count, named "QUEUE-PAIRS WRITES", with the instructions of posting and completing, both ends and all threads
+ * included.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>

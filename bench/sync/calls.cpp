@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// bench-sync-calls: what dat_lmr_sync_rdma_read and _write cost on a coherent device, where there is nothing to do but
-// look the segments up, check them and order: the core's own path with registrations that no device has made. The
-// registry and the check of the handle come before it, in an empty call as well, so that they cancel out.
+// bench-sync-calls: the cost of dat_lmr_sync_rdma_read and _write on a coherent device, where they only look up the
+// segments, check them and order accesses. It measures the core's own path, with registrations that no device has made.
+// The registry and the check of the handle are also part of an empty call, so they cancel out.
 //
 // Fails if one segment costs more than 25 ns above an empty call, or a further one more than 10 ns.
 #include <dat2/udat.h>
@@ -30,7 +30,7 @@ constexpr uint32_t kRegions = 1000;
 constexpr uint64_t kRegionBytes = 1 << 20;
 constexpr uint64_t kFirstAddress = uint64_t{1} << 40;
 
-// What sync_segments asks of an IA, on a coherent device.
+// The part of an IA that sync_segments uses, for a coherent device.
 class CoherentIa {
  public:
   CoherentIa() {
@@ -49,7 +49,7 @@ class CoherentIa {
   dappledv_region_attr coherence_{};
 };
 
-// Registrations with keys as devices give them: an index and a changing byte. They stay until the end of the program.
+// Registrations with keys like a device's: an index and a changing byte. They stay until the end of the program.
 uint32_t key_of(uint32_t region) {
   return region << 8 | (region * 37 & 0xff);
 }
@@ -83,7 +83,7 @@ Segments segments_of(bool one_region) {
   return segments;
 }
 
-// The best of many rounds of many calls, each in ns.
+// The best of many rounds of many calls, in ns for each call.
 [[gnu::noinline]] double call_ns(CoherentIa& ia, const Segments& segments, size_t count, SyncFunction sync) {
   constexpr int kCalls = 20000;
   constexpr int kRounds = 60;
@@ -92,7 +92,7 @@ Segments segments_of(bool one_region) {
     const int64_t begin = dapple::bench::thread_ns();
     for (int i = 0; i < kCalls; ++i) {
       const DAT_LMR_TRIPLET* list = segments.data();
-      // The compiler must not know what the list and its length are.
+      // Hides the list and its length from the compiler.
       asm volatile("" : "+r"(list), "+r"(count) : : "memory");
       if (!sync_segments(ia, list, count, sync)) return -1;
     }

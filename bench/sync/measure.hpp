@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the benchmarks of this folder share: memory in a known state, and the time of what is done to it.
+// The common parts of the benchmarks in this folder: memory in a known state, and the time of an operation on it.
 #pragma once
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ inline int64_t now_ns(clockid_t clock) {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-// This thread's own time, so that what else runs on the machine is not counted.
+// This thread's own CPU time, which leaves out other programs on the machine.
 inline int64_t thread_ns() {
   return now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -32,7 +32,7 @@ inline int64_t wall_ns() {
   return now_ns(CLOCK_MONOTONIC);
 }
 
-// Memory on pages of 4 KiB that are all there. Ends the program if there is none.
+// Memory in pages of 4 KiB that are all present. Ends the program without memory.
 class Arena {
  public:
   explicit Arena(size_t size) : size_(size) {
@@ -47,7 +47,7 @@ class Arena {
   unsigned char* base() const { return base_; }
   size_t size() const { return size_; }
 
-  // Every line is in a cache if it fits: changed, or as it is in memory.
+  // Puts every line into a cache if it fits: changed, or equal to memory.
   void make_dirty() const {
     for (size_t i = 0; i < size_; i += kLineBytes) {
       volatile unsigned char& byte = base_[i];

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// bench-sync [--rounds N] [--clean-invalidate]: the cache operations beside libpmem's pmem_flush, side by side in one
-// run, with the same instruction and the same fences, from 64 bytes to 64 MiB, lines that the CPU has changed and lines
-// that it has not. With --clean-invalidate both use clflushopt (libpmem does with PMEM_NO_CLWB=1), else both use clwb.
+// bench-sync [--rounds N] [--clean-invalidate]: compares the cache operations with libpmem's pmem_flush in one run,
+// with the same instruction and the same fences, from 64 bytes to 64 MiB, for lines that the CPU has changed and lines
+// that it has not. With --clean-invalidate both use clflushopt (libpmem does with PMEM_NO_CLWB=1), otherwise both use
+// clwb.
 //
 // "sfence" is libpmem's own fence, pmem_drain(). "mfence" is ours: dappledv_sync_for_device(), or
-// dappledv_sync_for_cpu(), which has an lfence before the maintenance as well; libpmem is given the same.
+// dappledv_sync_for_cpu(), which has an lfence before the maintenance as well; libpmem gets the same fences.
 //
-// A round goes over at least 1 MiB by each of the two, who take turns in going first, in pieces of the row's size with
-// a fence after each. A row shows the medians of all rounds; its ratio is the median of the rounds' ratios, because
-// what else the machine does hits both halves of a round alike. Fails if a ratio is below 0.95 after four times as many
-// rounds.
+// In a round each of the two, in alternating order, goes over at least 1 MiB in pieces of the row's size with a fence
+// after each. A row shows the medians of all rounds; its ratio is the median of the rounds' ratios, because other load
+// on the machine affects both halves of a round alike. Fails if a ratio is below 0.95 after four times as many rounds.
 #include <infiniband/dappledv.h>
 #include <libpmem.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ void mfence() {
 
 enum class Fence { kSfence, kMfence };
 
-// With the fence that we use: through the library's own calls, as programs come to it.
+// Our fence, through the library's calls that programs use.
 double ours_ns(const Arena& arena, size_t length, Fence fence) {
   if (fence == Fence::kMfence) {
     const auto sync = clean_invalidate ? dappledv_sync_for_cpu : dappledv_sync_for_device;
@@ -115,7 +115,7 @@ void measure(const Arena& arena, size_t length, bool dirty, Fence fence, int cou
   }
 }
 
-// Whether we are fast enough.
+// True if we are fast enough.
 bool row(size_t length, bool dirty, Fence fence) {
   const Arena arena(std::max(length, kLeastArena));
   const int count = rounds_wanted != 0 ? rounds_wanted : length >= size_t{16} << 20 ? 15 : 101;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// bench-sync-variants: whether there is a faster way over a large range than the loop of coherence/: unrolled, with the
-// wait after each batch, or by two threads. ns for each line, and the loop's time divided by the variant's.
+// bench-sync-variants: compares the loop of coherence/ over a large range with variants: unrolled, with the wait after
+// each batch, and with two threads. Prints ns for each line, and the loop's time divided by the variant's.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ void in_batches(const void* address, size_t length) {
   }
 }
 
-// A helper that spins for work, which is the least that handing work to another thread can cost.
+// A helper thread that spins for work: no other way of handing work to a thread costs less.
 struct Helper {
   std::atomic<const void*> address = nullptr;
   size_t length = 0;
