@@ -16,16 +16,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The time for which nothing may complete before the server is taken for gone, and how often the connection is looked
-// at meanwhile.
+// The server counts as lost if nothing completes for this time; meanwhile the connection is checked this often.
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kLook = std::chrono::milliseconds(100);
-// Empty looks at the CQ before others get the CPU.
+// Empty polls of the CQ before the thread yields the CPU.
 constexpr unsigned kSpins = 1000;
-// For the server's answer to a disconnection.
+// The longest wait for the server's answer to a disconnection.
 constexpr int kGoodbye_ms = 1000;
 
-// The meaning of a completion, with the number of requests of its direction that are complete with it.
+// The meaning of a completion, and the number of completed requests of its direction.
 enum class Step : std::uint64_t { kRead, kWrite, kFlush, kAsk, kAnswer };
 constexpr unsigned kStepBits = 3;
 
@@ -38,7 +37,7 @@ Step step_of(const ibv_wc& completion) {
   return static_cast<Step>(completion.wr_id & ((1U << kStepBits) - 1));
 }
 
-// Each write may have a flush of its own; a message may have been answered before it is complete.
+// Each write may have a flush of its own; a message's answer may arrive before the message's completion.
 constexpr std::uint32_t kRequestsPerWrite = kMethod == Method::kGeneral ? 3 : 2;
 
 }  // namespace
@@ -194,7 +193,7 @@ bool Client::queue(const Request& request) noexcept {
   post(request);
   if (!job_.sync()) return false;
   await_posted();
-  // The only one there is, with its error if it has one.
+  // The list has only this request, with its error if it has one.
   ready_.clear();
   return true;
 }
@@ -240,7 +239,7 @@ bool Client::post_flush() noexcept {
 }
 
 bool Client::ask_for_flush() noexcept {
-  // A slot is free again once its writes are complete, and there are as many as requests.
+  // A slot is free again when its writes are complete, and there are as many slots as requests.
   const std::size_t at = flushes_++ % depth_ * sizeof(FlushSlot);
   auto* const slot = reinterpret_cast<FlushSlot*>(slots_memory_.address() + at);
   slot->request = {unflushed_.offset, unflushed_.length};
@@ -255,7 +254,7 @@ bool Client::ask_for_flush() noexcept {
 unsigned Client::reap(unsigned minimum, unsigned maximum, const timespec* timeout) noexcept {
   ready_.erase(ready_.begin(), ready_.begin() + reaped_);
   reaped_ = 0;
-  // Requests that fio waits for must be under way.
+  // fio may wait only for requests that were posted.
   if (minimum > 0) commit();
   const Clock::time_point start = Clock::now();
   Clock::time_point progress = start;

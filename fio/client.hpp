@@ -15,9 +15,9 @@
 
 namespace dapple::fio {
 
-// Confined to the job's thread. A write is complete when it is as persistent as the server can make it; writes that
-// follow each other in the region, and that fio submits together (iodepth_batch=), share a flush. Requests that fail
-// complete with an error, and after the first the connection is not used any more.
+// Confined to the job's thread. A write completes when it is as persistent as the server can make it. Writes that
+// follow each other in the region, and that fio submits together (iodepth_batch=), share a flush. A request that fails
+// completes with an error, and after the first error the connection is not used any more.
 class Client {
  public:
   // Blocks until the server has accepted or librdmacm gives up. nullptr, after a line, if there is no connection.
@@ -29,22 +29,22 @@ class Client {
   [[nodiscard]] void* allocate(std::size_t size) noexcept;
   void release() noexcept;
 
-  // Returns whether the request is complete; else it will be among events.
+  // True if the request is complete; otherwise it will be among the events.
   [[nodiscard]] bool queue(const Request& request) noexcept;
-  // Flushes the writes that await it.
+  // Flushes the writes that wait for a flush.
   void commit() noexcept;
-  // Waits for at least minimum events, or until the time is over where there is one; how many there are, at most
-  // maximum.
+  // Waits for at least minimum events, or until the time is over if there is a limit. Returns the number of events, at
+  // most maximum.
   [[nodiscard]] unsigned reap(unsigned minimum, unsigned maximum, const timespec* timeout) noexcept;
-  // The address of fio's request of the last reap, from 0 on.
+  // The address of fio's request of the last reap; index counts from 0.
   [[nodiscard]] void* event(unsigned index) const noexcept { return ready_[index]; }
 
  private:
-  // Requests of one direction in the order in which they were posted, which is that in which they complete.
+  // Requests of one direction in the order of posting, in which they complete.
   class Posted {
    public:
     explicit Posted(std::uint32_t depth) : requests_(depth) {}
-    // Returns how many there have been.
+    // Returns the number of requests so far.
     std::uint64_t push(void* request) noexcept {
       requests_[pushed_ % requests_.size()] = request;
       return ++pushed_;
@@ -74,14 +74,14 @@ class Client {
   void complete(Posted& posted, std::uint64_t up_to) noexcept;
   void await_posted() noexcept;
   [[nodiscard]] bool connection_stands() noexcept;
-  // Everything that is posted fails.
+  // Fails all posted requests.
   void give_up(int error) noexcept;
 
   const Job job_;
   const Layout& layout_;
   const std::uint32_t depth_;
   const void* const file_;
-  // Each is freed before those above it.
+  // Destroyed in reverse order: each before the members above it.
   Peer peer_;
   Mapping slots_memory_;
   Region slots_region_;
@@ -96,12 +96,12 @@ class Client {
 
   Posted reads_;
   Posted writes_;
-  // The writes that were posted last and not flushed yet.
+  // The last posted writes, which were not flushed yet.
   struct {
     std::uint64_t offset;
     std::uint64_t length;
   } unflushed_ = {};
-  // By messages.
+  // The part for the method with messages.
   std::uint64_t flushes_ = 0;
   std::uint64_t answers_ = 0;
 

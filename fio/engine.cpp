@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The engine that fio loads: a table of functions and one of options, laid out as the running fio wants them.
+// The engine that fio loads: a table of functions and one of options, in the layout of the running fio.
 #include "fio/engine.hpp"
 
 #include <cstddef>
@@ -54,7 +54,7 @@ void put(char* structure, std::uint32_t offset, T value) {
 
 template <std::size_t kCount>
 char* option_table(const Option (&options)[kCount]) {
-  // One more, without a name, is the end.
+  // The last entry has no name and ends the list.
   alignas(16) static char table[(kCount + 1) * kMaxOption];
   for (std::size_t i = 0; i < kCount; ++i) {
     char* const entry = table + i * layout->option_size;
@@ -71,13 +71,13 @@ char* option_table(const Option (&options)[kCount]) {
   return table;
 }
 
-// The object that works for a job, which init() made.
+// The object of a job, which init() made.
 template <typename T>
 T* worker(void* job) {
   return static_cast<T*>(Job(job, *layout).engine_data());
 }
 
-// The same for the calls that free, which fio makes after an init() that failed, too: nullptr then.
+// The same for the calls that free. fio makes them also after a failed init(), with nullptr.
 template <typename T>
 T* worker_if_made(void* job) {
   return Job(job, *layout).is_as_described(engine) ? worker<T>(job) : nullptr;
@@ -109,7 +109,7 @@ void cleanup(void* job) noexcept {
   Job(job, *layout).set_engine_data(nullptr);
 }
 
-// The job's file was taken by init().
+// init() has already set up the job's file.
 int open_file(void*, void*) noexcept {
   return 0;
 }
@@ -175,7 +175,7 @@ int start(void* job) noexcept {
   return init<Server>(job, Server::listen);
 }
 
-// Never serves a request of fio: the data is the client's to count. fio looks between two calls whether the job is to
+// Never serves a request of fio, because the client counts the data. Between two calls fio checks whether the job must
 // end.
 int queue(void* job, void* request) noexcept {
   switch (worker<Server>(job)->work()) {
@@ -215,8 +215,8 @@ void fill() noexcept {
 }  // namespace
 }  // namespace dapple::fio
 
-// The function that fio looks for in an engine; it sets *ops to the table, or does not change it, and fio refuses the
-// engine.
+// The function that fio looks for in an engine. It sets *ops to the table, or leaves it unchanged, in which case fio
+// refuses the engine.
 extern "C" __attribute__((visibility("default"))) void get_ioengine(void** ops) {
   using namespace dapple::fio;
   if (!layout) {

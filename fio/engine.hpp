@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The one of the four engines that this file belongs to. The sources are compiled once for each.
+// Selects one of the four engines. The sources are compiled once for each.
 #pragma once
 
 namespace dapple::fio {
 
-// The way in which writes become persistent: by RDMA alone (the appliance persistency method), or by the server's CPU,
-// which is asked by a message (the general purpose server persistency method).
+// The way in which writes become persistent: by RDMA alone (the appliance persistency method), or by the server's CPU
+// after a message (the general purpose server persistency method).
 enum class Method : unsigned char { kAppliance = 1, kGeneral = 2 };
 
 #ifdef DAPPLE_FIO_GENERAL

@@ -13,7 +13,7 @@
 namespace dapple::fio {
 namespace {
 
-// The name of memory, in place of a file's.
+// This name instead of a file's means memory.
 constexpr char kMemory[] = "malloc";
 
 std::uint64_t page_size() {
@@ -81,7 +81,7 @@ bool Exposed::map(const File& file) noexcept {
     return mmap(nullptr, before + size_, PROT_READ | PROT_WRITE, flags, opened.get(),
                 static_cast<off_t>(file.offset() - before));
   };
-  // The kernel grants MAP_SYNC where nothing but the CPU's caches is before the file's persistent memory.
+  // The kernel grants MAP_SYNC if only the CPU's caches lie between a store and the file's persistent memory.
   void* mapped = map_with(MAP_SHARED_VALIDATE | MAP_SYNC);
   by_instructions_ = mapped != MAP_FAILED;
   if (mapped == MAP_FAILED) mapped = map_with(MAP_SHARED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The memory that a server lets its client read and write: the part of a file that a job uses, or memory.
+// The memory that a server lets its client read and write: the part of a file that a job uses, or anonymous memory.
 #pragma once
 
 #include <infiniband/dappledv.h>
@@ -24,8 +24,8 @@ class Exposed {
   explicit operator bool() const noexcept { return region_ != nullptr; }
   [[nodiscard]] rpma_mr_local* region() const noexcept { return region_.get(); }
 
-  // Makes what the client has written there outlive a loss of power, or, of memory, visible to this CPU. Blocks as long
-  // as that takes. Returns 0 or an errno; EFAULT: the bytes are not all in the region.
+  // Makes the client's writes there survive a loss of power or, for anonymous memory, visible to this CPU. Blocks
+  // meanwhile. Returns 0 or an errno; EFAULT: the bytes are not all in the region.
   [[nodiscard]] int persist(std::uint64_t offset, std::uint64_t length) const noexcept;
 
  private:
@@ -36,10 +36,10 @@ class Exposed {
 
   Mapping mapping_;
   Region region_;
-  // Of mapping_, which begins at a page.
+  // In mapping_, which begins at a page.
   char* begin_ = nullptr;
   std::uint64_t size_ = 0;
-  // By the CPU's instructions, or else by msync().
+  // True: the CPU's instructions make data persistent; false: msync() does.
   bool by_instructions_ = true;
   dappledv_region_attr attributes_ = {};
 };

@@ -10,7 +10,8 @@
 
 #include "fio/engine.hpp"
 
-// The symbols that fio exports to engines. Weak, so that a process that is no fio is refused instead of killed.
+// The symbols that fio exports to engines. They are weak, so that a process other than fio gets an error and does not
+// crash.
 extern "C" {
 extern const char fio_version_string[] __attribute__((weak));
 extern ssize_t log_err(const char* format, ...) __attribute__((weak, format(printf, 1, 2)));
@@ -42,8 +43,7 @@ void say(const char* format, ...) noexcept {
 }
 
 bool Job::is_as_described(const void* engine) const noexcept {
-  // This pointer is one of the last things of a job that are looked at; the options are what fio took from this
-  // engine's table.
+  // This pointer is one of the last members of a job that engines use; fio fills the options by this engine's table.
   if (get<const void*>(layout_.job_engine) != engine) return false;
   const Options* const options = get<const Options*>(layout_.job_options);
   return options && (!options->job || options->job == address()) && number() != 0;

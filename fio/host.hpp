@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// fio as an engine sees it: its jobs, its requests, its files, and the functions of it that are called. Everything is
-// looked up by the layout of the running version.
+// fio as an engine sees it: its jobs, requests and files, and the functions that engines call. The layout of the
+// running version gives the offsets.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace dapple::fio {
 // A line in fio's output for errors, with the engine's name before it and a newline after it.
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...) noexcept;
 
-// One of fio's structures. The pointer is not owned; it is valid for one call of fio unless the class says otherwise.
+// One of fio's structures. fio owns the pointer; it is valid for one call of fio unless the class says otherwise.
 class Structure {
  public:
   explicit Structure(void* at) noexcept : at_(static_cast<char*>(at)) {}
@@ -59,7 +59,7 @@ class File : public Structure {
   // The part that the job may use, by offset= and size=.
   [[nodiscard]] std::uint64_t offset() const noexcept { return get<std::uint64_t>(layout_.file_offset); }
   [[nodiscard]] std::uint64_t size() const noexcept { return get<std::uint64_t>(layout_.file_size); }
-  // For fio the file of an engine without disks ends at size=, and fio does nothing beyond, with any offset=.
+  // For an engine without disks, fio takes size= for the end of the file and does nothing beyond it, for any offset=.
   void reach_its_end() const noexcept { set(layout_.file_end, offset() + size()); }
 
  private:
@@ -76,24 +76,24 @@ class Job : public Structure {
 
   [[nodiscard]] const Options& options() const noexcept { return *get<const Options*>(layout_.job_options); }
   [[nodiscard]] std::uint32_t depth() const noexcept { return get<std::uint32_t>(layout_.job_depth); }
-  // sync=: a request is complete when fio's call returns.
+  // sync=: a request completes before fio's call returns.
   [[nodiscard]] bool sync() const noexcept { return get<std::uint32_t>(layout_.job_sync) != 0; }
   // Counts from 1.
   [[nodiscard]] std::uint32_t number() const noexcept { return get<std::uint32_t>(layout_.job_number); }
   [[nodiscard]] std::uint32_t file_count() const noexcept { return get<std::uint32_t>(layout_.job_file_count); }
-  // There is one at least.
+  // There is at least one.
   [[nodiscard]] File first_file() const noexcept { return File(*get<void**>(layout_.job_files), layout_); }
   void set_buffer(void* buffer) const noexcept { set(layout_.job_buffer, buffer); }
   [[nodiscard]] void* engine_data() const noexcept { return get<void*>(layout_.job_data); }
   void set_engine_data(void* data) const noexcept { set(layout_.job_data, data); }
-  // The job ends, without an error, before it makes another request.
+  // Ends the job, without an error, before its next request.
   void end() const noexcept;
 
  private:
   const Layout& layout_;
 };
 
-// A request: struct io_u, which is the engine's from fio's call until it is complete.
+// A request: struct io_u. The engine owns it from fio's call until it completes.
 class Request : public Structure {
  public:
   Request(void* at, const Layout& layout) noexcept : Structure(at), layout_(layout) {}
@@ -107,9 +107,9 @@ class Request : public Structure {
   [[nodiscard]] std::uint64_t offset() const noexcept { return get<std::uint64_t>(layout_.unit_offset); }
   [[nodiscard]] char* buffer() const noexcept { return get<char*>(layout_.unit_buffer); }
   [[nodiscard]] std::uint64_t length() const noexcept { return get<std::uint64_t>(layout_.unit_length); }
-  // error: of errno.
+  // error: an errno value.
   void fail(int error) const noexcept { set(layout_.unit_error, error); }
-  // For fio's statistics: it is being posted now.
+  // Tells fio's statistics that the request is being posted now.
   void issued(const Job& job) const noexcept;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The messages of client and server. Both are engines of the same release; numbers are little-endian, as RDMA
-// hosts are.
+// The messages of client and server. Both engines must be of the same release. Numbers are little-endian, as RDMA hosts
+// are.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace dapple::fio {
 
 inline constexpr std::uint32_t kMagic = 0x31706664;  // "dfp1"
 
-// Flush requests of one client that the server takes at a time.
+// The most flush requests of one client that the server takes at a time.
 inline constexpr std::uint32_t kMaxFlushes = 1024;
 
-// The client's, while it connects.
+// The client's private data when it connects.
 struct Greeting {
   std::uint32_t magic = kMagic;
   Method method = kMethod;
   std::uint8_t reserved[3] = {};
-  // Flush requests it may have under way; 0 where it sends none.
+  // The most flush requests that it may have outstanding; 0 if it sends none.
   std::uint32_t flushes = 0;
 };
 
-// The server's, while it accepts: descriptors of itself and of its region, one behind the other.
+// The server's private data when it accepts: descriptors of the server and then of its region.
 struct Offer {
   std::uint32_t magic = kMagic;
   Method method = kMethod;
-  // True if a flush by RDMA reaches persistence there.
+  // True if a flush by RDMA makes data persistent there.
   std::uint8_t direct_write_to_pmem = 0;
   std::uint8_t peer_size = 0;
   std::uint8_t region_size = 0;
@@ -38,20 +38,20 @@ struct Offer {
 };
 static_assert(sizeof(Offer) <= 56, "every network carries that many bytes");
 
-// "Make these bytes of your region persistent."
+// The request to make these bytes of the region persistent.
 struct FlushRequest {
   std::uint64_t offset;
   std::uint64_t length;
 };
 
-// "They are", in the order of the requests.
+// The answer that they are persistent, in the order of the requests.
 struct FlushAnswer {
-  // 0, or the value of errno why they are not.
+  // 0, or the errno value of the failure.
   std::uint32_t error;
   std::uint32_t reserved;
 };
 
-// The places of one flush's messages on either side.
+// The memory for one flush's messages on either side.
 struct FlushSlot {
   FlushRequest request;
   FlushAnswer answer;

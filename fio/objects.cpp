@@ -24,7 +24,7 @@ ibv_context* device_at(const char* address, rpma_util_ibv_context_type side) noe
     say("serverip= is missing");
     return nullptr;
   }
-  // librpma's own log goes to syslog; what it says of a failure belongs to the user's terminal.
+  // librpma's own log goes to syslog; its messages about a failure belong on the user's terminal.
   (void)rpma_log_set_threshold(RPMA_LOG_THRESHOLD_AUX, RPMA_LOG_LEVEL_ERROR);
   ibv_context* device = nullptr;
   const int result = rpma_utils_get_ibv_context(address, side, &device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// librpma's objects and mapped memory, owned.
+// Owners of librpma's objects and of mapped memory.
 #pragma once
 
 #include <librpma.h>
@@ -27,10 +27,11 @@ using Connection = std::unique_ptr<rpma_conn, Freed<rpma_conn, rpma_conn_delete>
 using ConnectionRequest = std::unique_ptr<rpma_conn_req, Freed<rpma_conn_req, rpma_conn_req_delete>>;
 using Listener = std::unique_ptr<rpma_ep, Freed<rpma_ep, rpma_ep_shutdown>>;
 
-// True if a call of librpma succeeded; says what it was and why it failed, if it did not.
+// True if a call of librpma succeeded; otherwise prints the call and the reason.
 [[nodiscard]] bool succeeded(int result, const char* call) noexcept;
 
-// librpma_call(&object, ...) into an owner: made(owner, "rpma_...", [&](auto** out) { return rpma_...(..., out); }).
+// Puts the result of librpma_call(&object, ...) into an owner: made(owner, "rpma_...", [&](auto** out) { return
+// rpma_...(..., out); }).
 template <typename Owner, typename Call>
 [[nodiscard]] bool made(Owner& owner, const char* name, const Call& call) noexcept {
   typename Owner::pointer object = nullptr;
@@ -39,26 +40,26 @@ template <typename Owner, typename Call>
   return true;
 }
 
-// The device of an address, on this side of the network or by which it is reached; says why there is none.
+// The device that has this address, or by which it is reached; without one it prints the reason.
 [[nodiscard]] ibv_context* device_at(const char* address, rpma_util_ibv_context_type side) noexcept;
 
-// A peer on the device; says why there is none.
+// A peer on the device; without one it prints the reason.
 [[nodiscard]] Peer peer_on(ibv_context* device) noexcept;
 
-// Queues for so many requests and receives at a time; says why there are none.
+// Queues for this number of requests and receives at a time; without them it prints the reason.
 [[nodiscard]] ConnectionConfig config_of(std::uint32_t requests, std::uint32_t receives) noexcept;
 
-// port= counts from the first job of the file on, the same on both sides. Valid until the thread's next call; nullptr,
-// after a line, if there is no such port.
+// The port of a job; first, from port=, belongs to the first job of the file, on both sides. Valid until the thread's
+// next call; nullptr, after a line, if there is no such port.
 [[nodiscard]] const char* port_of(std::uint32_t first, std::uint32_t job) noexcept;
 
 // True if the descriptor is readable within that time; an interruption ends the wait.
 [[nodiscard]] bool readable(int descriptor, int timeout_ms) noexcept;
 
-// A descriptor of librpma's from now on does not block; says why it cannot.
+// Makes a descriptor of librpma's non-blocking; prints the reason if it cannot.
 [[nodiscard]] bool unblocked(int descriptor) noexcept;
 
-// Memory that is unmapped at its end.
+// Memory that the destructor unmaps.
 class Mapping {
  public:
   Mapping() = default;

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 // The duration of one work().
 constexpr int kWhile_ms = 100;
 
-// Only the receives of a flush's messages have a slot.
+// Only the receives for flush messages have a slot.
 constexpr std::uint64_t kSent = UINT64_MAX;
 
 const void* context_of(std::uint64_t slot) {
@@ -81,7 +81,7 @@ bool Server::accept() noexcept {
   int requests = -1;
   if (!succeeded(rpma_ep_get_fd(listener_.get(), &requests), "rpma_ep_get_fd")) return false;
   if (!readable(requests, kWhile_ms)) return true;
-  // An answer may be under way when its slot's next request arrives.
+  // The answer before may be outstanding when the next request of its slot arrives.
   const ConnectionConfig config =
       kMethod == Method::kGeneral ? config_of(2 * kMaxFlushes, kMaxFlushes) : config_of(1, 1);
   rpma_conn_req* request = nullptr;
@@ -91,7 +91,7 @@ bool Server::accept() noexcept {
   return succeeded(result, "rpma_ep_next_conn_req") && take(request);
 }
 
-// A stranger is rejected, and the next one waited for.
+// A client of another kind is rejected, and the server waits for the next one.
 bool Server::take(rpma_conn_req* taken) noexcept {
   ConnectionRequest request(taken);
   rpma_conn_private_data data = {};
@@ -185,7 +185,7 @@ bool Server::answer_flushes() noexcept {
   return (result == RPMA_E_NO_COMPLETION || succeeded(result, "rpma_cq_wait")) && take_completions();
 }
 
-// All that there are.
+// Takes all completions that wait.
 bool Server::take_completions() noexcept {
   ibv_wc taken[16];
   for (;;) {
@@ -194,7 +194,7 @@ bool Server::take_completions() noexcept {
     if (result == RPMA_E_NO_COMPLETION) return true;
     if (!succeeded(result, "rpma_cq_get_wc")) return false;
     for (int i = 0; i < count; ++i) {
-      // The connection's event tells why.
+      // The connection's event gives the reason.
       if (taken[i].status != IBV_WC_SUCCESS) return true;
       if (taken[i].wr_id != kSent && !answer(taken[i].wr_id)) return false;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The server of a job: one region, one client after the listening, and the end of the job when the client leaves.
+// The server of a job: it has one region and serves one client; the job ends when the client leaves.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ class Server {
   ~Server();
   Server(const Server&) = delete;
 
-  // kDone: the client has left; kFailed: after a line, it is lost or cannot be served.
+  // kDone: the client has left. kFailed, after a line: the client is lost or cannot be served.
   enum class Outcome { kGoOn, kDone, kFailed };
-  // Serves for a short while, so that fio can end the job between two of them.
+  // Serves for a short while, so that fio can end the job between two calls.
   [[nodiscard]] Outcome work() noexcept;
 
  private:
@@ -44,7 +44,7 @@ class Server {
 
   const Job job_;
   ibv_context* device_ = nullptr;
-  // Each is freed before those above it.
+  // Destroyed in reverse order: each before the members above it.
   Peer peer_;
   Exposed exposed_;
   Mapping slots_memory_;
