@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# How programs find an installed library: a file for pkg-config, and a component of find_package(dapple).
+# Lets programs find an installed library: writes a file for pkg-config, and a component of find_package(dapple).
 include(CMakePackageConfigHelpers)
 
 set(DAPPLE_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/dapple)
@@ -21,7 +21,7 @@ function(dapple_package target)
   endif()
   get_target_property(output ${target} OUTPUT_NAME)
   string(REPLACE ";" ", " requires "${arg_REQUIRES}")
-  # Below the prefix where they are, so that an installation can be moved.
+  # Relative to the prefix, so that an installation can be moved.
   cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
   cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
   configure_file(${CMAKE_SOURCE_DIR}/cmake/library.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${arg_PC}.pc @ONLY)
@@ -33,7 +33,7 @@ function(dapple_package target)
   set_property(GLOBAL APPEND PROPERTY DAPPLE_COMPONENTS ${target})
 endfunction()
 
-# dapple_package_config(): the entry of find_package(dapple), after every dapple_package.
+# dapple_package_config(): writes the entry of find_package(dapple). Call it after every dapple_package.
 function(dapple_package_config)
   get_property(components GLOBAL PROPERTY DAPPLE_COMPONENTS)
   configure_file(${CMAKE_SOURCE_DIR}/cmake/dapple-config.cmake.in ${CMAKE_BINARY_DIR}/dapple-config.cmake @ONLY)

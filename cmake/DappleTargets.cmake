@@ -7,8 +7,8 @@ function(dapple_static name)
   target_link_libraries(${name} PRIVATE dapple_flags)
 endfunction()
 
-# dapple_no_exceptions(TARGET): compile without exceptions and RTTI. Cancelled threads are unwound through it all the same; some
-# architectures' compilers then leave the tables for that out.
+# dapple_no_exceptions(TARGET): compiles without exceptions and RTTI. The unwind tables stay, because cancelled threads
+# unwind through this code; the compilers of some architectures would leave them out.
 function(dapple_no_exceptions target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fasynchronous-unwind-tables>)
@@ -37,8 +37,8 @@ function(dapple_shared name)
     OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
   if(arg_FOLDER)
     string(REGEX REPLACE "[^/]+" ".." up ${arg_FOLDER})
-    # There and back again: when the C library looks for $ORIGIN it reads 16 bytes at once. If the text is shorter, valgrind
-    # reports that in each program that loads one of these.
+    # The path goes up and back again: when the C library looks for $ORIGIN it reads 16 bytes at once. If the text is
+    # shorter, valgrind reports that in each program that loads one of these libraries.
     set_target_properties(${name} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${arg_FOLDER}
       BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${up}/${arg_FOLDER}/${up}")
@@ -48,10 +48,10 @@ function(dapple_shared name)
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
     -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed
-    # Of the C++ runtime only what is used.
+    # Links only the used parts of the C++ runtime.
     -Wl,--gc-sections)
   if(DAPPLE_SANITIZE AND NOT arg_PLAIN)
-    # The sanitizer's runtime is found when the program is loaded.
+    # The loader finds the sanitizer's runtime when the program starts.
     target_link_options(${name} PRIVATE -Wl,-z,undefs)
   else()
     target_link_options(${name} PRIVATE -static-libstdc++ -shared-libgcc)

@@ -18,18 +18,18 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
 
-# Everything that runs lands beside each other, so that one LD_LIBRARY_PATH serves the build tree.
+# All programs and libraries are in one folder, so that one LD_LIBRARY_PATH serves the build tree.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
-# dapple_flags is for all targets but the few that sanitizers must leave alone.
+# All targets use dapple_flags, except the few that sanitizers must leave alone.
 add_library(dapple_plain_flags INTERFACE)
 target_compile_options(dapple_plain_flags INTERFACE
   -Wall -Wextra -Wshadow -Wundef -Wformat=2
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   -fstack-protector-strong
   $<$<BOOL:${DAPPLE_WERROR}>:-Werror>)
-# Private headers are included by their path from the root, which is what the dependency check reads.
+# Sources include private headers by their path from the root; the dependency check reads these paths.
 target_include_directories(dapple_plain_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(dapple_plain_flags INTERFACE _GNU_SOURCE)
 add_library(dapple_flags INTERFACE)
@@ -43,7 +43,7 @@ if(DAPPLE_SANITIZE)
     -fno-sanitize=enum)
   target_link_options(dapple_flags INTERFACE -fsanitize=${DAPPLE_SANITIZE})
 
-  # What a program without the sanitizer needs to load libraries with it. gcc's is a shared library.
+  # A program without the sanitizer needs this library to load libraries with it. gcc's is a shared library.
   string(REGEX MATCH "address|thread" sanitizer "${DAPPLE_SANITIZE}")
   set(DAPPLE_SANITIZER_RUNTIME)
   if(sanitizer AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

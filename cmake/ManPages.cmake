@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 
-# dapple_man_pages([FOLDER]): installs the manual pages of FOLDER, by default man beside the CMakeLists.txt that calls it. The
-# section is what a file's name ends in: NAME.3dat goes to man3. Pages of functions belong to developers.
+# dapple_man_pages([FOLDER]): installs the manual pages of FOLDER, by default the folder man beside the CMakeLists.txt
+# that calls it. The end of a file's name gives the section: NAME.3dat goes to man3. Pages of functions belong to
+# developers.
 #
-# Text that several pages have is a file in FOLDER/shared. The line ".so shared/NAME" stands for it in a page. An installed page
-# must be complete, so the build tree has a copy of such a page with the text in place, in pages/, and that copy is installed.
+# A file in FOLDER/shared holds text that several pages share. In a page, the line ".so shared/NAME" stands for it. An
+# installed page must be complete, so the build tree has a copy of such a page with the text in place, in pages/, and
+# that copy is installed.
 function(dapple_man_pages)
   set(folder ${CMAKE_CURRENT_SOURCE_DIR}/man)
   if(ARGC GREATER 0)
@@ -41,7 +43,7 @@ function(dapple_complete_man_page variable)
     string(REPLACE "\n.so " "" name "${line}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${name})
     file(READ ${folder}/${name} shared)
-    # The comments on top are of the file, not of the page.
+    # The comments at the top belong to the file, not to the page.
     string(REGEX REPLACE "^(\\.\\\\\"[^\n]*\n)+" "" shared "${shared}")
     string(REPLACE "${line}\n" "\n${shared}" text "${text}")
   endforeach()
