@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The DAT 1.2 headers against the facts of the ABI: every size, offset, prototype and table slot, and every constant,
- * those that 2.0 changed first. All of it is checked by the compiler.
+ * The DAT 1.2 headers against the facts of the ABI: every size, offset, prototype, table slot and constant; those that
+ * 2.0 changed come first. The compiler checks all of it.
  */
 #include <dat/dat_registry.h>
 #include <dat/udat.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. Nearly all
- * of it is checked by the compiler. Built twice where the original's headers are at hand: a fact that fails on them too
- * is a fact recorded wrongly.
+ * The DAT 2.0 headers against the facts of the ABI: every constant, size, offset, prototype and table slot. The
+ * compiler checks nearly all of it. If the original's headers are available, the file is built with them as well: a
+ * fact that fails with them too is recorded wrongly.
  */
 #include <netinet/in.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ int main(void) {
 #define DAT20_MEMBER(type, member, offset, size)
 #define DAT20_FUNCTION(name, args)
 #define DAT20_SLOT(slot, args)
-/* What is no constant expression. */
+/* Facts that are not constant expressions. */
 static const struct {
   const char* name;
   const char* string;

@@ -20,7 +20,7 @@ PRELUDE = """#include <netinet/in.h>
 #include <dat2/dat_registry.h>
 #include <dat2/dat_ib_extensions.h>
 """
-# Macros that hold a number but say nothing about the ABI, or do not compile in the original.
+# Macros that hold a number but do not belong to the ABI, or do not compile in the original.
 SKIPPED_MACROS = {"DAT_API", "DAT_EXPORT", "DAT_IA_FIELD_IA_MAX_DTO_PER_OP", "DAT_OS_WAIT_PROXY_AGENT_NULL"}
 
 
@@ -73,7 +73,7 @@ def argument_list(text, aliases):
         argument = argument.strip()
         listed = re.fullmatch(r"(\w+) \* ?\(?\w+\[\]\)?", argument)
         argument = f"{listed.group(1)} * *" if listed else argument
-        # `const` before a typedef of a pointer qualifies the pointer, which is no part of a function's type.
+        # `const` before a typedef of a pointer qualifies the pointer, which does not change a function's type.
         if re.fullmatch(r"const (DAT_NAME_PTR|DAT_PVOID)", argument):
             argument = argument.split()[1]
         arguments.append(canonical(argument, aliases))

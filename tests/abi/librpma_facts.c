@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* What never changes in librpma.h; it compiles with the original's header, too. A prototype said twice must be the
- * same. */
+/*
+ * The parts of librpma.h that never change; this file compiles with the original's header, too. A repeated prototype
+ * must be the same.
+ */
 #include <librpma.h>
 
 #define IS(name, value) _Static_assert((name) == (value), #name)
@@ -53,7 +55,7 @@ _Static_assert(sizeof(struct rpma_conn_private_data) == 16, "rpma_conn_private_d
 _Static_assert(offsetof(struct rpma_conn_private_data, ptr) == 0, "ptr");
 _Static_assert(offsetof(struct rpma_conn_private_data, len) == 8, "len");
 _Static_assert(sizeof(((struct rpma_conn_private_data*)0)->len) == 1, "len");
-/* Only beside a null pointer constant the other operand's type stays. */
+/* The conditional operator has the other operand's type only beside a null pointer constant. */
 _Static_assert(_Generic(1 ? RPMA_LOG_USE_DEFAULT_FUNCTION : (int*)NULL, int* : 1, default : 0),
                "RPMA_LOG_USE_DEFAULT_FUNCTION");
 

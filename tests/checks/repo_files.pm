@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the checks in this folder share: the list of the project's files, and the report. Only what Debian's perl-base holds.
+# Common functions of the checks in this folder: the list of the project's files, and the report. It needs only Debian's
+# perl-base.
 package repo_files;
 use strict;
 use warnings;
@@ -10,8 +11,8 @@ our @EXPORT = qw(repo_files read_text complain finish);
 
 my $complaints = 0;
 
-# repo_files(ROOT): paths below ROOT, relative to it, sorted. Build trees and what version control hides are left out.
-# A folder is walked rather than asked of git, so that an unpacked source archive is checked as well as a clone.
+# repo_files(ROOT): paths below ROOT, relative to it, sorted. Build trees and version control's hidden files are left
+# out. It walks the folder instead of asking git, so that it works in an unpacked source archive as well as in a clone.
 sub repo_files {
   my ($root) = @_;
   my @found;
@@ -45,7 +46,7 @@ sub complain {
   $complaints++;
 }
 
-# finish(SUMMARY): ends the program, 0 only if nothing was complained about.
+# finish(SUMMARY): ends the program; the exit code is 0 if nothing was reported.
 sub finish {
   my ($summary) = @_;
   print $complaints ? "$complaints complaint(s)\n" : "$summary\n";

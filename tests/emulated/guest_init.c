@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Process 1 of an emulated machine whose initramfs holds test programs: runs each line of /tests/list, words separated
- * by single blanks, the first of them a program in /tests; prints a line for each, one for all, and powers off.
+ * Process 1 of an emulated machine whose initramfs holds test programs. It runs each line of /tests/list, words
+ * separated by single blanks, the first of them a program in /tests; prints a line for each and one for all, and powers
+ * off.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 enum { kMaxWords = 16, kMaxLineBytes = 512 };
 
-/* Whether the program ran and ended with 0. */
+/* True if the program ran and exited with 0. */
 static int run(char* line) {
   char program[kMaxLineBytes + sizeof("/tests/")];
   char* words[kMaxWords + 1] = {NULL};

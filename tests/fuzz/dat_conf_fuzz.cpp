@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The parser of dat.conf on arbitrary bytes: it must not crash, and what it gives must keep the promises of its header.
+// Runs the parser of dat.conf on arbitrary bytes: it must not crash, and its results must keep the promises of its
+// header.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// replay FOLDER: runs a fuzz target over the files of its corpus, in place of libFuzzer, with any compiler.
+// replay FOLDER: runs a fuzz target over the files of its corpus without libFuzzer, with any compiler.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   for (const auto& file : std::filesystem::directory_iterator(argv[1])) {
     std::ifstream in(file.path(), std::ios::binary);
     const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
-    // Shown before, so that a crash names its input.
+    // The name is printed before the run, so that a crash names its input.
     std::printf("%s, %zu bytes\n", file.path().filename().c_str(), bytes.size());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Two connection managers, with small limits, under a script of commands, time, lost, repeated, damaged and invented
-// datagrams: limits hold, events come for living ids only and none after the last, a datagram causes two others at
-// most, and nothing is left when all ids are destroyed. The codec: what is read of any bytes is written and read again.
+// Runs two connection managers, with small limits, under a script of commands, time, and lost, repeated, damaged and
+// invented datagrams. Limits hold, events come only for living ids and none after the last event, a datagram causes at
+// most two others, and nothing is left when all ids are destroyed. The codec writes each message that it has read from
+// any bytes, and reads it again.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -50,9 +51,9 @@ struct Side {
   explicit Side(uint8_t number) : node(number, kLimits) {}
 
   Node node;
-  std::map<Id, bool> ids;  // with its last event?
+  std::map<Id, bool> ids;  // true after its last event
   std::vector<Datagram> sent;
-  Id listeners[2] = {kNoId, kNoId};  // for connections, for datagrams
+  Id listeners[2] = {kNoId, kNoId};  // for connections, and for datagrams
 
   void look(size_t most_events, size_t most_datagrams) {
     require(node.events.size() <= most_events && node.out.size() <= most_datagrams);
@@ -114,7 +115,7 @@ class Game {
   }
 
  private:
-  // One of the last datagrams, perhaps damaged, to its receiver or back to its sender.
+  // Delivers one of the last datagrams, perhaps damaged, to its receiver or back to its sender.
   void carry(Side& side) {
     if (side.sent.empty()) return;
     const uint8_t how = script_.byte();
@@ -129,14 +130,14 @@ class Game {
     to.look(1, 2);
   }
 
-  // A message of the script's own words, about ids that are.
+  // Delivers a message with the script's contents, about existing ids.
   void invent(Side& side) {
     Mad mad = make_mad(script_.word(), Rtu{});
     mad[17] = std::byte(0x0F + script_.byte() % 13);
     const uint8_t how = script_.byte();
     script_.bytes(std::span(mad).subspan(kMadHeaderSize, script_.byte() % 233));
     if (!side.sent.empty() && (how & 1) != 0) {
-      // The two comm ids of a datagram before, in either order.
+      // The two comm ids of an earlier datagram, in either order.
       const Datagram& known = side.sent[script_.byte() % side.sent.size()];
       std::memcpy(&mad[kMadHeaderSize], &known.mad[kMadHeaderSize + ((how & 2) != 0 ? 4 : 0)], 4);
       std::memcpy(&mad[kMadHeaderSize + 4], &known.mad[kMadHeaderSize + ((how & 2) != 0 ? 0 : 4)], 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The codec on arbitrary bytes: parse() reads none outside of them and keeps its header's promises, and write_headers()
-// writes the same headers again, but for reserved bits.
+// Runs the codec on arbitrary bytes: parse() reads none outside of them and keeps its header's promises, and
+// write_headers() writes the same headers again, except reserved bits.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -41,7 +41,7 @@ void check_accepted(std::span<const std::byte> bytes, const Packet& packet) {
   require(same_headers(copy.headers, headers));
 }
 
-// The ICRC of any bytes at all, and the identification inferred from it.
+// The ICRC of any bytes, and the identification inferred from it.
 void check_icrc(std::span<const std::byte> bytes) {
   IcrcAddresses addresses = sample_addresses(false);
   const uint32_t zero = icrc_of(icrc_prefix(addresses, bytes.size(), crc32), bytes, crc32);

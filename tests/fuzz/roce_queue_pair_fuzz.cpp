@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Two connected queue pairs. The bytes choose what happens to them: requests, receives, packets that are lost,
-// repeated, changed or made up, time, transitions. The engine's assertions are on, and its promises to a host are
-// required here.
+// Two connected queue pairs. The input chooses the events: requests, receives, lost, repeated, changed and invented
+// packets, time, transitions. The engine's assertions are on, and the fuzzer checks its promises to a host.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,13 +22,13 @@ constexpr size_t kSize = 16384;
 constexpr uint32_t kKey = 0x77;
 constexpr uint32_t kDepth = 8;
 constexpr uint32_t kMtu = 256;
-constexpr size_t kMostPackets = 512;  // of one transmit(): the window and the responses are bounded
+constexpr size_t kMostPackets = 512;  // limit of one transmit(): the window and the responses are bounded
 
 void require(bool promise) {
   if (!promise) std::abort();
 }
 
-// The input, zeros at its end.
+// Reads the input; after its end, zeros.
 class Choices {
  public:
   Choices(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -151,7 +150,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
 
   void check() {
     const bool is_stopped = qp->state() == QpState::kError || qp->state() == QpState::kSqe;
-    // Of what asked for no completion, the end cannot know that it has succeeded.
+    // A request that asked for no completion may stay open here, because its success is not reported.
     if (is_stopped)
       require(std::none_of(open_.begin(), open_.end(), [](const Posted& each) { return each.is_signaled; }));
     if (qp->state() == QpState::kError) require(receives_.empty() && taken_ == 0);
@@ -159,7 +158,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
     require(taken_ <= 1);
   }
 
-  // A packet from anywhere, in a block of its own.
+  // A packet with any contents, in a block of its own.
   void receive(const std::vector<std::byte>& bytes) {
     const std::unique_ptr<std::byte[]> exact(new std::byte[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), exact.get());
@@ -178,7 +177,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   }
 
   std::unique_ptr<QueuePair> qp;
-  std::deque<std::vector<std::byte>> packets;  // on their way to the other end
+  std::deque<std::vector<std::byte>> packets;  // packets on their way to the other end
   Time now = 0;
   bool is_revoked = false;
 
@@ -237,7 +236,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   Fault copy(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size) {
     uint64_t all = 0;
     for (const Segment& segment : segments) all += segment.length;
-    // The engine promises that they hold that many.
+    // The engine promises that they hold this many.
     require(offset <= all && size <= all - offset);
     return check_local(who, segments, true);
   }
@@ -280,7 +279,7 @@ class End final : public Memory, public ReceiveSource, public EventSink, public 
   }
 
   void sent(const Completion& completion) {
-    // In order, each once; those without a completion are passed over.
+    // Completions come in order, each once; requests without a completion are skipped.
     while (!open_.empty() && open_.front().id != completion.request_id) {
       require(!open_.front().is_signaled);
       open_.pop_front();
@@ -330,7 +329,7 @@ void step(Choices& choices, End& end, End& other) {
       return end.post_receive(choices);
     case 3:
     case 4:
-    case 5:  // Everything that is on its way.
+    case 5:  // Delivers all packets.
       for (size_t i = std::min<size_t>(coming.size(), 64); i > 0; --i) {
         end.receive(coming.front());
         coming.pop_front();
@@ -346,7 +345,7 @@ void step(Choices& choices, End& end, End& other) {
       if (!coming.empty()) std::rotate(coming.begin(), coming.begin() + choices.byte() % coming.size(), coming.end());
       return;
     case 9:
-    case 10: {  // Changed: a byte of the headers, or the size.
+    case 10: {  // Changes a byte of the headers, or the size.
       if (coming.empty() || coming.front().empty()) return;
       std::vector<std::byte>& packet = coming.front();
       const uint8_t place = choices.byte();
@@ -356,7 +355,7 @@ void step(Choices& choices, End& end, End& other) {
         packet[place % std::min<size_t>(packet.size(), kMaxHeaderSize)] = std::byte{choices.byte()};
       return;
     }
-    case 11: {  // Made up.
+    case 11: {  // Invents a packet.
       Headers headers;
       headers.opcode = choices.byte();
       if (!opcode_info(headers.opcode).known) return;
@@ -383,7 +382,7 @@ void step(Choices& choices, End& end, End& other) {
         (void)end.move(static_cast<QpState>(how % 7));
         return end.check();
       }
-      // Any attributes at all.
+      // Any attributes.
       QpAttributes changes = end.attributes(static_cast<QpState>(choices.byte() % 7));
       changes.max_rd_atomic = choices.byte();
       changes.rnr_retry = choices.byte() % 8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Descriptors of regions and peers as somebody else may send them: taken or refused as librpma.h says, and what was
-// taken is written again as it came.
+// Descriptors of regions and peers from an untrusted sender: accepted or refused as librpma.h documents; accepted ones
+// are written again without change.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!region) return 0;
   require((region->native & ~kNativeKnown) == 0);
   require(region->native == 0 || (size >= kDescriptorSize && (data[21] & kNativeMarkMask) == kNativeMark));
-  // Whatever lies in the region has an address.
+  // Every byte of the region has an address.
   if (in_address_space(*region) && region->size > 0) require(region->address + (region->size - 1) >= region->address);
 
   std::uint8_t again[kDescriptorSize];

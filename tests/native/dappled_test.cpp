@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dappled and its members' deaths, in network namespaces of this test's own.
+// dappled and the deaths of its members, in network namespaces of this test's own.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ StatusReply status_of(DaemonLink& link) {
   return status;
 }
 
-// One packet to a slot, with a number.
+// Sends one packet with a number to a slot.
 void send_to(uint32_t slot, uint32_t number, bool ipv6 = false) {
   static int fds[2] = {-1, -1};
   int& fd = fds[ipv6 ? 1 : 0];
@@ -76,7 +76,7 @@ void send_to(uint32_t slot, uint32_t number, bool ipv6 = false) {
   }
 }
 
-// A process with a slot. It passes the numbers that arrive at its slot on to this one, and reconnects to dappled.
+// A process with a slot. It passes the numbers that arrive at its slot on to the test, and reconnects to dappled.
 struct Member {
   pid_t process = -1;
   int from = -1;
@@ -120,7 +120,7 @@ struct Member {
     _exit(0);
   }
 
-  // The next number that arrived; false if none comes.
+  // The next number that has arrived; false if none arrives.
   bool next(uint32_t& number, int wait = 2000) const {
     pollfd waiting = {from, POLLIN, 0};
     return poll(&waiting, 1, wait) > 0 && read(from, &number, sizeof number) == sizeof number;
@@ -147,7 +147,7 @@ void dappled__one_program__is_quick_and_leaves_nothing(void**) {
   assert_true(tests::nothing_left());
   Problem problem;
   std::unique_ptr<DaemonLink> link;
-  // The best of some: other programs of the machine are not meant.
+  // The best of several times, so that other programs on the machine do not matter.
   double took = 1e9;
   for (int i = 0; i < 5 && took >= 100; i++) {
     link.reset();
@@ -202,7 +202,7 @@ void dappled__addresses_change__keep_their_places(void**) {
 }
 
 void dappled__members_killed__others_hear_everything(void**) {
-  constexpr size_t kMembers = 20;  // more than dappled has slots for at its start
+  constexpr size_t kMembers = 20;  // more than dappled has slots at its start
   std::vector<Member> members(kMembers);
   for (Member& member : members) assert_true(member.start());
   uint32_t number = 1;
@@ -216,7 +216,7 @@ void dappled__members_killed__others_hear_everything(void**) {
     members[i].end();
   }
   for (size_t k = 1; k < kMembers; k += 2) assert_true(members[k].hears(number++));
-  // The slots of the dead go to others, with nothing of what came for the dead.
+  // Other members get the slots of the dead, without any of the packets for the dead.
   for (size_t i = 0; i < kMembers; i += 2) {
     assert_true(members[i].start());
     assert_true(members[i].hears(number++));
@@ -249,14 +249,14 @@ void dappled__killed__members_go_on(void**) {
     assert_true(link->device(devices.indexes[0], after, problem));
     assert_true(before.guid == after.guid);
     for (const Member& member : members) assert_true(member.hears(number++, round % 2 == 0));
-    // A new program gets a slot that nobody has, although some members may not have come back yet.
+    // A new program gets a slot that nobody has, although some members may not have reconnected yet.
     Member fresh;
     assert_true(fresh.start());
     for (const Member& member : members) assert_int_not_equal(fresh.slot, member.slot);
     assert_true(fresh.hears(number++));
     for (const Member& member : members) assert_true(member.hears(number++));
   }
-  // dappled and a member together: the slot is free for the next.
+  // dappled and a member die together: the slot is free for the next member.
   const uint32_t dead = members[2].slot;
   kill(static_cast<pid_t>(status_of(*link).process), SIGKILL);
   members[2].end();
@@ -288,7 +288,7 @@ int raw_connection() {
   return -1;
 }
 
-// The reply's size; 0: the connection was ended; -1: nothing came.
+// The reply's size; 0: the connection was ended; -1: no reply.
 ssize_t answer_to(int fd, const void* bytes, size_t size, void* room, size_t room_size) {
   if (send(fd, bytes, size, MSG_NOSIGNAL) < 0) return 0;
   pollfd waiting = {fd, POLLIN, 0};
@@ -307,13 +307,13 @@ void dappled__garbage__harms_nobody(void**) {
     char bytes[3000];
     const size_t size = 1 + static_cast<size_t>(rand_r(&seed)) % sizeof bytes;
     for (size_t k = 0; k < size; k++) bytes[k] = static_cast<char>(rand_r(&seed));
-    // Some get as far as the kinds.
+    // Some inputs get as far as the check of the kinds.
     MessageHeader header;
     header.kind = static_cast<uint16_t>(rand_r(&seed) % 8);
     header.size = static_cast<uint32_t>(size);
     if (i % 2 == 0 && size >= sizeof header) memcpy(bytes, &header, sizeof header);
     const ssize_t got = answer_to(fd, bytes, size, room, sizeof room);
-    // Ended, or (for an exact size by chance, or a refusal) answered.
+    // The connection was ended or, for an exact size by chance or a refusal, answered.
     assert_true(got >= 0);
     close(fd);
   }
@@ -352,7 +352,7 @@ void dappled__thousands_of_connections__are_bounded(void**) {
   assert_true(status_of(*link).members <= 3);
 }
 
-// In a user namespace with one user there is no other.
+// A user namespace with one user has no other user.
 bool can_become_another_user() {
   const pid_t child = fork();
   if (child == 0) _exit(setgid(65534) == 0 && setuid(65534) == 0 ? 0 : 1);
@@ -370,7 +370,7 @@ void dappled__another_user__is_refused(void**) {
     if (setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
     Problem problem;
     const bool linked = DaemonLink::open(problem) != nullptr;
-    // Its own library says so; and dappled does, to one that does not.
+    // The member's own library reports it; dappled reports it to a member that does not.
     const bool told = !linked && problem.error == EACCES && strstr(problem.line, "DAPPLE_TRUST_UID") != nullptr;
     const int fd = raw_connection();
     HeaderOnly request;
@@ -406,7 +406,7 @@ void dappled__port_taken__is_told(void**) {
   char process[32];
   snprintf(process, sizeof process, "Process %d (", getpid());
   assert_non_null(strstr(problem.line, process));
-  // rdma_cm would wait for it in silence.
+  // rdma_cm would wait silently.
   int ends[2];
   CmChannelName name;
   OwnedFd journal;
@@ -419,7 +419,7 @@ void dappled__port_taken__is_told(void**) {
   assert_true(milliseconds() - begin < 1500);
   close(ends[0]);
   close(ends[1]);
-  // Free again: the same link gets its slot.
+  // The port is free again: the same link gets its slot.
   close(fd);
   assert_true(link->slot(slot, problem));
 }
@@ -443,7 +443,7 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   assert_true(tests::ends_soon());
 }
 
-// Is it told of a change within two seconds?
+// True if the member is notified of a change within two seconds.
 bool told_of_change(DaemonLink& link) {
   Problem problem;
   pollfd waiting = {link.fd(), POLLIN, 0};
@@ -457,28 +457,28 @@ void dappled__changes__are_told_to_members(void**) {
   Slot slot;
   DeviceList list;
   assert_true(member->slot(slot, problem));
-  assert_true(member->take_changed());  // a new connection may have missed anything
+  assert_true(member->take_changed());  // a new connection may have missed any change
   guest->take_changed();
   if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip();
   assert_true(told_of_change(*member));
-  // Once, until the member has asked.
+  // dappled notifies once, until the member has asked.
   assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));
   pollfd waiting = {member->fd(), POLLIN, 0};
   assert_int_equal(poll(&waiting, 1, 200), 0);
   assert_true(member->devices(list, problem));
   assert_true(tests::run("ip addr del 10.9.9.2/32 dev lo"));
   assert_true(told_of_change(*member));
-  // An answer that comes behind the news is an answer all the same.
+  // An answer that arrives after the notification is still the answer.
   for (int i = 0; i < 50; i++) {
     assert_true(tests::run(i % 2 == 0 ? "ip addr add 10.9.9.1/32 dev lo" : "ip addr del 10.9.9.1/32 dev lo"));
     assert_true(member->devices(list, problem));
     assert_true(status_of(*member).slots > 0);
   }
-  // A new dappled may have missed some.
+  // A new dappled may have missed changes, so the member is notified.
   member->take_changed();
   kill(static_cast<pid_t>(status_of(*member).process), SIGKILL);
   assert_true(told_of_change(*member));
-  // Whoever has no slot is not told, and nothing lies in its way.
+  // A program without a slot gets no notification, and none remains in its socket.
   assert_false(guest->changed());
   assert_true(guest->devices(list, problem));
   member.reset();
@@ -486,7 +486,7 @@ void dappled__changes__are_told_to_members(void**) {
   assert_true(tests::ends_soon());
 }
 
-// As in a container with a root file system of next to nothing.
+// As in a container whose root file system is nearly empty.
 void dappled__no_dev_null__starts(void**) {
   assert_true(tests::ends_soon());
   const pid_t child = fork();
@@ -501,7 +501,7 @@ void dappled__no_dev_null__starts(void**) {
       fprintf(stderr, "%s\n", problem.line);
       _exit(1);
     }
-    // No socket of dappled's may have one of the first numbers.
+    // No socket of dappled may have one of the first descriptor numbers.
     char path[64];
     const unsigned process = status_of(*link).process;
     for (int fd = 0; fd <= 2; fd++) {
@@ -544,7 +544,7 @@ void dappled__counters__outlive_programs_and_dappled(void**) {
   waitpid(program, &status, 0);
   assert_int_equal(status, 0);
   assert_int_equal(counted_runts(*link), 5);
-  // dappled is killed, and this program, which is a member, hands the counters on.
+  // dappled is killed, and this program, which is a member, passes the counters on.
   Slot slot;
   assert_true(link->slot(slot, problem));
   slot.counters->wire.runts.add(2);
@@ -554,7 +554,7 @@ void dappled__counters__outlive_programs_and_dappled(void**) {
   assert_int_equal(counted_runts(*link), 7);
   slot.counters->wire.runts.add();
   assert_int_equal(counted_runts(*link), 8);
-  // A file that could be cut short is taken for none.
+  // A file that could be truncated is ignored.
   const OwnedFd plain(memfd_create("plain", MFD_CLOEXEC));
   assert_int_equal(ftruncate(plain.get(), kCountersFileSize), 0);
   assert_false(is_counters_file(plain.get()));
@@ -564,7 +564,7 @@ void dappled__counters__outlive_programs_and_dappled(void**) {
   assert_true(tests::ends_soon());
 }
 
-// A child that knows nothing of the link holds its descriptors: nobody else may get the slot.
+// A child that does not use the link holds its descriptors: no other program may get the slot.
 void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
   int told[2], hold[2];
   assert_int_equal(pipe2(told, O_CLOEXEC) + pipe2(hold, O_CLOEXEC), 0);
@@ -576,7 +576,7 @@ void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
     Slot slot;
     if (link == nullptr || !link->slot(slot, problem)) _exit(1);
     if (fork() == 0) {
-      // Until the test closes its end.
+      // The child waits until the test closes its end.
       char byte;
       while (read(hold[0], &byte, 1) < 0) {
       }

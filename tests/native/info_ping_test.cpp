@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-info --ping between network namespaces: a peer that answers as a RoCE node does, and all that may come
-// between.
+// dapple-info --ping between network namespaces: a peer that answers as a RoCE node does, and all kinds of obstacles.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -28,13 +27,13 @@ using namespace dapple::info;
 namespace {
 
 tests::VethPair veth;
-int third = -1;  // a namespace behind the other one: 10.78.0.2
+int third = -1;  // a namespace behind the peer's: 10.78.0.2
 
 constexpr uint16_t kRocePort = 4791;
 
 enum class Mode { kHonest, kSilent, kDamaged, kOtherPort, kOtherAddress };
 
-// A node that answers at an address of another namespace, for as long as it lives.
+// A node that answers at an address of another namespace while the object lives.
 struct Peer {
   pid_t process = -1;
 
@@ -76,7 +75,7 @@ struct Peer {
       if (got <= 0 || mode == Mode::kSilent) continue;
       const std::span<const std::byte> packet(bytes, static_cast<size_t>(got));
       const uint16_t port_of_asker = ntohs(to.any.sa_family == AF_INET ? to.in.sin_port : to.in6.sin6_port);
-      // A RoCE node drops what was changed on its way.
+      // A RoCE node drops packets that were changed on their way.
       if (!test::whole(packet, gid_of(to), gid_of(local), port_of_asker)) continue;
       const uint16_t claimed = mode == Mode::kOtherPort ? 1000 : source_port;
       auto answer = test::answer_to(packet, gid_of(local), gid_of(to), claimed);
@@ -137,7 +136,7 @@ void ping__silence__is_told() {
   PingFacts facts = ping_once("10.77.0.2");
   CHECK_EQUAL(code_of(facts), kSilence);
   CHECK(facts.echo == Answered::kYes);
-  // Nothing comes back at all.
+  // No answer arrives at all.
   CHECK(run_at(veth.other, "ip route add blackhole 10.77.0.1/32"));
   facts = ping_once("10.77.0.2");
   CHECK(run_at(veth.other, "ip route del blackhole 10.77.0.1/32"));
@@ -161,7 +160,7 @@ void ping__changed_on_the_way__is_told() {
 }
 
 void ping__small_mtu__is_told() {
-  // A router that says so.
+  // A router reports the failure.
   if (third >= 0) {
     const Peer peer(third, "10.78.0.2", Mode::kHonest);
     const PingFacts facts = ping_once("10.78.0.2");
@@ -170,7 +169,7 @@ void ping__small_mtu__is_told() {
     CHECK_EQUAL(facts.mtu_teller, "10.77.0.2");
     CHECK_EQUAL(facts.passes, 700);
   }
-  // A link that drops without a word.
+  // A link silently drops the packets.
   CHECK(run_at(veth.other, "ip link set vb mtu 1300"));
   CHECK(tests::run("ip link set va mtu 5000"));
   for (const char* address : {"10.77.0.2", "fd77::2"}) {
@@ -214,7 +213,7 @@ void ping__port_in_use_here__hears_errors_only() {
   CHECK_EQUAL(code_of(ping_once("10.77.0.1")), kClosed);
 }
 
-// A program with the software device in the other namespace.
+// The other namespace runs a program with the software device.
 struct Program {
   pid_t process = -1;
 
@@ -252,7 +251,7 @@ void ping__software_device__answers_and_asks() {
       CHECK_EQUAL(code_of(facts), kGood);
       CHECK_EQUAL(facts.answers_us.size(), 3);
     }
-    // dappled has the port at this end, too.
+    // dappled holds the port at this end, too.
     const Program here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
     for (const char* address : {"10.77.0.2", "fd77::2", "10.77.0.1", "::1"}) {
       const PingFacts facts = ping_once(address, 3);
@@ -279,7 +278,7 @@ void ping__software_device__answers_and_asks() {
   CHECK_EQUAL(facts.bad_icrc, 2);
 }
 
-// A third namespace behind the other one, over a link with an MTU of 700.
+// A third namespace is behind the other one, over a link with an MTU of 700.
 int make_third() {
   int ready[2], done[2];
   if (pipe2(ready, O_CLOEXEC) != 0 || pipe2(done, O_CLOEXEC) != 0) return -1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Descriptors in queues count for all processes of a user, in whatever namespace: 40 dappleds of one user who may have
-// 1,024 open files.
+// The kernel counts descriptors in socket queues over all processes of a user, in all namespaces: this test runs 40
+// dappleds of one user who may have 1,024 open files.
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -35,7 +35,7 @@ struct Outcome {
   char line[240];
 };
 
-// A program in a network namespace of its own. It keeps its slot until the test lets go.
+// A program in a network namespace of its own. It keeps its slot until the test releases it.
 void live(rlim_t files) {
   const rlimit limit = {files, files};
   Outcome outcome = {};
@@ -96,7 +96,7 @@ void dappled__too_many_descriptors__is_told(void**) {
 }  // namespace
 
 int main() {
-  // The limit is not for root. A user namespace's root is none.
+  // The limit does not apply to root. A user namespace's root is not exempt.
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setgid(65534) != 0 || setuid(65534) != 0)) {
     tests::skip_program("no other user can be had: ", strerror(errno));
   }

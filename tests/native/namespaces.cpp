@@ -49,7 +49,7 @@ void loopback_up() {
   close(fd);
 }
 
-// Lets the receiver wait for packets to merge. Its files are those of the namespace that mounts sysfs.
+// Lets the receiver wait for packets to merge. The setting's files are those of the namespace that mounts sysfs.
 bool wait_to_merge() {
   if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
   if (mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return false;
@@ -57,7 +57,7 @@ bool wait_to_merge() {
   return write_file("/sys/class/net/vb/gro_flush_timeout", "200000");
 }
 
-// As "ethtool -K NAME FEATURE on" and "off".
+// The same as "ethtool -K NAME FEATURE on" and "off".
 void set_feature(const char* name, uint32_t command, uint32_t on) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   ethtool_value value = {command, on};
@@ -133,7 +133,7 @@ VethPair make_veth_pair() {
   }
   close(done[1]);
   close(ready[0]);
-  // veth merges only what comes from a peer without it.
+  // veth merges only packets of a peer whose TSO is off.
   set_feature("va", ETHTOOL_STSO, 0);
   int status = 0;
   waitpid(child, &status, 0);

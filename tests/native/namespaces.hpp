@@ -7,13 +7,13 @@
 
 namespace dapple::tests {
 
-// Says SKIP and ends the program with 77.
+// Prints SKIP and ends the program with 77.
 [[noreturn]] void skip_program(const char* why, const char* more = "");
 
-// Moves this process, which must have one thread, into a new network namespace, whose loopback it brings up. A user who
-// may not gets a user namespace too. False if the system forbids it.
+// Moves this process, which must have one thread, into a new network namespace, and brings its loopback device up. An
+// unprivileged user gets a user namespace too. False if the system forbids it.
 bool enter_new_namespace();
-// The same, or the test is skipped.
+// The same; if it is forbidden, the test is skipped.
 void need_new_namespace();
 
 // A veth pair between a new namespace and this one: 10.77.0.1 and fd77::1 at "va" here, 10.77.0.2 and fd77::2 at "vb"

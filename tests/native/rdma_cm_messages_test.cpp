@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dappled's half of rdma_cm by its messages: channels as descriptors, their deaths, and its own.
+// Tests dappled's half of rdma_cm by its messages: channels as descriptors, the end of a channel, and the end of
+// dappled.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@ constexpr uint32_t kAddrResolved = 0, kRouteResolved = 2, kConnectRequest = 4, k
 
 std::unique_ptr<DaemonLink> link_;
 
-// As the door has one.
+// The door has one like it.
 struct Channel {
   OwnedFd own;
   OwnedFd dappleds;
@@ -52,7 +53,7 @@ struct Channel {
   }
 };
 
-// Handed to each dappled that follows.
+// Handed to each later dappled.
 std::vector<Channel*> channels;
 
 void hand_over(DaemonLink& link, Problem& problem) {
@@ -193,7 +194,7 @@ int teardown(void** state) {
 void close__of_the_programs_end__disconnects_the_peer(void** state) {
   Connection& connection = *static_cast<Connection*>(*state);
   connection.establish();
-  // A copy, as of a child, keeps the channel.
+  // A duplicate, such as a child's, keeps the channel.
   OwnedFd copy(fcntl(connection.client.own.get(), F_DUPFD_CLOEXEC, 3));
   connection.client.own.reset();
   assert_false(polls_readable(connection.server, 100));
@@ -217,7 +218,7 @@ void kill__dappled_beside_a_connection__it_stays(void** state) {
     assert_false(polls_readable(connection.client));
     assert_false(polls_readable(connection.server));
   }
-  // The listener, too.
+  // The listener stays, too.
   Channel third;
   assert_true(third.open());
   connect_from(third, 0x30003);
@@ -270,7 +271,7 @@ void open__of_other_descriptors__is_refused(void**) {
   assert_false(link_->cm_open(ends[1], name, journal, problem));
   assert_int_equal(problem.error, EINVAL);
   Channel channel;
-  // Neither a file that could make dappled wait, nor an empty one. A refused channel reads an end of file.
+  // dappled accepts neither a file on which it could block, nor an empty one. A refused channel reads an end of file.
   link_->restore({name, channel.dappleds.get(), ends[0]}, problem);
   assert_int_equal(problem.error, EINVAL);
   char byte;

@@ -9,7 +9,7 @@
 namespace dapple::tests {
 namespace {
 
-// Does a file of /proc/net have this text?
+// True if a file of /proc/net contains this text.
 bool net_file_has(const char* path, const char* text) {
   FILE* file = fopen(path, "re");
   if (file == nullptr) return false;
@@ -28,7 +28,7 @@ bool nothing_left() {
 }
 
 bool ends_soon() {
-  // A dappled whose DREQ got lost stays for six seconds to repeat it.
+  // A dappled whose DREQ was lost stays for six seconds to repeat it.
   for (int i = 0; i < 1000; i++) {
     if (nothing_left()) return true;
     usleep(10000);

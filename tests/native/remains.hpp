@@ -5,7 +5,7 @@
 
 namespace dapple::tests {
 
-// Nothing of dappled is in this network namespace: no name, no socket on 4791.
+// True if nothing of dappled is in this network namespace: no name, no socket on 4791.
 bool nothing_left();
 // The same within three seconds.
 bool ends_soon();

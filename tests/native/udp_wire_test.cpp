@@ -40,7 +40,7 @@ struct Program {
   bool open() {
     link = DaemonLink::open(problem);
     if (link == nullptr || !link->slot(slot, problem)) return false;
-    // Those of the slot go on from where its last owner was.
+    // The slot's counters would continue from its last owner's values.
     slot.counters = nullptr;
     wire = UdpWire::open(slot, problem);
     if (wire == nullptr) return false;
@@ -49,7 +49,7 @@ struct Program {
   }
 };
 
-// Takes note of what arrived: the PSNs in order, and the last packet's addresses.
+// Records the packets that arrived: the PSNs in order, and the last packet's addresses.
 struct Arrivals final : ArrivalSink {
   std::vector<uint32_t> psns;
   std::vector<std::byte> payload, grh;
@@ -67,7 +67,7 @@ struct Arrivals final : ArrivalSink {
 };
 
 void receive_until(Program& program, Arrivals& arrivals, size_t count) {
-  // Until nothing has come for a while.
+  // Continues until no packet has arrived for a while.
   for (int idle = 0; idle < 30 && arrivals.psns.size() < count; idle++) {
     pollfd waiting = {program.wire->receive_fd(), POLLIN, 0};
     if (poll(&waiting, 1, 10) > 0 && program.wire->receive(arrivals) > 0) idle = 0;
@@ -217,7 +217,7 @@ void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
   const uint32_t slot = b.slot.number;
   send_sized(12, slot);
   send_sized(15, slot);
-  send_sized(8, slot);  // the least that is steered by its QP number
+  send_sized(8, slot);  // the smallest packet that is steered by its QP number
   send_sized(50, slot);
   send_sized(60000, slot);
   send_sized(48, slot);  // ICRC 0
@@ -226,7 +226,7 @@ void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
   }
   send_sized(0, 0);
   send_sized(1, 0);
-  // Damage that no other check finds.
+  // Only the ICRC detects this damage.
   check_run(a, b, path_between("127.0.0.1", "127.0.0.1", false), 1, 64);
   const WireCounters& counters = b.wire->counters();
   assert_int_equal(counters.runts.value(), 3);
@@ -262,7 +262,7 @@ void udp_wire__ipv4_multicast__reaches_who_joined(void** state) {
   assert_int_equal(to_b.psns.size(), 1);
 }
 
-// Two slots of one host, one sender: the receiving kernel merges by address and port before it chooses the slot.
+// Two slots of one host have one sender: the receiving kernel merges by address and port before it chooses the slot.
 void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
   (void)state;
   if (veth.other < 0) skip();
@@ -278,7 +278,7 @@ void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
     const Path path = ipv6 ? path_between("fd77::1", "fd77::2", true) : path_between("10.77.0.1", "10.77.0.2", false);
     Arrivals to_b, to_c;
     for (uint32_t round = 0; round < kRounds; round++) {
-      // One by one, so that merging is the receiver's work, and in runs.
+      // Packets go out one by one, so that only the receiver merges, and in runs.
       for (uint32_t i = 0; i < kEach; i++) {
         assert_true(put(sender, path, b.slot.number << 16 | 7, round * kEach + i, 1024));
         if (round % 2 == 0) sender.batch->flush();
@@ -296,7 +296,7 @@ void udp_wire__veth_with_gro__never_mixes_slots(void** state) {
       assert_int_equal(to_c.psns[i], i);
     }
   }
-  // There was something to mix up.
+  // The kernel did merge packets.
   if (veth.merges) assert_true(b.wire->counters().received_batches.value() < 4 * kRounds * kEach / 5);
   assert_int_equal(b.wire->counters().foreign.value() + c.wire->counters().foreign.value(), 0);
   assert_int_equal(b.wire->counters().bad_icrc.value() + c.wire->counters().bad_icrc.value(), 0);
@@ -344,7 +344,7 @@ void udp_wire__pcap__has_both_directions(void** state) {
     const Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.1", false);
     check_run(programs[0], programs[1], path, 3, 64);
   }
-  // Sent and received, three packets of each version: 20 or 40, 8, 12, 64 and 4 bytes each, and 16 of the record.
+  // Three packets of each version, sent and received: 20 or 40, 8, 12, 64 and 4 bytes each, and 16 of the record.
   assert_int_equal(lseek(fd, 0, SEEK_END), 24 + 6 * (16 + 20 + 88) + 6 * (16 + 40 + 88));
   close(fd);
 }

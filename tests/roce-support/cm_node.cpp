@@ -18,7 +18,7 @@ Value value_or_default(const Value* value) {
 
 template <typename Value>
 Value take_first(std::deque<Value>& queue) {
-  // A test that expects one more than there are.
+  // A test that expects one more event than there are.
   if (queue.empty()) std::abort();
   Value first = std::move(queue.front());
   queue.pop_front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A host of a connection manager for tests: it keeps what the manager sends and what the events say.
+// A host of a connection manager for tests: it keeps the manager's datagrams and events.
 #ifndef DAPPLE_TESTS_ROCE_SUPPORT_CM_NODE_HPP
 #define DAPPLE_TESTS_ROCE_SUPPORT_CM_NODE_HPP
 
@@ -48,9 +48,9 @@ class Node final : public Host {
   uint64_t random() override;
   void event(const Event& event) override;
 
-  // Takes the datagram that `from` sent it.
+  // Takes the datagram that `from` has sent to it.
   void take(Time now, const Datagram& datagram);
-  // The oldest datagram sent and the oldest event, taken out.
+  // The oldest datagram sent, and the oldest event; both are removed.
   Datagram sent();
   SeenEvent seen();
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Time kMillisecond = 1'000'000;
 constexpr Time kSecond = 1'000'000'000;
-// Below a packet's lifetime of 2^16 * 4.096 µs, which time wait counts on.
+// Less than a packet's lifetime of 2^16 * 4.096 µs, on which time wait depends.
 constexpr Time kMostDelay = 250 * kMillisecond;
 constexpr Time kActivity = 60 * kSecond;
 constexpr uint16_t kPort = 7174;
@@ -89,7 +89,7 @@ void Simulation::begin(size_t from, bool datagram) {
     status = place.node->cm->resolve(now_, 0, path, request, 18, 15, id);
   } else {
     Req req;
-    // Some are for a port where nobody listens.
+    // Some are for a port without a listener.
     req.service_id = service_id_of(PortSpace::kTcp, chance(5) ? 1 : kPort);
     req.qpn = 2 * track.tag;
     req.remote_response_timeout = static_cast<uint8_t>(18 + random(3));
@@ -153,7 +153,7 @@ void Simulation::check_order(const Track& track, const SeenEvent& event) {
       break;
     case EventType::kRejected:
       allowed = in({Phase::kRequested, Phase::kAnswered, Phase::kResponded, Phase::kEstablished});
-      // Where the peer's queue pair may have been used, or ours is said to be in use, time wait follows.
+      // If the peer may have used the queue pair, or reports ours as in use, time wait follows.
       last = event.reason != RejectReason::kStaleConnection && in({Phase::kRequested, Phase::kAnswered});
       break;
     case EventType::kUnreachable:
@@ -197,7 +197,7 @@ void Simulation::end(Place& place, Id id, Status status) {
 void Simulation::react(Place& place, const SeenEvent& event, Track& track) {
   Manager& cm = *place.node->cm;
   const Id id = event.id;
-  // Some consumers are slower than the peer's patience.
+  // Some consumers are slower than the peer's time-out.
   const Time pace = chance(20) ? 20 * kSecond : 100 * kMillisecond;
   const unsigned choice = static_cast<unsigned>(random(100));
   const auto live_on = [this, &place, &cm, id, choice] {
@@ -289,7 +289,7 @@ void Simulation::run_until_quiet(Time limit) {
 }
 
 void Simulation::check_agreement() {
-  // The active ends of connections that last, less the passive ones.
+  // The active ends of established connections, minus the passive ones.
   std::map<uint32_t, int> balance;
   for (Place& place : places_) {
     for (const auto& [id, track] : place.ids) {

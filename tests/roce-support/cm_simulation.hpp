@@ -22,30 +22,30 @@ class Simulation {
  public:
   Simulation(uint64_t seed, uint8_t hosts, unsigned connections, bool verbose);
 
-  // Runs all of it. Empty, or the promise that was broken.
+  // Runs to the end. Empty, or the promise that was broken.
   std::string run();
 
   uint64_t trace_hash() const { return trace_; }
-  // Ids that reached the state, for a test that wants to have seen everything.
+  // The number of ids that reached each state, for a test that requires all of them.
   const std::map<std::string, unsigned>& seen() const { return seen_; }
 
  private:
   enum class Phase : uint8_t {
-    kRequested,  // by this side, or by the peer
+    kRequested,  // requested by this side, or by the peer
     kAnswered,   // the passive side's accept
     kResponded,  // the active side has a REP
     kEstablished,
     kDisconnecting,
     kOver,  // time wait follows
     kLast,
-    kEnded,  // by its own consumer
+    kEnded,  // ended by its own consumer
   };
 
   struct Track {
     bool active = false;
     bool datagram = false;
     Phase phase = Phase::kRequested;
-    uint32_t tag = 0;  // both ends of a connection have the same
+    uint32_t tag = 0;  // the same at both ends of a connection
   };
 
   struct Step {
@@ -74,7 +74,7 @@ class Simulation {
   void look_at(Place& place, const SeenEvent& event);
   void check_order(const Track& track, const SeenEvent& event);
   void react(Place& place, const SeenEvent& event, Track& track);
-  // Later, if the id is still there.
+  // Does it later, if the id still exists.
   void later(Place& place, Id id, Time within, std::function<void(Track&)> act);
   void end(Place& place, Id id, Status status);
   void run_until_quiet(Time limit);

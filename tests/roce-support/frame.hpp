@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// RoCEv2 packets as they lie on the wire.
+// Whole RoCEv2 packets.
 #ifndef DAPPLE_TESTS_ROCE_SUPPORT_FRAME_HPP
 #define DAPPLE_TESTS_ROCE_SUPPORT_FRAME_HPP
 
@@ -19,7 +19,7 @@ using Bytes = std::vector<std::byte>;
 // From the BTH to the pad. headers.pad is set.
 Bytes transport_of(Headers headers, std::span<const std::byte> payload);
 
-// Ethernet, IP, UDP, `transport`, ICRC. UDP's checksum is 0, as rdma_rxe's.
+// Ethernet, IP, UDP, `transport`, ICRC. UDP's checksum is 0, as rdma_rxe sends it.
 Bytes frame_of(const IcrcAddresses& addresses, std::span<const std::byte> transport);
 
 // 192.0.2.1 and 192.0.2.2, or 2001:db8::1 and 2001:db8::2; source port 0xC001.

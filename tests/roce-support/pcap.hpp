@@ -17,7 +17,7 @@ class PcapFile {
  public:
   explicit PcapFile(const std::string& path);
   void write(uint64_t time_ns, std::span<const std::byte> frame);
-  // Closes it. False if the file did not take all of it.
+  // Closes the file. False if not everything was written.
   bool close();
 
  private:

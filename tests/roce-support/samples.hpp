@@ -15,13 +15,13 @@ namespace dapple::roce::test {
 // All opcodes that opcode_info() knows, in their order.
 std::vector<uint8_t> known_opcodes();
 
-// The fields that the opcode has; the others are left at their initial values.
+// The fields that the opcode has; the others keep their initial values.
 Headers sample_headers(uint8_t opcode);
 
-// `size` bytes that count up; none, or eight, where the opcode says so.
+// `size` bytes that count up; none, or eight, if the opcode requires it.
 Bytes sample_payload(uint8_t opcode, size_t size);
 
-// Are the headers of both that `opcode` has the same? The pad counts.
+// True if both have the same values in the headers of `opcode`. The pad counts.
 bool same_headers(const Headers& a, const Headers& b);
 
 }  // namespace dapple::roce::test

@@ -55,7 +55,7 @@ int run_many(uint64_t first, uint64_t last) {
   int failures = 0;
   for (uint64_t seed = first; seed <= last; ++seed) {
     Outcome outcome = run(seed, arena, false, nullptr);
-    // Some twice: the same seed must give the same run.
+    // Some seeds run twice: the same seed must give the same run.
     if (outcome.reason.empty() && seed % 32 == 0 && run(seed, arena, false, nullptr).hash != outcome.hash)
       outcome.reason = "the second run differs from the first";
     all = mixed(all + outcome.hash);

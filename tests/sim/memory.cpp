@@ -113,7 +113,7 @@ Fault SimMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uin
 Fault SimMemory::flush(Accessor who, const RemoteRange& range, uint32_t type) {
   const uint32_t access = (type & 1 ? roce::kFlushGlobal : 0U) | (type & 2 ? roce::kFlushPersistent : 0U);
   RemoteRange checked = range;
-  // The whole region: its key and rights count, its length does not.
+  // The whole region: only its key and rights matter, not its length.
   if (type >> 4 & 3) {
     const Key* key = find_live(range.rkey, who.domain);
     if (key == nullptr) return Fault::kAccess;

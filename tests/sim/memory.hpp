@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A node's memory with its keys, and who watches what queue pairs do to it.
+// A node's memory with its keys, and observers of the accesses of queue pairs.
 #ifndef DAPPLE_TESTS_SIM_MEMORY_HPP
 #define DAPPLE_TESTS_SIM_MEMORY_HPP
 
@@ -19,12 +19,12 @@ enum class AtomicKind : uint8_t { kCompareSwap, kFetchAdd, kWrite };
 struct AtomicAccess {
   AtomicKind kind{};
   uint64_t address = 0;
-  uint64_t operand = 0;  // swap, add or what is written
+  uint64_t operand = 0;  // the operand of swap or add, or the data to write
   uint64_t compare = 0;
   uint64_t original = 0;
 };
 
-// Hears of each access after it has succeeded.
+// Called after each successful access.
 class MemoryWatcher {
  public:
   virtual void remote_written(uint32_t qpn, uint64_t address, std::span<const std::byte> bytes) = 0;
@@ -46,25 +46,25 @@ struct Key {
   bool live = true;
   bool died = false;  // once
   bool window = false;
-  uint32_t qpn = 0;  // a window's
+  uint32_t qpn = 0;  // the key of a window
 };
 
 class SimMemory final : public roce::Memory {
  public:
-  // `bytes`, whose contents are arbitrary, are found at address `base`.
+  // Places `bytes`, whose contents are arbitrary, at address `base`.
   SimMemory(uint64_t base, std::span<std::byte> bytes, MemoryWatcher& watcher)
       : base_(base), bytes_(bytes), watcher_(watcher) {}
 
-  // Memory of its own for somebody, for the whole run. 0 if there is none left.
+  // Allocates memory for the whole run. 0 if none is left.
   uint64_t allocate(size_t size);
-  // Must lie in allocated memory.
+  // The range must lie in allocated memory.
   std::byte* at(uint64_t address) { return bytes_.data() + (address - base_); }
 
-  // Keys count up in steps of 256, as with a random low byte they would.
+  // Keys count up in steps of 256, as if the low byte were random.
   uint32_t add_key(const Key& key);
   const Key* find(uint32_t key) const;
   void revoke(uint32_t key);
-  // Accesses by a remote key find the memory unreachable.
+  // While set, accesses by a remote key find the memory unreachable.
   bool broken = false;
 
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;

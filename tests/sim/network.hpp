@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A network between nodes that loses, delays, repeats, reorders and damages packets, and is cut at times.
+// A network between nodes that loses, delays, repeats, reorders and damages packets, and is sometimes cut.
 #ifndef DAPPLE_TESTS_SIM_NETWORK_HPP
 #define DAPPLE_TESTS_SIM_NETWORK_HPP
 
@@ -22,7 +22,7 @@ namespace dapple::sim {
 struct Flight {
   uint32_t from = 0;  // nodes
   uint32_t to = 0;
-  // Packets of a queue pair's former lives are not delivered, as after the time that connection managers wait.
+  // Packets of an earlier incarnation of a queue pair are not delivered: connection managers wait until they are gone.
   uint32_t life = 0;
   uint32_t icrc = 0;
   std::vector<std::byte> transport;  // from the BTH to the pad
@@ -30,7 +30,7 @@ struct Flight {
 
 class Network {
  public:
-  // deliver_at(time, flight) calls arrived() at that time.
+  // deliver_at(time, flight) must call arrived() at that time.
   using DeliverAt = std::function<void(roce::Time, Flight&&)>;
 
   Network(const Plan& plan, Random& random, Referee& referee, DeliverAt deliver_at)
@@ -40,9 +40,9 @@ class Network {
   bool has_faults = true;
 
   void send(uint32_t from, uint32_t to, uint32_t life, std::span<const std::byte> transport);
-  // Is the ICRC right? Damaged packets end here.
+  // True if the ICRC is right. Damaged packets end here.
   bool is_intact(const Flight& flight) const;
-  // No packet passes between the two until then.
+  // Until that time no packet passes between the two nodes.
   void cut(uint32_t a, uint32_t b, roce::Time until);
 
  private:

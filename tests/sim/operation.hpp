@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A request as the simulator posts it, with what it knows of its fate.
+// A request of the simulator, with the known facts about its fate.
 #ifndef DAPPLE_TESTS_SIM_OPERATION_HPP
 #define DAPPLE_TESTS_SIM_OPERATION_HPP
 
@@ -27,16 +27,16 @@ struct Operation {
     std::vector<std::byte> bytes;
   };
 
-  roce::SendRequest request;  // without segments
+  roce::SendRequest request;  // without its segments
   std::vector<roce::Segment> segments;
   uint32_t length = 0;
   bool is_signaled = true;
-  // It must not succeed; or it may fail so, apart from what the whole stream may do.
+  // must_fail: it must not succeed. excuses: it may fail with these statuses, besides those of the whole stream.
   bool must_fail = false;
-  bool is_unreachable = false;  // nobody may ever receive it
+  bool is_unreachable = false;  // no one may ever receive it
   Statuses excuses = 0;
 
-  // At the responder.
+  // The state at the responder.
   uint64_t written = 0;    // bytes, in order
   bool executed = false;   // an atomic
   uint64_t original = 0;   // its result
@@ -44,7 +44,7 @@ struct Operation {
   uint64_t flushes = 0;
   std::vector<Seen> seen;
 
-  // At the requester.
+  // The state at the requester.
   uint64_t result_bytes = 0;
   bool completed = false;
   roce::CompletionStatus status{};
@@ -65,16 +65,16 @@ struct Operation {
     return opcode() == roce::SendOpcode::kBindWindow || opcode() == roce::SendOpcode::kLocalInvalidate;
   }
   bool has_source() const { return is_send() || is_write(); }
-  // It takes a receive.
+  // True if it consumes a receive.
   bool is_message() const { return is_send() || opcode() == roce::SendOpcode::kWriteImmediate; }
-  // Everything that changes the responder's memory has been done.
+  // True when every change to the responder's memory was made.
   bool took_effect() const {
     if (is_write()) return written == length;
     return !is_atomic() || executed;
   }
 };
 
-// Byte `offset` of what the request with this id carries.
+// Byte `offset` of the data of the request with this id.
 constexpr std::byte content_byte(uint64_t id, uint64_t offset) {
   return static_cast<std::byte>(mixed(id * 0x2545F4914F6CDD1D + offset / 8) >> (offset % 8 * 8));
 }

@@ -85,7 +85,7 @@ void Party::commit(const roce::AddressVector* to) {
   if (packet.payload.size() > mtu) referee_.fail("QP %#x sent more than its MTU", config_.qpn);
   if ((to == nullptr) == (config_.type == QpType::kUd))
     referee_.fail("QP %#x: wrong address for its type", config_.qpn);
-  // IBTA 9.9.2.4.2: an error stops everything but the NAK that tells of it.
+  // IBTA 9.9.2.4.2: an error stops everything but the NAK that reports it.
   if (qp_->state() == QpState::kError && packet.info->operation != roce::Operation::kAcknowledge)
     referee_.fail("QP %#x sent opcode %#x in the error state", config_.qpn, packet.headers.opcode);
   // IBTA 9.7.5.2.8: one NAK for a gap.
@@ -132,7 +132,7 @@ bool Party::take(roce::ReceiveRequest& request) {
 }
 
 void Party::arrived(const Flight& flight) {
-  // The packet lies in a block of its own size, so that AddressSanitizer sees the first byte too far.
+  // The packet is in a block of its own size, so that AddressSanitizer detects an access to the first byte after it.
   roce::Packet packet;
   if (roce::parse(flight.transport, packet) != roce::ParseError::kNone) return;
   std::vector<std::byte> grh;
@@ -187,7 +187,7 @@ void Party::send_completed(const roce::Completion& completion) {
       stream_->completed(completion, *node_.memory, peer == nullptr ? nullptr : peer->node().memory.get());
   if (operation == nullptr || completion.status != CompletionStatus::kSuccess) return;
   stream_->check_result(*operation, *node_.memory);
-  // The buffer is its owner's again.
+  // The owner may use the buffer again.
   for (const roce::Segment& segment : operation->segments)
     std::memset(node_.memory->at(segment.address), 0xDD, segment.length);
   if (peer == nullptr) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A queue pair and its host: what the provider is to it in production.
+// A queue pair and its host, which is the provider in production.
 #ifndef DAPPLE_TESTS_SIM_PARTY_HPP
 #define DAPPLE_TESTS_SIM_PARTY_HPP
 
@@ -15,7 +15,7 @@
 
 namespace dapple::sim {
 
-// Memory of a party's node that its peer reaches.
+// The memory of a party's node that its peer accesses.
 struct Target {
   static constexpr uint32_t kWriteSize = 16 * 1024;
   static constexpr uint32_t kReadSize = 16 * 1024;
@@ -23,11 +23,11 @@ struct Target {
   static constexpr uint32_t kSize = kWriteSize + kReadSize + kAtomics * 8;
 
   uint64_t address = 0;
-  uint32_t key = 0;            // stays
-  uint32_t revocable_key = 0;  // does not, in some runs
+  uint32_t key = 0;            // stays valid
+  uint32_t revocable_key = 0;  // becomes invalid in some runs
   uint32_t read_only_key = 0;
-  uint32_t foreign_key = 0;      // of another protection domain
-  uint32_t window = 0;           // a memory window's key; 0 while the peer shall not use it
+  uint32_t foreign_key = 0;      // in another protection domain
+  uint32_t window = 0;           // a memory window's key; 0 while the peer must not use it
   uint32_t window_slot = 0;      // the key that it has or had; 0 while it is being bound
   bool window_is_bound = false;  // and not known to be invalidated
 };
@@ -36,7 +36,7 @@ struct Node {
   uint32_t number = 0;
   std::unique_ptr<SimMemory> memory;
   std::unique_ptr<Receives> shared_receives;
-  uint32_t local_key = 0;  // of all of its memory
+  uint32_t local_key = 0;  // the key of all of its memory
   uint32_t revocable_local_key = 0;
 };
 
@@ -46,7 +46,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
 
   // The attributes for all transitions up to RTS.
   roce::QpAttributes attributes;
-  Party* peer = nullptr;  // null for UD
+  Party* peer = nullptr;  // null on UD
   Target target;
   uint32_t life = 0;
   uint32_t sink_room = 0;  // packets that the wire takes at once; 0: any number
@@ -67,9 +67,9 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   Stream& stream() { return *stream_; }
   Receives& receives() { return *receives_; }
 
-  // After each call of the queue pair: sends what it has to send, and looks at its state. True if it has more.
+  // Called after each call of the queue pair: sends its packets, and checks its state. True if it has more to send.
   bool pump();
-  // When expire() is called. The host may be late.
+  // The time at which expire() is called. The host may be late.
   roce::Time expiry();
   void expire();
   void arrived(const Flight& flight);
@@ -116,15 +116,15 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   std::unique_ptr<Stream> stream_;
 
   std::vector<std::byte> packet_;
-  uint32_t nak_psn_ = kNoPsn;  // of a sequence error that was told and not mended
-  uint32_t taken_ = 0;         // receives that the queue pair has
+  uint32_t nak_psn_ = kNoPsn;  // of a sequence error that was reported and not repaired yet
+  uint32_t taken_ = 0;         // the number of receives that the queue pair has
   size_t room_left_ = 0;
   bool was_refused_ = false;
   roce::Time seen_deadline_ = roce::kNever;
   roce::Time expiry_ = roce::kNever;
 };
 
-// A UD receive has this before the message.
+// A UD receive has this header before the message.
 std::vector<std::byte> grh_between(uint32_t from, uint32_t to);
 
 }  // namespace dapple::sim

@@ -14,7 +14,7 @@ Plan::Plan(Random& random) {
   drains = random.in_thousand(300) ? static_cast<uint32_t>(random.between(1, 3)) : 0;
   if (mood == Mood::kCalm) return;
 
-  // Each kind of fault alone in some runs, together in others.
+  // In some runs each kind of fault is alone, in others several come together.
   const uint64_t worst = mood == Mood::kGentle ? 15 : random.in_thousand(300) ? 300 : 60;
   const auto perhaps = [&random](uint64_t most) {
     return random.in_thousand(600) ? static_cast<uint32_t>(random.between(1, most)) : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The setting of a run: how bad its world is.
+// The setting of a run: the faults of its world.
 #ifndef DAPPLE_TESTS_SIM_PLAN_HPP
 #define DAPPLE_TESTS_SIM_PLAN_HPP
 
@@ -15,8 +15,9 @@ namespace dapple::sim {
 inline constexpr roce::Time kMicrosecond = 1000;
 inline constexpr roce::Time kMillisecond = 1000 * kMicrosecond;
 
-// Calm: nothing is lost and nobody errs, so nothing may fail. Gentle: the network loses, delays, repeats and damages a
-// little, and everything is retried often enough, so nothing may fail either. Wild: anything goes.
+// Calm: nothing is lost and applications make no mistakes, so nothing may fail. Gentle: the network loses, delays,
+// repeats and damages a few packets, and everything is retried often enough, so nothing may fail either. Wild: anything
+// may happen.
 enum class Mood : uint8_t { kCalm, kGentle, kWild };
 
 struct Plan {
@@ -24,7 +25,7 @@ struct Plan {
   uint32_t nodes = 2;
   bool ipv6 = false;
 
-  // Chances, in a thousand.
+  // Chances per thousand.
   uint32_t loss = 0;
   uint32_t duplication = 0;
   uint32_t corruption = 0;
@@ -32,16 +33,16 @@ struct Plan {
   roce::Time delay = kMicrosecond;
   roce::Time longest_reordering = 0;  // added to a reordered packet's delay
 
-  // Faults happen until then. Requests are posted until then, too.
+  // Faults and new requests end at this time.
   roce::Time chaos_ends = 0;
   uint32_t partitions = 0;
   uint32_t revocations = 0;
-  uint32_t errors = 0;        // queue pairs that are thrown into the error state
-  uint32_t reconnects = 0;    // after an error, in a thousand
-  uint32_t bad_requests = 0;  // in a thousand
+  uint32_t errors = 0;        // queue pairs that are moved to the error state
+  uint32_t reconnects = 0;    // per thousand, after an error
+  uint32_t bad_requests = 0;  // per thousand
   uint32_t drains = 0;        // to SQD and back
   uint32_t breakdowns = 0;    // times that a node's memory cannot be reached
-  bool starves = false;       // receives are posted late and short
+  bool starves = false;       // receives are posted late or too short
 
   explicit Plan(Random& random);
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A receive queue, of one queue pair or shared, and the rules of it: each receive completes once.
+// A receive queue, of one queue pair or shared, and its rules: each receive completes once.
 #ifndef DAPPLE_TESTS_SIM_RECEIVES_HPP
 #define DAPPLE_TESTS_SIM_RECEIVES_HPP
 
@@ -18,7 +18,7 @@ namespace dapple::sim {
 
 class Receives final : public roce::ReceiveSource {
  public:
-  // Buffers of `size` bytes under one of `keys`. Of those that an application errs about, some are short.
+  // Buffers of `size` bytes under one of `keys`. If an application makes mistakes, some buffers are short.
   Receives(Referee& referee, Random& random, SimMemory& memory, uint32_t size, bool is_shared)
       : referee_(referee), random_(random), memory_(memory), size_(size), is_shared_(is_shared) {}
 
@@ -32,13 +32,13 @@ class Receives final : public roce::ReceiveSource {
   size_t taken_count() const { return taken_.size(); }
   bool is_shared() const { return is_shared_; }
   uint32_t size() const { return size_; }
-  // Forgets what is posted: its queue pair was reset.
+  // Forgets the posted receives, because their queue pair was reset.
   void clear();
 
   bool take(roce::ReceiveRequest& request) override;
-  // The receive that this completes, taken out; null if a rule is broken.
+  // Removes and returns the receive of this completion; null if a rule is broken.
   bool completed(uint64_t id, roce::ReceiveRequest& request);
-  // Its first bytes, as many as there are up to `size`.
+  // Its first bytes, at most `size`.
   std::vector<std::byte> bytes(const roce::ReceiveRequest& request, uint64_t size);
 
  private:

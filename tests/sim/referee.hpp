@@ -18,9 +18,9 @@ class Referee {
 
   roce::Time now = 0;
 
-  // Enters something that happened into the trace. `what` has static storage.
+  // Records an occurrence in the trace. `what` has static storage.
   void note(const char* what, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0);
-  // Breaks the run off. Only the first call counts.
+  // Ends the run. Only the first call counts.
   [[gnu::format(printf, 2, 3)]] void fail(const char* format, ...);
   bool failed() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }

@@ -41,13 +41,13 @@ bool Stream::effective_before(size_t number) {
 
 void Stream::remote_written(uint64_t address, std::span<const std::byte> bytes) {
   if (type_ == QpType::kUc) {
-    // Messages may be lost, so any may be the next; its bytes are one's that was posted.
+    // Messages may be lost, so any message may be the next; its bytes must be those of a posted one.
     bool is_known = false;
     for (Operation& operation : operations_) {
       if (!operation.is_write() || !covers(operation, address, bytes.size())) continue;
       const uint64_t offset = address - operation.request.remote_address;
       if (!has_content(operation.request.id, offset, bytes)) continue;
-      // A few bytes may be those of several requests.
+      // A few bytes may match several requests.
       operation.written = std::max(operation.written, offset + bytes.size());
       is_known = true;
     }
@@ -76,12 +76,12 @@ void Stream::remote_read(uint64_t address, std::span<const std::byte> bytes) {
   for (size_t number = first_open_; number < operations_.size(); ++number) {
     Operation& operation = operations_[number];
     if (operation.opcode() != SendOpcode::kRead || !covers(operation, address, bytes.size())) continue;
-    // A Read sees all before it.
+    // A Read sees all requests before it.
     if (!effective_before(number)) break;
     is_wanted = true;
     operation.seen.push_back({address - operation.request.remote_address, {bytes.begin(), bytes.end()}});
   }
-  // A retried request may ask for what has been answered meanwhile.
+  // A retried request may repeat a part that was answered meanwhile.
   for (size_t number = first_open_; !is_wanted && number-- > 0;)
     is_wanted = operations_[number].opcode() == SendOpcode::kRead && covers(operations_[number], address, bytes.size());
   if (!is_wanted) referee_.fail("QP %#x: the peer read at %#" PRIx64 " for no request", qpn_, address);
@@ -146,7 +146,7 @@ bool Stream::message_arrived(const roce::Completion& completion, std::span<const
     }
     return false;
   }
-  // RC: all of them, once, in order.
+  // RC: all messages, once, in order.
   while (next_message_ < operations_.size() && !operations_[next_message_].is_message()) ++next_message_;
   if (next_message_ == operations_.size()) return false;
   Operation& operation = operations_[next_message_];
@@ -167,7 +167,7 @@ void Stream::gathered(std::span<const roce::Segment> segments) {
   bool response_is_open = false;
   for (size_t number = first_open_; number < operations_.size(); ++number) {
     const Operation& operation = operations_[number];
-    // Of what no completion tells of, one that was signalled later tells.
+    // A later signalled completion tells the fate of requests without one.
     const bool waits = operation.opcode() == SendOpcode::kRead || operation.opcode() == SendOpcode::kCompareSwap ||
                        operation.opcode() == SendOpcode::kFetchAdd;
     if (!operation.segments.empty() && operation.has_source() && operation.segments[0].address == segments[0].address) {
@@ -210,7 +210,7 @@ Operation* Stream::completed(const roce::Completion& completion, const SimMemory
     Operation& operation = operations_[number];
     operation.completed = true;
     if (operation.request.id != completion.request_id) {
-      // Only one that asked for no completion is passed over, and it has succeeded.
+      // Only requests without a completion may be skipped, and they have succeeded.
       if (operation.is_signaled || operation.must_fail) break;
       check_delivered(operation, number);
       continue;
@@ -263,7 +263,7 @@ void Stream::check_result(const Operation& operation, SimMemory& local) {
     return;
   }
   if (operation.opcode() != SendOpcode::kRead) return;
-  // Each byte is one that the responder has read for it.
+  // Each byte must be one that the responder has read for this request.
   std::vector<bool> is_seen(operation.length);
   std::vector<std::byte> bytes;
   for (const roce::Segment& segment : operation.segments)

@@ -21,36 +21,37 @@ class Stream {
 
   // The faults that any of its requests may meet.
   Statuses excuses = 0;
-  // Its queue pair has gone into an error: flushes are in order.
+  // Its queue pair has entered the error state, so flushes are allowed.
   bool is_broken = false;
 
   Operation& add(Operation operation);
-  // It was not posted after all.
+  // Removes a request that could not be posted.
   void take_back() { operations_.pop_back(); }
 
-  // At the responder, in its memory.
+  // Called for accesses at the responder, in its memory.
   void remote_written(uint64_t address, std::span<const std::byte> bytes);
   void remote_read(uint64_t address, std::span<const std::byte> bytes);
   void remote_atomic(const AtomicAccess& access);
   void remote_flushed(const roce::RemoteRange& range);
-  // A receive has completed with success and holds `bytes`. False if it is none of this stream's messages, which only a
-  // caller that asks several streams may take lightly.
+  // A receive has completed with success and holds `bytes`. False if they are not a message of this stream; a caller
+  // that asks several streams may ignore that.
   bool message_arrived(const roce::Completion& completion, std::span<const std::byte> bytes, uint64_t& id);
 
-  // At the requester.
+  // Called for events at the requester.
   void gathered(std::span<const roce::Segment> segments);
-  // The request that this completes, which is checked against the rules; null if one is broken.
+  // The request of this completion, checked against the rules; null if one is broken.
   Operation* completed(const roce::Completion& completion, const SimMemory& local, const SimMemory* remote);
   void check_result(const Operation& operation, SimMemory& local);
 
-  // Nothing more will happen. `works`: its queue pair is in no error. `is_calm`: the network loses nothing.
+  // Called when nothing more will happen. `works`: its queue pair is not in the error state. `is_calm`: the network
+  // loses nothing.
   void check_end(bool works, bool is_calm);
 
   size_t open_count() const { return operations_.size() - first_open_; }
   std::deque<Operation>& operations() { return operations_; }
 
  private:
-  // All before `number` has taken effect at the responder.
+  // All requests before `number` have taken effect at the responder.
   bool effective_before(size_t number);
   Statuses excuses_of(const Operation& operation, const SimMemory& local, const SimMemory* remote) const;
   bool same_message(const Operation& operation, const roce::Completion& completion,
@@ -61,9 +62,9 @@ class Stream {
   roce::QpType type_;
   uint32_t qpn_;
   std::deque<Operation> operations_;
-  size_t first_open_ = 0;       // not completed, and no signalled one after it
-  size_t first_unwritten_ = 0;  // not all before it is known to have taken effect
-  size_t next_message_ = 0;     // no message before it is to come
+  size_t first_open_ = 0;       // the first not completed, with no completed signalled one after it
+  size_t first_unwritten_ = 0;  // the first before which not all are known to have taken effect
+  size_t next_message_ = 0;     // no earlier message can still arrive
 };
 
 }  // namespace dapple::sim

@@ -42,7 +42,7 @@ void Workload::choose_opcode(Party& party, Operation& operation) {
   if (opcode == SendOpcode::kSendInvalidate && party.peer->target.window == 0) opcode = SendOpcode::kSend;
   if (opcode == SendOpcode::kBindWindow && (party.target.window_is_bound || party.target.window_slot == 0))
     opcode = SendOpcode::kWrite;
-  // The peer may use the window at that time, which fails.
+  // The peer may use the window at that time; then its access fails.
   if (opcode == SendOpcode::kLocalInvalidate && (party.target.window == 0 || plan_.mood != Mood::kWild))
     opcode = SendOpcode::kSend;
 }
@@ -85,7 +85,7 @@ void Workload::fill_data(Party& party, Operation& operation) {
     const Target& target = party.peer->target;
     request.remote_address = target.address + random_.below(Target::kWriteSize - operation.length + 1);
     request.rkey = remote_key(party);
-    // The window covers the first half of what may be written.
+    // The window covers the first half of the writable memory.
     if (target.window != 0 && operation.length <= Target::kWriteSize / 2 && random_.in_thousand(500)) {
       request.remote_address = target.address + random_.below(Target::kWriteSize / 2 - operation.length + 1);
       request.rkey = target.window;
@@ -106,7 +106,7 @@ void Workload::fill_response(Party& party, Operation& operation) {
   request.rkey = remote_key(party);
   if (operation.opcode() == SendOpcode::kRead) {
     operation.length = random_length(party, Target::kReadSize);
-    // Of what is written, too.
+    // Reads may also overlap the written memory.
     request.remote_address =
         target.address + random_.below(Target::kWriteSize + Target::kReadSize - operation.length + 1);
     return;
@@ -141,7 +141,7 @@ void Workload::fill_window(Party& party, Operation& operation) {
   bind.address = target.address;
   bind.length = Target::kWriteSize / 2;
   bind.access = roce::kRemoteWrite;
-  // Until it has succeeded there is none to bind.
+  // Until this has succeeded there is no window to bind.
   target.window_slot = 0;
 }
 
@@ -162,7 +162,7 @@ void Workload::fill_datagram(Party& party, Operation& operation) {
   }
 }
 
-// Makes it wrong, so that it fails in the one way that is left.
+// Makes the request wrong, so that it can fail in only one way.
 void Workload::spoil(Party& party, Operation& operation) {
   roce::SendRequest& request = operation.request;
   const bool is_rc = party.config().type == QpType::kRc;

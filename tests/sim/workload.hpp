@@ -21,7 +21,7 @@ class Workload {
   bool post(Party& party);
 
  private:
-  // Its name on the way from random numbers to a request.
+  // The steps of making a request from random numbers.
   void choose_opcode(Party& party, Operation& operation);
   void fill_data(Party& party, Operation& operation);
   void fill_response(Party& party, Operation& operation);

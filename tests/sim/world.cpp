@@ -14,9 +14,9 @@ using roce::Time;
 
 namespace {
 
-// After the chaos: enough for every retry of the slowest timer.
+// The time after the chaos: enough for every retry of the slowest timer.
 constexpr Time kPatience = 200'000 * kMillisecond;
-// A run has a few thousand of them.
+// The limit of events; a run has a few thousand.
 constexpr uint64_t kMaxHappenings = 400'000;
 
 }  // namespace
@@ -143,7 +143,7 @@ void World::drain(Party& party) {
   pump(party);
 }
 
-// IBTA 10.3.1.6: the send queue alone has stopped.
+// IBTA 10.3.1.6: only the send queue has stopped.
 void World::recover(Party& party) {
   at(referee_.now + random_.below(kMillisecond), [this, &party] {
     if (party.qp().state() != QpState::kSqe) return;

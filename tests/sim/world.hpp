@@ -18,7 +18,7 @@
 
 namespace dapple::sim {
 
-// Memory for the nodes, used again by each run.
+// Memory for the nodes, which each run uses again.
 using Arena = std::vector<std::byte>;
 
 class World final : public MemoryWatcher {
@@ -37,7 +37,7 @@ class World final : public MemoryWatcher {
  private:
   struct Happening {
     roce::Time time = 0;
-    uint64_t number = 0;  // equal times: in the order in which they were planned
+    uint64_t number = 0;  // at equal times, in the order of planning
     std::function<void()> act;
     bool operator<(const Happening& other) const {
       return time != other.time ? time > other.time : number > other.number;
@@ -64,7 +64,7 @@ class World final : public MemoryWatcher {
   void top_up(Party& party);
   void throw_into_error(Party& party);
   void reconnect(Party& party);
-  // The next thing that happens, whether planned or a deadline. False if nothing will.
+  // Runs the next event, planned or a deadline. False if there is none.
   bool step();
   void check_end();
   Party* party_of(uint32_t qpn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How a world comes to be, by its seed.
+// Builds a world from its seed.
 #include <algorithm>
 
 #include "tests/sim/world.hpp"
@@ -125,12 +125,12 @@ void World::connect(Party& a, Party& b) {
     attributes.access = kAllRights;
     attributes.path_mtu = mtu;
     attributes.destination_qpn = party->peer->config().qpn;
-    // Slow enough that nothing is sent twice because an answer takes its time.
+    // Long enough that no request is repeated only because its answer takes time.
     attributes.timeout = static_cast<uint8_t>(random_.between(retries_for_ever ? 12 : 8, 15));
     attributes.retry_count = static_cast<uint8_t>(retries_for_ever ? 7 : random_.below(8));
     attributes.rnr_retry = static_cast<uint8_t>(retries_for_ever ? 7 : random_.between(0, 7));
     attributes.min_rnr_timer = static_cast<uint8_t>(random_.between(1, 20));
-    // Often about to run over.
+    // PSNs often start close to their wrap-around.
     attributes.send_psn =
         static_cast<uint32_t>(random_.in_thousand(500) ? 0xFFFFFF - random_.below(30) : random_.below(1 << 24));
     attributes.max_rd_atomic = static_cast<uint8_t>(random_.between(1, reads));

@@ -9,7 +9,7 @@
 
 static int failures;
 
-/* Prints what does not hold, and goes on. */
+/* Prints a condition that does not hold, and goes on. */
 #define CHECK(condition)                                                                                    \
   do {                                                                                                      \
     errno = 0;                                                                                              \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * device_doors: what a program gets from libibverbs that is no operation of the plug-in: the list, GIDs, P_Keys,
- * completion channels, the descriptors; and from the doors when it goes there itself.
+ * device_doors: the parts of libibverbs that the plug-in does not implement: the list, GIDs, P_Keys, completion
+ * channels, the descriptors; and the same through the doors directly.
  */
 #include <fcntl.h>
 #include <infiniband/dappledv.h>
@@ -59,7 +59,7 @@ static void gids(struct ibv_context* context) {
   CHECK(found == 1);
   CHECK(ibv_query_gid_table(context, entries, (size_t)count - 1, 0) == -EINVAL);
   CHECK(ibv_query_gid_table(context, entries, 32, 1) == -EINVAL);
-  /* An empty entry is a GID of zeros to the one, and no data to the other. */
+  /* For the one function an empty entry is a GID of zeros, for the other it is no data. */
   CHECK(ibv_query_gid(context, 1, 31, &gid) == 0 && gid.global.interface_id == 0);
   CHECK(ibv_query_gid_ex(context, 1, 31, &entry, 0) == ENODATA);
   CHECK(ibv_query_gid_ex(context, 1, 32, &entry, 0) == EINVAL);
@@ -81,21 +81,21 @@ static void channels(struct ibv_context* context) {
   if (first == NULL || second == NULL) return;
   CHECK(first->fd != second->fd);
   CHECK((fcntl(first->fd, F_GETFD) & FD_CLOEXEC) != 0);
-  /* Nothing to read, and not the end. */
+  /* No data yet, but not the end of the file. */
   struct pollfd waiting = {.fd = first->fd, .events = POLLIN};
   CHECK(poll(&waiting, 1, 0) == 0);
   CHECK(fcntl(first->fd, F_SETFL, O_NONBLOCK) == 0);
   struct ibv_cq* cq;
   void* cq_context;
   CHECK(ibv_get_cq_event(first, &cq, &cq_context) == -1 && errno == EAGAIN);
-  /* A copy keeps it open. */
+  /* A duplicate keeps it open. */
   const int copy = dup(first->fd);
   CHECK(ibv_destroy_comp_channel(first) == 0);
   waiting.fd = copy;
   CHECK(poll(&waiting, 1, 0) == 0);
   close(copy);
   CHECK(ibv_destroy_comp_channel(second) == 0);
-  /* Every one is given back. */
+  /* All descriptors are released. */
   for (int i = 0; i < 20000; i++) {
     struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
     if (channel == NULL || ibv_destroy_comp_channel(channel) != 0) {
@@ -129,7 +129,7 @@ static void bare_doors(struct ibv_context* context) {
   const unsigned command[2] = {3, 2};
   CHECK(write(context->cmd_fd, command, sizeof command) == -1 && errno == EOPNOTSUPP);
 
-  /* A copy is the device, too, until it is closed. */
+  /* A duplicate is the device, too, until it is closed. */
   const int copy = fcntl(context->cmd_fd, F_DUPFD_CLOEXEC, 100);
   CHECK(copy >= 100 && fstat(copy, &named) == 0 && S_ISCHR(named.st_mode));
   CHECK(dup2(0, copy) == copy && fstat(copy, &named) == 0 && named.st_rdev != status.st_rdev);
@@ -137,7 +137,7 @@ static void bare_doors(struct ibv_context* context) {
   CHECK(ibv_import_device(context->cmd_fd) == NULL && errno == EOPNOTSUPP);
 }
 
-/* A child of vfork() that closes everything, as shells and launchers do, takes nothing from its parent. */
+/* A child of vfork() that closes all descriptors, as shells and launchers do, does not affect its parent. */
 static void children(struct ibv_context* context) {
   struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
   struct pollfd waiting = {.fd = channel->fd, .events = POLLIN};
@@ -184,7 +184,7 @@ int main(void) {
   CHECK(dappledv_query_device(context, &attr) == 0 && attr.coherence == DAPPLEDV_COHERENCE_COHERENT &&
         attr.reason == DAPPLEDV_REASON_SOFTWARE_DEVICE);
   CHECK(ibv_close_device(context) == 0);
-  /* As daemons begin. */
+  /* Daemons start in this way. */
   closefrom(3);
   CHECK(number_of_devices() >= 1);
   printf("%d failed\n", failures);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * A library whose constructor uses the functions that the doors stand before. A preloaded library is initialised after
- * it.
- */
+/* A library whose constructor calls functions that the doors replace. A preloaded library is initialised after it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// fake-dappled: answers the messages of rdma_cm as the test that has it started wants (fake_dappled.hpp).
+// fake-dappled: answers the messages of rdma_cm as the test that has it started orders (fake_dappled.hpp).
 #include "tests/native/doors/fake_dappled.hpp"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ int main() {
   if (fork() != 0) _exit(0);
   alarm(60);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    // Another one was faster.
+    // Another fake-dappled was faster.
     return errno == EADDRINUSE && write(3, "R", 1) == 1 ? 0 : 1;
   }
   if (listen(listener, 64) != 0) return 1;

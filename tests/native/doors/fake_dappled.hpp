@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The page that fake-dappled shares with the test that has it started: what it counts, and what it is to do. The file's
+// The page that fake-dappled shares with the test that has it started: its counts, and the test's orders. The file's
 // path is in FAKE_DAPPLED_STATE.
 #ifndef DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
 #define DAPPLE_TESTS_NATIVE_DOORS_FAKE_DAPPLED_HPP
@@ -13,7 +13,7 @@
 namespace dapple::tests {
 
 struct FakeState {
-  // Counted by all that ever ran.
+  // The counts of all fake-dappleds together.
   std::atomic<int> process, starts, connections, opens, restores, hangups, commands;
   // The last command.
   soft::CmChannelName channel, source;
@@ -25,9 +25,9 @@ struct FakeState {
   std::atomic<int> fail;          // the errno of the next command
   std::atomic<int> forget_event;  // the next GET_EVENT finds none
   std::atomic<int> removed;       // events that the next command takes away
-  std::atomic<int> die;           // at the next command, before the answer
+  std::atomic<int> die;           // ends at the next command, before the answer
   std::atomic<int> refuse_restore;
-  // For good.
+  // Permanent settings.
   std::atomic<int> other_version;
 };
 

@@ -80,7 +80,7 @@ void write__malformed_is_refused_as_by_the_kernel(void**) {
   const rdma_ucm_cmd_hdr connect = {RDMA_USER_CM_CMD_CONNECT, 8, 0};
   assert_int_equal(error_of(&connect, sizeof connect), EINVAL);
 
-  // Half of the command, and half of the response, on a page that is not there; a page that nobody may write to.
+  // Half of the command and half of the response are on an unmapped page; another page is read-only.
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   assert_ptr_not_equal(pages, MAP_FAILED);
@@ -106,7 +106,7 @@ void write__stores_the_response_and_nothing_behind_it(void**) {
   uint32_t response[2] = {0, 0x5A5A5A5A};
   Command<rdma_ucm_create_id> command = {{RDMA_USER_CM_CMD_CREATE_ID, sizeof command.body, 4}, {}};
   command.body.response = reinterpret_cast<uintptr_t>(response);
-  // Bytes behind the command are not part of it.
+  // Bytes behind the command do not belong to it.
   char bytes[sizeof command + 100] = {};
   memcpy(bytes, &command, sizeof command);
   errno = 77;
@@ -162,7 +162,7 @@ void migrate_id__names_the_source(void**) {
   rdma_ucm_migrate_resp response;
   rdma_ucm_migrate_id body = {};
   body.fd = static_cast<uint32_t>(from);
-  // Its events go along.
+  // Its events move with it.
   post(from_number);
   assert_true(soon([from] { return readable(from); }));
   state->removed = 1;

@@ -33,7 +33,8 @@ void close__of_the_last_copy_ends_the_channel(void**) {
   assert_int_equal(errno, EBADF);
 }
 
-// As the kernel does: rping's thread waits while its main thread closes the channel and ends the program well.
+// The same as on the kernel: rping's thread waits while its main thread closes the channel and ends the program
+// successfully.
 void close__by_another_thread_does_not_wake_a_wait(void**) {
   struct sigaction action = {};
   action.sa_handler = [](int) {};
@@ -43,7 +44,7 @@ void close__by_another_thread_does_not_wake_a_wait(void**) {
   close(fd);
   nap(30);
   assert_true(waiter.waits());
-  // dappled hears that the channel has gone, or an event comes for nobody.
+  // dappled learns that the channel is closed, or an event arrives for nobody.
   post(last_channel());
   nap(30);
   assert_true(waiter.waits());
@@ -88,7 +89,7 @@ void fork__a_child_has_a_connection_of_its_own(void**) {
   assert_int_equal(state->restores, restores);
   assert_int_equal(state->hangups, hangups);
   assert_true(works(fd));
-  // Only the child has it.
+  // Only the child has the channel.
   child = fork();
   if (child == 0) {
     rdma_ucm_event_resp event;
@@ -139,7 +140,7 @@ void death__the_next_dappled_gets_the_channels(void**) {
   const int starts = state->starts;
   const int restores = state->restores;
   kill(state->process, SIGKILL);
-  // Nobody asks anything.
+  // No one asks for anything.
   assert_true(soon([=] { return state->starts == starts + 1 && state->restores == restores + 2; }));
   assert_true(waiter.waits());
   assert_true(works(other));
@@ -160,7 +161,7 @@ void death__a_command_is_asked_again(void**) {
   assert_true(works(fd));
   assert_int_equal(state->starts, starts + 1);
   assert_int_equal(state->commands, commands + 2);
-  // The id went with the first.
+  // The id was destroyed with the first channel.
   state->die = 1;
   state->fail = ENOENT;
   rdma_ucm_destroy_id_resp response = {77};
@@ -245,7 +246,7 @@ int main() {
       cmocka_unit_test(death__in_a_child_alone_with_the_channel),
       cmocka_unit_test(death__a_channel_that_is_refused_ends),
       cmocka_unit_test(version__another_one_is_one_line),
-      // Last: it closes everything.
+      // This comes last: it closes everything.
       cmocka_unit_test(close_range__leaves_the_channel_working),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -24,7 +24,7 @@ void get_event__without_waiting(void**) {
   assert_int_equal(get_event(fd, event), sizeof(Command<rdma_ucm_get_event>));
   assert_int_equal(event.id, last_channel());
   assert_false(readable(fd));
-  // One that has gone, and one behind it; then one that has gone, and none.
+  // First one event was taken away and another follows it; then one was taken away and none follows.
   for (int i = 0; i < 2; i++) post(last_channel());
   state->forget_event = 1;
   assert_true(get_event(fd, event) > 0);
@@ -52,7 +52,7 @@ void get_event__waits_for_one(void**) {
   const int fd = open_channel();
   Waiter waiter(fd);
   assert_true(waiter.waits());
-  // Other commands go on meanwhile.
+  // Other commands run meanwhile.
   assert_true(works(fd));
   post(last_channel());
   waiter.join();

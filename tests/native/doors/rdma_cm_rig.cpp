@@ -23,7 +23,7 @@ bool prepare_fake_dappled() {
   const int file = mkstemp(path);
   if (file < 0 || ftruncate(file, sizeof(FakeState)) != 0) return false;
   void* page = mmap(nullptr, sizeof(FakeState), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  // The file's name would stay behind when a test crashes.
+  // A file with a name would remain after a crash.
   unlink(path);
   static char link[64];
   snprintf(link, sizeof link, "/proc/%d/fd/%d", getpid(), file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For tests of rdma_cm's door beside a fake dappled. They run under dapple-run, with DAPPLE_DAPPLED=fake-dappled.
+// The rig of tests for rdma_cm's door with a fake dappled. They run under dapple-run, with DAPPLE_DAPPLED=fake-dappled.
 #ifndef DAPPLE_TESTS_NATIVE_DOORS_RDMA_CM_RIG_HPP
 #define DAPPLE_TESTS_NATIVE_DOORS_RDMA_CM_RIG_HPP
 
@@ -59,7 +59,7 @@ bool readable(int fd);
 
 // The number of the channel that was opened last.
 int last_channel();
-// Lets dappled post an event to a channel, and waits until it has.
+// Makes dappled post an event to a channel, and waits until it has.
 void post(int channel);
 
 // A thread in a blocking GET_EVENT.
@@ -76,7 +76,7 @@ struct Waiter {
   void* join();
 };
 
-// -1 if it did not exit.
+// The exit code; -1 if the process did not exit.
 int exit_code(pid_t child);
 
 }  // namespace dapple::tests

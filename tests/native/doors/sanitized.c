@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * sanitized: built with a sanitizer, it lists and opens devices on two threads. It prints in which way the system
- * places its memory.
+ * sanitized: built with a sanitizer, it lists and opens devices on two threads. It prints how the system places its
+ * memory.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * undisturbed: a program without RDMA that uses the functions which the doors stand before. It prints what they do,
- * which is the same with dapple-run and without.
+ * undisturbed: a program without RDMA that calls the functions which the doors replace, and prints their results. These
+ * are the same with and without dapple-run.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -120,7 +120,7 @@ static void sockets(void) {
   show("sendmsg", sendmsg(ends[0], &message, 0));
 }
 
-/* The next one after the caller's library, which the C library tells by the return address. */
+/* The next library after the caller's, which the C library finds by the return address. */
 static void symbols(void) {
   Dl_info info = {0};
   void* next = dlsym(RTLD_NEXT, "malloc");
@@ -133,7 +133,7 @@ static void symbols(void) {
 
 static int in_handler;
 
-/* Every function that a handler may call stays so. */
+/* Every async-signal-safe function stays so. */
 static void handler(int signal_number) {
   (void)signal_number;
   struct stat status;

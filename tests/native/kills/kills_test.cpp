@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// kill -9 of random members and of dappled under traffic. The others see the errors that verbs documents, nobody hangs,
+// kill -9 of random members and of dappled under traffic. The others see the errors that verbs documents, none hangs,
 // and nothing is left. DAPPLE_KILLS is the number of kills; 15 by default. Runs under dapple-run.
 #include <errno.h>
 #include <signal.h>
@@ -29,9 +29,9 @@ constexpr double kPatience = 30;  // seconds; retries take two on an idle machin
 
 struct Process {
   pid_t id = 0;         // 0: it has ended
-  bool killed = false;  // by this test
+  bool killed = false;  // killed by this test
   uint64_t seen = 0;    // completions
-  double moved = 0;     // when it last made one more
+  double moved = 0;     // when the number last grew
 };
 
 struct Pair {
@@ -74,7 +74,7 @@ void start(uint32_t number) {
   figures.pairs++;
 }
 
-// A member has ended, for whatever reason.
+// Handles the end of a member, for whatever reason.
 void ended(uint32_t number, int end, int status) {
   Pair& pair = pairs[number];
   Process& process = pair.ends[end];
@@ -104,7 +104,7 @@ void ended(uint32_t number, int end, int status) {
 void reap() {
   int status;
   for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;) {
-    // Others are dappleds, whose parent this process is after their starter's end.
+    // The other children are dappleds: this process inherits them after the death of the process that started them.
     for (uint32_t i = 0; i < kPairs; i++) {
       for (int end = 0; end < 2; end++) {
         if (pairs[i].ends[end].id == id) ended(i, end, status);
@@ -113,7 +113,7 @@ void reap() {
   }
 }
 
-// Ends those that hang.
+// Kills members that hang.
 void look_after(uint32_t number) {
   Pair& pair = pairs[number];
   const double time = now();
@@ -138,7 +138,8 @@ bool has_traffic(uint32_t number) {
          shared->news[number][1].completions > 50;
 }
 
-// any: also one that has just started, or whose peer is dead; else one whose peer lives and is to notice.
+// any: includes a member that has just started, or whose peer is dead; otherwise only one whose peer lives and must
+// notice.
 bool kill_member(uint32_t random, bool any) {
   for (uint32_t i = 0; i < 2 * kPairs; i++) {
     const uint32_t chosen = (random + i) % (2 * kPairs);
@@ -168,7 +169,7 @@ void tend() {
   }
 }
 
-// Until all is quiet: two members for each pair, and as many slots.
+// Waits until all is quiet: two members for each pair, and as many slots.
 void settle() {
   soft::StatusReply status;
   for (const double end = now() + kPatience; now() < end; usleep(20000)) {

@@ -19,16 +19,16 @@ constexpr uint32_t kSends = 12;
 constexpr uint32_t kSlotSize = 8192;
 constexpr uint32_t kWriteSize = 32 * 1024;
 constexpr uint32_t kReadSize = 4096;
-// 134 ms, seven times: a busy machine is no dead peer.
+// 134 ms, seven times: a busy machine must not look like a dead peer.
 constexpr uint8_t kTimeout = 15;
 constexpr time_t kFlushSeconds = 15;
-// Of work request ids; the rest is the number.
+// The flag in work request ids; the other bits are the number.
 constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
 
 struct Buffers {
   alignas(4096) char receives[kReceives][kSlotSize];
   char sends[kSends][kSlotSize];
-  char written[kWriteSize];  // by the peer
+  char written[kWriteSize];  // written by the peer
   char out[kWriteSize];
   char in[kReadSize];
 };
@@ -193,7 +193,7 @@ class Member {
     return post_receive(place);
   }
 
-  // Everything that was posted completes.
+  // Every posted request completes.
   bool drain() {
     if (!broken_ && !to_error(qp_)) return fail("to error: %s", strerror(errno));
     const time_t end = seconds() + kFlushSeconds;
@@ -209,7 +209,7 @@ class Member {
     ibv_wc wc;
     const int count = ibv_poll_cq(cq_, 1, &wc);
     if (count <= 0) return count == 0 || fail("ibv_poll_cq: %d", count);
-    // What was successful before the flush began.
+    // The requests that succeeded before the flush began.
     const bool was_broken = broken_;
     if (wc.status == IBV_WC_SUCCESS) broken_ = false;
     const bool receive = (wc.wr_id & kReceiveBit) != 0;

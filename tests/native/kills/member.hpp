@@ -19,10 +19,10 @@ struct MemberNews {
   char problem[160] = "";
 };
 
-// How a member ends. kBroken: by an error that verbs documents for a peer that has vanished.
+// The end of a member. kBroken: an error that verbs documents for a peer that has vanished.
 enum MemberEnd : int { kStopped = 0, kBroken = 10, kPeerGone = 11, kFailed = 12 };
 
-// `peer`: a socket to the peer's process, for the queue pairs' numbers.
+// `peer`: a socket to the peer's process, over which they exchange the queue pairs' numbers.
 MemberEnd live(int peer, MemberNews& news, const std::atomic<bool>& stop);
 
 }  // namespace dapple::tests

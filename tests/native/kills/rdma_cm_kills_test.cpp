@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// kill -9 of random programs of rdma_cm and of dappled while connections come and go. The others see events and errors
-// that rdma_cm documents, nobody hangs, and nothing is left, in dappled neither. DAPPLE_KILLS is the number of kills;
-// 30 by default. Runs under dapple-run.
+// kill -9 of random programs of rdma_cm and of dappled while connections are made and ended. The others see events and
+// errors that rdma_cm documents, none hangs, and nothing is left, not even in dappled. DAPPLE_KILLS is the number of
+// kills; 30 by default. Runs under dapple-run.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ void ended(uint32_t number, int status) {
 void tend() {
   int status;
   for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;) {
-    // Others are dappleds, whose parent this process is after their starter's end.
+    // The other children are dappleds: this process inherits them after the death of the process that started them.
     for (uint32_t i = 0; i < kParties; i++) {
       if (processes[i].id == id) ended(i, status);
     }
@@ -126,7 +126,7 @@ bool kill_party(uint32_t random) {
   return false;
 }
 
-// Connections are made as if nothing had happened.
+// Connections work as if nothing had happened.
 void settle() {
   const auto all_have = [](uint64_t more, const uint64_t* before) {
     for (uint32_t i = kServers; i < kParties; i++) {
@@ -161,7 +161,7 @@ void settle() {
   }
 }
 
-// Only the listeners are left.
+// Only the listeners remain.
 void rest() {
   shared->orders.rest = true;
   const bool closed = await(

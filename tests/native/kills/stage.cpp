@@ -60,7 +60,7 @@ bool ends_with(pid_t process, int code) {
 
 void expect_nothing_left() {
   if (!ends_soon()) failed("something of dappled is left in the network namespace");
-  // The last dappled has let its sockets go a moment before it ends.
+  // The last dappled closes its sockets a moment before it ends.
   const bool alone = await(5, [] { return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD; });
   if (!alone) failed("a process is left");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The frame of a test whose processes come and go: a network namespace, memory that all share, and a clean end.
+// The frame of a test whose processes start and die: a network namespace, memory that all share, and a clean end.
 #ifndef DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
 #define DAPPLE_TESTS_NATIVE_KILLS_STAGE_HPP
 
@@ -22,7 +22,7 @@ double now();  // seconds
 void failed(const char* what, const char* more = "");
 uint32_t failures();
 
-// The number in an environment variable, or the usual one.
+// The number in an environment variable, or the default.
 unsigned long number_from(const char* variable, unsigned long usual);
 
 // Enters a network namespace of the test's own, and makes orphans children of this process. Returns zeroed memory that
@@ -34,7 +34,7 @@ Shared* prepare_stage() {
   return new (prepare_stage(sizeof(Shared))) Shared;
 }
 
-// A child whose exit code is that of body(), and which does not outlive this process.
+// A child whose exit code is body()'s result, and which does not outlive this process.
 template <class Body>
 pid_t start_process(Body body) {
   const pid_t process = fork();
@@ -46,7 +46,7 @@ pid_t start_process(Body body) {
 // Waits for an exit with this code.
 bool ends_with(pid_t process, int code);
 
-// Waits until the condition holds, and calls meanwhile() in between. False after so many seconds.
+// Waits until the condition holds, and calls meanwhile() in between. False after this number of seconds.
 template <class Condition, class Meanwhile>
 bool await(double seconds, Condition condition, Meanwhile meanwhile) {
   for (const double end = now() + seconds; now() < end; usleep(10000)) {
@@ -60,7 +60,7 @@ bool await(double seconds, Condition condition) {
   return await(seconds, condition, [] {});
 }
 
-// At the end, when all others have been told to end: no process and nothing of dappled is left.
+// Called at the end, when all processes have been told to end: no other process and nothing of dappled may be left.
 void expect_nothing_left();
 
 }  // namespace dapple::tests

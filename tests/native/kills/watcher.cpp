@@ -47,7 +47,7 @@ bool Watcher::status(soft::StatusReply& status) {
   soft::Problem problem;
   if (link_ == nullptr) link_ = soft::DaemonLink::open(problem, soft::DaemonLink::Start::kNever);
   if (link_ != nullptr && link_->status(status, problem)) return true;
-  // Right now there is none, or it is so new that the programs have not found it.
+  // At this moment no dappled runs, or it is so new that the programs have not found it.
   link_.reset();
   return false;
 }

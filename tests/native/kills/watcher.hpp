@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The view of a test that kills processes: dappled's state and size, and its death.
+// Watches dappled for a test that kills processes: its state, its size, and its death.
 #ifndef DAPPLE_TESTS_NATIVE_KILLS_WATCHER_HPP
 #define DAPPLE_TESTS_NATIVE_KILLS_WATCHER_HPP
 
@@ -13,18 +13,18 @@ namespace dapple::tests {
 
 class Watcher {
  public:
-  // False if no dappled answers right now.
+  // False if no dappled answers at this moment.
   bool status(soft::StatusReply& status);
   // Notes dappled's memory and descriptors.
   void measure(pid_t dappled);
   // Measures it, then kills it. False if there is none.
   bool kill_dappled();
-  // So that dappled may end.
+  // Disconnects, so that dappled may end.
   void close() { link_.reset(); }
 
   long most_kib() const { return most_kib_; }
   long most_descriptors() const { return most_descriptors_; }
-  // Prints the figures. False if they are more than dappled may have.
+  // Prints the figures. False if they exceed dappled's limits.
   bool report() const;
 
  private:
@@ -32,7 +32,7 @@ class Watcher {
   long most_kib_ = 0, most_descriptors_ = 0;
 };
 
-// Of /proc; 0 if the process is gone.
+// Read from /proc; 0 if the process is gone.
 long resident_kib(pid_t process);
 long descriptors_of(pid_t process);
 

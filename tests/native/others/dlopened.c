@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dlopened: loads libibverbs and librdmacm while it runs, as NCCL and others do, and uses the software device through
- * what it finds in them. Then it closes them and does so again.
+ * dlopened: loads libibverbs and librdmacm at run time, as NCCL and others do, and uses the software device through
+ * them. Then it closes them and does so again.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ static int failures;
     }                                                       \
   } while (0)
 
-/* Sets a pointer of that name to the function of that name and version. */
+/* Sets a pointer to the function with that name and version. */
 #define FIND(library, name, version)                     \
   __typeof__(&name) found_##name;                        \
   do {                                                   \

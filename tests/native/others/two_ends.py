@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# two_ends.py own | server ADDRESS | client ADDRESS: the software device through pyverbs: two queue pairs of one process, of
-# each kind; or a connection by rdma_cm.
+# two_ends.py own | server ADDRESS | client ADDRESS: uses the software device through pyverbs: two queue pairs of one
+# process, of each kind; or a connection by rdma_cm.
 import sys
 import time
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A server and a client make and end connections, one after the other. Nothing grows: not the memory and descriptors of
-// dappled and of both programs, nor dappled's ids and connections. DAPPLE_CYCLES is the number of connections; 500 by
-// default. Runs under dapple-run.
+// A server and a client make and end connections, one after the other. Nothing may grow: neither the memory and
+// descriptors of dappled and of both programs, nor dappled's ids and connections. DAPPLE_CYCLES is the number of
+// connections; 500 by default. Runs under dapple-run.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ using namespace dapple::tests;
 namespace {
 
 constexpr double kPatience = 60;  // seconds
-// After some thousand connections, memory that grows with each of them exceeds this; other changes stay below.
+// After some thousand connections, memory that grows with each of them exceeds this limit; other changes stay below it.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr long kMoreKib = 64 * 1024;
 #else
@@ -59,7 +59,7 @@ Size size_of(pid_t process) {
   return {resident_kib(process), descriptors_of(process)};
 }
 
-// At rest: no connection is left, not even in dappled's memory.
+// At rest no connection is left, not even in dappled's memory.
 bool measure(Sizes& sizes) {
   soft::StatusReply status;
   const soft::CmStatus& cm = status.connection_management;
@@ -88,7 +88,7 @@ void compare(const char* whose, const Size& before, const Size& after) {
 void cycle(uint64_t cycles) {
   const auto done = [](uint64_t count) { return [count] { return shared->client.done >= count; }; };
   Sizes before, after;
-  // Pools and buffers have got their size after a while.
+  // Pools and buffers have reached their size by now.
   const uint64_t first = std::min<uint64_t>(cycles / 4, 500);
   if (!await_progress(done(first)) || !measure(before)) return failed("the first connections");
   const double begin = now();

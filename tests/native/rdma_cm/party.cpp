@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint32_t kMessageSize = 64;
 constexpr int kResolveMs = 2000;
-// A program that was killed a moment ago may still have the port.
+// A program that was killed a moment ago may still hold the port.
 constexpr double kBindPatience = 10;
 
 double now() {
@@ -126,11 +126,10 @@ class Party {
     return link;
   }
 
-  // Parties that are told to stop leave in the middle of their connecting, and their peers meet that, perhaps before
-  // they are told themselves.
+  // A party that is told to stop leaves in the middle of connecting. Its peer may notice before it is told itself.
   bool calm() const { return ways_.calm && !orders_.stop; }
 
-  // A call of this connection has failed, which only a kill or such an end excuses. The connection is over.
+  // A call for this connection has failed, which only a kill or such an end excuses. The connection is over.
   bool call_failed(Link* link, const char* what) {
     const int error = errno;
     if (calm()) return fail("%s: %s", what, strerror(error));
@@ -151,7 +150,7 @@ class Party {
     links_.remove_if([&](const Link& other) { return &other == &link; });
   }
 
-  // The connection is over, for a reason that rdma_cm has told.
+  // The connection is over, for a reason that rdma_cm has reported.
   bool over(Link& link, const char* why) {
     if (calm()) return fail("a connection ended: %s", why);
     link.broken = !orders_.stop;
@@ -227,7 +226,7 @@ class Party {
         link.phase = Phase::kTalk;
         return link.server || send(link);
       case RDMA_CM_EVENT_REJECTED:
-        // The server's, or of nobody.
+        // Rejected by the server, or because nobody listens.
         if (ways_.calm && !link.server && event.status == 28 && ways_.reject_one_in != 0) {
           end(link);
           return true;
@@ -239,7 +238,7 @@ class Party {
         return over(link, rdma_event_str(event.event));
       case RDMA_CM_EVENT_DISCONNECTED:
         if (phase < Phase::kConnect) break;
-        // The client says when.
+        // The client decides when to disconnect.
         if (!link.server && phase != Phase::kDisconnect) return over(link, "disconnected");
         if (link.server && phase != Phase::kTalk) return over(link, "disconnected early");
         if (link.server && link.messages < ways_.messages) return over(link, "disconnected too early");
@@ -274,7 +273,7 @@ class Party {
     link.since = time;
   }
 
-  // What completes, and what takes too long.
+  // Handles completions and time-outs.
   bool look() {
     const double time = now();
     for (auto at = links_.begin(); at != links_.end();) {
@@ -296,10 +295,10 @@ class Party {
     ibv_wc wc;
     int count;
     while ((count = ibv_poll_cq(link.cq, 1, &wc)) > 0) {
-      // Once it is over, or the peer has ended it, what was posted is flushed.
+      // After the connection has ended, from either side, the posted requests are flushed.
       if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;
       if (wc.status != IBV_WC_SUCCESS) return broken_by(link, wc.status);
-      // A client's message may come before the event.
+      // A client's message may arrive before the event.
       if (wc.opcode != IBV_WC_RECV) continue;
       news_.steps++;
       step(link);

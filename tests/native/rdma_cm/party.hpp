@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Two programs of rdma_cm for tests that disturb them: a server that echoes messages, and a client that connects, sends
-// some, disconnects, and begins again. Both see to it that events come as rdma_cm documents them.
+// some, disconnects, and begins again. Both check that events come as rdma_cm documents them.
 #ifndef DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
 #define DAPPLE_TESTS_NATIVE_RDMA_CM_PARTY_HPP
 
@@ -16,18 +16,18 @@ inline constexpr uint32_t kEventKinds = 16;
 
 // In memory that a party shares with the test.
 struct PartyNews {
-  std::atomic<uint64_t> steps{0};   // events and messages: grows as long as the party gets on
-  std::atomic<uint64_t> done{0};    // connections that were made, used and ended in good order
-  std::atomic<uint64_t> broken{0};  // connections that ended otherwise
-  std::atomic<uint32_t> open{0};    // ids right now, without the listener's
+  std::atomic<uint64_t> steps{0};   // events and messages: grows as long as the party makes progress
+  std::atomic<uint64_t> done{0};    // connections that were made, used and ended as documented
+  std::atomic<uint64_t> broken{0};  // connections that ended in another way
+  std::atomic<uint32_t> open{0};    // the present number of ids, without the listener's
   std::atomic<bool> ready{false};   // the server listens
   std::atomic<uint32_t> calls_failed[kErrnos] = {};
   std::atomic<uint32_t> events[kEventKinds] = {};
-  std::atomic<uint32_t> slowest_ms{0};  // from an id's last step to its next
+  std::atomic<uint32_t> slowest_ms{0};  // the longest time between two steps of an id
   char problem[200] = "";
 };
 
-// The test's, in shared memory too.
+// Orders from the test, in shared memory too.
 struct PartyOrders {
   std::atomic<bool> stop{false};
   std::atomic<bool> rest{false};  // begin no connection
@@ -35,16 +35,16 @@ struct PartyOrders {
 
 struct PartyWays {
   uint16_t port = 7174;
-  uint32_t at_once = 3;        // connections of a client
-  uint64_t connections = 0;    // of a client that ends after so many; 0: it goes on
-  uint32_t messages = 3;       // of a connection
-  bool calm = true;            // nobody is killed: every connection has to be good
-  uint32_t most_pause_ms = 0;  // between the last message and the disconnection, at random
-  uint32_t reject_one_in = 0;  // the server rejects some requests; 0: none
-  double patience = 40;        // seconds that an id may stay without a step
+  uint32_t at_once = 3;        // a client's simultaneous connections
+  uint64_t connections = 0;    // a client ends after this number of connections; 0: it goes on
+  uint32_t messages = 3;       // messages of a connection
+  bool calm = true;            // nobody is killed: every connection must succeed
+  uint32_t most_pause_ms = 0;  // random pause between the last message and the disconnection
+  uint32_t reject_one_in = 0;  // the server rejects one request in this number; 0: none
+  double patience = 40;        // the seconds that an id may stay without a step
 };
 
-// How a party ends.
+// The end of a party.
 enum PartyEnd : int { kPartyStopped = 0, kPartyFailed = 12 };
 
 PartyEnd serve(const PartyWays& ways, PartyNews& news, const PartyOrders& orders);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * resolve [-a] [-d] [-s SOURCE] TIMEOUT ADDRESS...: resolves the addresses by librdmacm, all at once, each with as many
- * milliseconds. Prints "ADDRESS EVENT STATUS MILLISECONDS" for each, or "ADDRESS refused ERRNO". -a: what ends in
- * RDMA_CM_EVENT_ADDR_ERROR is resolved again with the same id, once. -d: half of the ids are destroyed in the middle,
- * and the others have their events.
+ * resolve [-a] [-d] [-s SOURCE] TIMEOUT ADDRESS...: resolves the addresses by librdmacm, all at once, with a time-out
+ * of TIMEOUT milliseconds each. Prints "ADDRESS EVENT STATUS MILLISECONDS" for each, or "ADDRESS refused ERRNO". -a:
+ * resolves an address once more with the same id after RDMA_CM_EVENT_ADDR_ERROR. -d: destroys half of the ids in the
+ * middle; the others still get their events.
  */
 #include <errno.h>
 #include <netdb.h>

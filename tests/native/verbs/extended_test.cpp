@@ -59,7 +59,7 @@ void extended__requests_and_completions(void**) {
   ibv_wr_set_inline_data(qp, pair->a.buffer, 65);
   assert_int_equal(ibv_wr_complete(qp), EINVAL);
 
-  // One that the queue refuses: none is posted.
+  // The queue refuses one request, so none is posted.
   pair->b.buffer[0] = 'a';
   pair->a.buffer[0] = 'b';
   ibv_wr_start(qp);
@@ -70,7 +70,7 @@ void extended__requests_and_completions(void**) {
   ibv_wr_send(qp);
   ibv_wr_set_sge(qp, pair->a.mr->lkey, reinterpret_cast<uintptr_t>(pair->a.buffer), UINT32_MAX);
   assert_int_equal(ibv_wr_complete(qp), EINVAL);
-  // Nor more than there is room for; exactly so many are.
+  // The queue takes exactly as many as it has room for.
   for (const uint32_t count : {kDepth + 1, kDepth}) {
     ibv_wr_start(qp);
     for (uint32_t i = 0; i < count; i++) {
@@ -91,7 +91,7 @@ void extended__requests_and_completions(void**) {
 
 void extended__completions_are_read_field_by_field(void**) {
   assert_true(begin({}));
-  // The plain interface's queue has the other view only if it was made so.
+  // The plain interface's CQ has the extended view only if it was made with it.
   ibv_cq_init_attr_ex attr = {};
   attr.cqe = 16;
   attr.wc_flags = IBV_WC_STANDARD_FLAGS;

@@ -83,7 +83,7 @@ void events__netdev_changes__are_told(void**) {
   if (run("ip addr add 10.9.9.9/32 dev lo")) {
     assert_true(hears(context, IBV_EVENT_GID_CHANGE));
     assert_true(hears(second, IBV_EVENT_GID_CHANGE));
-    // Also if the program asks for something at that moment.
+    // The same if the program makes a request at that moment.
     for (int i = 0; i < 20; i++) {
       assert_true(run(i % 2 == 0 ? "ip addr del 10.9.9.9/32 dev lo" : "ip addr add 10.9.9.9/32 dev lo"));
       ibv_port_attr port;
@@ -129,7 +129,7 @@ void refusals__have_the_documented_errors(void**) {
   address.grh.sgid_index = 31;
   assert_null(ibv_create_ah(pair->pd, &address));
   assert_int_equal(errno, EINVAL);
-  // A queue pair that is not there yet receives nothing, and one of another kind takes no group.
+  // A queue pair in RESET takes no receives, and no RC queue pair joins a group.
   ibv_qp* qp = ibv_create_qp(pair->pd, &(init.cap.max_send_sge = 1, init));
   assert_non_null(qp);
   ibv_recv_wr receive = {};
@@ -216,7 +216,7 @@ bool to_reset(ibv_qp* qp) {
   return ibv_modify_qp(qp, &attr, IBV_QP_STATE) == 0;
 }
 
-// A peer has its message and disconnects. Its acknowledgement came before that, and is in a socket that nobody has read
+// A peer has its message and disconnects. Its acknowledgement arrived earlier, and is in a socket that nobody has read
 // yet. Nothing polls the sender's queue in between.
 void error__comes_after_what_has_come_before(void**) {
   assert_true(begin({}));

@@ -22,7 +22,7 @@ struct End {
   alignas(4096) char buffer[kBufferSize] = {};
 };
 
-// Plain functions give false or null on failure, so that frames with asserts hold nothing.
+// These are plain functions that return false or null on failure, so that frames with asserts hold no objects.
 struct Pair {
   ibv_context* context = nullptr;
   ibv_pd* pd = nullptr;
@@ -36,30 +36,30 @@ struct Pair {
 // The device whose netdev is lo, open; null if there is none.
 ibv_context* open_loopback();
 
-// The options of a test beside the plain pair.
+// Options of a test that needs more than the plain pair.
 struct PairOptions {
   ibv_qp_type type = IBV_QPT_RC;
-  bool srq = false;         // end b receives from one
-  bool channel = false;     // end b's completions have one
-  bool windows = false;     // the regions may have windows
-  uint64_t operations = 0;  // of the extended interface: IBV_QP_EX_WITH_...
+  bool srq = false;         // end b receives from an SRQ
+  bool channel = false;     // end b's completions have a channel
+  bool windows = false;     // memory windows may be bound to the regions
+  uint64_t operations = 0;  // the extended interface's operations: IBV_QP_EX_WITH_...
   uint32_t cq_size = 2 * kDepth;
 };
 
 // Null on failure, with errno.
 Pair* make_pair(const PairOptions& options);
-// Through INIT and RTR to RTS, to the queue pair `remote`. timeout: as in ibv_qp_attr.
+// Moves through INIT and RTR to RTS, connected to the queue pair `remote`. timeout: as in ibv_qp_attr.
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout = 10);
 bool to_error(ibv_qp* qp);
 
-// 0 or an errno. The segment is [offset, offset + length) of the end's buffer.
+// Returns 0 or an errno. The segment is [offset, offset + length) of the end's buffer.
 int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32_t length, const End* remote = nullptr,
               size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
 int post_receive(End& end, uint64_t id, size_t offset, uint32_t length);
 
-// Polls until there is one, for five seconds at most.
+// Polls until there is a completion, for five seconds at most.
 bool wait_for(ibv_cq* cq, ibv_wc& completion);
-// The same where nobody polls: looks at a byte of memory.
+// The same without polling: reads a byte of memory.
 bool wait_for_byte(const volatile char* byte, char value);
 
 }  // namespace dapple::tests
