@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // cm-peer LOCAL connect|resolve REMOTE [PORT], cm-peer LOCAL accept|reject|ignore|answer: the connection manager at UDP
-// port 4791 of an IPv4 address, for the kernel's rdma_cm to talk to. It prints each event and ends after the last one,
-// or after 30 s with code 1. With CM_PEER_LOSE in the environment the first message of each kind that it sends gets
-// lost.
+// port 4791 of an IPv4 address, as the peer of the kernel's rdma_cm. It prints each event and ends after the last one,
+// or after 30 s with code 1. With CM_PEER_LOSE in the environment it drops the first message of each kind that it
+// sends.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ class Peer final : public Host {
   Peer(const char* local, std::string what) : what_(std::move(what)) {
     inet_pton(AF_INET, local, &local_);
     socket_ = socket(AF_INET, SOCK_DGRAM, 0);
-    // Identification 0 and "don't fragment", as the ICRC has it.
+    // Identification 0 and "don't fragment", as the ICRC requires.
     const int discover = IP_PMTUDISC_DO;
     setsockopt(socket_, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
     const sockaddr_in address = place(local_);
@@ -118,7 +118,7 @@ class Peer final : public Host {
         std::printf("disconnect: %d\n", static_cast<int>(cm_->disconnect(now(), id_, {})));
       }
     }
-    // The consumer's last answer, for which its peer may ask again.
+    // The consumer's last answer; its peer may ask for it again.
     for (int i = 0; last_ && i < 10; ++i) {
       pollfd ready{socket_, POLLIN, 0};
       if (poll(&ready, 1, 50) > 0) receive();
@@ -148,7 +148,8 @@ class Peer final : public Host {
     return {.ca_guid = 0x0202020202020202, .local = gid_of(local_), .remote = gid_of(remote)};
   }
 
-  // Until the kernel has asked for a lost RTU: rping's server hangs when it is disconnected before it is connected.
+  // Waits until the kernel has asked for a lost RTU: rping's server hangs when it is disconnected before it is
+  // connected.
   Time patience() const { return lose_ ? 6 * kSecond : kSecond / 2; }
 
   void begin(const char* remote, uint16_t port) {
@@ -190,7 +191,7 @@ class Peer final : public Host {
     if (got < static_cast<ssize_t>(kIcrcSize)) return;
     Packet packet;
     if (parse({bytes, static_cast<size_t>(got) - kIcrcSize}, packet) != ParseError::kNone) return;
-    // The consumer's queue pair is not there: its data goes nowhere.
+    // The consumer has no queue pair, so its data is lost.
     if (packet.headers.destination_qpn != kGsiQpn || packet.headers.deth.qkey != kGsiQkey) return;
     cm_->receive(now(), path_to(from.sin_addr), packet.payload);
   }

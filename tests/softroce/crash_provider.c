@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 
-/* A provider that takes its process with it, for programs that must survive that. */
+/* A provider that crashes its process, for programs that must survive that. */
 #include <dat2/dat_registry.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * greet ADDRESS QUALIFIER HEX: asks for a connection with that private data, and prints what is answered: the event,
- * and the bytes that can be printed. So a test can say what the dapple tools would not.
+ * greet ADDRESS QUALIFIER HEX: asks for a connection with that private data, and prints the answer: the event, and the
+ * printable bytes. So a test can send data that the dapple tools would not send.
  */
 #include <ctype.h>
 #include <netdb.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * inherited ADDRESS: a process that has used librdmacm before it forks, and has nothing of it any more. librdmacm keeps
- * its devices open, so its children use those.
+ * inherited ADDRESS: a process that has used librdmacm before it forks, and has freed all of its objects. librdmacm
+ * keeps its devices open, so the children use those.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
@@ -16,7 +16,7 @@ static int wrong(const char* what) {
   return 1;
 }
 
-/* A zone and a queue on the device that has the address. */
+/* Makes a zone and a queue on the device that has the address. */
 static int use(const char* address) {
   struct sockaddr_in name;
   struct rdma_cm_id* id = NULL;
@@ -38,7 +38,7 @@ static int use(const char* address) {
   return 0;
 }
 
-/* In a child, whose exit code it returns. */
+/* Runs in a child, and returns the child's exit code. */
 static int in_child(const char* address) {
   int status = 0;
   const pid_t child = fork();

@@ -4,8 +4,8 @@
  * open_close [--tight]: opens and closes the first interface adapter of dat.conf 100 times, gracefully and abruptly in
  * turn. Every close must succeed, and with --tight no file descriptor or thread may be left behind.
  *
- * The original registry finds what it closes by the attributes that the provider reports, so this fails beside it where
- * a provider reports others than it was registered with.
+ * The original registry finds the entry to close by the attributes that the provider reports. So with that registry the
+ * program fails if a provider reports other attributes than it was registered with.
  */
 #include <dat2/udat.h>
 #include <dirent.h>
@@ -30,7 +30,7 @@ static int entries(const char* folder) {
   return count;
 }
 
-/* A thread that has been joined may still be listed while the kernel takes it down. */
+/* A thread that has been joined may still be listed while the kernel removes it. */
 static int threads_left(int expected) {
   int count = entries("/proc/self/task");
   for (int tries = 0; count > expected && tries < kTries; tries++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * reject server QUALIFIER | reject client ADDRESS QUALIFIER: how connection requests end, and what private data comes
- * with it. The server rejects the first without private data, the second with some, and accepts the third with some.
- * Each half checks what it is told. QUALIFIER is the service's number.
+ * reject server QUALIFIER | reject client ADDRESS QUALIFIER: tests the answers to connection requests, and their
+ * private data. The server rejects the first without private data, the second with some, and accepts the third with
+ * some. Each side checks its events. QUALIFIER is the service's number.
  */
 #include <netdb.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const struct attempt kAttempts[] = {
 };
 enum { kAttemptCount = sizeof kAttempts / sizeof kAttempts[0] };
 
-/* What arrives may be padded with zeros to the transport's size, but must begin with what was sent. */
+/* Private data may be padded with zeros to the transport's size, but must begin with the sent bytes. */
 static void must_carry(const char* what, const void* data, DAT_COUNT size, const void* expected,
                        DAT_COUNT expected_size) {
   if (size < expected_size || (expected_size > 0 && memcmp(data, expected, (size_t)expected_size) != 0)) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Tests of scripts/softroce itself: the virtual machine must be trusted before what runs in it.
+# Tests of scripts/softroce itself: the other tests rely on the virtual machine.
 
-# dapple_runner_test(NAME [KERNEL]): a script of this folder. It prints SKIP with the reason where no VM can run.
+# dapple_runner_test(NAME [KERNEL]): a script of this folder. It prints SKIP with the reason if no VM can run.
 function(dapple_runner_test name)
   add_test(NAME softroce/${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${name} ${ARGN})
   set_tests_properties(softroce/${name} PROPERTIES LABELS softroce TIMEOUT 600 SKIP_RETURN_CODE 77 RUN_SERIAL ON)

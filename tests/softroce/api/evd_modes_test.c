@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* EVDs with traffic: resizing, what wakes a waiter and what does not, overflow, streams. */
+/* EVDs with traffic: resizing, the events that wake a waiter, overflow, streams. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static void post_send(struct fixture* f, uint64_t number, DAT_COMPLETION_FLAGS f
   assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(number), flags));
 }
 
-/* How long a wait of limit_us takes in which this many events come at least; the last one is returned. */
+/* The time of a wait of limit_us during which at least this many events arrive; the last event is returned. */
 static int64_t timed_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT limit_us, DAT_EVENT* event) {
   const int64_t start = now_us();
   DAT_COUNT more;
@@ -142,7 +142,7 @@ static void reopen_thread_safe(struct fixture* f) {
   register_memory(f);
 }
 
-/* A while after the wait has begun. */
+/* Posts a while after the wait has begun. */
 static void* send_later(void* fixture) {
   struct fixture* f = fixture;
   DAT_LMR_TRIPLET from = local(f, 0, 8);
@@ -160,7 +160,7 @@ static void unsignalled__is_delivered_and_wakes_nobody(void** state) {
   connect_with(f, DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_DEFAULT_FLAG);
   post_recv(f, 1);
   assert_int_equal(pthread_create(&later, NULL, send_later, f), 0);
-  /* Delivered with the end of the wait, not before. */
+  /* The wait's end delivers it, and nothing before. */
   assert_true(timed_wait(f->active.request, limit_us, &event) >= limit_us);
   assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
   pthread_join(later, &status);
@@ -209,7 +209,10 @@ static void solicited_wait__only_solicited_sends_wake(void** state) {
   DAT_COUNT more;
   connect_with(f, DAT_COMPLETION_DEFAULT_FLAG, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
   for (uint64_t i = 0; i < 4; ++i) post_recv(f, i);
-  /* Asleep before the first message comes: nothing is there, and the other thread of this test is the device. */
+  /*
+   * The thread sleeps before the first message arrives: at first there is no event, and the test's other thread acts as
+   * the device.
+   */
   assert_error(dat_evd_wait(f->passive.recv, 0, 1, &event, &more), DAT_TIMEOUT_EXPIRED, DAT_NO_SUBTYPE);
   post_send(f, 0, DAT_COMPLETION_SUPPRESS_FLAG);
   post_send(f, 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_SUPPRESS_FLAG);
@@ -227,7 +230,7 @@ static void solicited_wait__cno(void** state) {
   assert_ok(dat_evd_modify_cno(f->passive.recv, cno));
   for (uint64_t i = 0; i < 2; ++i) post_recv(f, i);
   post_send(f, 0, DAT_COMPLETION_SUPPRESS_FLAG);
-  if (on_iwarp()) { /* siw cannot tell them apart: every Send wakes */
+  if (on_iwarp()) { /* siw cannot distinguish them: every Send wakes */
     assert_ok(dat_cno_wait(cno, WAIT_US, &found));
     assert_ptr_equal(found, f->passive.recv);
     expect_dto(f->passive.recv, 0, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);

@@ -51,7 +51,7 @@ static void evd_wait__not_before_the_deadline(void** state) {
   }
 }
 
-/* 300 waits of 100 us each last 0.03 s, and not a millisecond or more each. */
+/* 300 waits of 100 us each take 0.03 s, not a millisecond or more each. */
 static void evd_wait__microseconds_are_kept(void** state) {
   const struct fixture* f = *state;
   int64_t best = INT64_MAX;
@@ -81,7 +81,7 @@ static void evd_wait__threshold(void** state) {
   assert_error(dat_evd_wait(evd, 0, 1, NULL, &more), DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   assert_error(dat_evd_wait(evd, 0, 1, &event, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 
-  /* Too few: none is taken, and they are counted. */
+  /* Too few: the call takes none, but counts them. */
   assert_ok(post(evd, 1));
   assert_ok(post(evd, 2));
   assert_error_type(dat_evd_wait(evd, 1000, 3, &event, &more), DAT_TIMEOUT_EXPIRED);
@@ -92,7 +92,7 @@ static void evd_wait__threshold(void** state) {
   assert_ptr_equal(event.event_data.software_event_data.pointer, (DAT_PVOID)(uintptr_t)1);
 }
 
-/* Completions of the hardware are counted as well. */
+/* It counts completions of the hardware as well. */
 static void evd_wait__threshold_of_completions(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET source = local(f, 0, 100);
@@ -159,7 +159,7 @@ static void evd_wait__a_completion_wakes_a_sleeper(void** state) {
   const DAT_RMR_TRIPLET there = remote(f, HALF, 100);
   pthread_t thread = start_waiter(&waiter);
   for (uint64_t i = 0; i < 2; ++i) {
-    usleep(50000); /* long enough for it to have gone to sleep */
+    usleep(50000); /* long enough for it to fall asleep */
     assert_false(waiter.done);
     assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(i), &there, DAT_COMPLETION_DEFAULT_FLAG));
   }
@@ -259,7 +259,7 @@ static void evd_post_se__bounded(void** state) {
   assert_ok(post(evd, 1));
 }
 
-/* More completions than the EVD holds, and nobody takes them. */
+/* More completions than the EVD holds, and no thread takes them. */
 static void evd_overflow__of_completions(void** state) {
   struct fixture* f = *state;
   struct end end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Every operation, flag and attribute of dat_ib_extensions.h. What an operation does in detail is the subject of
- * atomics_test.c, dto_test.c and datagrams_test.c.
+ * Every operation, flag and attribute of dat_ib_extensions.h. atomics_test.c, dto_test.c and datagrams_test.c test the
+ * operations in detail.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
 #define NOT_IMPLEMENTED (DAT_CLASS_ERROR | DAT_NOT_IMPLEMENTED)
 
-/* ---- What there is ---- */
+/* ---- The extensions that exist ---- */
 
 static const char* named(const DAT_PROVIDER_ATTR* attr, const char* name) {
   for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; ++i) {
@@ -32,7 +32,7 @@ static void expect_named(const DAT_PROVIDER_ATTR* attr, const char* name, const 
   assert_string_equal(found, value);
 }
 
-/* The first line of a file of the kernel's. */
+/* The first line of one of the kernel's files. */
 static const char* line_of(const char* path) {
   static char line[128];
   FILE* file = fopen(path, "r");
@@ -48,7 +48,7 @@ static void expect_named_attributes(const DAT_PROVIDER_ATTR* attr) {
   expect_named(attr, "DAT_IB_DEVICE_NAME", getenv("SOFTROCE_DEVICE"));
   expect_named(attr, "DAT_IB_CONNECTIVITY_MODE", "DIRECT");
   expect_named(attr, "DAT_IB_RDMA_READ", "TRUE");
-  if (on_software_device()) { /* it has no files of the kernel's */
+  if (on_software_device()) { /* the kernel has no files for it */
     const char* const guid = named(attr, "DAT_IB_NODE_GUID");
     assert_non_null(guid);
     assert_int_equal(strlen(guid), strlen("0000:0000:0000:0000"));
@@ -77,7 +77,7 @@ static void ia_query__named_attributes(void** state) {
   assert_int_equal(f->attr.extension_supported, DAT_EXTENSION_IB);
   assert_int_equal(f->attr.extension_version, DAT_IB_EXTENSION_VERSION);
   expect_named_attributes(&f->provider);
-  /* What is not there is not named, as ever. */
+  /* A missing extension is not named. */
   for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i) {
     assert_null(named(&f->provider, collectives[i]));
   }
@@ -89,7 +89,7 @@ static void open_query__without_an_open_ia(void** state) {
   DAT_PROVIDER_ATTR provider;
   DAT_UINT64 value;
   (void)state;
-  /* Nothing has been opened in this process: the library is loaded for it. */
+  /* This process has not opened anything: the call loads the library. */
   assert_ok(dat_ib_open_query((DAT_NAME_PTR)(uintptr_t)IA_NAME, &query, DAT_IA_FIELD_ALL, &ia, DAT_PROVIDER_FIELD_ALL,
                               &provider));
   assert_non_null(query);
@@ -235,7 +235,7 @@ static void counters__of_requests(void** state) {
   assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &from, cookie(1), &there, DEFAULT));
   expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
   expect_event(f->passive.recv, (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT);
-  /* Refused by the peer, counted all the same: what is posted is. */
+  /* The peer refuses the request, but the counter counts every posted one. */
   assert_ok(dat_ib_post_cmp_and_swap(f->active.ep, 1, 2, &from, cookie(1), &there, DEFAULT));
   assert_ok(dat_ib_post_fetch_and_add(f->active.ep, 1, &from, cookie(1), &there, DEFAULT));
   assert_ok(dat_query_counters(f->active.ep, DCNT_EP_ALL_COUNTERS, all, 0));
@@ -285,7 +285,7 @@ static void counters__of_an_evd(void** state) {
   assert_int_equal(counter(evd, DCNT_EVD_WAIT_NOTIFY), 0);
   assert_true(counter(evd, DCNT_EVD_DEQUEUE_POLL) >= 2);
   assert_int_equal(counter(evd, DCNT_EVD_DEQUEUE_POLL_FOUND), 0);
-  /* Of the fixture's, whose connection is up: its ESTABLISHED. */
+  /* The fixture's connection is up: one ESTABLISHED. */
   assert_int_equal(counter(f->active.connect, DCNT_EVD_CONN_CALLBACK), 1);
   {
     DAT_UINT64 all[DCNT_EVD_ALL_COUNTERS];
@@ -333,7 +333,7 @@ static void counters__of_objects(void** state) {
   }
 }
 
-/* Reads beside the traffic; a counter never goes back. */
+/* Reads during the traffic; a counter never decreases. */
 struct reader {
   DAT_EP_HANDLE ep;
   atomic_bool stop;
@@ -462,7 +462,7 @@ static void counters__bad_arguments(void** state) {
   assert_error_type(dat_ib_print_counters(f->psp, 0, 0), DAT_INVALID_HANDLE);
 }
 
-/* ---- What is not there, and what nobody knows ---- */
+/* ---- Missing and unknown operations ---- */
 
 static void collectives__each_by_its_number(void** state) {
   const struct fixture* f = *state;
@@ -533,14 +533,14 @@ static void extension_op__nobody_knows_it(void** state) {
   }
   assert_error(dat_extension_op(f->ia, (DAT_EXTENDED_OP)(DAT_OPEN_EXTENSION_BASE - 1)), DAT_NOT_IMPLEMENTED,
                DAT_NO_SUBTYPE);
-  /* These two are found by a name and by an IA's table. */
+  /* These two operations find the provider by a name and by an IA's table. */
   assert_error(dat_extension_op(DAT_HANDLE_NULL, (DAT_EXTENDED_OP)(DAT_OPEN_EXTENSION_BASE + 1), IA_NAME),
                DAT_NOT_IMPLEMENTED, DAT_NO_SUBTYPE);
   assert_error(dat_extension_op(f->ia, (DAT_EXTENDED_OP)(DAT_CLOSE_EXTENSION_BASE + 1)), DAT_NOT_IMPLEMENTED,
                DAT_NO_SUBTYPE);
 }
 
-/* Every operation but the collectives, whose handle is never looked at. */
+/* Every operation except the collectives, whose handle is never checked. */
 static void extension_op__bad_handles(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET here = local(f, 0, 8);
@@ -577,7 +577,7 @@ static void extension_op__bad_handles(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(open_query__without_an_open_ia), /* first: nothing is open */
+      cmocka_unit_test(open_query__without_an_open_ia), /* must be first: no IA is open */
       cmocka_unit_test(strerror__spells_the_additions),
       IA_TEST(ia_query__named_attributes),
       IA_TEST(evd_create__with_the_extension_flag),

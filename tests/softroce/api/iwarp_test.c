@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What iWARP has not is refused with the specification's error, and what an IA says of itself agrees; how a connection
- * begins, ends and begins again there, and where the data of an RDMA Read may go. On a device of another kind it says
- * so and tests nothing.
+ * Features that iWARP lacks are refused with the specification's error, and an IA's attributes agree with that. The
+ * program also tests how a connection begins, ends and begins again on iWARP, and where the data of an RDMA Read may
+ * go. On a device of another kind it prints that and tests nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void ep_create__datagrams_are_refused(void** state) {
                DAT_MODEL_NOT_SUPPORTED, 0);
 }
 
-/* The connection goes on as if nothing had been posted. */
+/* The connection continues as if nothing had been posted. */
 static void posts__what_iwarp_has_not_is_refused(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET here = local(f, 0, 8);
@@ -75,13 +75,13 @@ static void posts__what_iwarp_has_not_is_refused(void** state) {
   const DAT_RMR_TRIPLET word = remote(f, HALF, 8);
   const DAT_RMR_TRIPLET two_words = remote(f, HALF, 16);
   DAT_EP_HANDLE ep = f->active.ep;
-  /* The IA says that it has no extensions, so the registry passes none on. */
+  /* The IA has no extensions, so the registry passes none on. */
   assert_error(dat_ib_post_fetch_and_add(ep, 1, &here, cookie(1), &word, FLAGS), DAT_NOT_IMPLEMENTED, 0);
   assert_error(dat_ib_post_cmp_and_swap(ep, 1, 2, &here, cookie(2), &word, FLAGS), DAT_NOT_IMPLEMENTED, 0);
   assert_error(dat_ib_post_rdma_write_immed(ep, 1, &here, cookie(3), &word, 4, FLAGS), DAT_NOT_IMPLEMENTED, 0);
   assert_error(dat_ep_post_send_with_invalidate(ep, 1, &here, cookie(4), FLAGS, DAT_TRUE, f->rmr_context),
                DAT_MODEL_NOT_SUPPORTED, 0);
-  /* An answer has one place to go to. */
+  /* An answer has only one destination segment. */
   assert_error_type(dat_ep_post_rdma_read(ep, 2, halves, cookie(5), &two_words, FLAGS), DAT_INVALID_PARAMETER);
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &there, cookie(6), FLAGS));
   assert_ok(dat_ep_post_send(ep, 1, &here, cookie(7), FLAGS));
@@ -99,7 +99,7 @@ static DAT_LMR_HANDLE register_sink(struct fixture* f, int privileges, DAT_LMR_C
   return lmr;
 }
 
-/* As rdma_write_for_rdma_read_req asks for. */
+/* rdma_write_for_rdma_read_req asks for this. */
 static void rdma_read__into_memory_that_peers_may_write(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET sink = local(f, 0, 4096);
@@ -114,7 +114,7 @@ static void rdma_read__into_memory_that_peers_may_write(void** state) {
   assert_ok(dat_lmr_free(lmr));
 }
 
-/* RFC 5044: the active end sends first; what the passive end had waiting then follows. */
+/* RFC 5044: the active end sends first; after that the passive end's waiting requests follow. */
 static void connect__the_active_end_sends_first(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET question = local(f, 0, 16);
@@ -134,7 +134,7 @@ static void connect__the_active_end_sends_first(void** state) {
   assert_true(is_filled(f->memory + 4096, 16, 2));
 }
 
-/* Each receive comes back flushed, in order, and a reset endpoint connects anew. */
+/* Each receive completes as flushed, in order, and a reset endpoint connects again. */
 static void disconnect__flushes_and_the_endpoint_serves_again(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET into = local(f, HALF, 16);

@@ -7,20 +7,20 @@
 #include "tests/softroce/api/api.h"
 
 enum phase {
-  kAtOnce,       /* soon after its start, wherever it is */
-  kBeforeAccept, /* the request is there and not answered */
+  kAtOnce,       /* soon after its start, at any step */
+  kBeforeAccept, /* the request has arrived and is not answered */
   kTransfer,     /* RDMA Writes both ways */
   kDisconnect,   /* one side, or both, have begun to disconnect */
   kPhases,
 };
 
-/* What a peer says through its standard output, one message at a time. */
+/* A peer's message on its standard output. */
 struct message {
   char at; /* 'l' listening, 'r' has a request and does not answer, 'e' established, 'd' disconnecting */
   DAT_CONN_QUAL port;
 };
 
-/* Where the other side may write; travels as private data. */
+/* The memory where the other side may write; it travels as private data. */
 struct window {
   uint64_t address;
   uint32_t context;
@@ -28,10 +28,10 @@ struct window {
 
 #define WRITE_SIZE 65536U
 
-/* The life of a peer: program "peer" ROLE PHASE PORT. Does not return. */
+/* The main function of a peer: program "peer" ROLE PHASE PORT. Does not return. */
 void be_peer(char** arguments);
 
-/* What both do: an EP whose events all go to one EVD. */
+/* Both sides use an EP whose events all go to one EVD. */
 DAT_EVD_HANDLE make_common_evd(struct fixture* f);
 DAT_EP_HANDLE make_common_ep(struct fixture* f, DAT_EVD_HANDLE evd);
 struct window window_of(const struct fixture* f);

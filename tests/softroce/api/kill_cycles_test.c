@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A process that stays, as server and as client, while its peers are killed one after the other: before the request is
- * answered, during transfers, during the disconnect, or anywhere. It hears of each end, and in the end nothing is left:
- * no descriptor, thread, memory, queue pair. DAPPLE_KILL_CYCLES says how often in all.
+ * A surviving process, as server and as client, whose peers are killed one after the other: before the request is
+ * answered, during transfers, during the disconnect, or at any time. It gets an event for each death, and in the end no
+ * descriptor, thread, memory or queue pair is left. DAPPLE_KILL_CYCLES is the number of kills.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 #define POLL_US 5000U
 #define QUIET_US 500000U
 #define CYCLE_SECONDS 300      /* an emulated machine's clock may run many times too fast */
-#define WARM_UP 8              /* cycles before the first count: caches fill, arenas grow */
-#define HEAP_ALLOWANCE 65536U  /* bytes, over all cycles: a leak of one object in each would be more */
+#define WARM_UP 8              /* cycles before the first measurement: caches fill, arenas grow */
+#define HEAP_ALLOWANCE 65536U  /* bytes over all cycles; leaking one object in each cycle would exceed it */
 #define RSS_ALLOWANCE 2097152U /* bytes */
 #define MAX_EPS 8
 
@@ -31,9 +31,9 @@ extern char** environ;
 struct survivor {
   struct fixture f;
   DAT_EVD_HANDLE evd;
-  DAT_EP_HANDLE eps[MAX_EPS]; /* of the present cycle */
+  DAT_EP_HANDLE eps[MAX_EPS]; /* in the present cycle */
   int ep_count;
-  struct window peers[MAX_EPS]; /* where their peers let us write */
+  struct window peers[MAX_EPS]; /* where the peers allow writes */
   int established;
   int ends; /* connections that have ended */
   int requests;
@@ -125,7 +125,7 @@ static void on_request(struct survivor* s, DAT_CR_HANDLE cr) {
   ++s->requests;
   if (s->phase == kBeforeAccept) {
     kill_peer(s);
-    usleep(next_random(s, 3000)); /* the news may come before or after the answer */
+    usleep(next_random(s, 3000)); /* the event may come before or after the answer */
     if (next_random(s, 4) == 0) {
       assert_ok(dat_cr_reject(cr, 0, NULL));
       return;
@@ -160,14 +160,14 @@ static void on_event(struct survivor* s, const DAT_EVENT* event) {
       i = index_of(s, dto->ep_handle);
       if (dto->status == DAT_DTO_SUCCESS) write_to(&s->f, s->eps[i], &s->peers[i]);
       break;
-    default: /* every other one is the end of a connection */
+    default: /* every second event is the end of a connection */
       index_of(s, connection->ep_handle);
       ++s->ends;
       break;
   }
 }
 
-/* What the peer says, and its end: false when there is nothing to come any more. */
+/* Handles the peer's messages and its end; false when no more will come. */
 static bool hear_peer(struct survivor* s) {
   struct message message;
   struct pollfd pipe_end = {s->from_peer, POLLIN, 0};
@@ -190,7 +190,7 @@ static void one_cycle(struct survivor* s, unsigned int number) {
   s->start_us = now_us();
   start_peer(s);
   if (s->phase == kAtOnce) s->kill_at_us = s->start_us + next_random(s, 100000 + 2 * s->life_us);
-  /* A request of a peer that has been killed may come a little later. */
+  /* A request of a killed peer may arrive a little later. */
   while (alive || s->ends < s->ep_count || now_us() < quiet_since_us + 20000) {
     DAT_EVENT event;
     DAT_COUNT more;
@@ -221,7 +221,7 @@ static void one_cycle(struct survivor* s, unsigned int number) {
   }
 }
 
-/* A request that was sent just before the last peer's end may still come. */
+/* A request that was sent just before the last peer's death may still arrive. */
 static void turn_late_requests_away(struct survivor* s) {
   DAT_EVENT event;
   DAT_COUNT more;
@@ -231,7 +231,7 @@ static void turn_late_requests_away(struct survivor* s) {
   }
 }
 
-/* Of each role. */
+/* Half of the cycles for each role. */
 static unsigned int cycles(void) {
   const char* given = getenv("DAPPLE_KILL_CYCLES");
   return (given ? (unsigned int)strtoul(given, NULL, 10) : 50) / 2;
@@ -253,7 +253,7 @@ static void survive(bool serves) {
   assert_true(cycles() > WARM_UP);
   turn_late_requests_away(&s);
   assert_true(no_more_than(&before, HEAP_ALLOWANCE, RSS_ALLOWANCE));
-  /* All that it has, it can free. */
+  /* The survivor can free all of its objects. */
   if (serves) assert_ok(dat_psp_free(s.f.psp));
   assert_ok(dat_evd_free(s.evd));
   assert_ok(dat_lmr_free(s.f.lmr));

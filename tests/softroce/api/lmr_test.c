@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * dat_lmr_create, sentence by sentence, and that its privileges hold on the wire.
- */
+/* dat_lmr_create, sentence by sentence; the privileges are also enforced on the wire. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -101,7 +99,7 @@ static void lmr_create__invalid_parameters(void** state) {
                        DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);)
 }
 
-/* What is not offered says so, and is not advertised. */
+/* An unsupported feature returns its error, and is not advertised. */
 static void lmr_create__memory_mapped_for_reading_only(void** state) {
   struct fixture* f = *state;
   struct region r;
@@ -124,7 +122,7 @@ static void lmr_create__over_another_with_other_pz_and_privileges(void** state) 
   assert_ok(create(f, f->memory + 100, 4096, f->pz, LOCAL_READ | REMOTE_READ, &r[1]));
   assert_int_not_equal(r[0].lmr_context, r[1].lmr_context);
   assert_int_not_equal(r[0].lmr_context, f->lmr_context);
-  /* Freeing one leaves the others: the memory is the consumer's. */
+  /* Freeing one leaves the others registered: the memory belongs to the consumer. */
   assert_ok(dat_lmr_free(r[0].lmr));
   source = local(f, 200, 100);
   source.lmr_context = r[1].lmr_context;
@@ -157,7 +155,7 @@ static void lmr_query__everything(void** state) {
   assert_error(dat_lmr_query(r.lmr, (DAT_LMR_PARAM_MASK)0x40000000, &param), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
-/* A peer that goes beyond its rights: an error for it, and not a byte here. */
+/* A peer that exceeds its rights gets an error, and no byte here changes. */
 static void expect_refused(struct fixture* f, DAT_RMR_TRIPLET there, bool reads) {
   DAT_LMR_TRIPLET near = local(f, 0, 100);
   memset(f->memory, 0x11, 100);
@@ -168,7 +166,7 @@ static void expect_refused(struct fixture* f, DAT_RMR_TRIPLET there, bool reads)
     assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &near, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
   }
   if (on_iwarp()) {
-    /* Whoever refuses ends the stream. */
+    /* The side that refuses ends the stream. */
     if (reads) {
       expect_dto(f->active.request, 1, DAT_DTO_RDMA_READ, DAT_DTO_ERR_FLUSHED);
     } else {
@@ -184,8 +182,10 @@ static void expect_refused(struct fixture* f, DAT_RMR_TRIPLET there, bool reads)
   assert_true(is_all(f->memory + HALF, 100, 0x22));
 }
 
-/* siw looks for the region, its zone and its bounds, but not for the right to read: whoever knows a region's key may
- * read it there. */
+/*
+ * siw checks the region, its zone and its bounds, but not the right to read: a peer that knows a region's key may read
+ * there.
+ */
 static void expect_no_right_to_read(struct fixture* f, DAT_RMR_TRIPLET there) {
   DAT_LMR_TRIPLET near = local(f, 0, 100);
   if (!on_iwarp()) return expect_refused(f, there, true);
@@ -286,7 +286,7 @@ struct registrar {
 static unsigned char* map_big(void) {
   unsigned char* memory = mmap(NULL, kBig, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(memory, MAP_FAILED);
-  assert_int_equal(madvise(memory, kBig, MADV_NOHUGEPAGE), 0); /* which would be pinned in no time */
+  assert_int_equal(madvise(memory, kBig, MADV_NOHUGEPAGE), 0); /* it would be pinned in no time */
   return memory;
 }
 
@@ -309,7 +309,7 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The part of that stage for which another thread waits for a zone, at most. */
+/* The longest part of that stage during which another thread may wait for a zone. */
 static double longest_wait_during(const struct registrar* registrar, int stage) {
   double longest = 0;
   while (registrar->stage < stage) usleep(100);
@@ -342,7 +342,7 @@ static void lmr_create__others_go_on_meanwhile(void** state) {
                   freeing * 100);
   }
   assert_true(registering < 0.5);
-  /* On one CPU the kernel unpins all before another thread runs. */
+  /* With one CPU the kernel unpins everything before another thread runs. */
   if (sysconf(_SC_NPROCESSORS_ONLN) > 1) assert_true(freeing < 0.5);
 }
 
@@ -354,7 +354,7 @@ static void pz_free__while_memory_is_registered_in_it(void** state) {
   registrar.memory = map_big();
   assert_int_equal(pthread_create(&thread, NULL, register_and_free, &registrar), 0);
   while (registrar.stage == kBefore) usleep(100);
-  status = dat_pz_free(f->pz); /* the fixture's memory is in it, too */
+  status = dat_pz_free(f->pz); /* includes the fixture's memory */
   assert_int_equal(status, DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_PZ_IN_USE);
   pthread_join(thread, NULL);
   assert_int_equal(registrar.stage, kFreed);

@@ -144,8 +144,10 @@ static void lmr_create__writable_asks_for_memory_that_is(void** state) {
   munmap(readable, 8192);
 }
 
-/* What the peer may do with a region of these privileges. On iWARP a Write is done when it has been sent, and whoever
- * refuses it ends the stream; siw refuses no RDMA Read for want of the right. */
+/*
+ * The peer's rights on a region with these privileges. On iWARP a Write completes when it has been sent, and the side
+ * that refuses it ends the stream; siw refuses no RDMA Read for lack of the right.
+ */
 static void expect_access(struct fixture* f, int priv, bool reads, bool writes) {
   struct made made;
   assert_ok(make_virtual(f, f->memory + HALF, REGION, priv, &made));
@@ -207,7 +209,7 @@ static void lmr_create_over_lmr__has_its_own_zone_and_privileges(void** state) {
   region.for_lmr_handle = first.lmr;
   assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_LMR, region, 77, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &second.lmr,
                            &second.lmr_context, &second.rmr_context, &second.size, &second.address));
-  assert_int_equal(second.size, 5000); /* the length argument means nothing here */
+  assert_int_equal(second.size, 5000); /* the length argument has no meaning here */
   assert_int_equal(second.address, first.address);
   assert_int_equal(first.rmr_context, 0);
   assert_int_not_equal(second.rmr_context, 0);
@@ -294,7 +296,7 @@ static void lmr_create_shared__equal_cookies_name_one_memory(void** state) {
   b = mmap(NULL, 2 * REGION, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   assert_ok(make_shared(f, a, REGION, 'x', 1, &one));
-  assert_ok(make_shared(f, b, REGION, 'x', 1, &two)); /* mapped elsewhere, the same memory */
+  assert_ok(make_shared(f, b, REGION, 'x', 1, &two)); /* the same memory, mapped at another address */
   param = params_of(one.lmr);
   memset(cookie_bytes, 0, sizeof cookie_bytes);
   cookie_bytes[0] = 'x';
@@ -306,12 +308,12 @@ static void lmr_create_shared__equal_cookies_name_one_memory(void** state) {
 
   assert_error(make_shared(f, a, REGION / 2, 'x', 1, &bad), DAT_INVALID_STATE, DAT_NO_SUBTYPE);      /* length */
   assert_error(make_shared(f, a + REGION, REGION, 'x', 1, &bad), DAT_INVALID_STATE, DAT_NO_SUBTYPE); /* offset */
-  assert_ok(make_shared(f, a + REGION, REGION, 'x', 2, &bad)); /* the last byte makes another cookie */
+  assert_ok(make_shared(f, a + REGION, REGION, 'x', 2, &bad)); /* only the last byte of the cookie differs */
   assert_ok(dat_lmr_free(bad.lmr));
   assert_ok(dat_lmr_free(one.lmr));
   assert_error(make_shared(f, a + REGION, REGION, 'x', 1, &bad), DAT_INVALID_STATE, DAT_NO_SUBTYPE);
   assert_ok(dat_lmr_free(two.lmr));
-  assert_ok(make_shared(f, a + REGION, REGION, 'x', 1, &bad)); /* nobody uses the cookie any more */
+  assert_ok(make_shared(f, a + REGION, REGION, 'x', 1, &bad)); /* no region uses the cookie any more */
   assert_ok(dat_lmr_free(bad.lmr));
   munmap(a, 2 * REGION);
   munmap(b, 2 * REGION);

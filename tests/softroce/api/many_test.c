@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * A thousand endpoints with three EVDs each under the usual limit of 1,024 descriptors. The last two are connected to
- * each other: their EVDs are of those that share a completion channel.
+ * each other; their EVDs are among those that share a completion channel.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static int num_descriptors(void) {
   return count;
 }
 
-/* Of this process, in KiB. */
+/* This process' memory, in KiB. */
 static long resident(void) {
   char line[256];
   long size = -1;

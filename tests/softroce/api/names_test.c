@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The names that open without a line of dat.conf, and what is listed. The registry reads dat.conf once in a process, so
- * each case is a process of its own.
+ * The names that open without a line of dat.conf, and the listed names. The registry reads dat.conf once in a process,
+ * so each case is a process of its own.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 static char conf_path[] = "/tmp/names-conf-XXXXXX";
 static char said_path[] = "/tmp/names-said-XXXXXX";
 
-/* main() fills in those with the device's name. */
+/* main() fills in the names that contain the device's name. */
 static char by_port[32], by_port_scm[32], by_port_ucm[32], no_port[32], device_params[32];
 static const char* const automatic_names[] = {"ofa-v2-d0", by_port, by_port_scm, by_port_ucm ONLY_12(, "OpenIB-cma")};
-/* Of dat.conf; libraries by what makes their names. */
+/* dat.conf's fields after the name; %s stands for the varying parts of the library's name. */
 #define LINE                                                      \
   ONLY_20("u2.0 nonthreadsafe default libdapl%s%s.so.2 dapl.2.0") \
   ONLY_12("u1.2 nonthreadsafe default libdapl%s%s.so.1 dapl.1.2")
@@ -64,7 +64,7 @@ static size_t with_conf(const char* text, void (*body)(void)) {
   return lines;
 }
 
-/* Ends the child with a message unless it is so. */
+/* Ends the child with a message unless the condition is true. */
 static void must(int good, const char* what) {
   if (good) return;
   fprintf(stderr, "not so: %s\n", what);

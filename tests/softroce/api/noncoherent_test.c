@@ -44,7 +44,7 @@ static void provider__says_that_it_takes_the_flags(void** state) {
   const DAT_COUNT count = f->provider.num_provider_specific_attr;
   assert_string_equal(attribute(list, count, DAT_DAPPLE_ATTR_NONCOHERENT_LMR), "TRUE");
   assert_string_equal(attribute(list, count, DAT_DAPPLE_ATTR_PERSISTENT_LMR), "TRUE");
-  /* Of the device, which the mark does not change. */
+  /* This is the device's attribute, which the mark does not change. */
   assert_int_equal(f->provider.lmr_sync_req, needs_sync() ? DAT_TRUE : DAT_FALSE);
 }
 
@@ -64,7 +64,7 @@ static void lmr_create__the_flags_are_kept_and_give_no_right(void** state) {
     assert_int_equal(made.rmr_context, 0);
     assert_ok(dat_lmr_free(made.lmr));
   }
-  /* Their neighbours are nobody's. */
+  /* No LMR contains their neighbours. */
   assert_error(make(f, f->memory, 4096, DAT_MEM_PRIV_ALL_FLAG | 0x04000000, DAT_VA_TYPE_VA, &made),
                DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   assert_error(make(f, f->memory, 4096, DAT_MEM_PRIV_ALL_FLAG | 0x00800000, DAT_VA_TYPE_VA, &made),
@@ -77,7 +77,9 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-/* Of a sync, the least of several, which nothing has disturbed; each is of many, as an emulated clock is slow to read.
+/*
+ * The time of a sync: the least of several measurements, which nothing has disturbed. Each measures many syncs, because
+ * an emulated clock is slow to read.
  */
 static uint64_t least_ns(struct fixture* f, Sync sync, DAT_LMR_CONTEXT context) {
   DAT_LMR_TRIPLET segment = local(f, 0, MEMORY_SIZE);
@@ -94,12 +96,12 @@ static uint64_t least_ns(struct fixture* f, Sync sync, DAT_LMR_CONTEXT context) 
   return least;
 }
 
-/* 65536 lines take their time; a look-up and a fence do not. */
+/* 65536 lines take noticeable time; a look-up and a fence do not. */
 static void sync__maintains_marked_memory_only(void** state) {
   static const Sync both[] = {dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write};
   struct fixture* f = *state;
   struct made made;
-  if (needs_sync()) skip(); /* then all of it is maintained */
+  if (needs_sync()) skip(); /* then the whole region is maintained */
   for (size_t i = 0; i < 4; ++i) {
     const Sync sync = both[i % 2];
     uint64_t marked, unmarked;

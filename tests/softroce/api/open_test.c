@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * Opening and closing: what an IA says of itself, what it leaves behind, what cannot be opened, and fork().
- */
+/* Opening and closing: an IA's attributes, anything that it leaves behind, IAs that cannot be opened, and fork(). */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <malloc.h>
@@ -19,7 +17,7 @@
 
 #include "tests/softroce/api/api.h"
 
-/* Two queries into memory of different contents: a field that is not filled in differs. */
+/* Two queries into memory with different contents: a field that is not set differs. */
 #define FILLED(field) assert_memory_equal(&a.field, &b.field, sizeof a.field)
 
 static void ia_query__every_ia_attribute_is_filled(void** state) {
@@ -113,7 +111,7 @@ static void ia_query__named_attributes(void** state) {
   assert_string_not_equal(named(&f->provider, "DAPPLE_COHERENCE_REASON"), "");
 }
 
-/* They say the same as the last of the provider's, and the original's names come first. */
+/* The last attributes of the provider agree with them, and the original's names come first. */
 static void ia_query__transport_attributes(void** state) {
   struct fixture* f = *state;
   const DAT_COUNT count = f->attr.num_transport_attr;
@@ -139,8 +137,10 @@ static int entries(const char* folder) {
   return count;
 }
 
-/* The software device, which librdmacm keeps open, has two threads of its own: one for progress when nobody polls, and
- * one that notices the death of dappled for rdma_cm. A thread that has been joined may still be listed for a moment. */
+/*
+ * The software device, which librdmacm keeps open, has two threads of its own: one makes progress when nobody polls,
+ * and one notices the death of dappled for rdma_cm. A thread that has been joined may still be listed for a moment.
+ */
 static void expect_one_thread(void) {
   const int most = on_software_device() ? 5 : 3; /* with . and .. */
   for (int tries = 0; tries < 1000 && entries("/proc/self/task") > most; ++tries) usleep(2000);
@@ -160,9 +160,9 @@ static void open_and_close(void) {
 }
 
 /*
- * The C library may keep a little. On the software device two tables grow at once and stay: librdmacm's, by 8 KiB for
- * each 1,024 numbers of ids, which dappled gives one after the other, and the device's own, by 72 KiB for each 1,024
- * keys. So most parts of a hundred rounds take nothing at all, which a leak would.
+ * The C library may keep some memory. On the software device two tables grow at times and stay: librdmacm's, by 8 KiB
+ * for each 1,024 numbers of ids, which dappled gives one after the other, and the device's own, by 72 KiB for each
+ * 1,024 keys. So most of a hundred rounds must allocate nothing, which a leak would.
  */
 static void ia_open__100_times_leaves_nothing_behind(void** state) {
   const size_t most = on_software_device() ? 2 * 8208 + 2 * 73744 : 4096;
@@ -212,7 +212,7 @@ static void ia_open__what_is_not_there(void** state) {
   }
   expect_one_thread();
   /*
-   * Looking into the device tree once may leave librdmacm with its devices open. The two software devices take three
+   * The first look into the device tree may leave librdmacm with its devices open. The two software devices take three
    * descriptors each, for their file and both ends of a pipe; the process' slot takes six.
    */
   assert_true(entries("/proc/self/fd") <= fds + (on_software_device() ? 2 * 3 + 6 : 4));
@@ -257,7 +257,7 @@ static void ia_open__coherence_in_ia_params(void** state) {
   assert_ok(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
-/* Two IAs over IPv6 of one process talk to each other. */
+/* Two IAs over IPv6 of one process connect to each other. */
 static void connect__over_ipv6(void** state) {
   struct fixture f;
   (void)state;
@@ -293,7 +293,7 @@ static void fork__a_child_that_exits_disturbs_nothing(void** state) {
   struct fixture* f = *state;
   one_write(f, 1);
 #ifdef __SANITIZE_ADDRESS__
-  /* What only the stack of a thread refers to looks lost in a child, which has no such thread. */
+  /* Memory that only a thread's stack refers to looks like a leak in a child, which lacks that thread. */
   const int first = 1;
 #else
   const int first = 0;
@@ -328,7 +328,7 @@ static void fork__a_child_that_runs_a_program_disturbs_nothing(void** state) {
   }
 }
 
-/* The child writes to its copies of the pages that the device knows, before and after the parent's transfers. */
+/* The child writes to its copies of the pages that the device uses, before and after the parent's transfers. */
 static void fork__a_child_that_goes_on_disturbs_nothing(void** state) {
   struct fixture* f = *state;
   int to_child[2], from_child[2];
@@ -362,7 +362,7 @@ static void fork__a_child_that_goes_on_disturbs_nothing(void** state) {
     one_write(f, i);
     assert_int_equal(write(to_child[1], &turn, 1), 1);
   }
-  /* Memory registered while the child lives is the parent's alone, too. */
+  /* Memory registered while the child lives belongs to the parent alone, too. */
   assert_ok(dat_lmr_free(f->lmr));
   munmap(f->memory, MEMORY_SIZE);
   register_memory(f);
@@ -375,7 +375,7 @@ static void fork__a_child_that_goes_on_disturbs_nothing(void** state) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* Each call is refused: what the child freed would be the parent's. */
+/* Each call is refused: the child would free the parent's objects. */
 static int calls_that_work(const struct fixture* f) {
   DAT_EVENT event;
   DAT_COUNT more;
@@ -447,7 +447,7 @@ static void fork__beside_a_thread_in_a_call(void** state) {
   one_write(f, 1);
 }
 
-/* Nothing of the parent's works in a child, and it is told so. */
+/* None of the parent's objects works in a child, and each call returns that error. */
 static void fork__a_child_opens_nothing(void** state) {
   struct fixture* f = *state;
   const pid_t child = fork();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Relaxed ordering in DAT 1.2: for each combination of the IA's name, the type of memory and the flag, the access flags
- * that verbs is given. This program stands before libibverbs in the order in which symbols are found, and sees them.
+ * Relaxed ordering in DAT 1.2: the access flags that verbs gets for each combination of the IA's name, the type of
+ * memory and the flag. This program's functions are found before libibverbs', and so see the flags.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -43,7 +43,7 @@ struct memory {
   void* shared;
 };
 
-/* Registers and tells whether the device may order its accesses as it likes. */
+/* Registers a region. True if the device may order its accesses freely. */
 static bool is_relaxed(const struct memory* m, DAT_MEM_TYPE type, DAT_LMR_HANDLE original, int flag,
                        DAT_LMR_HANDLE* lmr) {
   const DAT_MEM_PRIV_FLAGS privileges = (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | flag);
@@ -61,7 +61,7 @@ static bool is_relaxed(const struct memory* m, DAT_MEM_TYPE type, DAT_LMR_HANDLE
   }
   assert_ok(dat_lmr_create(m->ia, type, region, kPages, m->pz, privileges, 0, lmr, NULL, NULL, NULL, NULL));
   assert_int_equal(registrations, before + 1);
-  /* What it was registered as, and with what rights, does not depend on how it is ordered. */
+  /* The type and the rights of the registration do not depend on the ordering. */
   assert_ok(dat_lmr_query(*lmr, DAT_LMR_FIELD_ALL, &param));
   assert_int_equal(param.mem_type, type);
   assert_int_equal(param.mem_priv, DAT_MEM_PRIV_ALL_FLAG);
@@ -78,7 +78,7 @@ static void expect_orders(const char* name, bool aware) {
   m.shared = mmap(NULL, kPages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   assert_ok(dat_ia_open((DAT_NAME_PTR)(uintptr_t)name, 8, &async, &m.ia));
   assert_ok(dat_pz_create(m.ia, &m.pz));
-  /* The prefix is no part of the name. */
+  /* The prefix does not belong to the name. */
   assert_ok(dat_ia_query(m.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
   assert_string_equal(attr.provider_name, IA_NAME);
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
@@ -87,7 +87,7 @@ static void expect_orders(const char* name, bool aware) {
       DAT_LMR_HANDLE lmr, again;
       const bool relaxed = may_be && !flag;
       assert_int_equal(is_relaxed(&m, types[i], DAT_HANDLE_NULL, flag, &lmr), relaxed);
-      /* Over another's memory: no less strongly ordered than that. */
+      /* Over another region: ordered at least as strongly as that. */
       assert_int_equal(is_relaxed(&m, DAT_MEM_TYPE_LMR, lmr, 0, &again), relaxed);
       assert_ok(dat_lmr_free(again));
       assert_false(is_relaxed(&m, DAT_MEM_TYPE_LMR, lmr, DAT_MEM_PRIV_RO_DISABLE_FLAG, &again));
@@ -127,7 +127,7 @@ static void aware__one_does_not_change_another(void** state) {
   munmap(aware.shared, kPages);
 }
 
-/* As a name whose rest nobody has: the prefix is taken off once. */
+/* As for a name whose rest does not exist: the prefix is removed only once. */
 static void aware__the_prefix_is_one(void** state) {
   DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
   DAT_IA_HANDLE ia;

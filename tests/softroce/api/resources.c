@@ -12,7 +12,7 @@
 
 #include "tests/softroce/api/api.h"
 
-#define MOST_UDP_SOCKETS 12 /* dappled starts with a dozen slots, and these tests have few programs at a time */
+#define MOST_UDP_SOCKETS 12 /* dappled starts with a dozen slots, and these tests run few programs at a time */
 
 static int count_entries(const char* folder) {
   int count = 0;
@@ -23,7 +23,10 @@ static int count_entries(const char* folder) {
   return count;
 }
 
-/* Those of the software device and its peers: one to receive, and one to send to each slot that a peer has had. */
+/*
+ * The sockets of the software device and its peers: one for receiving, and one for sending to each slot that a peer has
+ * had.
+ */
 static int count_udp_sockets(void) {
   int count = 0;
   DIR* open = opendir("/proc/self/fd");
@@ -48,7 +51,7 @@ static size_t resident_bytes(void) {
   return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What the kernel has for all programs, or dappled: how many programs it serves, and their slots. */
+/* The kernel's counts for all programs, or dappled's: the programs that it serves, and their slots. */
 static void read_device(char* text, size_t size) {
   FILE* tool = popen(on_software_device() ? "\"$(dirname \"$(readlink /proc/$PPID/exe)\")\"/dapple-info | "
                                             "grep -E '^(UDP port|dappled:) '"

@@ -4,15 +4,15 @@
 #define DAPPLE_TESTS_SOFTROCE_RESOURCES_H
 
 /*
- * What this process holds, and what all processes hold of the RDMA device, so that a test can tell that nothing was
- * left behind.
+ * The resources of this process, and those of all processes on the RDMA device, so that a test can check that nothing
+ * was left behind.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 struct resources {
   int fds;         /* but for udp_sockets */
-  int udp_sockets; /* of the software device, which keeps one for each slot that a peer of its has had */
+  int udp_sockets; /* sockets of the software device, which keeps one for each slot that one of its peers has had */
   int threads;
   size_t heap_bytes; /* allocated and not freed */
   size_t rss_bytes;
@@ -22,8 +22,8 @@ struct resources {
 void count_resources(struct resources* out);
 
 /*
- * Whether there is no more than before, memory with some allowance. What a process that was killed held may take the
- * kernel a moment, so this looks again for up to ten seconds. Says what differs.
+ * True if there is no more than before, except some memory. The kernel may take a moment to release the resources of a
+ * killed process, so this checks for up to ten seconds. Prints the differences.
  */
 bool no_more_than(const struct resources* before, size_t heap_allowance, size_t rss_allowance);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Memory windows: created, bound, invalidated and freed, and what the peer can do through them meanwhile. The passive
- * end owns the windows, the active end uses them.
+ * Memory windows: created, bound, invalidated and freed, and the peer's access through them meanwhile. The passive end
+ * owns the windows; the active end uses them.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #if FOR_DAT_12
 #define dat_rmr_bind(rmr, lmr, triplet, privileges, va_type, ep, cookie, flags, context) \
   ((void)(va_type), dat_rmr_bind(rmr, triplet, privileges, ep, cookie, flags, context))
-/* Counted by 2.0's arguments: 1.2 has neither the LMR's handle nor the kind of address. */
+/* Numbered by 2.0's arguments: 1.2 lacks the LMR's handle and the kind of address. */
 enum {
   kTriplet = DAT_INVALID_ARG2,
   kPrivileges = DAT_INVALID_ARG3,
@@ -32,7 +32,7 @@ enum {
 #define READ_WRITE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 #define WINDOW 8192U
 
-/* Ends whose request EVDs take binds as well. */
+/* Ends whose request EVDs take bind events as well. */
 static void make_bind_end(struct fixture* f, struct end* end) {
   assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->recv));
   assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG, &end->request));
@@ -52,11 +52,11 @@ static int set_up_windows(void** state) {
 }
 #define WINDOW_TEST(test) cmocka_unit_test_setup_teardown(test, set_up_windows, tear_down)
 
-/* Both kinds of window, by the function that makes them; 1.2 has the first only. */
+/* Both kinds of window, and the functions that make them; 1.2 has only the first. */
 typedef DAT_RETURN (*Create)(DAT_PZ_HANDLE, DAT_RMR_HANDLE*);
 static const Create kBoth[] = {dat_rmr_create ONLY_20(, dat_rmr_create_for_ep)};
 #define FOR_BOTH(create) for (const Create* create = kBoth; create < kBoth + sizeof kBoth / sizeof *kBoth; ++create)
-/* The one that is bound on an EP, where there is a choice. */
+/* The kind that is bound on an EP, if there is a choice. */
 #define CREATE_FOR_EP ONLY_20(dat_rmr_create_for_ep) ONLY_12(dat_rmr_create)
 
 static DAT_RMR_HANDLE make_rmr(struct fixture* f, Create create) {
@@ -101,7 +101,7 @@ static void unbind(struct fixture* f, DAT_RMR_HANDLE rmr) {
   assert_int_equal(context, 0);
 }
 
-/* The active end writes 100 bytes there; whether they arrive at `offset` of the second half. */
+/* The active end writes 100 bytes there; checks that they arrive at `offset` of the second half. */
 static void write_through(struct fixture* f, DAT_RMR_CONTEXT context, uint64_t at, size_t offset,
                           DAT_DTO_COMPLETION_STATUS status) {
   static unsigned int seed = 1;
@@ -175,7 +175,7 @@ static void rmr_bind__gives_the_peer_its_part_of_the_region(void** state) {
   }
 }
 
-/* rxe holds a window to its region's bounds, not to its own, so this window ends where its region does. */
+/* rxe checks a window's region instead of the window's own bounds, so this window ends where its region ends. */
 static void rmr_bind__nothing_behind_it(void** state) {
   struct fixture* f = *state;
   DAT_RMR_HANDLE rmr = make_rmr(f, dat_rmr_create);
@@ -307,7 +307,7 @@ static void rmr_bind__bad_arguments(void** state) {
   }
   assert_ok(dat_pz_free(pz));
 
-  /* What the LMR does not grant locally a window cannot grant to peers. */
+  /* A window cannot grant peers a right that the LMR does not grant locally. */
   region.for_va = f->memory;
   assert_ok(dat_lmr_create(f->ia, DAT_MEM_TYPE_VIRTUAL, region, WINDOW, f->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG,
                            DAT_VA_TYPE_VA, &lmr, &bad.lmr_context, NULL, NULL, NULL));
@@ -320,7 +320,7 @@ static void rmr_bind__bad_arguments(void** state) {
                  DAT_PRIVILEGES_VIOLATION, DAT_NO_SUBTYPE);
     ONLY_20(assert_error(post_bind(f, rmr, good, READ_WRITE, DAT_VA_TYPE_ZB, FLAGS, &context), DAT_MODEL_NOT_SUPPORTED,
                          DAT_NO_SUBTYPE);)
-    /* An EP whose request EVD takes no binds, and one that is not connected. */
+    /* An EP whose request EVD takes no bind events, and one that is not connected. */
     make_end(f, &other, NULL);
     assert_error(
         dat_rmr_bind(rmr, f->lmr, &good, READ_WRITE, DAT_VA_TYPE_VA, other.ep, bind_cookie(1), FLAGS, &context),
@@ -349,7 +349,7 @@ static void lmr_free__not_while_a_window_is_bound(void** state) {
   assert_ok(dat_lmr_free(f->lmr));
 }
 
-/* A window of the whole zone outlives the EP that carried its bind out. */
+/* A window of the whole zone survives the EP that carried out its bind. */
 #if !FOR_DAT_12
 static void ep_free__takes_the_bindings_of_its_windows_along(void** state) {
   struct fixture* f = *state;
@@ -452,7 +452,7 @@ static void rdma_read_to_rmr__lands_where_the_window_is(void** state) {
                DAT_NO_SUBTYPE);
 }
 
-/* The sink of one byte too many is what is wrong, on devices whose longest message is not out of reach. */
+/* The sink, one byte too long, is the error, on devices whose longest message is not out of reach. */
 static void rdma_read_to_rmr__longer_than_a_message(void** state) {
   struct fixture* f = *state;
   const DAT_SEG_LENGTH length = f->attr.max_message_size + 1;

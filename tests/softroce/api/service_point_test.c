@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Where connection requests arrive: reserved service points, public ones whose provider makes the endpoints, common
- * ones, and what a request can become: accepted, rejected, handed to another service point.
+ * The places where connection requests arrive: reserved service points, public ones whose provider makes the endpoints,
+ * and common ones; and the ways to answer a request: accept, reject, hand over to another service point.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void expect_both_established(struct fixture* f, DAT_EVD_HANDLE passive_co
   assert_ptr_equal(event.event_data.connect_event_data.ep_handle, passive_ep);
 }
 
-/* One message from the active end to an EP, whose receives complete on that EVD. */
+/* Sends one message from the active end to an EP, whose receives complete on that EVD. */
 static void send_to(struct fixture* f, DAT_EP_HANDLE ep, DAT_EVD_HANDLE recv) {
   DAT_LMR_TRIPLET from = local(f, 0, 1000);
   DAT_LMR_TRIPLET to = local(f, HALF, 1000);
@@ -169,7 +169,7 @@ static void rsp__freed_with_a_request_that_stays_valid(void** state) {
   expect_both_established(f, f->passive.connect, f->passive.ep);
 }
 
-/* The request is never dequeued: closing the IA, in the tear-down, finds everything in each other's hands. */
+/* The request is never dequeued: the tear-down closes the IA while all objects still use each other. */
 static void rsp__ia_closed_with_a_request_waiting(void** state) {
   struct fixture* f = *state;
   reserve(f, RESERVED_QUAL);

@@ -120,7 +120,7 @@ static void srq_resize__grows_and_refuses(void** state) {
   assert_error(dat_srq_resize(s.srq, 0), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_error(dat_srq_resize(s.srq, 0x7fffffff), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_int_equal(query(s.srq).max_recv_dtos, kDepth);
-  if (on_iwarp()) { /* software iWARP cannot; the queue goes on as it is */
+  if (on_iwarp()) { /* software iWARP cannot; the queue stays as it is */
     assert_error(dat_srq_resize(s.srq, 4 * kDepth), DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
     assert_int_equal(query(s.srq).max_recv_dtos, kDepth);
     for (uint64_t i = 0; i < kDepth; ++i) {
@@ -162,7 +162,7 @@ static void srq_set_lw__tells_once_per_setting(void** state) {
   expect_watermark(f, s.srq);
   send_from(f, &s.active[0], 3);
   expect_nothing(f->async);
-  assert_ok(dat_srq_set_lw(s.srq, 6)); /* below already: at once */
+  assert_ok(dat_srq_set_lw(s.srq, 6)); /* already below the watermark: at once */
   expect_watermark(f, s.srq);
   assert_error_type(dat_srq_resize(s.srq, 5), DAT_INVALID_STATE);
 }
@@ -197,7 +197,7 @@ static void srq__outlives_its_eps(void** state) {
   connect_pairs(f, &s);
   for (uint64_t i = 0; i < kDepth; ++i) assert_ok(post(f, s.srq, i));
   for (uint64_t i = 0; i < 4; ++i) send_from(f, &s.active[0], i);
-  /* With what it has received and nobody has dequeued. */
+  /* With received messages that nobody has dequeued. */
   assert_ok(dat_ep_free(s.passive[0].ep));
   expect_nothing(s.recv);
   assert_int_equal(query(s.srq).outstanding_dto_count, kDepth - 4);
@@ -224,7 +224,7 @@ static void srq__an_ep_that_ends_says_so(void** state) {
   event = expect_event(f->async, DAT_ASYNC_ERROR_EP_BROKEN);
   assert_ptr_equal(event.event_data.asynch_error_event_data.dat_handle, s.passive[0].ep);
   expect_nothing(f->async);
-  /* What is on the queue is not flushed, and serves the same EP again. */
+  /* Receives on the queue are not flushed, and serve the same EP again. */
   expect_nothing(s.recv);
   expect_event(s.active[0].connect, DAT_CONNECTION_EVENT_DISCONNECTED);
   assert_ok(dat_ep_reset(s.active[0].ep));
@@ -239,7 +239,7 @@ static void srq__an_ep_that_ends_says_so(void** state) {
   }
 }
 
-/* An EP that is made without a PZ gets its queue pair, and with it the queue, later; then its limits change. */
+/* An EP that is made without a PZ gets its queue pair, and with it the shared queue, later; then its limits change. */
 static void srq__an_ep_configured_step_by_step(void** state) {
   struct fixture* f = *state;
   struct end active;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Requests whose success makes no event: that they need nobody to look at their EVD, and no room in it. Run twice: as
- * the device is, and with DAPPLE_COHERENCE=cpu.
+ * Requests whose success makes no event need no thread that looks at their EVD, and no room in it. Run twice: as the
+ * device is, and with DAPPLE_COHERENCE=cpu.
  */
 #include <string.h>
 
@@ -22,10 +22,10 @@ static void post__suppressed_ones_never_stall(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET source = local(f, 0, 100);
   const DAT_RMR_TRIPLET there = remote(f, HALF, 100);
-  /* Only suppressed ones; nobody looks at the EVD. */
+  /* All requests are suppressed, and no thread looks at the EVD. */
   write_suppressed(f, &f->active, 2000);
   expect_nothing(f->active.request);
-  /* The last of them are done when one that tells is. */
+  /* The last of them have completed when a later request with an event has. */
   fill(f->memory, 100, 7);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_SUPPRESS_FLAG));
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(2), &there, DAT_COMPLETION_DEFAULT_FLAG));
@@ -50,7 +50,7 @@ static void post__a_suppressed_receive(void** state) {
   expect_nothing(f->passive.recv);
 }
 
-/* More than a receive queue holds, one after the other; nobody looks at the EVD. */
+/* More than a receive queue holds, one after the other; no thread looks at the EVD. */
 static void post__suppressed_receives_never_stall(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET source = local(f, 0, 100);
@@ -73,8 +73,10 @@ static const DAT_EP_ATTR kDeep = {.service_type = DAT_SERVICE_TYPE_RC,
                                   .max_rdma_read_in = 4,
                                   .max_rdma_read_out = 4};
 
-/* An endpoint whose transfers complete on this EVD, connected to one that stays behind. Nothing is received: libsiw
- * lets a process have 144 queues. */
+/*
+ * An endpoint whose transfers complete on this EVD, connected to one that is not used further. Nothing is received,
+ * because libsiw allows a process 144 queues.
+ */
 static struct end connect_reporting_to(struct fixture* f, DAT_EVD_HANDLE dto) {
   struct end end = {.recv = dto, .request = dto};
   assert_ok(dat_evd_create(f->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &end.connect));
@@ -107,7 +109,7 @@ static void post__suppressed_ones_take_no_room_of_the_evd(void** state) {
   }
 }
 
-/* Also when they are made larger and smaller, and when endpoints go with what they have posted. */
+/* The same when EVDs are made larger and smaller, and when endpoints are freed with posted requests. */
 static void post__suppressed_ones_of_many_endpoints_on_one_evd(void** state) {
   struct fixture* f = *state;
   DAT_EVD_HANDLE few;

@@ -103,7 +103,7 @@ static void sync__unknown_lmr_context(void** state) {
   segment.lmr_context = 0;
   expect_one(f, segment, false);
 
-  /* Known to another IA only. */
+  /* Only another IA knows this region. */
   open_ia(&other, IA_NAME);
   register_memory(&other);
   expect_one(&other, local(&other, 0, 64), true);
@@ -111,7 +111,7 @@ static void sync__unknown_lmr_context(void** state) {
   munmap(other.memory, MEMORY_SIZE);
   assert_ok(dat_ia_close(other.ia, DAT_CLOSE_ABRUPT_FLAG));
 
-  /* Freed. */
+  /* A freed region. */
   segment = local(f, 0, 64);
   assert_ok(dat_lmr_free(f->lmr));
   expect_one(f, segment, false);
@@ -140,7 +140,7 @@ static void sync__lmrs_of_several_protection_zones_in_one_call(void** state) {
   }
   segments[kRegions] = local(f, 0, 4096);
   FOR_BOTH(sync) assert_ok((*sync)(f->ia, segments, kRegions + 1));
-  /* Each is held to its own region. */
+  /* Each segment must lie within its own region. */
   segments[2].segment_length = 1001;
   FOR_BOTH(sync) {
     assert_error((*sync)(f->ia, segments, kRegions + 1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -201,7 +201,7 @@ static void sync_rdma_read__a_peer_reads_what_was_written(void** state) {
   }
 }
 
-/* Local writes, sync; RDMA Write, then a Send that tells of it; sync; read; local write to the same range. */
+/* Local writes, sync; RDMA Write, then a Send that reports it; sync; read; local write to the same range. */
 static void sync_rdma_write__what_a_peer_wrote_is_seen(void** state) {
   struct fixture* f = *state;
   static const size_t sizes[] = {1, 63, 64, 65, 4096, 10001, 1000000};

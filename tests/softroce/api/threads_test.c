@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * One IA opened thread-safe, and threads that do everything to it at once: transfers on one EP from several of them,
- * events taken by several, regions and windows that come and go under syncs, connections, a shared receive queue, EVDs
- * that change their CNO and size. Then one that is not, where only posts to one EP are serialized. Run it in a build
- * under ThreadSanitizer, which tells what no assertion can.
+ * One IA opened thread-safe, and threads that do everything on it at once: several transfer on one EP, several take
+ * events, regions and windows are made and freed during syncs, connections, a shared receive queue, EVDs whose CNO and
+ * size change. Then an IA that is not thread-safe, where the program serializes only posts to one EP. Run it in a build
+ * with ThreadSanitizer, which detects races that no assertion can.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct shared {
   struct fixture f;
   DAT_CNO_HANDLE cno;
   DAT_SRQ_HANDLE srq;
-  DAT_EVD_HANDLE busy_evd; /* software events; everybody posts to it */
+  DAT_EVD_HANDLE busy_evd; /* software events; every thread posts to it */
   bool done;               /* atomically */
   int failures;            /* atomically: threads must not longjmp */
   int sent, written, received, connected;
@@ -33,7 +33,7 @@ static void fail_at(struct shared* s, const char* what, DAT_RETURN status) {
   __atomic_add_fetch(&s->failures, 1, __ATOMIC_SEQ_CST);
 }
 
-/* For the threads: counts what is not as expected. */
+/* For the threads: counts unexpected results. */
 #define EXPECT_OK(call)                                                 \
   do {                                                                  \
     const DAT_RETURN expect_status = (call);                            \
@@ -88,7 +88,7 @@ static void* post_sends(void* argument) {
   return NULL;
 }
 
-/* Two threads take from each EVD: one waits, one dequeues, and each may find the other there. */
+/* Two threads take from each EVD: one waits, one dequeues, and each may find the other inside. */
 static void take(struct shared* s, DAT_EVD_HANDLE evd, bool waits) {
   DAT_EVENT event;
   DAT_COUNT more;
@@ -137,7 +137,7 @@ static void* wait_on_cno(void* argument) {
   return NULL;
 }
 
-/* Regions and windows come and go while others look theirs up. */
+/* Regions and windows are made and freed while others look theirs up. */
 static void* make_regions(void* argument) {
   struct shared* s = argument;
   for (int i = 0; i < ROUNDS; ++i) {
@@ -186,7 +186,7 @@ static void* make_connections(void* argument) {
   return NULL;
 }
 
-/* Accepts whatever comes with an EP of its own, and frees it when its connection has ended. */
+/* Accepts every request with an EP of its own, and frees the EP when its connection has ended. */
 static void* accept_connections(void* argument) {
   struct shared* s = argument;
   DAT_EVD_HANDLE evd;
@@ -229,7 +229,7 @@ static void* change_things(void* argument) {
     EXPECT_OK(dat_evd_query(s->busy_evd, DAT_EVD_FIELD_ALL, &evd_param));
     EXPECT_OK(dat_srq_query(s->srq, DAT_SRQ_FIELD_ALL, &srq_param));
     if (i % 10 == 0) {
-      /* Software iWARP cannot make room, but says yes to what fits. */
+      /* Software iWARP cannot make room, but accepts sizes that already fit. */
       EXPECT_OK(dat_evd_resize(s->f.passive.recv, on_iwarp() ? 64 : 64 + i));
       EXPECT_OK(dat_srq_resize(s->srq, on_iwarp() ? 256 : 256 + i));
       EXPECT_OK(dat_psp_create_any(s->f.ia, &qual, s->f.requests, DAT_PSP_CONSUMER_FLAG, &psp));
@@ -264,7 +264,7 @@ static void set_up(struct shared* s) {
 }
 
 static void ia__everything_at_once(void** state) {
-  /* The workers end by themselves; those behind them when they have. */
+  /* The workers end by themselves, and then the threads that serve them. */
   static void* (*const workers[])(void*) = {post_writes,  post_writes,      post_sends,       make_regions,
                                             make_regions, make_connections, make_connections, change_things};
   static void* (*const servants[])(void*) = {wait_for_events, dequeue_events, wait_on_cno, accept_connections};
@@ -278,7 +278,7 @@ static void ia__everything_at_once(void** state) {
   }
   for (int i = 0; i < kWorkers; ++i) assert_int_equal(pthread_create(&threads[i], NULL, workers[i], &s), 0);
   for (int i = 0; i < kWorkers; ++i) pthread_join(threads[i], NULL);
-  /* What was posted completes, and somebody takes it. */
+  /* Posted requests complete, and a thread takes the completions. */
   for (int patience = 20000; __atomic_load_n(&s.received, __ATOMIC_SEQ_CST) < 2 * s.sent + s.written && patience > 0;
        --patience) {
     usleep(1000);
@@ -292,7 +292,7 @@ static void ia__everything_at_once(void** state) {
   munmap(s.f.memory, MEMORY_SIZE);
 }
 
-/* Receives and sends on an EP that another thread connects in vain and resets. */
+/* Receives and sends on an EP that another thread tries to connect without success, and resets. */
 static void* post_without_end(void* argument) {
   struct shared* s = argument;
   const struct fixture* f = &s->f;
@@ -307,7 +307,7 @@ static void* post_without_end(void* argument) {
   return NULL;
 }
 
-/* Rounds until then, but no fewer than these: a busy machine has few switches between threads in a second. */
+/* Runs rounds until that time, but no fewer than these: a busy machine has few switches between threads in a second. */
 enum { kSecondsOfRounds = 15, kLeastRounds = 30 };
 
 static double seconds_now(void) {
@@ -346,7 +346,7 @@ static void ep_reset__beside_posts(void** state) {
   munmap(s.f.memory, MEMORY_SIZE);
 }
 
-/* On an IA that is not thread-safe only posts to one endpoint are the program's to serialize. */
+/* On an IA that is not thread-safe the program must serialize only posts to one endpoint. */
 #define UNSERIALIZED 3000
 
 struct unserialized {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Two LMRs over the same bytes: what a peer does through one is synced by the other. With DAPPLE_TEST_FORGET_SYNC in
- * the environment the sync after the RDMA Write is left out, which a device that is not coherent does not forgive.
+ * Two LMRs over the same bytes: a peer's accesses through one are synced by the other. With DAPPLE_TEST_FORGET_SYNC in
+ * the environment the sync after the RDMA Write is left out, and a device that is not coherent then shows wrong data.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define FLAGS DAT_COMPLETION_DEFAULT_FLAG
 
-/* The second LMR, within the first and not on a page's or a line's border; and what is written in it. */
+/* The second LMR lies within the first and not on a page's or a line's border; then the data written in it. */
 #define SECOND_AT (HALF + 100U)
 #define SECOND_SIZE 5000U
 #define WRITTEN_AT (HALF + 200U)

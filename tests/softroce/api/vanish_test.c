@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A server that accepts and is gone at once, around the moment when our last message of the handshake is under way: its
- * kernel then disconnects, or rejects what it has accepted. However it comes, an EP that nothing is posted to hears of
- * the end. The server is one of librdmacm's own.
+ * A server that accepts and dies at once, while our last message of the handshake is on its way: its kernel then
+ * disconnects, or rejects the connection that it has accepted. In both cases an EP without posted requests gets an
+ * event for the end. The server uses librdmacm.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #include "tests/softroce/api/api.h"
 
-/* The message takes 0.1 to 0.5 ms in a guest; of these rounds, some in each hundred are rejected so. */
+/* The message takes 0.1 to 0.5 ms in a guest; in some of each hundred rounds the connection is rejected in this way. */
 enum { kRounds = 1000, kLongest_ns = 500000 };
 
 struct server {
@@ -28,7 +28,7 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Takes one request, accepts it and is gone that moment later. */
+/* Takes one request, accepts it and exits after that delay. */
 static void accept_and_vanish(const struct server* s, int64_t moment_ns) {
   struct rdma_cm_event* event;
   struct rdma_cm_id* id;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What needs two endpoints of this process, connected through the real device.
+// The scenarios that need two endpoints of this process, connected through the real device.
 #include <dat2/dat_ib_extensions.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -23,8 +23,8 @@ struct End {
   DAT_EP_HANDLE ep = DAT_HANDLE_NULL;
 };
 
-// Two ends whose connection events and requests all come to one EVD, so that the first consequence of a failure is the
-// next event, whoever it is for.
+// Two ends whose connection events and requests all arrive on one EVD, so that the first consequence of a failure is
+// the next event, for either end.
 struct Pair {
   explicit Pair(Run& its_run) : run(its_run) {}
 
@@ -67,7 +67,7 @@ struct Pair {
     return run.expect(events, DAT_CONNECTION_REQUEST_EVENT).event_data.cr_arrival_event_data.cr_handle;
   }
 
-  // with: the EP to accept with, or null for one that the request has.
+  // with: the EP to accept with, or null if the request has its own.
   void accept(DAT_EP_HANDLE with) {
     const DAT_CR_HANDLE cr = take_request();
     DAT_CALL(run, dat_cr_accept, cr, with, 0, nullptr);
@@ -175,7 +175,7 @@ void play_service_points(Run& run) {
   DAT_CALL(run, dat_csp_free, csp);
   DAT_CALL(run, dat_ep_reset, pair.active.ep);
 
-  // An EP that the provider makes has no PZ, so its request is handed on to where none is needed.
+  // An EP that the provider makes has no PZ, so the test hands its request over to a service point that needs none.
   DAT_CALL(run, dat_psp_create_any, run.ia, &port, pair.events, DAT_PSP_PROVIDER_FLAG, &psp);
   DAT_CALL(run, dat_rsp_create, run.ia, kReserved, pair.passive.ep, pair.events, &rsp);
   pair.request(port);
@@ -214,7 +214,7 @@ void play_windows(Run& run) {
     bind(window, 2048);
     bind(window, 0);
   }
-  // One that is still bound when its queue pair goes.
+  // A window that is still bound when its queue pair is destroyed.
   bind(windows[1], 4096);
   pair.disconnect(DAT_CLOSE_ABRUPT_FLAG);
   pair.reset();
@@ -250,7 +250,7 @@ void play_shared_queue(Run& run) {
   pair.accept(pair.passive.ep);
   pair.send();
 
-  // The same, told by a CNO.
+  // The same, reported by a CNO.
   DAT_LMR_TRIPLET from = pair.local(0);
   DAT_CALL(run, dat_cno_create, run.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno);
   DAT_CALL(run, dat_evd_modify_cno, pair.passive.dto, cno);
@@ -262,7 +262,7 @@ void play_shared_queue(Run& run) {
   DAT_CALL(run, dat_cno_free, cno);
 
   pair.disconnect(DAT_CLOSE_ABRUPT_FLAG);
-  // The shared queue tells that this EP has left it.
+  // An event of the shared queue reports that this EP has left it.
   run.expect(run.async, DAT_ASYNC_ERROR_EP_BROKEN);
   pair.reset();
   DAT_CALL(run, dat_psp_free, psp);
@@ -276,13 +276,13 @@ namespace {
 constexpr auto kUdEstablished = static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
 constexpr auto kUdDto = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);
 
-// What one end learns of the other.
+// The information that one end gets about the other.
 struct Learnt {
   DAT_IB_ADDR_HANDLE address{};
   DAT_CONTEXT connection{};
 };
 
-// Both ends' events come in any order. Without an acceptor the request has the endpoint that was reserved for it.
+// Both ends' events arrive in any order. Without an acceptor the request has the endpoint that was reserved for it.
 void resolve(Pair& pair, DAT_CONN_QUAL port, DAT_EP_HANDLE acceptor, Learnt& active, Learnt& passive) {
   pair.request(port);
   const DAT_EVENT request =
@@ -318,7 +318,7 @@ void play_datagrams(Run& run) {
   DAT_CALL(run, dat_rsp_free, rsp);
 
   DAT_LMR_TRIPLET to = pair.local(4096);
-  to.segment_length = 1024;  // a routing header comes first
+  to.segment_length = 1024;  // preceded by a routing header
   DAT_LMR_TRIPLET from = pair.local(0);
   DAT_CALL(run, dat_ep_post_recv, pair.passive.ep, 1, &to, DAT_DTO_COOKIE{}, DAT_COMPLETION_DEFAULT_FLAG);
   run.call("dat_ib_post_send_ud", [&] {
@@ -328,7 +328,7 @@ void play_datagrams(Run& run) {
   run.expect_done(pair.active.dto, kUdDto);
   run.expect_done(pair.passive.dto, kUdDto);
 
-  // One of each end's is given back; another goes with its EP.
+  // The test frees one address of each end; another is destroyed with its EP.
   run.call("dat_ib_ud_ah_free", [&] { return dat_ib_ud_ah_free(pair.active.ep, &active.address); });
   run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.active.ep, active.connection); });
   run.call("dat_ib_ud_cm_free", [&] { return dat_ib_ud_cm_free(pair.passive.ep, passive.connection); });

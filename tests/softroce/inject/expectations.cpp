@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a consumer sees of each failure. Rows for the function in which the call failed come before those for any; of
-// the rows that are left, one must be right.
+// The consumer's results for each failure. Rows for the function in which the call failed come before those for any
+// function; of the remaining rows, one must match.
 #include <cerrno>
 #include <cstring>
 
@@ -21,22 +21,22 @@ constexpr int kAny = 0;
 
 struct Row {
   const char* call;
-  int error;          // kAny: all that have no row of their own
+  int error;          // kAny: all calls that have no row of their own
   const char* where;  // null: any function
   const char* outcome;
 };
 
 constexpr Row kRows[] = {
-    // What there is not enough of.
+    // Resources that have run out.
     {"malloc", ENOMEM, nullptr, MEMORY},
     {"realloc", ENOMEM, nullptr, MEMORY},
-    // No EP or CR can be made for a request: it is dropped, which its sender sees.
+    // No EP or CR can be made for a request: the request is dropped, and its sender gets an event.
     {"malloc", ENOMEM, THREAD, "event NON_PEER_REJECTED"},
-    // A provider that could not make its tables registers nothing, and dat_provider_init cannot say why.
+    // A provider that could not make its tables registers nothing, and dat_provider_init cannot report why.
     {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, MEMORY},
     {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED"},
     {"malloc", ENOMEM, "dat_ia_open" FIRST_USE, "success"},  // the C++ runtime's reserve for exceptions
-    // dat.conf, which is read again at the next call.
+    // dat.conf, which the next call reads again.
     {"open", EMFILE, "dat_registry_list_providers", MEMORY},
     {"eventfd", EMFILE, nullptr, DEVICE},
     {"eventfd", ENOMEM, nullptr, MEMORY},
@@ -53,11 +53,11 @@ constexpr Row kRows[] = {
     // Looking for ports.
     {"open", EMFILE, "dat_ia_open", MEMORY},
     {"open", EMFILE, "dat_registry_providers_related", MEMORY},
-    // What a file would say about the device's coherence is not known then, which is no error.
+    // The coherence that a file would report is then unknown, which is no error.
     {"open", EMFILE, "dat_ia_open", "success"},
     {"fcntl", EIO, nullptr, "DAT_INTERNAL_ERROR"},
 
-    // A signal ends what waits, in the consumer's threads, and nothing else.
+    // A signal only ends waits in the consumer's threads.
     {"ppoll", EINTR, nullptr, "DAT_INTERRUPTED_CALL"},
     {"ppoll", ENOMEM, nullptr, "DAT_INTERNAL_ERROR"},
     {"ppoll", kAny, THREAD, "success"},
@@ -66,7 +66,7 @@ constexpr Row kRows[] = {
     {"read", EINTR, nullptr, "success"},
     {"open", EINTR, nullptr, "success"},
 
-    // Objects that the device makes, and does not let go of.
+    // Objects that the device makes, or does not release.
     {"ibv_query_device", ENOMEM, nullptr, MEMORY},
     {"ibv_query_device", EIO, nullptr, "DAT_INTERNAL_ERROR"},
     {"ibv_query_port", ENOMEM, nullptr, MEMORY},
@@ -77,7 +77,7 @@ constexpr Row kRows[] = {
     {"ibv_reg_mr", ENOMEM, nullptr, MEMORY},
     {"ibv_reg_mr_iova", ENOMEM, nullptr, MEMORY},
     {"ibv_reg_mr_iova2", ENOMEM, nullptr, MEMORY},
-    // Of memory for reading only, registration is tried again without the right to bind windows.
+    // Registering read-only memory is tried again without the right to bind windows.
     {"ibv_reg_mr", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
     {"ibv_reg_mr_iova", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
     {"ibv_reg_mr_iova2", EFAULT, nullptr, "DAT_INVALID_PARAMETER DAT_INVALID_ARG3"},
@@ -95,7 +95,7 @@ constexpr Row kRows[] = {
     {"ibv_resize_cq", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
     {"ibv_destroy_cq", EBUSY, nullptr, "DAT_INVALID_STATE"},
     {"ibv_destroy_cq", EIO, nullptr, "DAT_INTERNAL_ERROR"},
-    // The IA's own, which nobody can free again: it is tried again at once.
+    // The IA's own objects, which nobody else can free: the call is tried again at once.
     {"ibv_destroy_cq", kAny, "dat_ia_close", "success"},
     {"ibv_create_qp", ENOMEM, nullptr, MEMORY},
     {"ibv_create_qp", EINVAL, nullptr, "success"},  // tried again without inline data
@@ -109,7 +109,7 @@ constexpr Row kRows[] = {
     {"ibv_destroy_srq", EBUSY, nullptr, "DAT_INVALID_STATE"},
     {"ibv_destroy_srq", EIO, nullptr, "DAT_INTERNAL_ERROR"},
     {"ibv_alloc_mw", ENOMEM, nullptr, MEMORY},
-    {"ibv_alloc_mw", ENOMEM, "dat_ep_reset", "success"},  // asked for again when it is needed
+    {"ibv_alloc_mw", ENOMEM, "dat_ep_reset", "success"},  // asked for again when needed
     {"ibv_dealloc_mw", EBUSY, nullptr, "DAT_INVALID_STATE"},
     {"ibv_dealloc_mw", EIO, nullptr, "DAT_INTERNAL_ERROR"},
 
@@ -123,8 +123,8 @@ constexpr Row kRows[] = {
     {"ibv_bind_mw", ENOMEM, nullptr, "DAT_INSUFFICIENT_RESOURCES"},
     {"ibv_bind_mw", EINVAL, nullptr, "DAT_INVALID_PARAMETER"},
 
-    // A CQ that cannot be polled or armed is broken for good, and its EVD says so to who waits next, or never if it
-    // goes.
+    // A CQ that cannot be polled or armed stays broken. Its EVD reports that to the next waiter, or never if it is
+    // freed first.
     {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ},
     {"ibv_poll_cq", EIO, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_poll_cq", EIO, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
@@ -136,12 +136,12 @@ constexpr Row kRows[] = {
     {"ibv_req_notify_cq", ENOMEM, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
     {"ibv_req_notify_cq", ENOMEM, "dat_evd_wait", "success"},
-    // The same. But the completion that the channel told of is taken first, if it is there.
+    // The same. But a completion that the channel has announced is taken first, if it is there.
     {"ibv_get_cq_event", EIO, nullptr, "success"},
     {"ibv_get_cq_event", EIO, nullptr, BROKEN_CQ},
     {"ibv_get_cq_event", EIO, nullptr, BROKEN_CQ_DEQUEUED},
     {"ibv_get_cq_event", EIO, "dat_evd_wait", "DAT_INTERNAL_ERROR; lasting: DAT_INTERNAL_ERROR"},
-    // A device whose events cannot be read is gone; short of memory, they are read at the next look.
+    // A device whose events cannot be read is gone; without memory, the next look reads them.
     {"ibv_get_async_event", EIO, THREAD, "event IA_CATASTROPHIC"},
     {"ibv_get_async_event", EIO, THREAD, "success"},  // the IA was closed before anyone looked
     {"ibv_get_async_event", ENOMEM, THREAD, "success"},
@@ -154,12 +154,12 @@ constexpr Row kRows[] = {
     {"rdma_bind_addr", ENOMEM, nullptr, MEMORY},
     {"rdma_bind_addr", ENODEV, nullptr, "DAT_CONN_QUAL_UNAVAILABLE"},
     {"rdma_bind_addr", ENODEV, "dat_ia_open", "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
-    {"rdma_bind_addr", ENODEV, "dat_registry_providers_related", "success"},  // of no device: not related
+    {"rdma_bind_addr", ENODEV, "dat_registry_providers_related", "success"},  // belongs to no device: not related
     {"rdma_bind_addr", EADDRINUSE, nullptr, "DAT_CONN_QUAL_IN_USE"},
     {"rdma_bind_addr", EADDRINUSE, "dat_csp_create", "DAT_PORT_IN_USE"},
     {"rdma_bind_addr", EADDRINUSE, "dat_ia_open", "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNSUPPORTED"},
     {"rdma_bind_addr", EADDRINUSE, "dat_registry_providers_related", "success"},
-    // Another port is tried where this one is taken for datagrams.
+    // If this port is used for datagrams, another port is tried.
     {"rdma_bind_addr", EADDRINUSE, "dat_psp_create_any", "DAT_CONN_QUAL_IN_USE"},
     {"rdma_bind_addr", EADDRINUSE, "dat_psp_create_any", "success"},
     {"rdma_listen", EADDRINUSE, "dat_psp_create_any", "DAT_CONN_QUAL_IN_USE"},
@@ -178,18 +178,18 @@ constexpr Row kRows[] = {
     {"ibv_modify_qp", kAny, THREAD, "event UNREACHABLE"},
     {"rdma_accept", ENOMEM, "dat_cr_accept", "event ACCEPT_COMPLETION_ERROR"},
     {"rdma_reject", ENOMEM, nullptr, MEMORY},
-    // The end of a connection: the queue pair is put into the error state at the second try, and the id goes if nothing
-    // else tells the peer.
+    // The end of a connection: the second attempt moves the queue pair to the error state, and the id is destroyed if
+    // nothing else informs the peer.
     {"ibv_modify_qp", kAny, THREAD, "success"},
-    // The peer's disconnect is then taken for what it says.
+    // The peer's disconnect then counts as such.
     {"ibv_query_qp", kAny, THREAD, "success"},
     {"ibv_modify_qp", kAny, "dat_ep_disconnect", "success"},
     {"ibv_modify_qp", kAny, "dat_ep_free", "success"},
     {"ibv_modify_qp", kAny, "dat_ep_post_recv", "success"},
     {"rdma_disconnect", ENOMEM, nullptr, "success"},
-    // Datagrams: each end has a queue pair that is up, and an exchange that fails is told as such.
+    // Datagrams: each end has a working queue pair, and an event reports a failed exchange.
     {"ibv_create_ah", kAny, THREAD, "event UD_ERROR"},
-    {"ibv_create_ah", kAny, THREAD, "event UD_REJECT"},  // of the way back: the peer may hear of it first
+    {"ibv_create_ah", kAny, THREAD, "event UD_REJECT"},  // failure of the way back: the peer may notice first
     {"_ibv_query_gid_ex", kAny, THREAD, "event UD_ERROR"},
     {"_ibv_query_gid_ex", kAny, THREAD, "event UD_REJECT"},
     {"ibv_destroy_ah", EBUSY, nullptr, "DAT_INVALID_STATE"},
@@ -207,10 +207,10 @@ constexpr Row kRows[] = {
     {"malloc", ENOMEM, THREAD, "event UD_ERROR"},
     {"malloc", ENOMEM, THREAD, "event UD_REJECT"},
     {"malloc", ENOMEM, THREAD, "success"},  // a reply that is not remembered
-    // Forking is the consumer's care where this fails, and an address to show is none where it cannot be read.
+    // If this fails, forks are the consumer's responsibility; an address that cannot be read is shown as none.
     {"ibv_fork_init", kAny, nullptr, "success"},
     {"ibv_query_gid", kAny, nullptr, "success"},
-    // The traffic class is a wish.
+    // The traffic class is only a wish.
     {"rdma_set_option", ENOMEM, nullptr, "success"},
     {"rdma_notify", ENOMEM, THREAD, "success"},
 };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* Which calls are ours, where they come from, and which is to fail. The wrappers are in wrappers.c. */
+/*
+ * Recognises our libraries' calls and the places that they come from, and selects the one that fails. The wrappers are
+ * in wrappers.c.
+ */
 #include "tests/softroce/inject/inject.h"
 
 #include <dlfcn.h>
@@ -42,7 +45,7 @@ static size_t used;
 static struct inject_place target;
 static int target_error;
 static atomic_long counts[KINDS];
-/* What unwinding allocates is nobody's. */
+/* Allocations of unwinding belong to no library. */
 static _Thread_local bool busy;
 
 /* The first call loads the unwinder, which allocates. */

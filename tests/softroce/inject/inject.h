@@ -4,9 +4,9 @@
 #define DAPPLE_TESTS_SOFTROCE_INJECT_H
 
 /*
- * libinject stands before libibverbs, librdmacm and the C library in the order in which symbols are found, and sees the
- * calls that our libraries make; nobody else's are touched. Of each call it knows the path that led to it through our
- * libraries, so that a place is found again whatever order threads run in.
+ * libinject is found before libibverbs, librdmacm and the C library, and sees the calls that our libraries make; other
+ * calls pass unchanged. It knows the path through our libraries that led to each call, so that it finds a place again
+ * in any order of threads.
  *
  * Threads: internally locked.
  */
@@ -47,19 +47,19 @@ struct inject_frame {
 struct inject_place {
   enum inject_call call;
   uint32_t path;
-  struct inject_frame frames[kMaxFrames]; /* of our libraries, innermost first; library NULL after the last */
+  struct inject_frame frames[kMaxFrames]; /* in our libraries, innermost first; library is NULL after the last */
 };
 
 const char* inject_name(enum inject_call call);
-/* The errors to fail a call with, 0 after the last; none for one that is never failed. */
+/* The errors to fail a call with, 0 after the last; empty for a call that never fails. */
 const int* inject_errors(enum inject_call call);
 const char* inject_kind_name(enum inject_kind kind);
 
-/* From here on places are remembered, and nothing fails. */
+/* From now on it remembers places, and nothing fails. */
 void inject_watch(void);
 /* The first call at this place fails. */
 void inject_arm(enum inject_call call, uint32_t path, int error);
-/* Neither. */
+/* Ends both. */
 void inject_off(void);
 
 enum inject_fired { kNotFired, kFiredOnMain, kFiredElsewhere };
@@ -68,10 +68,10 @@ enum inject_fired inject_fired(void);
 size_t inject_places(void);
 struct inject_place inject_place_at(size_t index);
 
-/* Objects of that kind that our libraries have and have not given back. */
+/* The number of objects of that kind that our libraries have made and not released. */
 long inject_count(enum inject_kind kind);
 
-/* For the wrappers. The error to fail with, 0 to go on, or -1 when the caller is not ours. */
+/* For the wrappers. The error to fail with, 0 to go on, or -1 if the caller does not belong to us. */
 int inject_hit(enum inject_call call, void* caller);
 void inject_change(enum inject_kind kind, long change);
 

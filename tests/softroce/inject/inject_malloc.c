@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The allocator's part of libinject, preloaded where no other tool replaces the allocator: fails what our libraries
- * allocate, and counts the blocks that they have. A library of its own because AddressSanitizer and valgrind bring
- * theirs.
+ * The allocator's part of libinject, preloaded if no other tool replaces the allocator: it fails our libraries'
+ * allocations, and counts their blocks. It is a library of its own because AddressSanitizer and valgrind bring their
+ * own allocators.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The C library's own, under the names it has for those who replace them. */
+/* The C library's own functions, under the names that it provides for replacements. */
 void* __libc_malloc(size_t size);
 void* __libc_realloc(void* block, size_t size);
 void __libc_free(void* block);
@@ -24,7 +24,7 @@ void __libc_free(void* block);
 enum { kSlots = 1U << 16 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static void* blocks[kSlots]; /* open addressing; kGone where one was */
+static void* blocks[kSlots]; /* open addressing; kGone marks a removed entry */
 static void* const kGone = &blocks;
 static size_t taken;
 
@@ -36,7 +36,7 @@ static void keep(void* block) {
   size_t at = slot_of(block);
   pthread_mutex_lock(&mutex);
   while (blocks[at] && blocks[at] != kGone) at = (at + 1) % kSlots;
-  if (!blocks[at] && ++taken > kSlots / 2) { /* of them in use or gone */
+  if (!blocks[at] && ++taken > kSlots / 2) { /* the number of entries in use or removed */
     fputs("inject: too many blocks\n", stderr);
     abort();
   }
@@ -54,7 +54,7 @@ static bool forget(const void* block) {
     found = true;
     blocks[at] = kGone;
     if (blocks[(at + 1) % kSlots]) break;
-    for (; blocks[at] == kGone; at = (at + kSlots - 1) % kSlots) { /* no search goes on beyond here */
+    for (; blocks[at] == kGone; at = (at + kSlots - 1) % kSlots) { /* no search continues beyond this entry */
       blocks[at] = NULL;
       --taken;
     }

@@ -3,13 +3,13 @@
 //
 // test-inject [--full] [--only CALL] [--scenario NAME] [--report]
 //
-// Plays each scenario once to learn from where our libraries call what, then again for each of these places, where the
-// call fails. What the consumer sees must be what expectations.cpp says; the call that failed must succeed when it is
-// made again, and the scenario go on to its end; and when the IA is closed nothing may be left. Where a connection is
-// lost to a failure instead, the scenario is played once more without one.
+// Runs each scenario once to learn the places from which our libraries call functions, then again for each of these
+// places, where the call fails. The consumer must see a result in expectations.cpp. The failed call must succeed when
+// it is repeated, and the scenario must reach its end. When the IA is closed nothing may be left. If a failure instead
+// loses a connection, the scenario runs once more without one.
 //
 //   --full      with every error that calls.def has for a call, instead of the first
-//   --report    also says what was seen where all was well
+//   --report    also prints the correct results
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@
 namespace dapple::inject {
 namespace {
 
-constexpr int kTries = 3;  // for a place that a run did not come to: threads take turns as they like
+constexpr int kTries = 3;  // tries for a place that a run did not reach: the order of threads varies
 
 // Paths that depend on timing, or calls that this system's compiler and devices never make.
 constexpr const char* kRarelyReached[] = {"ibv_reg_mr",    "ibv_reg_mr_iova", "ibv_query_gid",
@@ -60,7 +60,7 @@ int entries(const char* folder) {
   return count;
 }
 
-// What there is of everything that could be left behind.
+// The resources that could be left behind.
 struct Inventory {
   int descriptors = entries("/proc/self/fd");
   int threads = entries("/proc/self/task");
@@ -69,7 +69,7 @@ struct Inventory {
   Inventory() {
     for (int kind = 0; kind < KINDS; ++kind) counts[kind] = inject_count(static_cast<inject_kind>(kind));
   }
-  // What is here and was not there; empty when nothing.
+  // The new resources; empty if there are none.
   std::string beyond(const Inventory& before) const {
     std::string more;
     const auto add = [&](const char* name, long here, long there) {
@@ -83,18 +83,18 @@ struct Inventory {
   }
 };
 
-// A place that is told apart in every process.
+// A name for a place that is the same in every process.
 struct SharedPlace {
   inject_call call;
   uint32_t path;
   bool operator<(const SharedPlace& other) const { return std::pair(call, path) < std::pair(other.call, other.path); }
 };
 
-// What the processes tell each other.
+// The processes' shared state.
 struct Shared {
-  size_t learned;  // places that the first use of the library comes to
+  size_t learned;  // places that the first use of the library reaches
   SharedPlace places[2048];
-  size_t seen;  // and those that have been failed
+  size_t seen;  // the places among them that have failed
   SharedPlace seen_places[4096];
   bool fired;
   char where[64];
@@ -108,12 +108,12 @@ Shared& shared() {
   return area;
 }
 
-// Runs the function in a process of its own; its exit code, or 128 and the signal that ended it.
+// Runs the function in a process of its own. Returns its exit code, or 128 plus the signal that ended it.
 template <class Function>
 int in_child(Function function) {
   std::fflush(stdout);
   const pid_t child = fork();
-  if (child == 0) std::exit(function());  // which lets a leak checker look
+  if (child == 0) std::exit(function());  // lets a leak checker run
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) return 1;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -132,7 +132,7 @@ class Campaign {
   explicit Campaign(Options options) : options_(std::move(options)) {}
 
   int run() {
-    // What a process keeps once it has it: libraries, contexts, arenas.
+    // Resources that a process keeps after their first use: libraries, contexts, arenas.
     for (const Scenario* each = kScenarios; each->name; ++each) {
       inject_watch();
       Run warm;
@@ -222,7 +222,7 @@ class Campaign {
     }
     if (left.empty()) return;
     complain(scenario, &place, error, "left behind: " + left);
-    before_ = Inventory();  // said once
+    before_ = Inventory();  // printed once
   }
 
   void check_reached() {
@@ -233,9 +233,9 @@ class Campaign {
         continue;
       const bool rare = std::any_of(std::begin(kRarelyReached), std::end(kRarelyReached),
                                     [name](const char* other) { return std::strcmp(name, other) == 0; });
-      // Our libraries open files of the kernel's devices alone.
+      // Our libraries open only files of the kernel's devices.
       if (software_device() && (std::strcmp(name, "open") == 0 || std::strcmp(name, "fcntl") == 0)) continue;
-      // A sanitizer or valgrind takes the allocator and some system calls before we see them.
+      // A sanitizer or valgrind handles the allocator and some system calls before we see them.
       if (rare || (!allocator && std::strncmp(name, "ibv_", 4) != 0 && std::strncmp(name, "rdma_", 5) != 0)) continue;
       std::printf("no scenario comes to %s\n", name);
       ++problems_;
@@ -262,7 +262,7 @@ class Campaign {
   int problems_ = 0;
 };
 
-// The first use of the library: reading dat.conf, making tables. Each failure is a process's first.
+// The first use of the library: reading dat.conf, making tables. Each failure needs a new process.
 class FirstUse {
  public:
   static int learn() {
@@ -287,7 +287,7 @@ class FirstUse {
     return 0;
   }
 
-  // The number of problems.
+  // Returns the number of problems.
   static int run(const Options& options) {
     const std::set<SharedPlace> seen(shared().seen_places, shared().seen_places + shared().seen);
     int injected = 0;

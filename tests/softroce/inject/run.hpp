@@ -12,7 +12,7 @@
 
 namespace dapple::inject {
 
-inline constexpr DAT_TIMEOUT kWaitUs = 60'000'000;  // for what must come, in an emulated machine too
+inline constexpr DAT_TIMEOUT kWaitUs = 60'000'000;  // longest wait for an expected event, in an emulated machine too
 inline constexpr size_t kMemorySize = 65536;        // bytes
 
 // Thrown to leave a scenario that cannot go on.
@@ -25,8 +25,8 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // A DAT call of the scenario. When the injected failure makes it fail, that is the outcome, and it is called again:
-  // it must succeed now, or the outcome is a lasting one and the scenario stops.
+  // Makes a DAT call of the scenario. If the injected failure makes it fail, that is the outcome, and the call is
+  // repeated: it must succeed now, or the outcome is lasting and the scenario stops.
   template <class Function>
   void call(const char* name, Function function) {
     if (accepts(name, function())) return;
@@ -35,15 +35,15 @@ class Run {
   }
   // Waits for the next event, which must have this number; another one is the outcome.
   DAT_EVENT expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
-  // The next event, of a DTO or bind that must have succeeded.
+  // Waits for the next event, of a DTO or bind that must have succeeded.
   void expect_done(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number = DAT_DTO_COMPLETION_EVENT);
-  // Nothing but the injected failure can be on the asynchronous EVD.
+  // The asynchronous EVD may have only the event of the injected failure.
   void look_at_errors();
 
   void open(DAT_BOOLEAN thread_safe = DAT_FALSE);
-  // Gracefully: everything must have been freed.
+  // Closes gracefully: everything must have been freed.
   void close();
-  // Whatever is left, after a Stopped.
+  // Frees everything that is left after a Stopped.
   void close_abruptly();
 
   unsigned char* memory() { return memory_; }
@@ -53,12 +53,12 @@ class Run {
   DAT_IA_ATTR attr{};
   DAT_PZ_HANDLE pz = DAT_HANDLE_NULL;
 
-  // What the consumer saw first: "success", the names of a DAT_RETURN, or an event. "; lasting" after it: the call
-  // fails for good.
+  // The consumer's first result: "success", the names of a DAT_RETURN, or an event, followed by "; lasting" if the call
+  // fails every time.
   const std::string& outcome() const { return outcome_; }
   // The DAT function in which the call failed, or "a thread" of the provider.
   const std::string& where() const { return where_; }
-  // Something no failure explains; empty when all is well.
+  // A result that no failure explains; empty if there is none.
   const std::string& problem() const { return problem_; }
   bool stopped() const { return stopped_; }
 
@@ -78,14 +78,14 @@ class Run {
 // The names of a DAT_RETURN.
 std::string name_of(DAT_RETURN status);
 
-// A call of DAT whose name is its step's.
+// A DAT call whose name is its step's.
 #define DAT_CALL(run, function, ...) (run).call(#function, [&] { return function(__VA_ARGS__); })
 
 struct Scenario {
   const char* name;
   void (*play)(Run& run);
 };
-// All of them, the last with a null name.
+// All scenarios; the last has a null name.
 extern const Scenario kScenarios[];
 
 void play_connection(Run& run);
@@ -94,10 +94,10 @@ void play_windows(Run& run);
 void play_shared_queue(Run& run);
 void play_datagrams(Run& run);
 
-// After the name of a function in which something failed as the process used the library for the first time.
+// Follows the name of a function in which a call failed as the process used the library for the first time.
 #define FIRST_USE ", first use"
 
-// What a consumer may see when that call fails with that error there, in words; empty if nothing says.
+// The results that a consumer may see when that call fails there with that error, as text; empty if there is no row.
 std::string expected_outcomes(const char* call, int error, const std::string& where);
 bool is_expected(const char* call, int error, const std::string& where, const std::string& outcome);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What needs no connection.
+// The scenarios that need no connection.
 #include <dat2/dat_registry.h>
 
 #include <cstring>
@@ -66,7 +66,7 @@ void play_events(Run& run) {
   DAT_FD fd{};
   DAT_EVENT event{};
   event.event_number = DAT_SOFTWARE_EVENT;
-  // The agent does nothing: what matters is that it has a thread.
+  // The agent does nothing; only its thread matters.
   const DAT_OS_WAIT_PROXY_AGENT agent = {nullptr, [](DAT_PVOID, DAT_EVD_HANDLE) {}};
   run.open(DAT_TRUE);
   DAT_CALL(run, dat_cno_create, run.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno);
@@ -77,7 +77,7 @@ void play_events(Run& run) {
   DAT_CALL(run, dat_evd_post_se, evd, &event);
   DAT_CALL(run, dat_cno_wait, cno, kWaitUs, &found);
   DAT_CALL(run, dat_evd_dequeue, evd, &event);
-  // Time runs out, unless the wait itself fails.
+  // The wait times out, unless the wait itself fails.
   run.call("dat_cno_wait", [&] {
     const DAT_RETURN status = dat_cno_wait(cno, 20'000, &found);
     return DAT_GET_TYPE(status) == DAT_QUEUE_EMPTY ? DAT_RETURN{DAT_SUCCESS} : status;

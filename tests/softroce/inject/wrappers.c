@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * The functions that are found instead of libibverbs', librdmacm's and the C library's. verbs.h calls some through the
- * open context: those are replaced there, once we see the context.
+ * The functions that replace libibverbs', librdmacm's and the C library's. verbs.h calls some of them through the open
+ * context: these are replaced in the context when we first see it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static void* real(enum inject_call call) {
   return function;
 }
 
-/* ---- what has the shape of most ---- */
+/* ---- functions of the most frequent shape ---- */
 
 #define NULLS(name, type, parameters, arguments, kind, change, ...) \
   EXPORT type name parameters {                                     \
@@ -140,7 +140,7 @@ static int op_dealloc_mw(struct ibv_mw* mw) {
   return result;
 }
 
-/* All contexts are of one device, so one set of originals is enough. */
+/* All contexts belong to one device, so one set of originals is enough. */
 static void replace_operations(struct ibv_context* context) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   struct verbs_context* extended = verbs_get_ctx(context);
@@ -239,7 +239,7 @@ EXPORT int epoll_create1(int flags) {
   return REAL(epoll_create1)(flags);
 }
 
-/* What is in the set can always be taken out. */
+/* An entry in the set can always be removed. */
 EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event* event) {
   if (operation == EPOLL_CTL_DEL) return REAL(epoll_ctl)(set, operation, fd, event);
   FAIL_IF(epoll_ctl, -1);

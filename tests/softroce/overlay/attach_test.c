@@ -73,7 +73,7 @@ static struct ibv_sge segment(const void* address, uint32_t length, uint32_t lke
   return sge;
 }
 
-/* What vendors' own libraries compare with theirs: it stands behind the public part of a device. */
+/* Vendors' own libraries compare this with theirs: it follows the public part of a device. */
 static const void* operations_of(const struct ibv_device* device) {
   const void* operations;
 
@@ -95,7 +95,7 @@ static void attach__data_path_and_device_untouched(void** state) {
   assert_ptr_equal(context->ops.post_srq_recv, before.post_srq_recv);
   assert_ptr_equal(context->ops.req_notify_cq, before.req_notify_cq);
   assert_ptr_equal(operations_of(context->device), device_operations);
-  /* Twice is once. */
+  /* Attaching twice has the effect of once. */
   before = context->ops;
   assert_int_equal(dappledv_attach(context, 0), 0);
   assert_memory_equal(&context->ops, &before, sizeof(before));
@@ -155,7 +155,7 @@ static void regions__zero_based(void** state) {
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* Whether the device can change a region or not: what it says is what is known. */
+/* Some devices can change a region and others cannot; the overlay must record the device's result. */
 static void regions__changed_in_place(void** state) {
   struct ibv_mr* mr;
   struct ibv_sge sge;
@@ -215,7 +215,7 @@ static void attach__two_contexts_of_a_device(void** state) {
   assert_int_equal(dappledv_attach(other, 0), 0);
   assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1, NULL), EINVAL);
   assert_int_equal(ibv_close_device(other), 0);
-  /* Only its address is looked at. */
+  /* Only its address is used. */
   assert_int_equal(dappledv_sync_mr_for_cpu(other, &sge, 1, NULL), EOPNOTSUPP);
   assert_int_equal(dappledv_sync_mr_for_cpu(context, &sge, 1, NULL), 0);
   assert_int_equal(ibv_dereg_mr(mr), 0);
@@ -250,7 +250,7 @@ static void attach__child_of_a_fork(void** state) {
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-/* The device's own refusals stay, though it works on shadows, which it may write to. */
+/* The device still refuses invalid requests, although it works on shadows, which it may write to. */
 static void emulate__memory_for_reading_only(void** state) {
   struct dappledv_device_attr attr = {0};
   void* page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * detour [default]: opens the first device by functions that it finds by dlsym() in libibverbs' handle; with "default",
- * in RTLD_DEFAULT.
+ * detour [default]: opens the first device by functions that dlsym() finds in libibverbs' handle or, with "default", in
+ * RTLD_DEFAULT.
  */
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

@@ -20,7 +20,7 @@ struct ibv_qp* qp;
 unsigned char *mine, *theirs;
 struct ibv_mr *my_mr, *their_mr;
 
-/* ---- What is said ---- */
+/* ---- Messages of the emulator ---- */
 
 char said[4096];
 static int said_file = -1, kept_stderr = -1;
@@ -107,7 +107,7 @@ static bool connect_to_itself(void) {
   struct ibv_port_attr port;
 
   if (ibv_query_port(context, 1, &port) != 0) return false;
-  /* The link-local one comes first. */
+  /* The link-local GID comes first. */
   for (int i = port.gid_tbl_len < 16 ? port.gid_tbl_len - 1 : 15; i >= 0; i--) {
     if (ibv_query_gid(context, 1, i, &path.grh.dgid) != 0 || path.grh.dgid.global.interface_id == 0) continue;
     path.grh.sgid_index = (uint8_t)i;

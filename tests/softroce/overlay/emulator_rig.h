@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * What the emulator's tests work on: a queue pair of plain verbs that is connected to itself, in whose transfers the
- * device works on shadows. What the emulator says on standard error is read.
+ * The rig of the emulator's tests: a queue pair of plain verbs that is connected to itself, in whose transfers the
+ * device works on shadows. The rig reads the emulator's messages on standard error.
  */
 #ifndef DAPPLE_TESTS_EMULATOR_RIG_H
 #define DAPPLE_TESTS_EMULATOR_RIG_H
@@ -29,18 +29,20 @@ extern struct ibv_pd* pd;
 extern struct ibv_cq* cq;
 extern struct ibv_srq* srq;
 extern struct ibv_qp* qp;
-extern unsigned char *mine, *theirs;    /* kSize bytes each, regions of their own */
-extern struct ibv_mr *my_mr, *their_mr; /* a test that deregisters one sets it to null */
+extern unsigned char *mine, *theirs;    /* kSize bytes each, in regions of their own */
+extern struct ibv_mr *my_mr, *their_mr; /* a test that deregisters one must set it to null */
 
-/* Of each test. */
+/* Set-up and tear-down of each test. */
 int set_up(void** state);
 int tear_down(void** state);
 
-/* What is said on standard error between these two is in said then. */
+/* The text on standard error between these two calls is then in `said`. */
 void begin_listening(void);
 void end_listening(void);
 extern char said[4096];
-/* Its result; the listening is about it. Once the region has gone its memory is registered anew, as if for another use.
+/*
+ * Deregisters a region and returns the result; `said` has the messages about it. Afterwards its memory is registered
+ * again, as if for another use.
  */
 int deregister(struct ibv_mr* mr);
 bool says(const char* text);
@@ -53,9 +55,9 @@ void for_device(const void* at, size_t length);
 void for_cpu(const void* at, size_t length);
 bool is_all(const unsigned char* at, size_t length, unsigned char value);
 
-/* Of my_mr. */
+/* A segment of my_mr. */
 struct ibv_sge segment(const void* at, uint32_t length);
-/* Signalled; sge may be null. */
+/* Posts signalled requests; sge may be null. */
 void post(struct ibv_send_wr* request, struct ibv_sge* sge);
 enum ibv_wc_status completion(enum ibv_wc_opcode opcode);
 /* An RDMA Write of memory as the device sees it; flags for inline data. */

@@ -68,7 +68,7 @@ static void regions__overlapping_ones_share_their_bytes(void** state) {
   assert_string_equal(said, "");
   assert_int_equal(deregister(part), 0);
   assert_int_equal(deregister(zero_based), 0);
-  /* They have gone, and what is left can still be synced, and is not. */
+  /* These regions are gone. The remaining one can still be synced, and is not. */
   assert_string_equal(said, "");
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
@@ -121,7 +121,7 @@ static void window_works_on_the_regions_shadow(enum ibv_mw_type type) {
   for_cpu(theirs + kPage + 100, 10);
   assert_true(is_all(theirs + kPage + 100, 10, 7));
   device_writes(8, 10, (uintptr_t)theirs + kPage + 200, mw->rkey);
-  /* The region stays while a window is bound to it, and is not spoken of. */
+  /* The region stays while a window is bound to it, and there is no message about it. */
   assert_int_not_equal(deregister(their_mr), 0);
   assert_string_equal(said, "");
   device_writes(9, 10, (uintptr_t)theirs + kPage + 300, mw->rkey);
@@ -170,13 +170,13 @@ static void srq__receives_are_synced_as_others(void** state) {
   assert_true(is_all(theirs + 300, 64, 7));
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
-  /* The second. */
+  /* The second receive. */
   assert_true(says(finding(theirs, kSize, 2, 1280, kUnsynced)));
 }
 
 /* ---- Atomics ---- */
 
-/* Carried out on a word of theirs; the result stays unsynced. */
+/* The device operates on its own copy of the word; the result stays unsynced. */
 static void atomic(enum ibv_wr_opcode opcode, const volatile uint64_t* word, uint64_t compare_add, uint64_t swap) {
   struct ibv_send_wr request = {.opcode = opcode};
   struct ibv_sge result = segment(mine + 64, 8);
@@ -208,7 +208,7 @@ static void atomics__device_and_cpu_have_a_word_each_until_a_sync(void** state) 
   for_cpu(theirs + 512, 8);
   for_cpu(mine + 64, 8);
   assert_int_equal(*word, 100);
-  /* What the CPU has written the device does not know of. */
+  /* The device does not know the CPU's writes. */
   *word = 50;
   atomic(IBV_WR_ATOMIC_CMP_AND_SWP, word, 50, 51);
   for_cpu(mine + 64, 8);
@@ -250,7 +250,7 @@ static void inline_data__is_what_the_cpu_sees(void** state) {
   memset(mine, 7, kInline);
   write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, 0);
   for_cpu(theirs, kInline);
-  assert_true(is_all(theirs, kInline, 0)); /* it took the device's */
+  assert_true(is_all(theirs, kInline, 0)); /* it took the device's bytes */
   write_as_it_is(mine, kInline, (uintptr_t)theirs, their_mr->rkey, IBV_SEND_INLINE);
   for_cpu(theirs, kInline);
   assert_true(is_all(theirs, kInline, 7));
@@ -323,7 +323,7 @@ static void read__of_what_was_synced_is_not(void** state) {
   for_device(theirs + 200, 100);
   read_theirs(200, 100);
   assert_true(is_all(mine, 100, 7));
-  memset(theirs + 200, 8, 100); /* the peer has done with it */
+  memset(theirs + 200, 8, 100); /* the peer no longer uses it */
   assert_int_equal(deregister(their_mr), 0);
   their_mr = NULL;
   assert_string_equal(said, "");
@@ -355,7 +355,7 @@ static void rereg__access_is_held_to_the_memory(void** state) {
   assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, kAccess), IBV_REREG_MR_ERR_CMD);
   assert_int_equal(errno, EFAULT);
   assert_int_equal(mprotect(page, kPage, PROT_READ | PROT_WRITE), 0);
-  /* Then it is for the device to say. */
+  /* Then the device decides. */
   if (ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, kAccess) == 0) {
     device_writes(7, 10, (uintptr_t)page + 20, mr->rkey);
     for_cpu(page + 20, 10);
@@ -380,7 +380,7 @@ static void on_demand_paging__is_refused(void** state) {
 
 /* ---- fork() ---- */
 
-/* Ends the process with exit(), as a program does; its exit code says whether all was right. */
+/* Ends the process with exit(), as a program does; the exit code tells whether all was right. */
 static void child_syncs_its_parents(void) {
   for_cpu(theirs + 200, 100);
   for_device(theirs, kSize);
@@ -388,7 +388,7 @@ static void child_syncs_its_parents(void) {
 }
 
 static void child_has_a_region_of_its_own(void) {
-  /* Kept, so that nobody takes them for lost. */
+  /* Kept, so that a leak checker finds them. */
   static const void* volatile parents[8];
 
   parents[0] = context;
@@ -402,7 +402,7 @@ static void child_has_a_region_of_its_own(void) {
   if (set_up(NULL) != 0 || theirs == parents[7]) exit(2);
   device_writes(9, 100, (uintptr_t)theirs + 640, their_mr->rkey);
   if (!is_all(theirs, kSize, 0)) exit(3);
-  /* So that the parent can look for it. */
+  /* Lets the parent find it. */
   fprintf(stderr, "child: %p\n", (void*)theirs);
   exit(0);
 }

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * innocent DEVICE...: a verbs program that has never heard of dapple, for dapple-run. It opens every device twice, and
- * once more in a child and from its file descriptor, registers memory on each, and says which library serves its
+ * innocent DEVICE...: a verbs program without any knowledge of dapple, for dapple-run. It opens every device twice, and
+ * once more in a child and from its file descriptor, registers memory on each, and prints which library serves its
  * posting and polling. It prints the same with and without dapple-run.
  */
 #include <dlfcn.h>
@@ -72,7 +72,7 @@ static void use_in_child(struct ibv_device** devices, const char* name) {
 static void use_imported(const struct ibv_context* context) {
   struct ibv_context* imported = ibv_import_device(dup(context->cmd_fd));
 
-  /* Not every provider can. */
+  /* Some providers cannot. */
   printf("  imported: %s\n", imported ? "yes" : "no");
   if (!imported) return;
   use(imported);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * rpma-atomic-order ADDRESS COUNT: writes a record, flushes it and atomically writes its number, COUNT times, on a
- * connection of this process to itself, while another thread looks at the number all the time. It must never find half
- * of one, one less than before, or one whose record is not there yet.
+ * connection of this process to itself, while another thread reads the number all the time. It must never find half of
+ * a number, one less than before, or one whose record has not arrived.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,20 +12,20 @@
 
 #include "examples/rpma/common.h"
 
-#define OF_ATOMIC_WRITE 9 /* the opcode of a native one's completion, which old headers lack */
+#define OF_ATOMIC_WRITE 9 /* the opcode of a native completion, which old headers lack */
 #define PORT "7400"
 #define QUEUE 64
 #define BATCH 8    /* numbers between two completions; each takes three requests */
 #define RECORD 256 /* bytes: words that all hold the record's number */
 #define WORDS (RECORD / sizeof(uint64_t))
 #define FIRST 64  /* where records begin; the number is at 0 */
-#define RECORDS 8 /* each is written again only this many numbers later */
+#define RECORDS 8 /* each place is written again only this many numbers later */
 
 static const char* address;
 static uint64_t count;
 static uint64_t looks, found;
 
-/* Both halves say the same, and a torn value does not. */
+/* Both halves are equal; in a torn value they are not. */
 static uint64_t word_of(uint64_t number) {
   return number << 32 | (~number & 0xffffffff);
 }
@@ -40,7 +40,7 @@ static void look(const unsigned char* memory, uint64_t* last) {
   if (number == *last) return;
   ++found;
   *last = number;
-  /* A later record may be there, or partly; not an earlier one. */
+  /* A later record may be there, whole or in part, but no earlier one. */
   for (size_t i = 0; i < WORDS; ++i) {
     const uint64_t* record = (const uint64_t*)(const void*)(memory + FIRST + number % RECORDS * RECORD);
     check(__atomic_load_n(&record[i], __ATOMIC_ACQUIRE) >= number, "a number before its record");
@@ -65,7 +65,7 @@ static void* serve(void* unused) {
   return NULL;
 }
 
-/* Known before anything is posted: whether the completions will be those of native ones. */
+/* Known before anything is posted: true if the completions will be native. */
 static bool will_be_native(const struct rpma_conn* conn, const struct rpma_mr_remote* theirs) {
   const char* reason = NULL;
   bool native = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * rpma-cancel ADDRESS: a thread is cancelled in each call that waits; the same call then gets the event that comes
+ * rpma-cancel ADDRESS: cancels a thread in each call that waits; the same call must then get the event that comes
  * later, and everything can be deleted. It runs on the original librpma as well.
  */
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct wait {
   const char* name;
   int (*call)(void);
   pthread_t thread;
-  pid_t id;   /* of the thread, once it runs */
+  pid_t id;   /* of the thread, when it runs */
   int result; /* of the call */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * rpma-device ADDRESS: what takes a device to show. On one that is not coherent the library maintains the buffers of
- * local requests; what a peer writes and reads, this program does (docs/rpma.md).
+ * rpma-device ADDRESS: the tests of librpma that need a device. On a device that is not coherent the library maintains
+ * the buffers of local requests; this program maintains the memory that a peer writes and reads (docs/rpma.md).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 static const char* program;
 static const char* address;
 
-/* Two ends of a connection in this process. Memory: the first half is for what arrives. */
+/* Two ends of a connection in this process. The first half of the memory is for arriving data. */
 struct pair {
   struct rpma_peer* peer;
   struct rpma_mr_local* mr;
@@ -52,7 +52,7 @@ static int open_descriptors(void) {
   return found;
 }
 
-/* A request hangs on its endpoint until it is answered. */
+/* A request needs its endpoint until it is answered. */
 static struct rpma_ep* far_ep;
 static struct rpma_conn_req* far_request;
 
@@ -163,14 +163,14 @@ static void data__written_read_and_sent__arrives(void** state) {
   check_filled(pair.far_memory + 2000, 500, 3, "what was sent");
 }
 
-/* More often than the queue has places, which earlier requests with bytes have used. */
+/* More often than the queue has entries, which earlier requests with bytes have used. */
 static void data__of_nothing__completes(void** state) {
   (void)state;
   for (int round = 0; round < 50; ++round) {
     sync_far(true);
     assert_int_equal(rpma_write(pair.near_end, pair.theirs, 0, pair.mr, 0, 1000, ON, pair.memory), 0);
     good(pair.near_end, pair.memory);
-    usleep(1000); /* siw answers what comes at once with what was read before, see docs/siw.md */
+    usleep(1000); /* siw answers requests that arrive at once with data that it has read before, see docs/siw.md */
     assert_int_equal(rpma_read(pair.near_end, NULL, 0, NULL, 0, 0, ON, &pair), 0);
     good(pair.near_end, &pair);
     assert_int_equal(rpma_recv(pair.far_end, NULL, 0, 0, pair.far_mr), 0);
@@ -192,7 +192,7 @@ static void atomic_write__source_changed_at_once__arrives_as_it_was(void** state
   assert_memory_equal(pair.far_memory + 24, "\0\0\0\0\0\0\0\0", 8);
 }
 
-/* Of the original, a Read of 8 bytes whatever is left. */
+/* With the original, a Read of 8 bytes, whatever length is left. */
 static void flush__of_the_last_bytes__succeeds(void** state) {
   (void)state;
   for (size_t length = 1; length <= 8; ++length) {
@@ -203,7 +203,7 @@ static void flush__of_the_last_bytes__succeeds(void** state) {
   }
 }
 
-/* Ordinary memory was registered for persistence by connect_pair(), whatever the device does natively. */
+/* connect_pair() has registered ordinary memory for persistence, whatever the device does natively. */
 static void flush__to_persistence_of_ordinary_memory__succeeds(void** state) {
   struct rpma_peer_cfg* cfg = NULL;
   (void)state;
@@ -215,7 +215,7 @@ static void flush__to_persistence_of_ordinary_memory__succeeds(void** state) {
   good(pair.near_end, cfg);
 }
 
-/* Somebody else's descriptor, cut, lengthened and made up: an error, or a completion with one, and no harm. */
+/* A stranger's descriptors, cut, lengthened and invented: an error, or a completion with one, and no harm. */
 static void descriptor__that_lies__fails_at_the_device(void** state) {
   unsigned char bytes[64];
   struct rpma_mr_remote* theirs = NULL;
@@ -237,14 +237,14 @@ static void descriptor__that_lies__fails_at_the_device(void** state) {
   }
 }
 
-/* With a key that is right, but beyond what it is for: the device says no, and nothing is written. */
+/* The key is valid, but the access is not: the device refuses it, and nothing is written. */
 static void write_with_false(int64_t address_off, size_t size, size_t offset) {
   const char* device = getenv("SOFTROCE_DEVICE");
   unsigned char bytes[22];
   uint64_t at = (uintptr_t)pair.far_memory + (uint64_t)address_off;
   uint64_t length = size;
   struct rpma_mr_remote* theirs = NULL;
-  /* On siw of Linux 7.2 no completion was seen to come of it in a minute, on that of 6.1 one did. */
+  /* On siw of Linux 7.2 it made no completion within a minute, on that of 6.1 one came. */
   if (device && strncmp(device, "siw", 3) == 0) skip();
   assert_int_equal(rpma_mr_get_descriptor(pair.far_mr, bytes), 0);
   memcpy(bytes, &at, sizeof at);
@@ -270,8 +270,10 @@ static void descriptor__before_its_region__writes_nothing(void** state) {
   write_with_false(-8, REGION_SIZE, 0);
 }
 
-/* Each length either arrives whole or is refused at once; InfiniBand's requests have room for 56 bytes. Of 255 a
- * listener on siw hears nothing. */
+/*
+ * Each length arrives whole or is refused at once; InfiniBand's requests have room for 56 bytes. A listener on siw gets
+ * no event for 255.
+ */
 static void private_data__of_any_length__arrives_or_is_refused(void** state) {
   static const uint8_t lengths[] = {1, 55, 56, 57, 128, 200};
   struct rpma_peer* peer = local_peer(address);
@@ -352,7 +354,7 @@ static void reject__again_and_again__leaves_nothing(void** state) {
   assert_int_equal(rpma_peer_delete(&peer), 0);
 }
 
-/* A request that cannot be turned into a connection is rejected too. */
+/* A request that cannot become a connection is rejected too. */
 static void next_conn_req__with_too_large_a_queue__rejects(void** state) {
   struct rpma_peer* peer = local_peer(address);
   struct rpma_conn_cfg* cfg = NULL;
@@ -377,10 +379,10 @@ static void next_conn_req__with_too_large_a_queue__rejects(void** state) {
   assert_int_equal(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_LEVEL_WARNING), 0);
 }
 
-/* How far the peer of a child gets before it is killed. */
+/* The phase in which the peer, a child, is killed. */
 enum phase { kRequested, kAccepted, kEstablished, kMoving, kPhases };
 
-/* A process of its own connects and does what its phase says, tells the pipe, and waits for its end. */
+/* A process of its own connects and acts as its phase requires, writes to the pipe, and waits to be killed. */
 static void be_killed(enum phase phase, int tell) {
   struct rpma_peer* peer = remote_peer(address);
   struct rpma_mr_local* mr = NULL;
@@ -409,7 +411,7 @@ static void kill_in(enum phase phase) {
   enum rpma_conn_event event = RPMA_CONN_UNDEFINED;
   int pipe_fds[2];
   char byte;
-  /* Before the child asks: it asks once. */
+  /* This comes before the child connects: it connects once. */
   assert_int_equal(rpma_ep_listen(peer, address, "7498", &ep), 0);
   assert_int_equal(pipe(pipe_fds), 0);
   const pid_t child = fork();
@@ -426,7 +428,7 @@ static void kill_in(enum phase phase) {
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    /* There may be nobody left to reject. */
+    /* Perhaps nobody is left to reject. */
     const int result = rpma_conn_req_delete(&request);
     assert_true(result == 0 || result == RPMA_E_PROVIDER);
   } else {
@@ -434,7 +436,7 @@ static void kill_in(enum phase phase) {
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    /* Established, perhaps, and then over. */
+    /* Perhaps the connection was established and then ended. */
     do {
       assert_int_equal(rpma_conn_next_event(conn, &event), 0);
     } while (event == RPMA_CONN_ESTABLISHED);
@@ -450,7 +452,7 @@ static void kill_in(enum phase phase) {
 
 static void peer__killed_in_each_phase__is_noticed(void** state) {
   (void)state;
-  kill_in(kRequested); /* what stays open for the life of the process is open then */
+  kill_in(kRequested); /* descriptors that stay open for the life of the process are open by then */
   const int before = open_descriptors();
   for (int phase = kRequested; phase < kPhases; ++phase) kill_in((enum phase)phase);
   assert_int_equal(open_descriptors(), before);
@@ -476,7 +478,7 @@ int main(int argc, char** argv) {
       PAIR(requests__posted_when_the_peer_has_left__are_flushed),
   };
   if (argc != 2 && argc != 4) return 2;
-  program = argv[0]; /* a path; valgrind is behind /proc/self/exe */
+  program = argv[0]; /* a path, because under valgrind /proc/self/exe is valgrind */
   address = argv[1];
   if (argc == 4) be_killed((enum phase)atoi(argv[2]), atoi(argv[3]));
   return cmocka_run_group_tests(tests, NULL, NULL);

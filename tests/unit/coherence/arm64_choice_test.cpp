@@ -36,7 +36,7 @@ void choose__each_point_of_persistence() {
   }
 }
 
-// The name that is shown and the code that runs must not come apart.
+// The reported name must match the executed code.
 void choose__equal_names_are_equal_code() {
   for (const Expected& one : kExpected) {
     for (const Expected& other : kExpected) {

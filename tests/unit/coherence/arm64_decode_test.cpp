@@ -67,7 +67,7 @@ void hwcap__names_the_deepest_point_of_persistence() {
   CHECK(decode_hwcap(~kDcpop, ~kDcpodp) == PersistencePoint::kNone);
   CHECK(decode_hwcap(kDcpop, 0) == PersistencePoint::kPersistence);
   CHECK(decode_hwcap(kDcpop, kDcpodp) == PersistencePoint::kDeepPersistence);
-  // Both words have a bit of the other's number.
+  // In each word the bit of the other word's feature is set.
   CHECK(decode_hwcap(kDcpodp, kDcpop) == PersistencePoint::kNone);
 }
 

@@ -49,8 +49,8 @@ struct Choices {
   size_t count = 0;
 };
 
-// What the CPU has, also with its newer instructions left out and with other strides: a stride below the line repeats
-// lines, a larger one leaves some out; neither may change what memory holds. None where the CPU refuses.
+// The CPU's own operations, also without its newer instructions and with other strides: a stride smaller than the line
+// repeats lines, a larger one skips some; neither may change the contents of memory. Empty if the CPU refuses.
 Choices every_choice() {
   Choices choices;
   if (cpu_back_end().cpu.can_clean) choices.at[choices.count++] = cpu_back_end();
@@ -69,7 +69,7 @@ Choices every_choice() {
   const PersistencePoint cpu = dapple::coherence::arm64::read_persistence_point();
   choices.at[choices.count++] = choose({16, 128}, PersistencePoint::kNone);
   choices.at[choices.count++] = choose({128, 128}, cpu);
-  // A CPU with the deep one has the other.
+  // A CPU with the deep instruction has the other one.
   if (cpu != PersistencePoint::kNone) choices.at[choices.count++] = choose({64, 64}, PersistencePoint::kPersistence);
 #elif defined(__riscv)
   using dapple::coherence::riscv64::choose;
@@ -85,7 +85,7 @@ Choices every_choice() {
   return choices;
 }
 
-// Three pages, of which only the one in the middle may be touched. Ends the program if there is no memory.
+// Three pages, of which only the middle one may be touched. Ends the program without memory.
 class GuardedPage {
  public:
   GuardedPage() : page_size_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -233,8 +233,8 @@ void read_only_memory__can_be_maintained() {
 }
 
 #if defined(__x86_64__)
-// x86 maintenance of a page that may not be read faults, which shows which lines are touched. (qemu's user mode
-// executes arm64's as nothing, so there the disassembly test has to do.)
+// x86 maintenance of an unreadable page faults, which shows the touched lines. (qemu's user mode ignores arm64's
+// instructions, so there the disassembly test must suffice.)
 sigjmp_buf fault_jump;
 
 void on_fault(int) {
@@ -287,7 +287,7 @@ constexpr dapple::test::Test kTests[] = {
 #endif
 };
 
-// NAME=N into *number; false where the argument is another, and where N is no positive number.
+// Parses NAME=N into *number; false if the argument is another one, or if N is not a positive number.
 bool read_number(const char* argument, const char* name, long* number) {
   const size_t length = strlen(name);
   if (strncmp(argument, name, length) != 0 || argument[length] != '=') return false;

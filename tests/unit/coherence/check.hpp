@@ -18,7 +18,7 @@ struct Test {
 inline int failures = 0;
 inline const char* skipped_because = nullptr;
 
-// Runs all, prints a line for each, returns the program's exit code.
+// Runs all tests, prints a line for each, and returns the program's exit code.
 inline int run_all(const Test* tests, size_t num_tests) {
   size_t num_failed = 0;
   for (size_t i = 0; i < num_tests; ++i) {
@@ -48,7 +48,7 @@ inline int run_all(const Test* tests, size_t num_tests) {
     }                                                                  \
   } while (false)
 
-// Says why a test, or a part of one, does not apply; it goes on.
+// Prints why a test, or a part of one, does not apply; the test goes on.
 #define SKIP(reason) (dapple::test::skipped_because = (reason))
 
 #endif  // DAPPLE_TESTS_UNIT_COHERENCE_CHECK_HPP

@@ -66,7 +66,7 @@ void whole_lines__touch_no_neighbour() {
   }
 }
 
-// Every start and length over a few lines, against asking for each line whether it holds a byte of the range.
+// Compares every start and length over a few lines with a test of each line for a byte of the range.
 void any_range__touches_exactly_the_lines_that_hold_its_bytes() {
   for (uintptr_t size : kLineSizesBytes) {
     const uintptr_t base = 0x4000;

@@ -16,7 +16,8 @@ namespace {
 
 using namespace dapple::coherence;
 
-// A folder that looks like a machine's root, with some regions of persistent memory. Ends the program if there is none.
+// A folder that looks like a machine's root, with some regions of persistent memory. Ends the program if it cannot make
+// one.
 class Root {
  public:
   Root() {

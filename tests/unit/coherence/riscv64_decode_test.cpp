@@ -20,7 +20,7 @@ constexpr HwprobePair block(uint64_t bytes) {
 }
 
 void kernel_without_the_system_call__has_nothing() {
-  // What was in the pairs before the call is still there.
+  // The pairs keep their values from before the call.
   const Features features = decode_hwprobe({-1, kZicbom, block(64)});
   CHECK(!features.hwprobe && !features.zicbom && features.block_size == 0);
 }
@@ -42,7 +42,7 @@ void zicbom__with_its_block_size() {
   }
 }
 
-// The kernel answers -1 to a question on which CPUs differ.
+// The kernel answers -1 if the CPUs differ.
 void block_size_that_is_none__is_not_said() {
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{96}, uint64_t{131072}, uint64_t{1} << 32, UINT64_MAX}) {
     const Features features = decode_hwprobe({0, kZicbom, block(bytes)});

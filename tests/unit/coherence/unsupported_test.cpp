@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Linked with the back end of an architecture that has none, whatever this machine is.
+// Linked with the back end for architectures without one, on any machine.
 #include <string.h>
 
 #include <iterator>

@@ -44,8 +44,8 @@ void decode__line_size() {
   const auto size = [](uint32_t units) { return decode_cpuid(CpuidWords{1, units << 8, kLeaf1EdxClflush, 0}); };
   CHECK(size(8).line_size_bytes == 64);
   CHECK(size(8).granule_bytes == 64);
-  // Values that no CPU reports, and a hypervisor may: the stride leaves no line out, the alignment keeps two owners
-  // apart.
+  // No CPU reports these values, but a hypervisor may: the stride must not skip a line, and the alignment must keep two
+  // owners apart.
   CHECK(size(4).line_size_bytes == 32);
   CHECK(size(4).granule_bytes == 64);
   for (const uint32_t units : {16u, 32u, 64u, 128u}) {
@@ -54,7 +54,7 @@ void decode__line_size() {
   }
   // The bytes around it belong to other fields.
   CHECK(decode_cpuid(CpuidWords{1, 0xffff00ff | 16u << 8, kLeaf1EdxClflush, 0}).granule_bytes == 128);
-  // Nonsense, and a size without the instruction that it belongs to.
+  // Invalid sizes, and a size without its instruction.
   CHECK(decode_cpuid(CpuidWords{1, 0, kLeaf1EdxClflush, 0}).line_size_bytes == 64);
   CHECK(decode_cpuid(CpuidWords{1, 12u << 8, kLeaf1EdxClflush, 0}).line_size_bytes == 64);
   CHECK(decode_cpuid(CpuidWords{1, 16u << 8, 0, 0}).line_size_bytes == 64);
@@ -86,7 +86,7 @@ void choose__each_set_of_features() {
     CHECK(back_end.cpu.can_clean_invalidate == (strcmp(expected.clean_invalidate, "none") != 0));
     CHECK((back_end.clean_range != nullptr) == back_end.cpu.can_clean);
     CHECK((back_end.clean_invalidate_range != nullptr) == back_end.cpu.can_clean_invalidate);
-    // What cleans a line brings it to the memory controller, and so to persistence.
+    // An instruction that cleans a line brings it to the memory controller, and so to persistence.
     CHECK(strcmp(back_end.cpu.persist_instruction, expected.clean) == 0);
     CHECK(back_end.cpu.can_persist == back_end.cpu.can_clean && back_end.persist_range == back_end.clean_range);
     CHECK((back_end.cpu.refusal == nullptr) == (back_end.cpu.can_clean && back_end.cpu.can_clean_invalidate));
@@ -95,7 +95,7 @@ void choose__each_set_of_features() {
   }
 }
 
-// The name that is shown and the code that runs must not come apart.
+// The reported name must match the executed code.
 void choose__equal_names_are_equal_code() {
   for (const Expected& one : kExpected) {
     for (const Expected& other : kExpected) {

@@ -57,7 +57,7 @@ void filler__is_as_long_as_wanted_and_nobodys() {
 void answer__whole__is_good() {
   CHECK(read(answer(kEnds4, kPeersPort), kEnds4, kEnds4.peer) == Reading::kGood);
   CHECK(read(answer(kEnds6, kPeersPort), kEnds6, kEnds6.peer) == Reading::kGood);
-  // The kernel's rxe counts identifications up.
+  // The kernel's rxe increments identifications.
   CHECK(read(answer(kEnds4, kPeersPort, 0xBEEF), kEnds4, kEnds4.peer) == Reading::kGood);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The meaning of what dapple-info --ping has found.
+// The verdicts of dapple-info --ping.
 #include <errno.h>
 
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -106,7 +106,7 @@ void verdict__this_end() {
   PingFacts facts = unanswered();
   facts.deaf = "dappled has it.";
   expect(facts, PingCode::kHere, "answers cannot be received here.\ndappled has it.");
-  // An error that came back counts more.
+  // An error that came back has priority.
   facts.port_closed = true;
   expect(facts, PingCode::kPortClosed, "closed");
   facts.here_problem = "No socket.";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The names that open the ports of a machine, and the lines of dat.conf that are for other machines.
+// The names that open the ports of a machine, and the lines of dat.conf for other machines.
 #include <unistd.h>
 
 #include <cstdio>
@@ -56,10 +56,10 @@ void names__of_what_people_type() {
   CHECK_EQUAL(ia_of(ports, "d0"), std::string("ofa-v2-d0"));
   CHECK_EQUAL(ia_of(ports, "10.9.0.1"), std::string("ofa-v2-d0"));
   CHECK_EQUAL(ia_of(ports, "fe80::3"), std::string("ofa-v2-eth3"));
-  // The port that is active.
+  // The active port.
   CHECK_EQUAL(ia_of(ports, "mlx5_0"), std::string("ofa-v2-eth3"));
   CHECK_EQUAL(ia_of(ports, "eth2"), std::string("ofa-v2-eth2"));
-  // No network device, so no name; and nothing of that name.
+  // A port without a network device has no name; and a name that does not exist.
   CHECK_EQUAL(ia_of(ports, "mlx5_1"), std::string());
   CHECK_EQUAL(ia_of(ports, "rxe1"), std::string());
   CHECK_EQUAL(ia_of(ports, ""), std::string());
@@ -74,7 +74,7 @@ void dead_lines__name_what_is_not_here() {
   for (const char* params : {"d0 0", "rxe0 1", "rxe0 2", "10.9.0.1 0", "node1 0", "storage.example.org 0", ""})
     CHECK(!dead(params));
   CHECK(dead("mlx4_0 1", "/usr/lib/libdaploucm.so.2") && dead("ib0 0", "libdaplcma.so.1"));
-  // Nobody knows what another vendor's provider makes of it.
+  // The ia_params of another vendor's provider cannot be judged.
   CHECK(!dead("ib0 0", "/opt/vendor/lib/libother.so"));
 }
 
@@ -111,14 +111,14 @@ void ports__as_rows_and_as_json() {
   json.end_object();
   CHECK(json.document().find("\"mtu_bytes\": 4096,\n  \"speed_gbit_s\": 100.000,\n  \"open_as\": \"ofa-v2-d0\"") !=
         std::string::npos);
-  // Without an address nothing opens it.
+  // Without an address no name opens it.
   info::Port down;
   down.number = 1;
   info::add_names(down, "mlx5_0", named_ports(machine(), {}));
   CHECK(down.netdev == "eth2" && down.ia.empty());
 }
 
-// Text written to standard error gets there before and after, and not in between.
+// Text on standard error appears before and after, but not in between.
 void silence__ends() {
   int ends[2];
   CHECK(pipe(ends) == 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What dapple-info prints, apart from where it comes from.
+// The output of dapple-info, from given data.
 #include <string.h>
 #include <sys/resource.h>
 
@@ -42,7 +42,7 @@ std::string quoted(const char* text) {
   return document.substr(9, document.size() - 12);
 }
 
-// What is no UTF-8 must not get into a document that is.
+// Text that is not UTF-8 must not get into a UTF-8 document.
 void json__text_that_is_no_utf_8() {
   CHECK(quoted("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80") == "\"\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\"");
   for (const char* wrong : {"\x80", "\xc3", "\xc0\xaf", "\xe2\x82", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xff",
@@ -86,7 +86,7 @@ void software_device__of_dappled() {
   CHECK(holds(text, "for IPv4 and IPv6; 2 of 8 slots"));
   CHECK(holds(text, "process 77 of user 1000; 2 programs\n"));
   CHECK(holds(text, "changed by NAT                  4711\n"));
-  // No program has used rdma_cm, and no peer has asked.
+  // No program has used rdma_cm, and no peer has connected.
   CHECK(!holds(text, "CONNECTION MANAGEMENT"));
   Json json;
   json.begin_object();
@@ -126,7 +126,7 @@ void software_device__port_of_others() {
   report.status.slots = report.status.slots_in_use = 0;
   report.owner.kind = soft::PortOwner::Kind::kNobody;
   CHECK(holds(soft_for_people(report), "4791: free"));
-  // Nobody has counted anything.
+  // All counters are 0.
   CHECK(!holds(soft_for_people(report), "BAD PACKETS"));
   report.owner.kind = soft::PortOwner::Kind::kKernel;
   CHECK(holds(soft_for_people(report), "rdma_rxe has UDP port 4791"));
@@ -168,7 +168,7 @@ void devices__two_ports_and_one_that_does_not_open() {
   attr.persist_instruction = "hang out";
   attr.persist_supported = 1;
   attr.capabilities.emplace();
-  // A driver without windows that leaves the flag.
+  // A driver without windows that does not clear the flag.
   attr.capabilities->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW;
   attr.capabilities->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   attr.capabilities->device_cap_flags_ex = dapple::verbs::kDeviceAtomicWrite;
@@ -239,7 +239,7 @@ void dat__no_entry_says_how_one_is_made() {
   DatReport report{{"libdat2.so.2", ""}, {"libdat.so.1", "no such file"}, "", {}};
   CHECK(holds(dat_for_people(report), "No dat.conf was found"));
   CHECK(holds(dat_for_people(report), "libdaplofa.so.2"));
-  // Of 1.2 nothing is asked for.
+  // The test asks for nothing of 1.2.
   CHECK(!holds(dat_for_people(report), "cannot be used"));
   report.conf_path = "/etc/dat.conf";
   report.registry.problem = "gone";

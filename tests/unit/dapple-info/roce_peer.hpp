@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The answer of a RoCE node to a ping, whole or changed on its way.
+// The answer of a RoCE node to a ping, intact or changed on its way.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline uint32_t icrc_between(const info::Gid16& source, const info::Gid16& desti
   return roce::icrc_of(roce::icrc_prefix(addresses, transport.size(), roce::test::crc32), transport, roce::test::crc32);
 }
 
-// Does the ICRC fit what these ends see?
+// True if the ICRC is right for the addresses that these ends see.
 inline bool whole(std::span<const std::byte> packet, const info::Gid16& source, const info::Gid16& destination,
                   uint16_t source_port) {
   const auto transport = packet.first(packet.size() - roce::kIcrcSize);
@@ -40,7 +40,7 @@ inline bool whole(std::span<const std::byte> packet, const info::Gid16& source, 
   return received == icrc_between(source, destination, source_port, 0, transport);
 }
 
-// Empty if it is no question. `source_port`, `identification`: as the ICRC has them.
+// Empty if the packet is not a question. `source_port`, `identification`: the values that the ICRC covers.
 inline std::vector<std::byte> answer_to(std::span<const std::byte> question, const info::Gid16& source,
                                         const info::Gid16& destination, uint16_t source_port,
                                         uint16_t identification = 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What dapple-test, dapple-lat and dapple-bw are made of, as far as it needs no device.
+// The parts of dapple-test, dapple-lat and dapple-bw that need no device.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ void parameters__survive_the_wire() {
   CHECK(memory && memory->address == 5 && memory->rmr_context == 7);
 }
 
-// Whatever a stranger sends: none of it is taken, and nothing beyond it is read.
+// A stranger's bytes: none are accepted, and nothing beyond them is read.
 void parameters__of_strangers_are_refused() {
   std::string problem;
   auto wire = encode(some());
@@ -113,7 +113,7 @@ void refusal__says_why() {
   const std::string why = "the client is of another version";
   auto wire = encode_refusal(why);
   CHECK_EQUAL(decode_refusal(wire.data(), wire.size()), why);
-  // What arrives may be padded, and a reason as long as it can be ends without a zero.
+  // Private data may be padded, and a reason of the maximum length has no terminating zero.
   const std::string padded = std::string(wire.begin(), wire.end()) + std::string(4, '\0');
   CHECK_EQUAL(decode_refusal(padded.data(), padded.size()), why);
   const auto longest = encode_refusal(std::string(1000, 'x'));
@@ -170,7 +170,7 @@ void pattern__a_wrong_byte_is_named() {
     said = failure.what();
   }
   CHECK(said.starts_with("our RDMA Read of 70000 bytes: byte 300 is 0x"));
-  // Neither the next seed's bytes nor a page in the wrong place would pass.
+  // Neither the next seed's bytes nor a page at the wrong place may pass.
   for (const size_t shift : {size_t{0}, size_t{4096}}) {
     bool wrong = false;
     fill(memory.data(), memory.size(), shift == 0 ? 6 : 5);
@@ -200,7 +200,7 @@ void results__as_a_table_and_as_json() {
   CHECK(for_people(report) == "served 10.0.0.1: complete and correct\n");
 }
 
-// 2 bytes a message in 10 microseconds each: what a slow device does must not look like nothing.
+// 2 bytes a message in 10 microseconds each: a slow device must not show as zero.
 void results__small_rates_are_not_zero() {
   Report report{"dapple-bw", "ia0", "10.0.0.1", true, some(), {{2, 10, {}, {}}}, {}};
   report.results[0].bandwidth = bandwidth_of({0.00001, 0.00002, 0.00003}, 2, 1);
@@ -265,7 +265,7 @@ void host__address_is_of_the_family() {
   CHECK(problem("127.0.0.1", AF_INET6).starts_with("127.0.0.1 has no IPv6 address, as our IA has;"));
 }
 
-// A terminal in the place of standard error, as long as it lives.
+// Replaces standard error by a terminal while it lives.
 class Terminal {
  public:
   Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)), before_(dup(STDERR_FILENO)) {
@@ -283,7 +283,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   bool usable() const { return usable_; }
-  // What has been written since the last look.
+  // The text written since the last look.
   std::string shown() {
     constexpr char kEnd = '|';
     std::string all;
@@ -299,7 +299,7 @@ class Terminal {
   bool usable_ = false;
 };
 
-// What a run shows after a finished round, when it is too long to show nothing.
+// The output after a finished round of a run that is long enough to show progress.
 std::string shown_at(Terminal& terminal, uint64_t size, uint64_t total, uint64_t done) {
   {
     Progress progress(size, total);
@@ -327,7 +327,7 @@ void progress__of_few_rounds_or_large_messages_is_seen_at_each() {
   }
   CHECK(few.find("2 bytes: 1 of 10 (10 %)") != few.npos);
   CHECK(large.find("8388608 bytes: 1 of 1000 (0 %)") != large.npos);
-  // The clock is not looked at.
+  // The clock is not read.
   CHECK(small.find("of") == small.npos);
   CHECK(small_later.find("2 bytes: 64 of 1000 (6 %)") != small_later.npos);
 }

@@ -85,7 +85,7 @@ void bind__loopback__stands_for_all_devices_unless_it_has_the_only_one(void** st
   assert_int_equal(one.host.listen(one.channel, id), 0);
   assert_int_equal(one.host.query(one.channel, id, route), 0);
   assert_int_equal(route.node_guid, 0);
-  // A connection from there has it.
+  // An id that is bound to an address there has the GUID.
   const uint32_t resolved = one.create();
   assert_int_equal(one.bind(resolved, loopback(0)), 0);
   assert_int_equal(one.host.resolve(one.channel, resolved, loopback(7174)), 0);
@@ -136,7 +136,7 @@ void bind__port_in_use__is_refused_as_in_the_kernel(void** state) {
   const uint32_t other = one.create();
   assert_int_equal(one.bind(other, ipv4(1, 7174)), EADDRINUSE);
   assert_int_equal(one.bind(other, any_ipv4(7174)), EADDRNOTAVAIL);
-  // Another family, unless both are for both.
+  // Another family, unless both ids are for both families.
   const uint32_t ipv6_id = one.create();
   assert_int_equal(one.host.option(one.channel, ipv6_id, RDMA_OPTION_ID_AFONLY, 1), 0);
   assert_int_equal(one.bind(ipv6_id, any_ipv6(7174)), 0);
@@ -195,7 +195,7 @@ void resolve__failures__as_in_the_kernel(void** state) {
   one.host.route_error = ENETUNREACH;
   assert_int_equal(one.host.resolve(one.channel, id, ipv4(2, 7174)), ENETUNREACH);
   one.host.route_error = 0;
-  // It is bound now.
+  // The id is bound now.
   assert_int_equal(one.host.resolve(one.channel, id, ipv6(2, 7174)), EINVAL);
   assert_int_equal(one.host.resolve_route(one.channel, id), EINVAL);
   assert_int_equal(one.host.resolve(one.channel, id, ipv4(2, 7174)), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Commands as no library writes them, channels that share nothing, and limits.
+// Commands that no library would write, isolation of channels, and limits.
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
 using namespace dapple::dappled::rdma_cm;
@@ -62,13 +62,13 @@ void command__random_bytes__harms_nobody(void** state) {
     uint8_t bytes[400];
     for (size_t i = 0; i < sizeof bytes; i++) {
       random = random * 6364136223846793005ULL + 1442695040888963407ULL;
-      // Many zeros: they mean more than other numbers.
+      // Many zeros: they have more meanings than other numbers.
       bytes[i] = (random >> 60) < 10 ? 0 : static_cast<uint8_t>(random >> 40);
     }
     const rdma_ucm_cmd_hdr header{static_cast<uint32_t>(random >> 33) % 23, static_cast<uint16_t>(round % 390),
                                   static_cast<uint16_t>(random >> 20)};
     memcpy(bytes, &header, sizeof header);
-    // Often the number of an id that exists.
+    // Often the number of an existing id.
     if (hostile.ids.first() != nullptr && round % 2 == 0) {
       for (size_t at = 8; at + 4 <= sizeof bytes; at += 4) {
         if ((random >> at % 32 & 3) == 0) memcpy(bytes + at, &hostile.ids.first()->number, 4);

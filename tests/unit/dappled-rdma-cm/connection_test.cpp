@@ -44,7 +44,7 @@ void connect_request__as_the_kernels(void** state) {
   assert_int_equal(parameters.qp_num, 0x010012);
   assert_int_equal(parameters.private_data_len, 56);
   for (uint8_t i = 0; i < 56; i++) assert_int_equal(parameters.private_data[i], 1 + i);
-  // The peer's depth asks for our resources.
+  // The peer's initiator depth requires our responder resources.
   assert_int_equal(parameters.responder_resources, 5);
   assert_int_equal(parameters.initiator_depth, 3);
   assert_int_equal(parameters.retry_count, 6);
@@ -77,7 +77,7 @@ void init_qp_attr__of_both_ends__match(void** state) {
   assert_int_equal(pair.server.attributes(pair.passive, pair.accepted, IBV_QPS_RTS, server_rts), 0);
 
   assert_int_equal(server_init.qp_attr_mask, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
-  // With the two kinds of Flush, whose names older headers lack.
+  // With both kinds of Flush, whose names older headers lack.
   assert_int_equal(server_init.qp_access_flags,
                    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | 1 << 8 | 1 << 9);
   assert_int_equal(server_init.port_num, 1);
@@ -261,7 +261,7 @@ void device_removal__of_a_connection__leaves_destroying(void** state) {
   uint32_t reported = 0;
   assert_int_equal(pair.server.destroy(pair.passive, pair.accepted, &reported), 0);
   assert_int_equal(reported, 2);
-  // It listens at any address still.
+  // It still listens at any address.
   rdma_ucm_query_route_resp route;
   assert_int_equal(pair.server.query(pair.passive, pair.listener, route), 0);
 }

@@ -89,7 +89,7 @@ void die__after_the_answer__the_client_alone_hears_of_it(void** state) {
   pair.carry();
   pair.server.die(pair.passive);
   pair.server.assert_no_event(pair.passive);
-  // It had not read the answer, which has gone.
+  // It had not read the answer, which is lost.
   pair.client.die(pair.active);
   pair.client.event(pair.active, EventKind::kUnreachable);
   pair.client.assert_no_event(pair.active);

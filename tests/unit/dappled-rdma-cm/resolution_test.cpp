@@ -16,7 +16,7 @@ struct One {
   Channel channel;
 
   uint32_t create() { return host.create(channel, RDMA_PS_TCP, 1); }
-  // To 10.0.0.`last`, which does not answer.
+  // Resolves 10.0.0.`last`, which does not answer.
   uint32_t begin(uint8_t last = 2, uint32_t timeout_ms = 2000) {
     host.neighbour_error = ENODATA;
     const uint32_t id = create();
@@ -28,7 +28,7 @@ struct One {
     read_address(ipv4(last, 0), neighbour.address);
     host.service->neighbour_answers(host.now, neighbour);
   }
-  // What the loop does.
+  // One turn of dappled's loop.
   void advance() {
     if (host.service->deadline() <= host.now) host.service->advance(host.now);
   }
@@ -99,7 +99,7 @@ void resolve__no_answer__ends_in_time(void** state) {
   assert_int_equal(one.host.looks, 1);
   one.pass(2499 * (kSecond / 1000));
   one.host.assert_no_event(one.channel);
-  // Asked again each second.
+  // The kernel is asked again each second.
   assert_int_equal(one.host.looks, 3);
   one.pass(kSecond / 1000);
   assert_int_equal(status_of(one.host.event(one.channel, EventKind::kAddrError)), -ETIMEDOUT);
@@ -114,7 +114,7 @@ void resolve__no_answer__ends_in_time(void** state) {
 void resolve__answer_between_two_looks__is_found(void** state) {
   One& one = one_of(state);
   one.begin(2, 5000);
-  // No word of the answer comes.
+  // No notification of the answer arrives.
   one.host.neighbour_error = 0;
   one.pass(kSecond);
   one.host.event(one.channel, EventKind::kAddrResolved);
@@ -236,7 +236,7 @@ void dappled_dies__while_resolving__the_next_goes_on(void** state) {
   const auto event = one.host.event(one.channel, EventKind::kAddrResolved);
   assert_int_equal(event.id, answered);
   one.host.neighbour_error = ENODATA;
-  // The time that the program gave is not begun anew.
+  // The program's time-out does not start again.
   one.pass(2 * kSecond + kSecond / 4 - 1);
   one.host.assert_no_event(one.channel);
   one.pass(1);
@@ -251,7 +251,7 @@ void many_absent_hosts__leave_others_their_turn(void** state) {
   one.host.now += kSecond;
   one.advance();
   assert_in_range(one.host.looks, 1, kLooksAtOnce);
-  // Another program's.
+  // Another program's id.
   Channel channel;
   one.host.neighbour_error = 0;
   const uint32_t id = one.host.create(channel, RDMA_PS_TCP, 2);

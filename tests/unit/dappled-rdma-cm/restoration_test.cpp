@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dappled dies, and the next one takes over.
+// dappled dies, and the next dappled takes over.
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "tests/unit/dappled-rdma-cm/rig.hpp"
 
@@ -52,7 +52,7 @@ void restore__listener__listens_again(void** state) {
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
   pair.carry();
   assert_int_equal(pair.server.event(pair.passive, EventKind::kConnectRequest).uid, 77);
-  // Its port is taken as before.
+  // Its port is in use as before.
   const uint32_t other = pair.server.create(pair.passive, RDMA_PS_TCP, 5);
   assert_int_equal(pair.server.bind(pair.passive, other, ipv4(2, 7174)), EADDRNOTAVAIL);
   pair.finish();
@@ -81,7 +81,7 @@ void restore__request_sent__is_unreachable(void** state) {
   pair.client.die(pair.active);
   const auto event = pair.client.event(pair.active, EventKind::kUnreachable);
   assert_int_equal(static_cast<int>(event.status), -ECONNRESET);
-  // The server's side has gone, too.
+  // The server's side is gone, too.
   pair.carry();
   assert_int_equal(pair.server.accept(pair.passive, pair.accepted, 22, parameters(2)), EINVAL);
   pair.finish();
@@ -127,7 +127,7 @@ void restore__unread_request__goes_with_its_dappled(void** state) {
   pair.server.die(pair.passive);
   assert_int_equal(pair.server.service->ids(), 1);
   pair.server.assert_no_event(pair.passive);
-  // The client asks again.
+  // The client sends its request again.
   assert_true(pair.wait());
   pair.carry();
   pair.server.event(pair.passive, EventKind::kConnectRequest);
@@ -160,7 +160,7 @@ void restore__after_destroying_some__keeps_the_others(void** state) {
   rdma_ucm_query_route_resp route;
   for (const uint32_t i : {1, 2, 4}) assert_int_equal(host.query(pair.active, ids[i], route), 0);
   assert_int_equal(host.query(pair.active, ids[0], route), ENOENT);
-  // New ones are none of the old.
+  // New ids differ from all old ones.
   for (uint32_t i = 0; i < 100; i++) {
     const uint32_t id = host.create(pair.active, RDMA_PS_TCP, 1);
     for (const uint32_t old : ids) assert_int_not_equal(id, old);
@@ -192,7 +192,7 @@ void repeat__command_that_was_carried_out__succeeds_without_effect(void** state)
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
   pair.client.token = 6;
   pair.client.event(pair.active, EventKind::kUnreachable);
-  // Another one is another one.
+  // Another command is not taken for a repetition.
   pair.client.token = 7;
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), EINVAL);
   pair.server.token = 8;
@@ -236,7 +236,7 @@ void repeat__request_that_was_handed_over__is_gone(void** state) {
   pair.client.event(pair.active, EventKind::kRejected);
 }
 
-// The client's datagrams to itself.
+// Delivers the host's datagrams to itself.
 void carry_to_itself(Host& host) {
   while (!host.out.empty()) {
     const Datagram datagram = host.out.front();
@@ -249,7 +249,7 @@ void carry_to_itself(Host& host) {
   }
 }
 
-// Both ends in one dappled, of two programs.
+// Connects two programs of one dappled.
 void connect_to_itself(Pair& pair) {
   Host& host = pair.client;
   pair.listener = host.create(pair.passive, RDMA_PS_TCP, 77);
@@ -275,7 +275,7 @@ void restore__program_died_with_its_dappled__peer_hears_of_it(void** state) {
   Pair& pair = pair_of(state);
   Host& host = pair.client;
   connect_to_itself(pair);
-  // Nobody hears the word of the dead dappled.
+  // Messages of the dead dappled are lost.
   host.service->close(host.now, pair.passive);
   host.die(pair.active);
   host.assert_no_event(pair.active);
@@ -318,7 +318,7 @@ void restore__garbage__is_ignored_or_harmless(void** state) {
     }
     Channel channel;
     pair.server.service->restore(pair.server.now, channel, bad);
-    // Whatever it has become can be asked, and go.
+    // Every restored id can be queried and destroyed, whatever its state.
     for (CmId* id = channel.ids.first(); id != nullptr; id = id->newer) {
       rdma_ucm_query_route_resp route;
       ib_uverbs_qp_attr attributes;
@@ -331,7 +331,7 @@ void restore__garbage__is_ignored_or_harmless(void** state) {
     pair.server.out.clear();
     pair.server.journals.erase(&channel);
   }
-  // The others have not noticed.
+  // The other programs have noticed nothing.
   assert_int_equal(pair.client.disconnect(pair.active, pair.connecting), 0);
   pair.carry();
   pair.server.event(pair.passive, EventKind::kDisconnected);

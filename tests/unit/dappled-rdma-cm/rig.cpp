@@ -96,7 +96,7 @@ void Host::write_journal(Channel& channel, uint32_t place, std::span<const std::
 }
 
 void Host::die(Channel& channel) {
-  // Nobody hears the dead dappled meanwhile.
+  // Datagrams to the dead dappled are lost.
   const auto journal = journals[&channel];
   service->close(now, channel);
   out.clear();

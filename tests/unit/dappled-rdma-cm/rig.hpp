@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Hosts that speak rdma_cm with each other over a wire of this file's. A test gives commands as programs do, takes
-// their events, and lets the wire lose datagrams.
+// Hosts that connect by rdma_cm over a simulated wire. A test gives commands as programs do, takes their events, and
+// lets the wire lose datagrams.
 #ifndef DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
 #define DAPPLE_TESTS_UNIT_DAPPLED_RDMA_CM_RIG_HPP
 
@@ -41,12 +41,12 @@ class Host final : public World {
   void wake(Channel& channel) override;
   void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) override;
 
-  // eth0 goes.
+  // eth0 disappears.
   void lose_device();
-  // Killed, and another dappled takes the channel over.
+  // Kills dappled; another dappled takes the channel over.
   void die(Channel& channel);
 
-  // A program's command: 0 or an errno.
+  // Runs a program's command: returns 0 or an errno.
   template <class Command>
   int command(Channel& channel, uint32_t number, const Command& command) {
     uint32_t none = 0;
@@ -78,7 +78,7 @@ class Host final : public World {
     return option(channel, id, name, std::span(reinterpret_cast<const uint8_t*>(&value), sizeof value));
   }
 
-  // The oldest event, which is of this kind.
+  // Takes the oldest event, which must be of this kind.
   rdma_ucm_event_resp event(Channel& channel, EventKind kind);
   void assert_no_event(Channel& channel);
 
@@ -88,12 +88,12 @@ class Host final : public World {
   Time now = kSecond;
   std::map<Channel*, std::vector<std::vector<std::byte>>> journals;
   uint32_t wakes = 0;
-  uint32_t removed = 0;  // by the last command
-  uint32_t token = 0;    // of the next commands
+  uint32_t removed = 0;  // set by the last command
+  uint32_t token = 0;    // for the next commands
   int route_error = 0;
-  int neighbour_error = 0;        // ENODATA: they do not answer
-  uint32_t looks = 0;             // for neighbours
-  int own_error = EADDRNOTAVAIL;  // of addresses that no device has
+  int neighbour_error = 0;        // ENODATA: neighbours do not answer
+  uint32_t looks = 0;             // the number of look-ups of neighbours
+  int own_error = EADDRNOTAVAIL;  // for addresses that no device has
   std::unique_ptr<Service> service;
 
  private:
@@ -118,18 +118,18 @@ struct Pair {
   uint32_t connecting = 0;
   uint32_t accepted = 0;
 
-  // Lets pass what is on the wire, until nothing is.
+  // Delivers the datagrams on the wire, until there are none.
   void carry();
-  // Time goes on, to the next deadline; false if there is none.
+  // Advances the time to the next deadline; false if there is none.
   bool wait();
 
   void listen(uint16_t port_space = RDMA_PS_TCP);
   void resolve(uint16_t port_space = RDMA_PS_TCP);
-  // Up to CONNECT_REQUEST, CONNECT_RESPONSE, and ESTABLISHED.
+  // Run up to CONNECT_REQUEST, CONNECT_RESPONSE, and ESTABLISHED.
   void request();
   void respond();
   void establish();
-  // Closes both channels, and sees that nothing is left when all time-outs are over.
+  // Closes both channels, and checks that nothing is left after all time-outs.
   void finish();
 };
 

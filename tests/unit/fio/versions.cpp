@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The engines' tables for a fio of each version. This program exports what an engine looks for in fio.
+// The engines' tables for a fio of each version. This program exports the symbols that an engine needs from fio.
 #include <dlfcn.h>
 #include <sys/types.h>
 
@@ -83,7 +83,7 @@ void engine__unknown_version_is_refused_in_one_line(void**) {
   }
 }
 
-// A version that only begins like a known one is another.
+// A version that only starts like a known one is unknown.
 void engine__development_version_is_refused(void**) {
   const Loaded loaded = load("apm_client", "fio-3.33-12-gabcd");
   assert_null(loaded.ops);
@@ -106,7 +106,7 @@ void engine__known_version_finds_name_interface_and_options(void**) {
       const bool server = std::strstr(engine, "server") != nullptr;
       for (const char* wanted : {"serverip", "port", "direct_write_to_pmem", "busy_wait_polling"}) {
         assert_string_equal(at<const char*>(option, layout->option_name), wanted);
-        // fio keeps its own pointer in front of them.
+        // fio keeps its own pointer before them.
         assert_true(at<std::uint32_t>(option, layout->option_offset) >= sizeof(void*));
         option += layout->option_size;
         if (!server && std::strcmp(wanted, "port") == 0) break;

@@ -90,7 +90,7 @@ void by_sysfs__nothing_there(void**) {
   assert_int_equal(rdma_devices_by_sysfs("").size(), 0);
 }
 
-// What netlink does not list, or where it does not answer.
+// Devices that netlink does not list, or a kernel where it does not answer.
 void rdma_devices__of_another_sysfs(void**) {
   setenv("SYSFS_PATH", root.c_str(), 1);
   assert_string_equal(netdev_of_port("mlx5_0", 1).c_str(), "eth5");
@@ -100,7 +100,7 @@ void rdma_devices__of_another_sysfs(void**) {
   unsetenv("SYSFS_PATH");
 }
 
-// Both ways give the same, but for the driver, which sysfs does not show of a device without hardware.
+// Both ways give the same result, except the driver, which sysfs does not show for a device without hardware.
 void by_netlink__as_by_sysfs(void**) {
   if (!device_name) skip();
   const auto told = rdma_devices_by_netlink();
@@ -123,7 +123,7 @@ void by_netlink__as_by_sysfs(void**) {
   assert_string_equal(device.ports[0].physical_state.c_str(), shown[0].ports[0].physical_state.c_str());
   assert_string_equal(device.ports[0].netdev.c_str(), shown[0].ports[0].netdev.c_str());
   assert_string_equal(netdev_of_port(device_name, 1).c_str(), netdev_name);
-  // Not twice because it is told twice.
+  // A device that is listed twice appears only once.
   assert_int_equal(rdma_devices().size(), 1);
 }
 

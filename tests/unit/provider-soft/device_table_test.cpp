@@ -134,7 +134,7 @@ void restore__known_device__has_its_identity_again(void**) {
   assert_string_equal(device->netdev, "eth0");
   assert_string_equal(device->name, "dapple2");
   assert_true(device->guid == 77);
-  // The one that had the number has the other's.
+  // The two have exchanged their numbers.
   device = table.find(soft::kFirstDeviceIndex);
   assert_non_null(device);
   assert_string_equal(device->netdev, "lo");

@@ -8,7 +8,7 @@ namespace {
 
 using namespace dapple::soft::abi;
 
-// By the libibverbs that this program is linked to, whichever it is.
+// Uses the libibverbs that this program is linked to, of any release.
 void publish_qp_ex__is_seen_by_libibverbs(void**) {
   Qp plain = {};
   Qp extended = {};

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 
 /*
- * Not a libibverbs, but what a plug-in finds in it: the private functions of the interface FAKE_PRIVATE and the public
- * names of the release FAKE_LEVEL, with contexts of FAKE_CONTEXT_SIZE bytes. A map gives the names their versions.
+ * A fake libibverbs with the functions that a plug-in needs: the private functions of the interface FAKE_PRIVATE and
+ * the public names of the release FAKE_LEVEL, with contexts of FAKE_CONTEXT_SIZE bytes. A map gives the names their
+ * versions.
  */
 #include <infiniband/verbs.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ void plausible__low_numbers__always(void**) {
   IdentificationCheck check;
   assert_true(check.plausible(kPeer, 40000, 0));
   for (uint16_t i = 0; i <= 127; i++) assert_true(check.plausible(kPeer, i, 1));
-  // They say nothing of the peer's counter.
+  // These packets do not show the peer's counter.
   assert_true(check.plausible(kPeer, 40001, 2));
   assert_false(check.plausible(kPeer, 128, 2));
 }

@@ -85,7 +85,7 @@ void access__without_the_right_is_refused(void** state) {
   assert_int_equal(rig.table.scatter(kOwner, {&segment, 1}, 0, bytes, 8), Fault::kAccess);
   assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, false), Fault::kNone);
   assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, true), Fault::kAccess);
-  // A peer's changes need the local right beside theirs.
+  // A peer's writes need the local right in addition to theirs.
   assert_int_equal(rig.add(kRemoteWrite), 0);
   assert_int_equal(rig.add(kRemoteAtomic), 0);
 }
@@ -164,7 +164,7 @@ void keys__are_never_zero_and_do_not_come_back_soon(void** state) {
   assert_true(std::adjacent_find(keys.begin(), keys.end()) == keys.end());
 }
 
-// Memory is needed for what is there, not for what has been.
+// Memory use depends on the present regions, not on earlier ones.
 void keys__come_from_few_places_as_long_as_few_are_used(void** state) {
   Rig& rig = rig_of(state);
   const auto place_of = [](uint32_t key) { return (key >> 8) % kMaxMemoryEntries; };
@@ -193,7 +193,7 @@ void windows_type_1__bind_move_unbind(void** state) {
   assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kNone);
   assert_int_equal(rig.table.read(kOwner, {key + 1, kIova + 7, 8}, bytes), Fault::kAccess);
   assert_int_equal(rig.table.write(kOwner, {key + 1, kIova + 8, 8}, bytes), Fault::kAccess);
-  // No local key.
+  // It has no local key.
   const Segment segment = {kIova + 8, 8, key + 1};
   assert_int_equal(rig.table.check_local(kOwner, {&segment, 1}, false), Fault::kAccess);
   assert_int_equal(rig.table.remove_region(rig.key), EBUSY);

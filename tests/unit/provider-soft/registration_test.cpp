@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The plug-in in processes that have a libibverbs of each private interface, of an unknown one, or none.
+// The plug-in in processes with a libibverbs of each private interface, of an unknown one, or without any.
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -33,7 +33,7 @@ const abi::DeviceOperations* registered(void* library) {
   return place == nullptr ? nullptr : *place;
 }
 
-// Ends the child with a code of its own where something does not hold.
+// Ends the child with a code of its own if a condition does not hold.
 void expect(bool holds, int code) {
   if (!holds) _exit(code);
 }
@@ -75,7 +75,7 @@ void plugin__without_libibverbs(void**) {
   assert_non_null(strstr(said, " has no software device: no libibverbs.so.1 is loaded in this process"));
 }
 
-// A vendor's release may have another structure under the same name.
+// A vendor's release may have another structure with the same name.
 void open__context_of_another_size_is_refused(void**) {
   const int status = status_of_child(30, [] {
     void* library = load("fork");
@@ -88,7 +88,7 @@ void open__context_of_another_size_is_refused(void**) {
     expect(registered(library)->alloc_context(&device.device, -1, nullptr) == nullptr, 2);
     expect(errno == EPROTONOSUPPORT, 3);
     expect(*static_cast<int*>(dlsym(library, "ibv_uninited")) == 1, 4);
-    // Room for the largest that there is, and for one that is larger than ours.
+    // Space for the largest known context, and for one that is larger than ours.
     expect(*static_cast<size_t*>(dlsym(library, "ibv_allocated")) > 720, 5);
   });
   assert_int_equal(status, 0);

@@ -33,7 +33,7 @@ int drop_rig(void** state) {
   return 0;
 }
 
-// Takes out all that are due and checks that they come in order. Returns how many.
+// Takes out all timers that are due and checks their order. Returns their number.
 int pop_all(Rig& rig, Time now) {
   Time last = 0;
   int count = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// cmocka for C++: what its header needs before it, and the linkage that it does not give itself before version 1.1.6.
+// cmocka for C++: the headers that it needs first, and the linkage that it lacks before version 1.1.6.
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_CMOCKA_HPP
 

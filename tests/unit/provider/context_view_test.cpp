@@ -35,7 +35,7 @@ void open__another_layouts_table_refused(void**) {
       if (real.column == believed.column) continue;
       FakeContext fake(real);
       assert_non_null(open_as(fake, believed));
-      // Not only because of the size.
+      // The size is not the only reason.
       fake.extended()->sz = believed.context_size;
       assert_non_null(open_as(fake, believed));
       assert_int_equal(fake.num_sets, 0);
@@ -43,7 +43,7 @@ void open__another_layouts_table_refused(void**) {
   }
 }
 
-// A vendor's build with one more operation somewhere before the last one that we use.
+// A vendor's build with one more operation before the last one that we use.
 void open__table_with_an_operation_more_refused(void**) {
   for (const Layout& layout : kLayouts) {
     for (size_t position = 0; position <= last_anchor(layout); ++position) {
@@ -139,7 +139,7 @@ void set__replaces_what_is_given_and_nothing_else(void**) {
   }
 }
 
-// A release that appends operations and keeps the rest, its private symbols' version included.
+// A release that appends operations and keeps everything else, including its private symbols' version.
 void set__leaves_what_the_next_release_adds(void**) {
   for (const Layout& layout : kLayouts) {
     FakeContext fake(layout);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 
-/* The library as a C program sees it, with contexts that no library opened. The header comes first: it must compile
- * alone. */
+/*
+ * Uses the library as a C program does, with contexts that no library opened. The header comes first, because it must
+ * compile alone.
+ */
 #include <infiniband/dappledv.h>
 
 #include <errno.h>
@@ -19,7 +21,7 @@
 
 #define VARIABLE "DAPPLE_COHERENCE"
 
-/* Of a device that is in no description of the machine, and of which no kernel says anything. */
+/* The attributes of a device that no description of the machine contains, and that no kernel reports. */
 #if defined(__x86_64__) || (defined(__powerpc64__) && defined(__LITTLE_ENDIAN__))
 #define BY_DEFAULT DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_REASON_ARCHITECTURE
 #else
@@ -136,14 +138,14 @@ static void query_device__null_arguments(void** state) {
   assert_int_equal(dappledv_query_device_override(&bare, "cpu", NULL), EINVAL);
 }
 
-/* Sysfs shows no hardware for the first. That makes it no software device: only its driver's id would. */
+/* Sysfs shows no hardware for the first device. That does not make it a software device: only its driver's id does. */
 static void query_device__without_override(void** state) {
   (void)state;
   assert_query(&bare, NULL, BY_DEFAULT);
   assert_query(&hardware, NULL, BY_DEFAULT);
 }
 
-/* A later program on this library: it asks for a field that does not exist yet, and is told that it was not filled. */
+/* A later program on this library: it asks for a field that does not exist yet, and learns that it was not filled. */
 static void query_device__unknown_comp_mask_is_cleared(void** state) {
   struct dappledv_device_attr attr = {.comp_mask = UINT64_MAX};
   struct dappledv_region_attr region = {.comp_mask = UINT64_MAX};
@@ -170,7 +172,7 @@ static void persist_region__syncs_reach_persistence(void** state) {
   assert_int_equal(dappledv_persist_region(NULL, DAPPLEDV_PERSISTENCE_UNSPECIFIED), EINVAL);
   assert_int_equal(dappledv_persist_region(&region, (enum dappledv_persistence)99), EINVAL);
   assert_int_equal(errno, ENOTTY);
-  /* To wait is always possible. */
+  /* Waiting is always possible. */
   assert_int_equal(dappledv_persist_region(&region, DAPPLEDV_PERSISTENCE_CPU_CACHES), 0);
   assert_int_equal(dappledv_sync_for_device(&region, &range, 1), 0);
   if (!attr.persist_supported) {
@@ -190,7 +192,7 @@ static void persist_region__syncs_reach_persistence(void** state) {
   assert_int_equal(data[0] + data[100] + data[299], 21);
 }
 
-/* Said once in a process: no other test here may give a malformed value. */
+/* A process logs this once: no other test here may give a malformed value. */
 static void persist_region__what_somebody_says_of_the_machine(void** state) {
   struct dappledv_device_attr attr = {0};
   struct dappledv_region_attr region = {0};
@@ -260,7 +262,7 @@ static void query_device_override__bad_word_leaves_attr_alone(void** state) {
   for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
     assert_int_equal(dappledv_query_device_override(&bare, words[i], &attr), EINVAL);
   assert_memory_equal(&attr, &before, sizeof(attr));
-  /* Even where the environment would win. */
+  /* Even if the environment would override it. */
   assert_int_equal(setenv(VARIABLE, "cpu", 1), 0);
   assert_int_equal(dappledv_query_device_override(&bare, "CPU", &attr), EINVAL);
   assert_memory_equal(&attr, &before, sizeof(attr));
@@ -287,7 +289,7 @@ static void environment__empty_is_unset(void** state) {
   assert_query(&bare, NULL, BY_DEFAULT);
 }
 
-/* Said once in a process: no other test here may give a malformed value. */
+/* A process logs this once: no other test here may give a malformed value. */
 static void environment__malformed_is_refused_and_said_once(void** state) {
   struct dappledv_device_attr attr, before;
   char said[512] = "";

@@ -33,7 +33,7 @@ constexpr auto kRegistrations = {Registration::kNotAsked, Registration::kAccepte
 constexpr auto kWords = {DAPPLEDV_COHERENCE_COHERENT, DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
                          DAPPLEDV_COHERENCE_NONCOHERENT_IO};
 
-// Calls test(facts) for every machine there can be.
+// Calls test(facts) for every possible machine.
 template <class Test>
 void for_each_machine(Facts facts, Test test) {
   for (Architecture architecture : kArchitectures) {
@@ -92,7 +92,7 @@ void decide__bounced_dma_is_not_coherent_anywhere(void**) {
   });
 }
 
-// Whatever makes the device coherent is weaker than that; what makes it non-coherent stands.
+// The refusal overrides facts for coherence, but not facts against it.
 void decide__a_kernel_that_refuses_leaves_nothing_coherent(void**) {
   for_each_machine({}, [](const Facts& facts) {
     if (facts.registration != Registration::kRefused) return;
@@ -141,7 +141,7 @@ void decide__architectures_rule(void**) {
   for (Architecture architecture : {Architecture::kX86, Architecture::kPpc64le, Architecture::kS390x}) {
     for (Firmware firmware : {Firmware::kUnreadable, Firmware::kNone, Firmware::kAcpi, Firmware::kNoProperty}) {
       assert_decision({{}, {}, false, false, Registration::kNotAsked, firmware, architecture}, kYes, kRule);
-      // The device itself does not say that its DMA is bounced, and a confidential guest is an x86 machine too.
+      // The device itself does not report that its DMA is bounced, and a confidential guest is an x86 machine too.
       assert_null(
           strstr(decide({{}, {}, false, false, Registration::kNotAsked, firmware, architecture}).explanation, "every"));
     }
@@ -218,11 +218,11 @@ void fill_coherence__cpu_that_can(void**) {
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_CPU, kCapable, {1, 1, 1, 1});
   assert_flags(DAPPLEDV_COHERENCE_NONCOHERENT_IO, kCapable, {1, 1, 1, 0});
   assert_flags(DAPPLEDV_COHERENCE_UNKNOWN, kCapable, {1, 1, 1, 1});
-  // No instruction mends it.
+  // No instruction repairs that.
   assert_flags(DAPPLEDV_COHERENCE_BOUNCED, kCapable, {1, 1, 0, 0});
 }
 
-// A coherent device needs nothing of the CPU and stays usable.
+// A coherent device needs no cache instruction and stays usable.
 void fill_coherence__cpu_that_cannot(void**) {
   for (const CpuDescription& cpu : {kIncapable, kCleansOnly}) {
     assert_flags(DAPPLEDV_COHERENCE_COHERENT, cpu, {0, 0, 1, 1});

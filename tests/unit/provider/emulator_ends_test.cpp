@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Processes with the emulator that end: whatever they are at, they end as they would have ended, and report.
+// Processes with the emulator that end in all kinds of ways: they end as they would without it, and report.
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ void start() {
       static_cast<unsigned char*>(mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
-// The status of a process that does this.
+// The exit status of a process that runs this.
 int status_of(void (*work)()) {
   return status_of_child(30, [work] {
     start();

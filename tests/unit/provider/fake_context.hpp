@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A context as a libibverbs of any layout would make it, without a library and a device. Its operations are numbers
-// that nobody calls, but those that a test sets.
+// A context as a libibverbs of any layout makes it, without a library and a device. Its operations are numbers that
+// nobody calls, except those that a test sets.
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_FAKE_CONTEXT_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_FAKE_CONTEXT_HPP
 
@@ -15,7 +15,7 @@
 
 namespace dapple::provider {
 
-// One at a time is the current one, whose table the fake library's set_operations() writes to.
+// Only one context is the current one; the fake library's set_operations() writes to its table.
 class FakeContext {
  public:
   static constexpr size_t kTableOffset = 24;
@@ -56,7 +56,7 @@ class FakeContext {
     set_entry(static_cast<size_t>(layout.index(operation)), reinterpret_cast<AnyFunction>(function));
   }
 
-  // Makes the public pointers what the table says, as the library does.
+  // Sets the public pointers from the table, as the library does.
   void publish() {
     ibv_context_ops& ops = context->ops;
     show(Operation::alloc_mw, ops.alloc_mw);
@@ -89,7 +89,7 @@ class FakeContext {
     current->publish();
   }
 
-  // Where the library's own structure begins.
+  // The start of the library's own structure.
   const void* base() const { return memory_; }
 
   static inline FakeContext* current = nullptr;
@@ -99,7 +99,7 @@ class FakeContext {
   ibv_device device = {};
   ibv_context* context;
   int num_sets = 0;
-  // Operations that the library has behind those that are known here, and how many of them it was told to replace.
+  // Operations that the library has after those that are known here, and how many of them it was asked to replace.
   size_t num_unknown = 0;
   size_t num_unknown_set = 0;
   const void* set_at = nullptr;
@@ -111,7 +111,7 @@ class FakeContext {
   }
 
   alignas(16) unsigned char memory_[1024] = {};
-  // One entry more, for tests that shift it.
+  // One more entry, for tests that shift the table.
   alignas(16) unsigned char priv_[kTableOffset + (kMaxOperations + 1) * sizeof(AnyFunction)] = {};
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 
-/* Stands for libmlx5.so.1: opens a device that is not there. */
+/* Replaces libmlx5.so.1: opens a device that does not exist. */
 #include <infiniband/verbs.h>
 
 struct ibv_context* mlx5dv_open_device(struct ibv_device* device, void* attributes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 
-/* Not a libibverbs, but its names: those of the release that FAKE_LEVEL stands for. A map gives them their versions. */
+/* A fake libibverbs with the names of the release that FAKE_LEVEL selects. A map gives them their versions. */
 #define SHOWN __attribute__((visibility("default")))
 
 SHOWN void verbs_set_ops(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A fork beside a thread that holds a lock of the program's and wants ours, where the program looks after its lock at
-// forks as well.
+// A fork while a thread holds a lock of the program's and wants ours, in a program that handles its lock at forks as
+// well.
 #include "provider/overlay/fork_lock.hpp"
 
 #include <pthread.h>
@@ -37,7 +37,7 @@ void* hold_then_write(void*) {
 }
 
 void fork__takes_the_locks_of_programs_first(void**) {
-  // As a program does that learns of its need late; ours looks after its own from the start.
+  // A program may register its handlers late; our library registers its own from the start.
   assert_int_equal(pthread_atfork(before_fork, after_fork, after_fork), 0);
   assert_true(dapple::provider::prepare_for_forks());
   pthread_t holder;

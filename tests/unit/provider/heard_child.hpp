@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A test that is a process of its own, and what that says on standard error.
+// A test in a process of its own, whose standard error is recorded.
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_HEARD_CHILD_HPP
 
@@ -11,10 +11,10 @@
 
 namespace dapple::provider {
 
-// Of the last child, up to its end.
+// The last child's complete output.
 inline char said[4096];
 
-// The status of a child that does this and has so long for it. It ends with 0 where the work returns.
+// The exit status of a child that runs this and has this much time. The status is 0 if the work returns.
 template <typename Work>
 int status_of_child(unsigned seconds, Work work) {
   const int file = memfd_create("said", 0);

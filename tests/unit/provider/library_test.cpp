@@ -35,7 +35,7 @@ void examine__known_releases_told_apart(void**) {
   assert_known("44", 0);
   assert_known("57", 1);
   assert_known("59", 2);
-  assert_known("62", 3);  // the same version of its private symbols as 59
+  assert_known("62", 3);  // same version of the private symbols as 59
   assert_known("64", 4);
   assert_known("65", 5);
 }
@@ -51,7 +51,7 @@ void examine__other_libraries_refused(void**) {
   assert_unknown(examine_verbs_library(dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD)));
 }
 
-// The one that this machine has.
+// The release of this machine.
 void examine__installed_library_known(void**) {
   void* handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) skip();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A process that loads its libibverbs late. In a program of its own: what is found is kept.
+// A process that loads its libibverbs late. A program of its own, because the result is kept.
 #include <dlfcn.h>
 
 #include "provider/private_api/library.hpp"
@@ -21,7 +21,7 @@ void loaded__is_looked_for_until_it_is_there(void**) {
   assert_null(found.why);
   assert_ptr_equal(reinterpret_cast<void*>(found.set_operations), dlsym(handle, "verbs_set_ops"));
   assert_int_equal(dlclose(handle), 0);
-  // It stays loaded, and is not looked at again.
+  // It stays loaded, and is not examined again.
   for (int i = 0; i < 2; i++) {
     assert_ptr_equal(loaded_verbs_library().layout, found.layout);
     assert_ptr_equal(reinterpret_cast<void*>(loaded_verbs_library().set_operations),

@@ -43,10 +43,10 @@ struct MachineFile {
 // Makes the machine's tree below root. False, and a line on standard error, if the file makes no sense.
 bool read(const std::string& file, const std::string& root, MachineFile& machine);
 
-// The attributes of its device, as the provider tells them.
+// The attributes of its device, as the provider reports them.
 dappledv_device_attr describe(const MachineFile& machine, const std::string& root);
 
-// Every field of the attributes but reserved ones, as "field value\n".
+// Every field of the attributes except reserved ones, as "field value\n".
 std::string to_text(const dappledv_device_attr& attr);
 
 }  // namespace machine_file

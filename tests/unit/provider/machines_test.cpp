@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// machines_test FOLDER: all attributes of every machine in the folder, whatever machine this runs on.
+// machines_test FOLDER: checks all attributes of every machine in the folder, on any machine.
 #include <stdlib.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Regions that are registered by the overlay: what the provider is asked, what a policy may change, and what is synced.
+// Regions that the overlay registers: the requests to the provider, the changes that a policy may make, and syncs.
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ void reg_mr_ex__memory_of_the_program_is_known(void**) {
   end_context();
 }
 
-// Memory that no instruction of this CPU maintains stands in lists beside memory that needs it.
+// Memory that no instruction of this CPU maintains is in one list with memory that needs it.
 void elsewhere__is_checked_and_left_alone(void**) {
   for (const Layout& layout : kLayouts) {
     open_attached(layout);
@@ -90,7 +90,7 @@ void elsewhere__is_checked_and_left_alone(void**) {
   }
 }
 
-// The kernel is asked, by a descriptor of our own; it says that this file is no dma-buf.
+// The kernel gets a descriptor of our own, and answers that this file is no dma-buf.
 void dmabuf__is_the_kernels_to_maintain(void**) {
   open_attached(kLayouts[4]);
   const int file = memfd_create("dmabuf", 0);
@@ -107,7 +107,7 @@ void dmabuf__is_the_kernels_to_maintain(void**) {
   }
   assert_int_equal(dereg_mr(mr), 0);
   assert_int_equal(dereg_mr(other), 0);
-  // Nothing is left open.
+  // No descriptor is left open.
   const int next = memfd_create("next", 0);
   assert_int_equal(next, file);
   close(next);
@@ -259,7 +259,7 @@ void policy__substitutes_address_and_keeps_the_programs(void**) {
       assert_int_equal(dereg_mr(mr), 0);
     }
 
-    // One that is left when the context goes.
+    // A region that is left when the context is closed.
     mr = reg_mr(memory, 64, at(memory));
     end_context();
     delete mr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The overlay over contexts of every known layout, with a provider that writes down what it is asked and a CPU that
-// counts what is maintained.
+// The overlay over contexts of every known layout, with a provider that records its requests and a CPU that counts
+// maintenance.
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_OVERLAY_RIG_HPP
 
@@ -13,7 +13,7 @@
 
 namespace dapple::provider {
 
-// The provider. What it was asked last, and what it will answer.
+// The provider: its last request, and its next answer.
 struct Provider {
   RegionRequest told;
   ibv_pd* pd;
@@ -31,7 +31,7 @@ extern ibv_pd pd;
 alignas(64) extern char memory[4096];
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE;
 
-// What libibverbs does.
+// These do the work of libibverbs.
 ibv_mr* reg_mr(void* address, size_t length, uint64_t iova);
 ibv_mr* reg_mr_ex(RegionInitAttr* attr);
 ibv_mr* alloc_null_mr();
@@ -41,16 +41,16 @@ int rereg_mr(ibv_mr* mr, int flags, void* address, size_t length, int access);
 int dereg_mr(ibv_mr* mr);
 void close_context();
 
-// Makes a context of this layout the fake one, and begins anew.
+// Makes a context of this layout the fake one, and resets everything.
 void open_context(const Layout& layout);
-// Its result; what it says is in why then.
+// Returns the overlay's result; `why` then holds its reason.
 int attach_it(dappledv_coherence coherence, RegionPolicy* policy, uint64_t flags = 0);
 extern const char* why;
 void open_attached(const Layout& layout, dappledv_coherence coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU,
                    RegionPolicy* policy = nullptr);
 void end_context();
 
-// The CPU. What was maintained.
+// The CPU: the maintenance that it has done.
 struct Cpu {
   int num_cleaned;
   int num_invalidated;
@@ -62,9 +62,9 @@ struct Cpu {
 extern Cpu cpu;
 
 constexpr size_t kNoSegment = SIZE_MAX;
-extern size_t bad_segment;  // what the last sync said of it
+extern size_t bad_segment;  // as the last sync has set it
 
-// Of the fake context; cpu says what was maintained for it.
+// Syncs memory of the fake context; `cpu` records the maintenance.
 int sync_device(const ibv_sge* segments, size_t count);
 int sync_cpu(const ibv_sge* segments, size_t count);
 

@@ -42,7 +42,7 @@ void attach__replaces_regions_and_closing_only(void**) {
   }
 }
 
-// Posting and polling, for who watches them.
+// Posting and polling, for a policy that watches them.
 class Watch final : public RegionPolicy, public TransferWatch {
  public:
   int before_registration(RegionRequest&, void**) override { return 0; }
@@ -183,7 +183,7 @@ void fork__child_has_the_overlay(void**) {
   const ibv_sge segment = {at(memory), 64, mr->lkey};
   const pid_t child = fork();
   if (child == 0) {
-    // Reading, writing, closing: a lock left held would hang, and the alarm end it.
+    // Reads, writes, closes: a lock that was left held would hang, and the alarm would end the process.
     alarm(10);
     const bool right = sync_device(&segment, 1) == 0 && dereg_mr(mr) == 0 && sync_device(&segment, 1) == EINVAL;
     close_context();
@@ -198,7 +198,7 @@ void fork__child_has_the_overlay(void**) {
   end_context();
 }
 
-// A provider that may be called by many threads.
+// A provider that many threads may call.
 std::atomic<uint32_t> next_lkey;
 
 ibv_mr* threads_reg_mr(ibv_pd* of, void*, size_t, uint64_t, int) {
@@ -241,7 +241,7 @@ void threads__register_and_sync_at_once(void**) {
   for (size_t i = 0; i < kThreads; ++i) {
     assert_int_equal(pthread_create(&threads[i], nullptr, register_and_sync, &failures[i]), 0);
   }
-  // A fork in between finds the lock in order, on both sides.
+  // A fork in between finds the lock in a consistent state, on both sides.
   const pid_t child = fork();
   forked = true;
   if (child == 0) {
@@ -263,7 +263,7 @@ void threads__register_and_sync_at_once(void**) {
 std::atomic<bool> maintaining;
 std::atomic<bool> registered;
 
-// Takes as long as a registration beside it does.
+// Takes as long as a registration that runs beside it.
 void clean_until_registered(uint32_t, const void*, size_t) noexcept {
   maintaining = true;
   for (int i = 0; i < 5000 && !registered; ++i) usleep(1000);

@@ -43,7 +43,7 @@ void parse_pci_config__each_bit_alone(void**) {
   assert_ordering(parse_pci_config(config, 256), DAPPLEDV_ANSWER_NO, DAPPLEDV_ANSWER_NO);
 }
 
-// Every length up to the answer, and not one byte beyond what was read.
+// Every length up to the answer; no byte beyond the read ones may be used.
 void parse_pci_config__cut_short_is_unknown(void**) {
   uint8_t config[256];
   make(config, 0x60, 1 << 4 | 1 << 11);
@@ -65,7 +65,7 @@ void parse_pci_config__capability_at_the_end(void**) {
 
 void parse_pci_config__nonsense_is_unknown(void**) {
   uint8_t config[256];
-  for (uint8_t pointer : {0x00, 0x04, 0x3c, 0x40}) {  // no list, into the header, and a circle
+  for (uint8_t pointer : {0x00, 0x04, 0x3c, 0x40}) {  // no list, one that leads into the header, and a circle
     make(config, 0x60, 1 << 4);
     config[0x41] = pointer;
     assert_ordering(parse_pci_config(config, 256), DAPPLEDV_ANSWER_UNKNOWN, DAPPLEDV_ANSWER_UNKNOWN);

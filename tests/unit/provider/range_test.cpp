@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The kind of memory at an address: the decision for every kind of mapping, machines made of files, and this process.
+// The kind of memory at an address: the decision for every kind of mapping, for machines made of files, and for this
+// process.
 #include "provider/range.hpp"
 
 #include <errno.h>
@@ -129,7 +130,7 @@ void judge_mapping__persistent_memory(void**) {
   mapping.shared = false;
   attr = judge_mapping(mapping, file);
   assert_int_equal(attr.persistence, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
-  // Firmware's e820 table: a region that says nothing.
+  // Firmware's e820 table: the region's domain is unknown.
   write("/sys/devices/platform/e820_pmem/ndbus1/region0/size", "1\n");
   assert_int_equal(persistence_of(Path(root + "/sys/devices/platform/e820_pmem/ndbus1/region0")),
                    DAPPLEDV_PERSISTENCE_UNSPECIFIED);
@@ -145,7 +146,7 @@ void cxl__devices_and_nodes(void**) {
   assert_true(is_on_cxl(Path(root + cxl)));
   assert_false(is_on_cxl(Path(root + kRegion)));
   assert_false(is_on_cxl(Path()));
-  // The firmware describes none.
+  // The firmware describes no domain.
   assert_int_equal(is_node_on_cxl(Path(root), 0), DAPPLEDV_ANSWER_NO);
   link("/sys/bus/acpi/devices/ACPI0017:00", "../../../devices/LNXSYSTM:00/ACPI0017:00");
   assert_int_equal(is_node_on_cxl(Path(root), 0), DAPPLEDV_ANSWER_UNKNOWN);
@@ -153,7 +154,7 @@ void cxl__devices_and_nodes(void**) {
   assert_int_equal(is_node_on_cxl(Path(root), 2), DAPPLEDV_ANSWER_YES);
   assert_int_equal(is_node_on_cxl(Path(root), 1), DAPPLEDV_ANSWER_UNKNOWN);
 
-  // A mapping whose pages are on that node, partly.
+  // A mapping whose pages are partly on that node.
   write("/proc/self/smaps", "1000-3000 rw-p 00000000 00:00 0 \nVmFlags: rd wr mr mw me ac \n");
   write("/proc/self/numa_maps", "1000 default anon=2 dirty=2 N0=1 N2=1 kernelpagesize_kB=4\n");
   dappledv_range_attr attr;
@@ -189,7 +190,7 @@ void find_mapping__lines_of_smaps(void**) {
   assert_int_equal(find_mapping(file, 0xffffffffff600000, mapping), 0);
   assert_string_equal(mapping.name.c_str(), "[vsyscall]");
   assert_int_equal(find_mapping(Path(root + "/absent"), 0, mapping), ENOENT);
-  // The last line without an end, and a kernel without VmFlags.
+  // The last line without a newline, and a kernel without VmFlags.
   write("/proc/self/smaps", "1000-2000 rw-p 00000000 00:00 0");
   assert_int_equal(find_mapping(file, 0x1000, mapping), 0);
   assert_false(mapping.has_flags);
@@ -214,7 +215,7 @@ void look_at_file__by_the_block_device(void**) {
 void this_process__files_of_each_kind(void**) {
   const Path here;
   dappledv_range_attr attr;
-  // A memfd, shared memory that was unlinked, and an ordinary file where the test runs.
+  // A memfd, shared memory that was unlinked, and an ordinary file in the test's folder.
   const int ram = memfd_create("range", MFD_CLOEXEC);
   assert_int_equal(ftruncate(ram, 4096), 0);
   void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ram, 0);
@@ -229,7 +230,7 @@ void this_process__files_of_each_kind(void**) {
   assert_int_equal(ftruncate(file, 4096), 0);
   memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   assert_int_equal(query_range(here, reinterpret_cast<uintptr_t>(memory), 4096, &attr), 0);
-  // Some file systems give stat another device than they give the mapping.
+  // With some file systems stat() reports another device than the mapping has.
   assert_true(attr.memory == DAPPLEDV_MEMORY_PAGE_CACHE || attr.memory == DAPPLEDV_MEMORY_UNKNOWN);
   munmap(memory, 4096);
   close(file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// On a machine with an RDMA device: a page is registered, and nothing of it is left.
+// On a machine with an RDMA device: a page is registered, and nothing of the registration is left.
 #include <infiniband/verbs.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ int close_device(void**) {
 }
 
 void try_registration__of_a_release_that_demands_coherence(void**) {
-  // Often enough to notice a zone or a region that stays: a device has a limited number.
+  // Often enough to notice a zone or a region that leaks: a device has a limited number.
   for (int i = 0; i < 3000; ++i) assert_int_equal(try_registration(context, "7.2.0"), Registration::kAccepted);
 }
 

@@ -117,7 +117,7 @@ void persist_region__the_caller_then_the_environment_then_the_kernel(void**) {
       {kCapable, PersistenceDomain::kCpuCaches, {}, kNothing, 0, kCaches},
       {kIncapable, PersistenceDomain::kCpuCaches, {}, kNothing, 0, kCaches},
       {kIncapable, PersistenceDomain::kMemoryController, {}, kNothing, EOPNOTSUPP, kNothing},
-      // Firmware's e820 table and the option memmap= say nothing, so a person does.
+      // Firmware's e820 table and the option memmap= do not name the domain, so a user sets it.
       {kCapable, PersistenceDomain::kUnspecified, {}, kNothing, EOPNOTSUPP, kNothing},
       {kCapable, PersistenceDomain::kUnspecified, kController, kNothing, 0, kController},
       {kCapable, PersistenceDomain::kUnspecified, kCaches, kNothing, 0, kCaches},

@@ -36,7 +36,7 @@ void judge_registration__results(void**) {
   }
 }
 
-// Nothing of it is called: the operations of this context are null.
+// No operation is called: those of this context are null.
 void try_registration__no_kernel_behind_the_context(void**) {
   ibv_context context = {};
   context.cmd_fd = -1;

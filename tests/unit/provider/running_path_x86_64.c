@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * Executes both sync calls of the library one instruction at a time and prints where in the library the cache and fence
- * instructions lie that were executed, in their order: "device OFFSET", "cpu OFFSET". First a line with what the
- * library says of itself: "names CLEAN CLEAN_INVALIDATE". The script running-path disassembles those places.
+ * Executes both sync calls of the library one instruction at a time and prints the places in the library of the
+ * executed cache and fence instructions, in their order: "device OFFSET", "cpu OFFSET". The first line has the names
+ * that the library reports: "names CLEAN CLEAN_INVALIDATE". The script running-path disassembles those places.
  */
 #include <infiniband/dappledv.h>
 
@@ -30,7 +30,10 @@ typedef int (*sync_function)(const struct dappledv_region_attr*, const struct io
 static void run_calls(void) {
   static const sync_function calls[] = {dappledv_sync_for_device, dappledv_sync_for_cpu};
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(errno == EPERM ? kSkipped : 1);
-  /* Once without being watched: the library chooses on its first call, the loader binds on the first call of each. */
+  /*
+   * The first run is not watched: the library chooses its instructions at its first call, and the loader binds each
+   * function at its first call.
+   */
   for (size_t i = 0; i < 2; ++i) calls[i](&region, &range, 1);
   raise(SIGSTOP);
   for (size_t i = 0; i < 2; ++i) {
@@ -49,7 +52,7 @@ static int is_cache_or_fence(long word) {
   return bytes[0] == 0x0f && bytes[1] == 0xae;
 }
 
-/* Steps until the next stop of the child's own. 0, or -1 if it ended or never came there. */
+/* Steps until the child's own next stop. Returns 0, or -1 if it ended or never reached the stop. */
 static int step_through(pid_t pid, const char* call, unsigned long library) {
   for (int step = 0; step < kMaxSteps; ++step) {
     struct user_regs_struct registers;

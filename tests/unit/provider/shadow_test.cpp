@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The emulator's shadows, with the test in the device's place.
+// The emulator's shadows; the test acts as the device.
 #include "provider/emulator/shadow.hpp"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ void tell(const ShadowFindings& findings) {
   if (findings.unsynced.count + findings.unclean.count + findings.lost_bytes.count > 0) told.push_back(findings);
 }
 
-// What the device sees at an offset of the program's memory, in a region that begins at another.
+// The device's view of an offset of the program's memory, in a region that begins at another offset.
 unsigned char* seen(const ShadowRegion* by, size_t offset) {
   return by->view + (at(offset) - by->address);
 }
@@ -104,7 +104,7 @@ void clean__whole_lines_of_the_cpu_reach_the_device(void**) {
   assert_int_equal(*seen(region, 64), 1);
   assert_int_equal(*seen(region, 127), 2);
   assert_int_not_equal(*seen(region, 128), 3);
-  // It does not bring the device's data.
+  // Cleaning does not fetch the device's data.
   *seen(region, 300) = 99;
   shadow.clean(at(300), 1);
   assert_int_not_equal(program[300], 99);
@@ -148,7 +148,7 @@ void clean__names_the_region_that_lost_bytes(void**) {
   assert_int_equal(told[0].address, at(70));
   assert_int_equal(told[0].lost_bytes.count, 2);
   assert_int_equal(told[0].lost_bytes.first, at(80));
-  // A later region over the same bytes has lost none.
+  // A later region over the same bytes has lost no data.
   over = add(70, 20);
   shadow.remove(over);
   shadow.remove(neighbour);
@@ -192,7 +192,7 @@ void overlapping_regions_share_a_page(void**) {
 
 std::atomic<bool> over;
 
-// Fills its half of each line, as a sender does who has no other, and cleans it.
+// Fills its half of each line, as a sender does that has no other, and cleans it.
 void* fill_halves(void* half) {
   const auto offset = reinterpret_cast<uintptr_t>(half);
   for (uint64_t round = 1; round <= 20'000; ++round) {
@@ -231,7 +231,7 @@ void sync__needless_is_counted(void**) {
   shadow.remove(region);
 }
 
-// The least of many, as a machine has other things to do.
+// The least of many, because other programs use the machine.
 int64_t ns_of_a_sync() {
   int64_t least = INT64_MAX;
   for (int i = 0; i < 100; ++i) {
@@ -257,7 +257,7 @@ void sync__costs_the_same_among_many_regions(void**) {
   assert_true(many < 4 * few);
 }
 
-// ---- Regions that come and go ----
+// ---- Regions that are registered and deregistered ----
 
 void remove__shadow_is_gone(void**) {
   ShadowRegion* region = add(0, kPage);
@@ -272,7 +272,7 @@ void remove__shadow_is_gone(void**) {
   assert_int_equal(shadow.totals().needless_lines, before.needless_lines);
 }
 
-// As a registration cache does: what was registered last is given back first, and taken again in another order.
+// As a registration cache does: it releases the latest registration first, and takes them again in another order.
 void remove__regions_that_come_again_lie_in_one_piece(void**) {
   const size_t before = num_maps();
   ShadowRegion* parts[kPages];
@@ -281,7 +281,7 @@ void remove__regions_that_come_again_lie_in_one_piece(void**) {
     for (size_t i = 0; i < kPages; ++i) shadow.remove(parts[kPages - 1 - (i * 7) % kPages]);
   }
   ShadowRegion* region = add(0, kPages * kPage);
-  // Its view, and what there is for each two megabytes.
+  // Its view, and the bookkeeping of each two megabytes.
   assert_true(num_maps() <= before + 6);
   shadow.remove(region);
   assert_int_equal(shadow.num_pages(), 0);
@@ -342,7 +342,7 @@ void remove__what_waits_is_bounded(void**) {
   for (size_t i = 0; i < Shadow::kMaxWaitingRegions + 10; ++i) {
     ShadowRegion* region = add(i * 64, 64);
     *seen(region, i * 64) = 0xdd;
-    // The same page is in use meanwhile, so that it is not taken anew.
+    // The same page is used by another region meanwhile, so that it is not allocated anew.
     static ShadowRegion* last = nullptr;
     if (last != nullptr) shadow.remove(last);
     last = region;
@@ -359,7 +359,7 @@ void add__memory_that_is_not_there(void**) {
   ShadowRegion* region = nullptr;
   assert_int_equal(shadow.add(at(kPage), 3 * kPage, false, &region), EFAULT);
   assert_int_equal(shadow.num_regions(), 0);
-  // Nothing is left of it.
+  // Nothing of it is left.
   assert_int_equal(shadow.num_pages(), 0);
   region = add(kPage, kPage);
   *seen(region, kPage) = 1;
@@ -376,7 +376,7 @@ void remove__memory_that_is_gone(void**) {
   assert_int_equal(told[0].unclean.count, 1);
 }
 
-// ---- What the CPU changed ----
+// ---- Changes by the CPU ----
 
 void unclean__lines_for_peers_that_were_never_synced(void**) {
   ShadowRegion* region = add(0, kPage, true);
@@ -393,7 +393,7 @@ void unclean__not_what_has_been_synced_once(void**) {
   ShadowRegion* region = add(0, kPage, true);
   program[130] = 200;
   shadow.clean(at(130), 1);
-  program[130] = 201;  // perhaps the peer has read
+  program[130] = 201;  // perhaps the peer has read it
   *seen(region, 300) = 77;
   shadow.clean_invalidate(at(300), 1);
   program[300] = 78;  // received, and changed in place
@@ -423,7 +423,7 @@ void dirty_bytes__those_of_the_range(void**) {
   assert_int_equal(shadow.dirty_bytes(at(0), 2 * kPage).count, 0);
 }
 
-// ---- Others at the same time ----
+// ---- Other threads at the same time ----
 
 void* come_and_go(void* offset) {
   while (!over) {

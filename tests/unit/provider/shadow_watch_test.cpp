@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The emulator's watch over reads, with the test in the device's place. Each test is a process of its own.
+// The emulator's watch over reads; the test acts as the device. Each test is a process of its own.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ ShadowRegion* add(size_t offset, size_t length) {
   return region;
 }
 
-// The status of a process with a watch that does this. What it says is in said.
+// The exit status of a process that runs this under a watch. `said` holds its messages.
 int status_of(void (*work)()) {
 #if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
   skip();
@@ -73,16 +73,16 @@ int status_of(void (*work)()) {
 void innocent() {
   ShadowRegion* region = add(kPage, 2 * kPage + 100);
   sink = program[kPage];
-  program[kPage + 1] = 77;                       // a write to a line that the device leaves alone
-  memcpy(program + 2 * kPage - 8, program, 16);  // an instruction or two that cross a page
+  program[kPage + 1] = 77;                       // a write to a line that the device does not use
+  memcpy(program + 2 * kPage - 8, program, 16);  // one or two instructions that cross a page
   watched->clean(at(kPage), 2 * kPage);          // the device sees both
   *seen(region, 2 * kPage) = 99;                 // the device writes,
   watched->clean_invalidate(at(2 * kPage), 64);  // which is synced
   sink = program[2 * kPage];
-  *seen(region, 2 * kPage + 640) = 98;  // not synced, and not read
-  program[2 * kPage + 640] = 1;         // a write is no read
-  sink = program[2 * kPage + 64];       // nor is its neighbour
-  *seen(region, 3 * kPage) = 97;        // in a page that holds other things as well
+  *seen(region, 2 * kPage + 640) = 98;  // not synced, but not read
+  program[2 * kPage + 640] = 1;         // a write is not a read
+  sink = program[2 * kPage + 64];       // a read of a neighbouring line
+  *seen(region, 3 * kPage) = 97;        // in a page that also holds other data
   sink = program[3 * kPage];
   must(program[kPage + 1] == 77 && *seen(region, kPage + 1) == 77 && program[2 * kPage] == 99, 1);
   must(memcmp(program + 2 * kPage + 1, program + 9, 7) == 0, 2);
@@ -109,7 +109,7 @@ void watch__tells_the_first_stale_read(void**) {
   assert_non_null(line);
   *line++ = '\0';
   assert_non_null(strstr(line, said));
-  // Once, with the place of the instruction.
+  // One message, with the address of the instruction.
   assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
   assert_non_null(strstr(line, "test-provider-shadow_watch+0x"));
 }
@@ -120,7 +120,7 @@ bool has_feature(int bit) {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> bit & 1) != 0;
 }
 
-// The last step of a sync, which the device has been quicker than. The high registers make for a longer encoding.
+// The last step of a sync, after a write of the device. The high registers need a longer encoding.
 void maintenance() {
   ShadowRegion* region = add(kPage, kPage);
   *seen(region, kPage + 130) = 96;
@@ -164,7 +164,7 @@ void watch__lets_readers_live_beside_registrations(void**) {
   }
 }
 
-// A page that was watched once, and that the program has closed for itself.
+// A page that was watched, and that the program has made inaccessible itself.
 void genuine_fault() {
   watched->remove(add(0, kPage));
   mprotect(program, kPage, PROT_NONE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The kernel's answer is tested on real devices, in the softroce tests; here only what is no device.
+// The softroce tests check the kernel's answer on real devices; this test covers contexts that are no device.
 #include "provider/software_device.hpp"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The sync calls over a CPU that only writes down what it is told.
+// The sync calls over a CPU that only records its operations.
 #include "provider/sync.hpp"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ iovec range(uintptr_t address, size_t length) {
 
 void coherent__orders_and_looks_at_nothing(void**) {
   BackEnd back_end = recorder(64);
-  // The array is not there: it must not be read.
+  // There is no array: it must not be read.
   sync_for_device(back_end, DAPPLEDV_COHERENCE_COHERENT, nullptr, 5);
   assert_string_equal(history, "r");
   back_end = recorder(64);
@@ -144,7 +144,7 @@ void region__that_nothing_mends_is_a_fence_and_an_error(void**) {
   assert_string_equal(history, "ff");
 }
 
-// A file that is no dma-buf any more: what the kernel says comes through.
+// A descriptor that is no dma-buf any more: the caller gets the kernel's error.
 void region__of_a_dmabuf_asks_the_kernel(void**) {
   const iovec ranges[] = {range(0x1000, 64)};
   dappledv_region_attr region = region_of(DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
@@ -196,7 +196,7 @@ void io_side__does_the_cpu_part_and_a_full_barrier(void**) {
   assert_string_equal(history, "biwf");
 }
 
-// No null pointer is called, whatever the class.
+// No null pointer is called, for any class.
 void cpu_without_instructions__is_a_fence_only(void**) {
   const iovec ranges[] = {range(0x1000, 64)};
   for (dappledv_coherence coherence :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The emulator's watch over what is sent, with the test in the place of the program and of the device.
+// The emulator's watch over sent data; the test acts as the program and the device.
 #include "provider/emulator/transfers.hpp"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ uintptr_t at(size_t offset) {
   return reinterpret_cast<uintptr_t>(program) + offset;
 }
 
-// The provider. It takes as many requests as it has room for.
+// The provider. It accepts requests until its queue is full.
 int room;
 bool all_signalled;
 
@@ -108,10 +108,10 @@ void post__bytes_that_no_sync_has_cleaned(void**) {
   assert_int_equal(found[0].length, 64);
   assert_int_equal(found[0].changed.count, 2);
   assert_int_equal(found[0].changed.first, at(100));
-  // It has been told of.
+  // It has been reported.
   rig.complete(5);
   assert_int_equal(found.size(), 1);
-  // Its neighbours in the line are nobody's.
+  // Nobody uses its neighbours in the line.
   assert_int_equal(rig.post(6, 64, 36), 0);
   rig.shadow.clean(at(64), 64);
   assert_int_equal(rig.post(7, 64, 64, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE), 0);
@@ -129,7 +129,7 @@ void completion__bytes_that_changed_before_it(void**) {
   assert_int_equal(found.size(), 1);
   assert_true(found[0].when == When::kBeforeCompletion);
   assert_int_equal(found[0].wr_id, 2);
-  // Afterwards it is the program's.
+  // Afterwards it belongs to the program.
   program[0] = 1;
   rig.complete(3);
   assert_int_equal(found.size(), 1);
@@ -155,7 +155,7 @@ void unsignalled__has_no_end(void**) {
   program[0] = 1;
   rig.complete(2);
   assert_int_equal(found.size(), 0);
-  // Each has one if the queue pair signals all.
+  // If the queue pair signals all requests, each has a completion.
   rig.transfers.emptied(&rig.qp);
   rig.shadow.clean(at(0), 64);
   all_signalled = true;
@@ -179,7 +179,7 @@ void refused__is_forgotten(void**) {
   assert_int_equal(found[0].wr_id, 3);
 }
 
-// Receives, failures, completions of requests that were posted in another way, and queue pairs that begin anew.
+// Receives, failures, completions of requests that were posted in another way, and reset queue pairs.
 void completions__of_others(void**) {
   Rig rig;
   assert_int_equal(rig.post(1, 0, 64), 0);

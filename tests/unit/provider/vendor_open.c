@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 
-/* A program that opens devices by its vendor's library; run with the preload library before that. */
+/* A program that opens devices through its vendor's library; run with the preload library loaded before that. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 

@@ -22,7 +22,7 @@ void connect__listener__request_with_all_of_the_req(void** state) {
   assert_int_equal(event.listener, pair.listener);
   assert_int_equal(event.user, 77);
   assert_true(event.path.remote == ipv4_gid(1) && event.path.local == ipv4_gid(2));
-  // As the kernel presents it: behind the IP header.
+  // The form in which the kernel delivers it: after the IP header.
   assert_true(event.has_ip && event.ip == sample_ip_header(false));
   assert_int_equal(event.private_data.size(), 56);
   assert_int_equal(event.private_data[0], std::byte{1 + kIpHeaderSize});
@@ -70,12 +70,12 @@ void accept__response_and_establish__both_established(void** state) {
   assert_memory_equal(established.private_data.data(), data.data(), data.size());
   assert_int_equal(pair.server.cm->half_open(), 0);
   pair.assert_quiet();
-  // Nothing is timed while it lasts.
+  // No timer runs while it lasts.
   assert_true(pair.client.cm->deadline() == dapple::roce::kNever);
   assert_true(pair.server.cm->deadline() == dapple::roce::kNever);
 }
 
-// MRA, REP and RTU echo the REQ's transaction; REQ and DREQ have ones of their own.
+// MRA, REP and RTU repeat the REQ's transaction; REQ and DREQ have their own.
 void transactions__echoed(void** state) {
   Pair& pair = pair_of(state);
   const auto transaction = [](const Datagram& datagram) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Listeners, limits, floods, and datagrams of the ill-willed.
+// Listeners, limits, floods, and malicious datagrams.
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;
@@ -9,7 +9,7 @@ using namespace dapple::roce::cm::test;
 
 namespace {
 
-// A REQ of a stranger's, each with ids of its own.
+// A stranger's REQ; each has ids of its own.
 Datagram stranger(uint32_t number, uint64_t service_id = kService) {
   Req req;
   req.comm_id = 0x10000 + number;
@@ -125,7 +125,7 @@ void flood__backlog__dropped_silently_and_others_unharmed(void** state) {
   assert_true(pair.server.out.empty());
   const Id waiting = pair.server.events.front().id;
   pair.server.events.clear();
-  // The other listener.
+  // The other listener is not affected.
   pair.establish();
   // A place in the backlog is free again once the consumer has decided.
   pair.server.cm->reject(pair.now, waiting, RejectReason::kConsumer, {}, {});
@@ -145,13 +145,13 @@ void flood__half_open_limit__dropped_and_established_unharmed(void** state) {
   server.cm->listen(parameters, pair.listener);
   for (uint32_t i = 0; i < 1000; ++i) {
     server.take(pair.now, stranger(i));
-    // A consumer that accepts everything keeps them half open.
+    // A consumer accepts everything, and the connections stay half open.
     while (!server.events.empty()) server.cm->accept(pair.now, server.seen().id, {});
   }
   assert_int_equal(server.cm->half_open(), 10);
   assert_int_equal(server.cm->records(), 10);
   assert_int_equal(server.cm->counters().over_limit, 990);
-  // They run out by themselves.
+  // They time out by themselves.
   const auto run_out = [&] {
     while (server.cm->deadline() != dapple::roce::kNever) server.cm->advance(server.cm->deadline());
   };
@@ -185,7 +185,7 @@ void flood__one_listener__others_get_requests(void** state) {
   }
   assert_int_equal(server.cm->half_open(), 10);
   assert_int_equal(server.cm->counters().over_limit, 990);
-  // A request for the other one.
+  // A request for the other listener.
   Req req = sample_req();
   req.service = Service::kReliable;
   req.service_id = kService + 1;
@@ -297,7 +297,7 @@ void receive__no_messages__counted_and_never_answered(void** state) {
   pair.assert_quiet();
 }
 
-// Somebody who has seen all ids, at another address.
+// A stranger at another address who has seen all ids.
 void receive__right_ids_from_another_host__ignored(void** state) {
   Pair& pair = pair_of(state);
   pair.respond();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The codec of connection management: every message by hand and there and back, and datagrams that are none.
+// The codec of connection management: every message compared with bytes written by hand, encoded and decoded again, and
+// datagrams that are no messages.
 #include "roce/cm/mad.hpp"
 
 #include <algorithm>
@@ -144,7 +145,7 @@ void make_mad__values_wider_than_their_fields__cut(void**) {
   assert_int_equal(again.mtu, 3);
   assert_int_equal(again.retry_count, 7);
   assert_int_equal(again.flow_label, 1);
-  // The cut bits are in no neighbour.
+  // The cut bits do not appear in a neighbour.
   assert_int_equal(again.local_response_timeout, 20);
   assert_int_equal(again.responder_resources, 0);
 }
@@ -152,7 +153,7 @@ void make_mad__values_wider_than_their_fields__cut(void**) {
 void open_mad__other_sizes__refused(void**) {
   const Mad mad = make_mad(1, sample_req());
   for (size_t size = 0; size < 2 * kMadSize; ++size) {
-    // A heap block of exactly that size, so that AddressSanitizer sees the first byte too far.
+    // A heap block of exactly that size, so that AddressSanitizer detects an access to the first byte after it.
     std::vector<std::byte> bytes(size);
     std::copy_n(mad.begin(), std::min(size, kMadSize), bytes.begin());
     MadView view;

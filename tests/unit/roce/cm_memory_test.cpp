@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Every allocation of the connection manager fails once: the result says so, and nothing else is harmed.
+// Every allocation of the connection manager fails once: the result reports it, and nothing else is affected.
 #include <cstdlib>
 #include <new>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Of the allocations that may fail: how many succeed before all fail.
+// The number of allocations that succeed before all fail.
 int g_left = -1;
 
 void* allocate(size_t size) {
@@ -79,7 +79,7 @@ void commands__no_memory__no_room_and_good_again_later(void** state) {
   g_left = -1;
   pair.listen();
   pair.connect();
-  // The server has no room for the request and says nothing; the client asks again.
+  // The server has no memory for the request and sends nothing; the client asks again.
   g_left = 0;
   pair.carry(pair.client, pair.server, Attribute::kReq);
   g_left = -1;

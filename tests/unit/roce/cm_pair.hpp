@@ -15,7 +15,7 @@ namespace dapple::roce::cm::test {
 inline constexpr uint16_t kPort = 7174;
 inline constexpr uint64_t kService = service_id_of(PortSpace::kTcp, kPort);
 inline constexpr uint64_t kDatagramService = service_id_of(PortSpace::kUdp, kPort);
-// Of a REQ's default fields: 2^17 for two ways and 2^20 for the answer.
+// From a REQ's default fields: 2^17 for two ways and 2^20 for the answer.
 inline constexpr Time kPeriod = wait_of(17) + wait_of(20);
 inline constexpr unsigned kSendings = 16;
 
@@ -28,7 +28,7 @@ struct Pair {
   Id passive = kNoId;
   uint32_t next_qpn = 100;
 
-  // One datagram, whose kind is checked.
+  // Delivers one datagram, and checks its kind.
   void carry(Node& from, Node& to, Attribute attribute) {
     const Datagram datagram = from.sent();
     assert_int_equal(datagram.attribute(), attribute);
@@ -43,7 +43,7 @@ struct Pair {
     return event;
   }
 
-  // To the next deadline of either.
+  // Advances to the next deadline of either.
   void wait() {
     const Time next = std::min(client.cm->deadline(), server.cm->deadline());
     assert_true(next != kNever && next >= now);
@@ -70,7 +70,7 @@ struct Pair {
 
   void connect() { assert_int_equal(client.cm->connect(now, 11, client.path_to(server), req(), active), Status::kOk); }
 
-  // Up to kConnectRequest at the server.
+  // Runs up to kConnectRequest at the server.
   void request() {
     if (listener == kNoId) listen();
     connect();
@@ -86,7 +86,7 @@ struct Pair {
     assert_int_equal(server.cm->accept(now, passive, rep), Status::kOk);
   }
 
-  // Up to kResponse at the client.
+  // Runs up to kResponse at the client.
   void respond() {
     request();
     accept();
@@ -106,7 +106,7 @@ struct Pair {
     assert_true(client.events.empty() && server.events.empty());
   }
 
-  // All ids are destroyed and nothing of them is left once everything has run out.
+  // All ids are destroyed, and nothing of them is left after all time-outs.
   void assert_nothing_left() {
     for (int i = 0; i < 1000 && std::min(client.cm->deadline(), server.cm->deadline()) != kNever; ++i) {
       wait();

@@ -89,7 +89,7 @@ void reject__lost__sent_again_for_the_repeated_req(void** state) {
   pair.server.cm->destroy(pair.now, pair.passive);
   pair.wait();
   pair.carry(pair.client, pair.server, Attribute::kReq);
-  // No second request for the consumer.
+  // The consumer gets no second request.
   assert_true(pair.server.events.empty());
   assert_true(pair.server.out.front().mad == rej.mad);
   pair.carry(pair.server, pair.client, Attribute::kRej);
@@ -198,7 +198,7 @@ void destroy__rep_received__server_rejected(void** state) {
   assert_int_equal(pair.expect(pair.server, EventType::kRejected, true).reason, RejectReason::kConsumer);
 }
 
-// The client's host has crashed and come back: same queue pair, new comm id.
+// The client's host has crashed and restarted: same queue pair, new comm id.
 Datagram reborn_req(Pair& pair) {
   Req req = pair.req();
   req.qpn = 100;
@@ -254,7 +254,7 @@ void req__queue_pair_connected_already__stale_and_old_one_disconnected(void** st
   pair.carry(pair.server, pair.client, Attribute::kDreq);
   pair.carry(pair.client, pair.server, Attribute::kDrep);
   pair.expect(pair.server, EventType::kDisconnected);
-  // The old one is in time wait: its queue pair may connect anew.
+  // The old id is in time wait: its queue pair may connect again.
   pair.server.take(pair.now, req);
   pair.expect(pair.server, EventType::kConnectRequest);
 }
@@ -290,7 +290,7 @@ void rep__queue_pair_connected_already__refused_and_req_goes_on(void** state) {
   pair.expect(pair.server, EventType::kDisconnected);
   pair.carry(pair.server, pair.client, Attribute::kDrep);
   assert_int_equal(pair.expect(pair.client, EventType::kDisconnected).id, old);
-  // The REQ comes again and is a new one.
+  // The REQ arrives again and is a new one.
   pair.wait();
   while (!pair.client.events.empty()) pair.expect(pair.client, EventType::kTimewaitExit, true);
   while (!pair.server.events.empty()) pair.expect(pair.server, EventType::kTimewaitExit, true);

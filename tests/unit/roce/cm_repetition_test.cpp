@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Datagrams that get lost or come twice, time-outs, and MRAs.
+// Datagrams that are lost or arrive twice, time-outs, and MRAs.
 #include "tests/unit/roce/cm_pair.hpp"
 
 using namespace dapple::roce::cm;
@@ -47,7 +47,7 @@ void rep_lost__sent_again_by_time_and_for_a_repeated_req(void** state) {
   pair.request();
   pair.accept();
   pair.lose(pair.server, Attribute::kRep);
-  // Both wait for the same time: each sends again.
+  // Both wait for the same time, so each sends again.
   pair.wait();
   pair.lose(pair.server, Attribute::kRep);
   pair.carry(pair.client, pair.server, Attribute::kReq);
@@ -156,7 +156,7 @@ void every_message_twice__same_events_as_once(void** state) {
   pair.connect();
   twice(pair.client, pair.server, Attribute::kReq);
   pair.passive = pair.expect(pair.server, EventType::kConnectRequest).id;
-  // While the consumer thinks, its peer is asked for patience.
+  // While the consumer decides, an MRA asks its peer to wait.
   const Mra mra = message_of<Mra>(pair.server.out.front());
   assert_int_equal(mra.subject, Subject::kReq);
   assert_int_equal(mra.service_timeout, 24);
@@ -204,7 +204,7 @@ void every_message_replayed_after_the_end__no_event(void** state) {
   for (const Datagram& datagram : to_server) pair.server.take(pair.now, datagram);
   for (const Datagram& datagram : to_client) pair.client.take(pair.now, datagram);
   assert_true(pair.client.events.empty() && pair.server.events.empty());
-  // In time wait the REQ is known: stale. A DREQ is answered, an RTU, a REP and a DREP are not.
+  // In time wait the REQ is known: stale. A DREQ is answered, but an RTU, a REP and a DREP are not.
   assert_int_equal(message_of<Rej>(pair.server.sent()).reason, RejectReason::kStaleConnection);
   pair.lose(pair.server, Attribute::kDrep);
   pair.assert_quiet();

@@ -61,7 +61,8 @@ Line line_of(const Req& m) {
   line.add("cm.req.ext_transport", hex(m.extended_service, 2));
   line.add("cm.req.prim_locallid", number(m.local_lid)).add("cm.req.prim_remotelid", number(m.remote_lid));
   line.add("cm.req.prim_localgid_ipv4", "192.0.2.1").add("cm.req.prim_remotegid_ipv4", "192.0.2.2");
-  // Not the flow label and the packet rate: tshark 4.0 takes the first 12 bits for one and 6 of those for the other.
+  // Without the flow label and the packet rate: tshark 4.0 takes the first 12 bits for the one and 6 of those for the
+  // other.
   line.add("cm.req.prim_tfcclass", hex(m.traffic_class, 2)).add("cm.req.prim_hoplim", hex(m.hop_limit, 2));
   line.add("cm.req.prim_sl", hex(m.service_level, 2)).add("cm.req.prim_subnetlocal", hex(m.subnet_local, 2));
   line.add("cm.req.prim_localacktout", hex(m.ack_timeout, 2));
@@ -114,7 +115,7 @@ Line line_of(const Drep& m) {
   return line;
 }
 
-// Messages that tshark has only the header of.
+// Messages of which tshark knows only the header.
 template <typename Message>
 Line line_of(const Message&) {
   return {};

@@ -22,7 +22,7 @@ void resolve(Pair& pair) {
                    Status::kOk);
 }
 
-// Up to kSidrRequest at the server.
+// Runs up to kSidrRequest at the server.
 void ask(Pair& pair) {
   ListenParameters parameters;
   parameters.service_id = kDatagramService;
@@ -149,7 +149,7 @@ void resolve__reply_of_another_host_or_after_destroy__ignored(void** state) {
   pair.assert_quiet();
 }
 
-// The ids of connections and of SIDR exchanges are of one kind.
+// Connections and SIDR exchanges share one kind of ids.
 void resolve__messages_of_connections_for_its_id__ignored(void** state) {
   Pair& pair = pair_of(state);
   resolve(pair);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// cm_simulation [SEEDS [FIRST]]: two hosts and many hosts with each seed. A failure prints its seed; SEEDS = 1 shows
-// what happens.
+// cm_simulation [SEEDS [FIRST]]: runs two hosts and many hosts with each seed. A failure prints its seed; SEEDS = 1
+// prints the events.
 #include <cstdio>
 #include <cstdlib>
 

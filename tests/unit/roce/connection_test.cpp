@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Reliable connections, packet by packet: each operation, and each thing that can go wrong between requester and
-// responder.
+// Reliable connections, packet by packet: each operation, and each error between requester and responder.
 #include "roce/syndrome.hpp"
 #include "tests/unit/roce/pair.hpp"
-// cmocka's macros have names that C++'s headers use.
+// C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::roce;
@@ -31,7 +30,7 @@ Packet front_of(const Endpoint& endpoint) {
   return Pair::parsed(endpoint.link.front());
 }
 
-// IBTA 9.7.3.2.1: the syndrome of the acknowledgement that goes out next.
+// IBTA 9.7.3.2.1: the syndrome of the next acknowledgement.
 uint8_t next_syndrome(Endpoint& endpoint, Time now) {
   endpoint.qp->transmit(now, endpoint);
   const Packet packet = front_of(endpoint);
@@ -387,7 +386,7 @@ void duplicate__read_of_another_range__dropped(void**) {
   }
 }
 
-// --- Refusals, each with what the responder says and what the requester learns
+// --- Refusals: the responder's answer and the requester's result
 
 struct Refusal {
   const char* name;

@@ -17,12 +17,12 @@ using namespace dapple::roce::test;
 
 namespace {
 
-// From the IP header to the ICRC. The three of IPv4 were built by scapy 2.5; the one of IPv6, which scapy lacks, by
-// zlib over the masked headers.
+// From the IP header to the ICRC. scapy 2.5 built the three of IPv4; zlib computed the one of IPv6, which scapy lacks,
+// over the masked headers.
 constexpr std::string_view kPackets[] = {
     // Send, identification 0.
     "450000380000400040114e79c0000201c6336407c00112b70024b58504c0ffff0012345680abcdef68656c6c6f2c20776f726c64ccd6f644",
-    // Acknowledge with BECN, identification 0xbeef, a type of service, few hops to live.
+    // Acknowledge with BECN, identification 0xbeef, a type of service, a small hop limit.
     "451a0030beef40000311a4b10a0000020a000001d12312b7001ca15d1140ffff4000001100000fff1f0000074e4e97d5",
     // Write with FECN and a pad.
     "4500004400014000ff1167a50a0000020a000001ffff12b7003078a00a307fff80fffffe0000000000007f0011223344deadbeef0000000561"
@@ -83,7 +83,7 @@ void icrc_of__packets_of_others__theirs(void**) {
   }
 }
 
-// Each bit of the transport counts, but those that are masked.
+// Each bit of the transport counts, except the masked ones.
 void icrc_of__one_bit_changed__differs(void**) {
   for (const auto hex : kPackets) {
     Split parts = split(bytes_of(hex));
@@ -127,7 +127,7 @@ void icrc_identification__every_size__found(void**) {
   }
 }
 
-// 2^16 of 2^32 differences are an identification's: one in 65,536 random ones.
+// 2^16 of 2^32 differences belong to an identification: one in 65,536 random ones.
 void icrc_identification__random_difference__refused(void**) {
   uint32_t random = 1;
   unsigned taken = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The codec: what is written is read again, and damaged bytes are refused for the first reason in the order of
+// The codec: written headers are read again, and damaged bytes are refused for the first reason in the order of
 // ParseError.
 #include "roce/packet.hpp"
 
@@ -14,7 +14,7 @@ using namespace dapple::roce::test;
 namespace {
 
 ParseError error_of(const Bytes& bytes) {
-  // A heap block of exactly that size, so that AddressSanitizer sees the first byte too far.
+  // A heap block of exactly that size, so that AddressSanitizer detects an access to the first byte after it.
   const Bytes exact(bytes.begin(), bytes.end());
   Packet packet;
   return parse(exact, packet);
@@ -24,7 +24,7 @@ Bytes sample(uint8_t opcode, size_t payload_size) {
   return transport_of(sample_headers(opcode), sample_payload(opcode, payload_size));
 }
 
-// IBTA table 38 by hand: the opcode and the size of its headers behind the BTH.
+// IBTA table 38, written by hand: the opcode and the size of its headers after the BTH.
 void opcode_info__known_opcodes__sizes(void**) {
   constexpr struct {
     uint8_t opcode;
@@ -121,7 +121,7 @@ void parse__atomic_write__eight_bytes_only(void**) {
                      size == 8 ? ParseError::kNone : ParseError::kPayload);
 }
 
-// IBTA A19.4.1: the FLUSH extended header stands before the RETH.
+// IBTA A19.4.1: the FLUSH extended header precedes the RETH.
 void write_headers__flush__feth_first(void**) {
   const Bytes bytes = sample(opcode_of(Transport::kRc, Operation::kFlush), 0);
   constexpr uint8_t kBehindBth[] = {0,    0,    0,    0x12, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66,
@@ -148,12 +148,12 @@ void write_headers__fields_wider_than_their_place__masked(void**) {
 
 // Packets that crashed other implementations.
 void parse__packets_that_broke_others__refused(void**) {
-  // 48 bytes of UDP payload with opcode 0xFF for the multicast QPN, less the ICRC.
+  // 48 bytes of UDP payload with opcode 0xFF for the multicast QPN, without the ICRC.
   Bytes unknown(44);
   unknown[0] = std::byte{0xFF};
   for (size_t i = 5; i < 8; ++i) unknown[i] = std::byte{0xFF};
   assert_int_equal(error_of(unknown), ParseError::kUnknownOpcode);
-  // More pad than bytes.
+  // More pad than payload.
   for (const uint8_t opcode : known_opcodes()) {
     Bytes bytes = sample(opcode, 0);
     bytes.resize(kBthSize + opcode_info(opcode).extended_size);
@@ -162,7 +162,7 @@ void parse__packets_that_broke_others__refused(void**) {
   }
   // Runts: eight bytes, which were an error message of UDP, and every size below the BTH's.
   for (size_t size = 0; size < kBthSize; ++size) assert_int_equal(error_of(Bytes(size)), ParseError::kTooShort);
-  // A datagram of the largest size that UDP has is parsed: the receiver's buffer is the limit.
+  // A datagram of UDP's largest size is parsed: the receiver's buffer is the limit.
   Packet packet;
   const Bytes giant = sample(opcode_of(Transport::kUd, Operation::kSendOnly), 65000);
   assert_int_equal(parse(giant, packet), ParseError::kNone);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Two endpoints with a queue pair each, and a link on which a test can look at every packet, drop it or make one up.
+// Two endpoints with a queue pair each, and a link on which a test can examine, drop or invent packets.
 #ifndef DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
 #define DAPPLE_TESTS_UNIT_ROCE_PAIR_HPP
 
@@ -18,7 +18,7 @@ namespace dapple::roce::test {
 
 inline constexpr uint64_t kBase = 0x10000;       // the address of the first byte of an endpoint's memory
 inline constexpr uint32_t kKey = 0x77;           // local and remote key of all of it
-inline constexpr uint32_t kFirstPsn = 0xFFFFF0;  // runs over soon
+inline constexpr uint32_t kFirstPsn = 0xFFFFF0;  // wraps around soon
 inline constexpr uint32_t kMtu = 256;
 inline constexpr Time kAckTime = Time{4096} << 10;
 
@@ -64,7 +64,7 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   QpType type() const { return type_; }
   void set_type(QpType type) { type_ = type; }
 
-  // A request over `length` bytes at `offset` of the own memory.
+  // A request over `length` bytes at `offset` of the endpoint's own memory.
   SendRequest request(SendOpcode opcode, uint32_t length, uint64_t offset = 0) {
     segment_ = {kBase + offset, length, kKey};
     SendRequest made;
@@ -205,13 +205,13 @@ struct Pair {
     if (parse(bytes, packet) != ParseError::kNone) abort();
     return packet;
   }
-  // The next packet of `from` arrives.
+  // Delivers the next packet of `from`.
   void deliver(Endpoint& from, Endpoint& to) {
     const Bytes bytes = from.link.front();
     from.link.pop_front();
     to.qp->receive(now, parsed(bytes));
   }
-  // A packet of the test's own making.
+  // Delivers a packet that the test has made.
   void inject(Endpoint& to, Headers headers, std::span<const std::byte> payload = {}) {
     headers.pad = pad_of(payload.size());
     const Bytes bytes = transport_of(headers, payload);
@@ -221,14 +221,14 @@ struct Pair {
     a.qp->transmit(now, a);
     b.qp->transmit(now, b);
   }
-  // Until nobody has anything to send.
+  // Runs until no endpoint has anything to send.
   void run() {
     for (transmit(); !a.link.empty() || !b.link.empty(); transmit()) {
       if (!a.link.empty()) deliver(a, b);
       if (!b.link.empty()) deliver(b, a);
     }
   }
-  // To the next deadline.
+  // Advances to the next deadline.
   void sleep() {
     now = std::min(a.qp->deadline(), b.qp->deadline());
     a.qp->expire(now);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Unreliable connections and datagrams: what arrives, what is dropped, and that a loss or a stranger's packet stops
-// nobody.
+// Unreliable connections and datagrams: the packets that arrive and those that are dropped. A loss or a stranger's
+// packet must not stop a queue pair.
 #include "tests/unit/roce/pair.hpp"
-// cmocka's macros have names that C++'s headers use.
+// C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::roce;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// rpma_mr_advise(): regions of any size, and what becomes of a failure.
+// rpma_mr_advise(): regions of any size, and failures.
 #include <cerrno>
 #include <cstring>
 
@@ -20,7 +20,7 @@ void count(rpma_log_level level, const char*, const int, const char* function, c
   if (level == RPMA_LOG_LEVEL_ERROR && !strcmp(function, "advise_failed") && strstr(format, "failed")) ++lines;
 }
 
-// A region that nobody looks into.
+// A region whose memory is never read.
 int set_up(void**) {
   fake::reset();
   lines = 0;
@@ -64,7 +64,7 @@ void a_part_that_leaves_the_region_is_refused(void**) {
   assert_true(fake::state.advised.empty());
 }
 
-// Programs go on where the device takes no advice, and give up on other errors.
+// Programs continue if the device takes no advice, and give up after other errors.
 void each_failure_has_the_originals_error_and_line(void**) {
   const struct {
     int error;

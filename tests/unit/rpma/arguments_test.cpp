@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Each function of librpma with each wrong argument, and with what it is asked about in a wrong state: the documented
-// error, and nothing was called, made or written.
+// Each function of librpma with each wrong argument, and with objects in a wrong state: it must return the documented
+// error, and must not have called, made or written anything.
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -23,7 +23,7 @@ struct Row {
 
 Objects o;
 
-// The call stands in the row as it would in a program.
+// The row contains the call as a program would write it.
 #define WRONG(function, error, ...)                                 \
   Row {                                                             \
 #function, RPMA_E_##error, [] { return function(__VA_ARGS__); } \
@@ -56,7 +56,7 @@ ibv_context* new_context;
 constexpr rpma_feature kFeature = RPMA_FEATURE_NATIVE_ATOMIC_WRITE;
 constexpr size_t kHuge = size_t{UINT32_MAX} + 1;
 
-// A request is gone after a failed connect, so each gets a new one.
+// A failed connect destroys the request, so each call gets a new one.
 int connect_wrongly(const rpma_conn_private_data* with, rpma_conn** out) {
   rpma_conn_req* req = nullptr;
   if (rpma_conn_req_new(o.peer, "there", "1", nullptr, &req)) return 0;
@@ -64,7 +64,7 @@ int connect_wrongly(const rpma_conn_private_data* with, rpma_conn** out) {
   return req ? 0 : result;
 }
 
-// By what stands before them: a getter or setter of one value, each of its pointers NULL.
+// A getter or setter of one value, with each of its pointers NULL.
 #define GET(function, object, out) WRONG(function, INVAL, nullptr, out), WRONG(function, INVAL, object, nullptr)
 #define SET(function, value) WRONG(function, INVAL, nullptr, value)
 
@@ -249,7 +249,7 @@ const Row kRows[] = {
     WRONG(rpma_log_get_threshold, INVAL, RPMA_LOG_THRESHOLD, nullptr),
 };
 
-// No argument of these is wrong.
+// None of these arguments is wrong.
 constexpr const char* kCannotFail[] = {"rpma_err_2str", "rpma_utils_conn_event_2str", "rpma_log_set_function"};
 
 int set_up(void**) {
@@ -301,7 +301,7 @@ void every_exported_function_has_a_row(void**) {
   assert_int_equal(count, 87);
 }
 
-// What belongs to a pointer that is NULL already is gone.
+// If the pointer is NULL already, its object is gone.
 void deleting_nothing_succeeds(void**) {
   Objects none;
   assert_int_equal(rpma_peer_delete(&none.peer), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// pthread_cancel: a wait that has taken nothing can be cancelled; whatever a call has begun it ends.
+// pthread_cancel: a wait that has taken nothing can be cancelled; a call that has begun something completes it.
 #include <pthread.h>
 
 #include <functional>
@@ -30,10 +30,10 @@ int tear_down(void**) {
   return fake::live() == 0 && fake::state.wrong.empty() ? 0 : -1;
 }
 
-// A call by a thread that is cancelled before it, or, where cancelled_with_event is set, amidst it.
+// A call by a thread that is cancelled before it or, if cancelled_with_event is set, in the middle of it.
 struct Call {
   std::function<int()> function;
-  int result = 1;  // no result of the library's
+  int result = 1;  // a value that the library never returns
 };
 
 void* make_call(void* argument) {
@@ -44,7 +44,7 @@ void* make_call(void* argument) {
   return nullptr;
 }
 
-// The result of the call; 1 if the thread did not come back from it. It has been cancelled in any case.
+// The result of the call; 1 if the thread did not return from it. The thread was cancelled in both cases.
 int cancelled(std::function<int()> function) {
   Call call{std::move(function)};
   pthread_t thread{};
@@ -96,7 +96,7 @@ void a_completion_event_that_was_taken_is_had(void**) {
   fake::state.calls.clear();
   fake::state.cancelled_with_event = true;
   assert_int_equal(cancelled([] { return rpma_cq_wait(o.cq); }), 0);
-  // Else nobody would be told of the next completion.
+  // Otherwise no thread would learn of the next completion.
   assert_string_equal(fake::state.calls.back().c_str(), "ibv_req_notify_cq");
 }
 

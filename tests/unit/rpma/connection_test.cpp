@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Connections: events, completions, private data, and what is given back.
+// Connections: events, completions, private data, and the release of resources.
 #include <cerrno>
 #include <cstring>
 
@@ -44,7 +44,7 @@ void events_have_the_originals_names(void**) {
       {RDMA_CM_EVENT_DEVICE_REMOVAL, 0, RPMA_CONN_LOST},
       {RDMA_CM_EVENT_REJECTED, 0, RPMA_CONN_REJECTED},
       {RDMA_CM_EVENT_UNREACHABLE, 0, RPMA_CONN_UNREACHABLE},
-      // Defect 7 of the original: it reads what was never written.
+      // Defect 7 of the original: it reads uninitialised memory.
       {RDMA_CM_EVENT_ADDR_CHANGE, RPMA_E_UNKNOWN, RPMA_CONN_UNDEFINED},
       {RDMA_CM_EVENT_MULTICAST_JOIN, RPMA_E_UNKNOWN, RPMA_CONN_UNDEFINED},
   };
@@ -57,7 +57,7 @@ void events_have_the_originals_names(void**) {
   }
 }
 
-// Defect 5 of the original: a descriptor that does not block says EAGAIN.
+// Defect 5 of the original: with a non-blocking descriptor it returns EAGAIN.
 void no_event_is_no_error(void**) {
   rpma_conn_event event;
   o.connect();
@@ -82,7 +82,7 @@ void a_rejected_request_leaves_nothing(void**) {
 void a_request_that_cannot_be_accepted_leaves_nothing(void**) {
   take_request("please");
   const int calls = static_cast<int>(fake::state.calls.size());
-  // Learnt from a good one: accepting is the last call.
+  // Learnt from a successful run: accepting is the last call.
   assert_int_equal(rpma_conn_req_connect(&o.req, nullptr, &o.conn), 0);
   assert_string_equal(fake::state.calls.back().c_str(), "rdma_accept");
   const int distance = static_cast<int>(fake::state.calls.size()) - calls;
@@ -110,7 +110,7 @@ void private_data_of_a_request_stays_with_the_connection(void**) {
   assert_int_equal(rpma_conn_req_get_private_data(o.req, &data), 0);
   assert_int_equal(data.len, 15);
   assert_int_equal(rpma_conn_req_connect(&o.req, nullptr, &o.conn), 0);
-  // What a program has got from the request is still there.
+  // The private data that the program has got from the request is still valid.
   assert_memory_equal(data.ptr, "from the client", 15);
   fake::state.events.push_back({RDMA_CM_EVENT_ESTABLISHED, "something else"});
   assert_int_equal(rpma_conn_next_event(o.conn, &event), 0);
@@ -142,7 +142,7 @@ void completion_events_are_acknowledged_in_batches(void**) {
   assert_int_equal(fake::state.acknowledged.size(), 3);
   assert_int_equal(fake::state.acknowledged[0], 64);
   assert_int_equal(rpma_cq_wait(o.cq), RPMA_E_NO_COMPLETION);
-  // The rest of them, or the CQ could not be destroyed.
+  // The other events; otherwise the CQ could not be destroyed.
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
   assert_int_equal(fake::state.acknowledged.size(), 4);
   assert_int_equal(fake::state.acknowledged[3], 8);

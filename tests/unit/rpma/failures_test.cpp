@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Each call of libibverbs, librdmacm and libdapple that librpma makes fails once, and each allocation: the program gets
-// the documented error from the function in which it failed, and nothing is left behind when it has deleted what it
-// has.
+// Each call of librpma to libibverbs, librdmacm and libdapple fails once, and each allocation: the program gets the
+// documented error from the function in which it failed, and nothing is left after it has deleted its objects.
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -14,7 +13,7 @@ namespace {
 
 constexpr int kOn = RPMA_F_COMPLETION_ALWAYS;
 
-// Those that must have failed at the end.
+// The calls that must have failed by the end.
 const char* const kCalls[] = {
 #define BY_HAND(name) #name,
 #define NEVER(name)
@@ -39,7 +38,7 @@ void give_event(rdma_cm_event_type type) {
   fake::state.events.push_back({type, "hello"});
 }
 
-// A step is a function of librpma; a scenario is a list of them. It goes on after a failure as far as it can.
+// A step is a function of librpma; a scenario is a list of steps. It continues after a failure as far as possible.
 using Step = int (*)();
 
 int shared_cfg() {
@@ -148,7 +147,7 @@ const Step kPassive[] = {
     [] { return rpma_peer_delete(&o.peer); },
 };
 
-// What the function says in which a call failed with EIO; for calls of this name only.
+// The result of a function in which a call failed with EIO; only for calls of this name.
 struct Expected {
   const char* call;
   int result;
@@ -164,18 +163,18 @@ int expected_of(const std::string& call) {
   return RPMA_E_PROVIDER;
 }
 
-// A failure that has another way out: a queue pair without native operations, a region without their access, a device
-// of which nothing is known.
+// A failure after which another way is tried: a queue pair without native operations, a region without their access, a
+// device without known attributes.
 bool may_be_overcome(const std::string& call) {
   return call == "rdma_create_qp_ex" || call == "ibv_reg_mr" || call == "ibv_query_device_ex";
 }
 
-// An id that only looked for a device, or for an address, and that the kernel keeps: nobody could do anything about it.
+// An id that only looked for a device or for an address, and that the kernel keeps: nobody could do anything about it.
 bool leaves_an_id(const std::string& call, int result) {
   return call == "rdma_destroy_id" && result == 0 && fake::live() == 1 && fake::state.live[fake::kCmId] == 1;
 }
 
-// Plays it to the first failure, which it returns; then whatever is left is deleted, without failures.
+// Runs it to the first failure, which it returns; then everything that is left is deleted, without failures.
 template <size_t kCount>
 int play(const Step (&steps)[kCount], int fails_at) {
   int result = 0;

@@ -24,7 +24,7 @@ State state;
 
 namespace {
 
-// With room for what follows wr_abort in any release.
+// With room for the fields that follow wr_abort in any release.
 struct FakeQp {
   ibv_qp_ex ex{};
   void* later[8] = {};
@@ -36,13 +36,13 @@ struct FakeCq {
   int unacknowledged = 0;
 };
 
-// One after another: what is kept of one is not to be taken for the next one's.
+// Addresses are not used again: the state of one context must not be taken for the next one's.
 std::deque<ibv_device> devices;
 verbs_context extended{};
 ibv_cq* last_cq = nullptr;
 Posted native;
 
-// Whether this call fails; errno is set then.
+// True if this call must fail; errno is then set.
 bool hit(const char* name) {
   if (state.cancellation_points) pthread_testcancel();
   state.calls.emplace_back(name);
@@ -178,7 +178,7 @@ ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, unsigned access) {
   return mr;
 }
 
-// Of queue pairs that never carry anything.
+// For queue pairs that never carry data.
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if (hit("ibv_create_qp_ex")) return nullptr;
   if (!state.has_create_qp_ex || attr->send_ops_flags & ~state.known_send_ops) {
@@ -275,7 +275,7 @@ int dappledv_sync_for_cpu(const dappledv_region_attr*, const iovec* ranges, size
 const char* ibv_get_device_name(ibv_device* which) {
   return which->name;
 }
-// Of contexts without query_device_ex, which this is not.
+// For contexts without query_device_ex, which this is not.
 int ibv_query_device(ibv_context*, ibv_device_attr*) {
   return hit("ibv_query_device") ? errno : ENOSYS;
 }
@@ -375,7 +375,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   delete reinterpret_cast<FakeQp*>(qp);
   return 0;
 }
-// Of contexts without create_qp_ex.
+// For contexts without create_qp_ex.
 ibv_qp* ibv_create_qp(ibv_pd*, ibv_qp_init_attr*) {
   errno = ENOSYS;
   return nullptr;
@@ -406,7 +406,7 @@ int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, 
   return 0;
 }
 int rdma_destroy_id(rdma_cm_id* id) {
-  static auto& kept = *new std::vector<rdma_cm_id*>;  // where a leak checker finds them, to the end
+  static auto& kept = *new std::vector<rdma_cm_id*>;  // kept to the end where a leak checker finds them
   if (hit("rdma_destroy_id")) {
     kept.push_back(id);
     return -1;
@@ -532,7 +532,7 @@ void rdma_freeaddrinfo(rdma_addrinfo* list) {
 
 }  // extern "C"
 
-// librpma's code allocates in this way only.
+// librpma's code allocates only in this way.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return hit("new") ? nullptr : std::malloc(size);
 }

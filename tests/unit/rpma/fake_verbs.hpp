@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A libibverbs, a librdmacm and a libdapple that are made up, with one device, for tests of librpma's code. Everything
-// that the code calls of them is here, or a test does not link. Each call may be made to fail; what is made and not
-// given back is counted; what is posted is kept.
+// A fake libibverbs, librdmacm and libdapple, with one device, for tests of librpma's code. They have every function
+// that the code calls; without one a test does not link. Each call may be made to fail; unreleased objects are counted;
+// posted requests are kept.
 #pragma once
 
 #include <infiniband/dappledv.h>
@@ -30,10 +30,10 @@ struct Posted {
   ibv_sge segment{};
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
-  uint32_t imm = 0;  // as it travels
+  uint32_t imm = 0;  // in the wire's byte order
   uint64_t length = 0;
   uint8_t placement = 0;
-  uint64_t bytes = 0;  // of an inline or native atomic write
+  uint64_t bytes = 0;  // for an inline or native atomic write
 };
 
 struct Synced {
@@ -42,32 +42,32 @@ struct Synced {
 };
 
 struct State {
-  // The device, and what libibverbs knows.
+  // The device, and the features that libibverbs knows.
   dappledv_device_attr attr{};
   bool attached = false;
   ibv_device_attr_ex device{};
-  uint64_t known_send_ops = 0;   // else a queue pair with them is refused
-  bool has_create_qp_ex = true;  // siw has not
+  uint64_t known_send_ops = 0;   // otherwise a queue pair with them is refused
+  bool has_create_qp_ex = true;  // false on siw
   unsigned refused_access = 0;   // regions with these bits are refused ...
-  int refused_error = EINVAL;    // ... with this
+  int refused_error = EINVAL;    // ... with this errno
   bool unpinned_only = false;    // regions are, too, without on-demand paging
   int post_error = 0;
 
-  // What happened.
-  std::vector<std::string> calls;  // those that may fail
+  // Records.
+  std::vector<std::string> calls;  // the calls that may fail
   int live[kKinds] = {};
   int created_extended = 0;
-  std::vector<unsigned> accesses;  // of registrations that were tried
+  std::vector<unsigned> accesses;  // of attempted registrations
   std::vector<Posted> posted;
   std::vector<Synced> synced;
   std::vector<ibv_sge> advised;
-  std::vector<int> acknowledged;  // events at a time
+  std::vector<int> acknowledged;  // events acknowledged at a time
   int rejected = 0;
-  std::string wrong;  // use that the real ones would not survive
+  std::string wrong;  // uses that the real libraries would not survive
 
-  // What comes.
+  // Future events.
   std::vector<ibv_wc> completions;   // of any CQ
-  std::function<void()> after_poll;  // once, when a poll has taken some and not returned
+  std::function<void()> after_poll;  // once, when a poll has taken some and not returned yet
   int cq_events = 0;
   ibv_cq* cq_event_source = nullptr;  // null: the last CQ made
   struct Event {
@@ -77,28 +77,28 @@ struct State {
   std::vector<Event> events;
   int no_event_error = EAGAIN;
 
-  // Each call is a cancellation point, as most of the real ones are.
+  // Each call is a cancellation point, as most real ones are.
   bool cancellation_points = false;
-  // The thread that takes an event is cancelled by then.
+  // The thread that takes an event has been cancelled by then.
   bool cancelled_with_event = false;
 
-  // The call of this number, from 1, fails.
+  // The call with this number, from 1, fails.
   int fails_at = 0;
   int error = 0;
 };
 
 extern State state;
 
-// A state without memory of earlier tests; the device is coherent, and does nothing natively.
+// Resets the state between tests; the device is coherent, and does nothing natively.
 void reset();
 ibv_context* context();
-// The context is another device's from now on, which says what state has.
+// From now on the context belongs to another device, with the attributes in the state.
 void change_device();
 // The device has native operations and libibverbs knows them.
 void make_native();
-// The device is not coherent, and somebody said that it is to be used.
+// The device is not coherent, and an override allows it.
 void make_noncoherent();
-// Of all kinds together.
+// The number of objects of all kinds.
 int live();
 
 inline void assert_nothing_wrong() {

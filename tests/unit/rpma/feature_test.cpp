@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The features of a peer and a connection, and their reasons, compared with what is then posted.
+// The features of a peer and a connection, and their reasons, compared with the requests that are then posted.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -58,7 +58,7 @@ int tear_down(void**) {
   return 0;
 }
 
-// The answers end with this reason, and are what is posted.
+// The answers end with this reason, and agree with the posted requests.
 void peer_says(rpma_feature feature, bool expected, const char* why) {
   bool has = !expected;
   const char* reason = nullptr;
@@ -151,7 +151,7 @@ void another_word_is_said_to_be_none(void**) {
   peer_says(RPMA_FEATURE_NATIVE_ATOMIC_WRITE, true, "libibverbs");
 }
 
-// A peer's configuration by what its machine says.
+// A peer's configuration from its machine's report.
 void platform_says(dappledv_answer caches, bool expected, const char* why) {
   bool direct = !expected;
   o.free();

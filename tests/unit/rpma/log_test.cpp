@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the library says by default, and to whom. syslog's functions are this program's.
+// The library's default messages and their destinations. This program defines syslog's functions.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ void syslog(int with, const char* format, ...) {
   keep(with, format, args);
   va_end(args);
 }
-// What a fortified build calls instead.
+// A fortified build calls this instead.
 __attribute__((format(printf, 3, 4))) void __syslog_chk(int with, int, const char* format, ...) {
   va_list args;
   va_start(args, format);
@@ -56,7 +56,7 @@ namespace {
 
 char printed[2000];
 
-// Makes an error, and keeps what is printed on stderr meanwhile.
+// Causes an error, and keeps the text on stderr meanwhile.
 void make_a_mistake() {
   rpma_mr_remote* remote = nullptr;
   FILE* file = tmpfile();
@@ -96,7 +96,7 @@ void an_error_goes_to_syslog_alone(void**) {
   assert_string_equal(printed, "");
 }
 
-// Defect 8 of the original: openlog() is the program's.
+// Defect 8 of the original: openlog() belongs to the program.
 void syslog_is_left_as_the_program_has_it(void**) {
   make_a_mistake();
   assert_false(opened);
@@ -161,19 +161,19 @@ void levels_have_the_originals_names_and_severities(void**) {
   }
 }
 
-// Registers a MiB as somebody who may lock 64 KiB, which is refused with this error; what is said last.
+// Registers a MiB as a user who may lock 64 KiB, which is refused with this error; returns the last message.
 std::string refused_region(int error) {
   Objects o;
   fake::reset();
   assert_int_equal(rpma_peer_new(fake::context(), &o.peer), 0);
-  fake::state.fails_at = static_cast<int>(fake::state.calls.size()) + 2;  // behind the allocation
+  fake::state.fails_at = static_cast<int>(fake::state.calls.size()) + 2;  // after the allocation
   fake::state.error = error;
   const int result = rpma_mr_reg(o.peer, reinterpret_cast<void*>(0x100000), 1 << 20, RPMA_MR_USAGE_RECV, &o.mr);
   o.free();
   return result == RPMA_E_PROVIDER ? said : rpma_err_2str(result);
 }
 
-// CAP_IPC_LOCK lifts the limit, so somebody without it asks.
+// CAP_IPC_LOCK lifts the limit, so a user without it asks.
 void a_region_beyond_the_limit_of_locked_memory_is_explained(void**) {
   constexpr const char* kExplained =
       "register_memory: 1048576 bytes cannot be registered: 64 KiB may be locked (RLIMIT_MEMLOCK), 0 are locked, 1024 "

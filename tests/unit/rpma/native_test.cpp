@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Native operations and what stands for them: who decides, and what is posted.
+// Native operations and their replacements: the choice between them, and the posted requests.
 #include <cerrno>
 #include <cstring>
 
@@ -22,7 +22,7 @@ const char kBytes[8] = {'t', 'o', 'g', 'e', 't', 'h', 'e', 'r'};
 
 Objects o;
 
-// A region as a peer would send it. size: 21 of an original peer, 22 of ours.
+// A region in the form that a peer sends. size: 21 from an original peer, 22 from ours.
 void peer_sends(size_t size, uint8_t last, uint64_t length = kSize, uint8_t usage = kEverything,
                 uint64_t address = kAddress) {
   uint8_t bytes[22] = {};
@@ -182,7 +182,7 @@ void a_flush_by_read_never_leaves_the_region(void**) {
   is_read(flush(RPMA_FLUSH_TYPE_VISIBILITY, 0, 0), kAddress, 0);
 }
 
-// The original posted its Read whatever the length was.
+// The original posted its Read for any length.
 void a_flush_by_read_does_not_look_at_the_length(void**) {
   peer_sends(21, 0);
   is_read(flush(RPMA_FLUSH_TYPE_VISIBILITY, 0, kSize + 1), kAddress, 8);
@@ -198,7 +198,7 @@ void a_flush_from_outside_of_the_region_is_refused(void**) {
   assert_true(fake::state.posted.empty());
 }
 
-// It would end the connection.
+// A flush would end the connection.
 void a_native_flush_beyond_the_region_is_refused(void**) {
   peer_sends(22, kAllNative);
   assert_int_equal(rpma_flush(o.conn, o.remote, 1, kSize, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr), RPMA_E_INVAL);
@@ -268,7 +268,7 @@ void access_follows_the_usage(void**) {
   }
 }
 
-// Defect 1 of the original: a peer may flush by reading all the same.
+// Defect 1 of the original: a peer may still flush by reading.
 void a_region_to_be_flushed_can_be_read_too(void**) {
   const Registered visible = region_for(RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY);
   assert_int_equal(visible.access, IBV_ACCESS_REMOTE_READ | native::kAccessFlushGlobal);
@@ -304,7 +304,7 @@ void memory_that_cannot_be_pinned_is_paged_on_demand(void**) {
   rpma_mr_local* mr = nullptr;
   fake::state.accesses.clear();
   fake::state.refused_error = EOPNOTSUPP;
-  fake::state.fails_at = static_cast<int>(fake::state.calls.size()) + 2;  // after the one that allocates
+  fake::state.fails_at = static_cast<int>(fake::state.calls.size()) + 2;  // after the call that allocates
   fake::state.error = EOPNOTSUPP;
   assert_int_equal(rpma_mr_reg(o.peer, o.memory, 64, RPMA_MR_USAGE_READ_SRC, &mr), 0);
   assert_int_equal(fake::state.accesses.size(), 1);
@@ -312,7 +312,8 @@ void memory_that_cannot_be_pinned_is_paged_on_demand(void**) {
   assert_int_equal(rpma_mr_dereg(&mr), 0);
 }
 
-// The region of kEverything on a native device that pins nothing, and can do this to memory that is not pinned.
+// The region of kEverything on a native device that pins nothing, and supports these operations on memory that is not
+// pinned.
 Registered region_on_demand(uint32_t rc_caps) {
   o.free();
   fake::reset();

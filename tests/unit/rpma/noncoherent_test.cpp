@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A device that is not cache-coherent: buffers are maintained, and completions bear the program's wr_id all the same.
+// A device that is not cache-coherent: buffers are maintained, and completions still have the program's wr_id.
 #include <unistd.h>
 
 #include <atomic>
@@ -46,7 +46,7 @@ void only_synced(bool for_cpu, size_t offset, size_t length) {
   fake::state.synced.clear();
 }
 
-// The device completes what was posted with this wr_id; the program must see its own.
+// The device completes the request posted with this wr_id; the program must see its own.
 void completes(uint64_t wr_id, const void* context) {
   ibv_wc wc{};
   wc.wr_id = wr_id;
@@ -112,7 +112,7 @@ void what_was_not_posted_leaves_no_trace(void**) {
   completes(only_posted().wr_id, context_of(3));
 }
 
-// Inline data and what a flush reads need none, and their completions are told apart all the same.
+// Inline data and the data of a flush's Read need no maintenance, but their completions are still distinguished.
 void atomic_writes_and_flushes_touch_no_buffer(void**) {
   const char bytes[8] = {};
   assert_int_equal(rpma_atomic_write(o.conn, o.remote, 0, bytes, kOn, context_of(1)), 0);
@@ -123,7 +123,7 @@ void atomic_writes_and_flushes_touch_no_buffer(void**) {
   assert_true(fake::state.synced.empty());
 }
 
-// The device refuses these; the memory need not be there.
+// The device refuses these requests; the memory need not exist.
 void what_is_not_in_the_region_is_not_touched(void**) {
   constexpr size_t kFar = size_t{1} << 30;
   assert_int_equal(rpma_send(o.conn, o.mr, kFar, 64, kOn, context_of(1)), 0);
@@ -156,7 +156,7 @@ void what_failed_is_not_touched_at_its_completion(void**) {
   assert_true(fake::state.synced.empty());
 }
 
-// The slots are given back in the order of the completions, whoever polls.
+// The slots are released in the order of the completions, whichever thread polls.
 void two_threads_poll_one_queue(void**) {
   uint64_t ids[2];
   ibv_wc mine{};
@@ -178,7 +178,7 @@ void two_threads_poll_one_queue(void**) {
       done = true;
     });
     for (int patience = 100; !done && patience > 0; --patience) usleep(1000);
-    // It would give back the slot of the first completion, too, and another request would have it.
+    // That would release the slot of the first completion, too, and another request would get it.
     assert_false(done);
   };
   fake::state.synced.clear();
@@ -191,7 +191,7 @@ void two_threads_poll_one_queue(void**) {
   assert_ptr_equal(fake::state.synced[1].range.iov_base, o.memory + 8);
 }
 
-// A shared queue outlives its connections, and wants the slots back of what nobody has taken; but not the buffers,
+// A shared queue outlives its connections, and needs the slots of receives that nobody has taken; but not the buffers,
 // which may be gone.
 void completions_that_nobody_took_are_taken_at_the_end(void**) {
   ibv_wc wc{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Objects of librpma on the made-up device.
+// Objects of librpma on the fake device.
 #pragma once
 
 #include <librpma.h>
@@ -22,16 +22,16 @@ struct Objects {
   rpma_conn* conn = nullptr;
   rpma_cq* cq = nullptr;
 
-  // All but a request and a connection.
+  // All objects except a request and a connection.
   void make();
   // An established connection to a peer that gave this descriptor, by default that of mr.
   void connect(const rpma_conn_cfg* with = nullptr);
   void take_remote(const void* descriptor, size_t size);
-  // Frees all there is.
+  // Frees all objects.
   void free();
 };
 
-// The only thing that was posted since the last call.
+// The only request that was posted since the last call.
 inline fake::Posted only_posted() {
   assert_int_equal(fake::state.posted.size(), 1);
   const fake::Posted posted = fake::state.posted[0];

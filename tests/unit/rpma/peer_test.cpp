@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Peers, and what is asked of their devices.
+// Peers, and the queries to their devices.
 #include <algorithm>
 #include <cerrno>
 
@@ -24,7 +24,7 @@ void a_device_is_asked_once_while_it_has_a_peer(void**) {
   assert_int_equal(rpma_peer_new(fake::context(), &first), 0);
   assert_int_equal(rpma_peer_new(fake::context(), &second), 0);
   assert_int_equal(questions(), 1);
-  // The order of their ends is of no matter.
+  // They may be deleted in any order.
   assert_int_equal(rpma_peer_delete(&first), 0);
   assert_int_equal(rpma_peer_new(fake::context(), &first), 0);
   assert_int_equal(questions(), 1);
@@ -44,7 +44,7 @@ void the_answer_outlives_the_last_peer(void**) {
   assert_int_equal(questions(), 1);
 }
 
-// A context that was closed may have left its address to another device's.
+// Another device's context may get the address of a closed context.
 void another_device_at_the_same_address_is_asked(void**) {
   make_and_delete();
   fake::change_device();
@@ -75,7 +75,7 @@ void a_device_with_an_overlay_may_be_emulated_by_now(void**) {
 
 void a_question_that_fails_leaves_no_answer(void**) {
   rpma_peer* peer = nullptr;
-  fake::state.fails_at = 3;  // behind the allocations of the peer and its answers
+  fake::state.fails_at = 3;  // after the allocations of the peer and its answers
   fake::state.error = EIO;
   assert_int_equal(rpma_peer_new(fake::context(), &peer), RPMA_E_PROVIDER);
   make_and_delete();

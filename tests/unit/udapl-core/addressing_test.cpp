@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What becomes of the two halves of a peer's address: the conn_qual and the socket address.
+// Tests the two parts of a peer's address: the conn_qual and the socket address.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ void to_port__up_to_16_bits_as_it_is() {
 }
 
 void to_port__beyond_folded_as_the_original_does() {
-  // conn_qual % 32001 + 33534, worked out apart.
+  // conn_qual % 32001 + 33534, computed separately.
   CHECK_EQUAL(to_port(0x10000), 1534 + 33534);
   CHECK_EQUAL(to_port(0x10001), 1535 + 33534);
   CHECK_EQUAL(to_port(3 * 32001), 33534);
@@ -31,7 +31,7 @@ void to_port__beyond_folded_as_the_original_does() {
   CHECK_EQUAL(to_port(UINT64_MAX), 11769 + 33534);
 }
 
-// The address of a given family at the very end of a page, behind which nothing can be read.
+// An address of the given family at the very end of a page, after which nothing can be read.
 class AtPageEnd {
  public:
   AtPageEnd(const void* bytes, size_t size)

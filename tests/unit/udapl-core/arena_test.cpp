@@ -133,7 +133,7 @@ void arena_create__constructor_throws_nothing_changes() {
   Arena<Thing> things;
   Thing* stale = things.create();
   things.destroy(stale, &kDeadTable);
-  // Each slot has its turn, the stale handle's too.
+  // Each slot is used in turn, including the stale handle's.
   for (int i = 0; i < 32; ++i) {
     bool thrown = false;
     try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a piece of code says on stderr.
+// Records the output of a piece of code on stderr.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +26,7 @@ std::string captured(Function function) {
   return text;
 }
 
-// One line of ours and no more.
+// Exactly one line of ours.
 inline bool is_one_line(const std::string& text) {
   return text.starts_with("dapple: ") && text.find('\n') == text.size() - 1;
 }

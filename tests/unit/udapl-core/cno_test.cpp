@@ -125,7 +125,7 @@ void evd_disable__triggers_nothing_until_enabled() {
   CHECK(f.cno.empty(kShort_us));
   CHECK(!f.evd.enabled());
   CHECK(f.evd.set_enabled(true).has_value());
-  CHECK(f.cno.got(f.evd));  // of what came meanwhile
+  CHECK(f.cno.got(f.evd));  // about the events meanwhile
   drain(f.evd);
   CHECK(f.evd.set_enabled(false).has_value());
   CHECK(f.evd.set_enabled(true).has_value());
@@ -173,7 +173,7 @@ void evd_wait__comes_before_the_cno() {
   CHECK(f.cno.got(f.evd));
 }
 
-// An event that meets a waiter on its way out is told by one or the other.
+// Either the waiter or the CNO gets an event that arrives as a waiter leaves.
 void evd_wait__timing_out_loses_nothing() {
   Fixture f;
   for (int i = 0; i < 500; ++i) {
@@ -194,7 +194,7 @@ void evd_wait__timing_out_loses_nothing() {
   }
 }
 
-// The same when the CNO comes at the moment at which the waiter goes.
+// The same if the CNO is set at the moment at which the waiter leaves.
 void evd_modify_cno__beside_a_waiter_on_its_way_out() {
   no_device::OpenIa ia;
   OpenCno cno(ia.get());
@@ -209,7 +209,7 @@ void evd_modify_cno__beside_a_waiter_on_its_way_out() {
       while (begun < round && !done) {
       }
       Event event;
-      (void)evd.wait(0, 2, event, seen);  // there is never more than one
+      (void)evd.wait(0, 2, event, seen);  // never more than one
       ended = round;
     }
   });
@@ -343,7 +343,7 @@ void cno_agent__is_called_on_a_thread_of_ours_for_each() {
     CHECK(calls.evds[0] == &open.get() && calls.evds[1] == &open.get());
     CHECK(calls.thread != std::this_thread::get_id());
   }
-  CHECK(calls.reach(3));  // the last EVD has gone
+  CHECK(calls.reach(3));  // the last EVD was freed
   CHECK(calls.evds[2] == nullptr);
 }
 
@@ -380,7 +380,7 @@ void cno_modify_agent__takes_over_and_leaves() {
   CHECK(f.cno.notifier->agent().function == nullptr);
 }
 
-// What an agent may do: anything, its own CNO's end included.
+// An agent may do anything, even free its own CNO.
 struct Suicide {
   Cno* cno = nullptr;
   Evd* evd = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which devices no IA is opened on.
+// The devices on which no IA may be opened.
 #include "udapl/core/coherence_check.hpp"
 
 #include <cstring>

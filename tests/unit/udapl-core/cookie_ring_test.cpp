@@ -111,7 +111,7 @@ void cookie_ring_segments__each_cookie_has_its_own() {
 void cookie_ring__poster_and_retirer_in_two_threads() {
   constexpr uint64_t kRounds = 50'000;
   CookieRing ring(16, 0);
-  std::atomic<uint64_t> posted = 0;  // stands for the hardware, which orders a post before its completion
+  std::atomic<uint64_t> posted = 0;  // acts as the hardware, which orders a post before its completion
   std::atomic<int> wrong = 0;
   std::thread retirer([&] {
     for (uint64_t i = 0; i < kRounds; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What datagram endpoints are made of, as far as it goes without a device.
+// The parts of datagram endpoints that work without a device.
 #include <netinet/in.h>
 
 #include <atomic>
@@ -88,7 +88,7 @@ void ud_message__is_understood() {
   for (size_t size : {size_t{0}, size_t{1}, size_t{56}, data.size()}) {
     const UdMessage message(0x123456, 0x89abcdef, {data.data(), size});
     CHECK_EQUAL(message.size(), size + UdMessage::kHeaderSize);
-    // The connection manager pads what it carries.
+    // The connection manager pads private data.
     std::vector<uint8_t> padded(message.data(), message.data() + message.size());
     padded.resize(180);
     const UdReceived received(padded);
@@ -111,7 +111,7 @@ void ud_message__of_somebody_else_is_not() {
     CHECK(!UdReceived(other).ours);
   }
   auto too_long = bytes;
-  too_long[7] = 1;  // says that there is data
+  too_long[7] = 1;  // claims that there is data
   CHECK(!UdReceived(too_long).ours);
   CHECK(UdReceived({}).data.empty());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The tables from the core's words to DAT 2.0's numbers. Each is checked whole: one line for each word, in its order.
+// The tables from the core's errors to DAT 2.0's numbers. Each is checked completely: one line for each error, in their
+// order.
 #include <pthread.h>
 
 #include <iterator>
@@ -143,7 +144,7 @@ void to_dat__no_two_subtypes_share_a_number() {
   }
 }
 
-// As consumers built long ago have them.
+// The values in consumers that were built long ago.
 void to_dat__numbers_of_the_specification() {
   CHECK_EQUAL(face::to_dat(Error{Type::kNotImplemented}), 0x80000000U | 0x3fff0000U);
   CHECK_EQUAL(face::to_dat(Error{Type::kAbort}), 0x80010000U);
@@ -218,7 +219,8 @@ void to_dat__every_kind_of_handle() {
   });
 }
 
-// Without variables of its own: AddressSanitizer would miss that the cancellation ends their lives.
+// This function has no variables of its own, because AddressSanitizer would not notice that the cancellation ends their
+// lives.
 void* call_guarded(void* result) {
   pthread_cancel(pthread_self());
   *static_cast<DAT_RETURN*>(result) = be_guarded();
@@ -226,7 +228,7 @@ void* call_guarded(void* result) {
   return nullptr;
 }
 
-// Cancellation would have to pass through a function that lets nothing through.
+// Cancellation would have to unwind through a noexcept function.
 void guarded__waits_with_cancellation() {
   DAT_RETURN result = DAT_SUCCESS;
   pthread_t thread;

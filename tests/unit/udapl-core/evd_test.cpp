@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The waiting of an EVD that only software events reach: all of it but the completion queue.
+// The waits of an EVD that gets only software events: everything except the completion queue.
 #include "udapl/core/evd.hpp"
 
 #include <pthread.h>
@@ -75,7 +75,7 @@ void evd_wait__never_before_the_deadline() {
 
 void evd_wait__microseconds_are_kept() {
   Fixture f;
-  // On a busy machine any one wait may be late; not the best of many.
+  // On a busy machine any single wait may be late, but not the best of many.
   int64_t best = kNever;
   for (int i = 0; i < 50; ++i) {
     const int64_t start = now_ns();
@@ -100,7 +100,7 @@ void evd_wait__reaching_the_threshold_wakes() {
   poster.join();
 }
 
-// Events that come in time but are too few must not start the time-out anew.
+// Events that arrive in time but are too few must not start the time-out again.
 void evd_wait__deadline_is_one_however_often_it_wakes() {
   Fixture f;
   std::thread poster([&] {
@@ -143,7 +143,7 @@ void evd_set_unwaitable__wakes_and_refuses() {
   waiter.join();
   CHECK(f.failed(f.evd.wait(0, 1, f.event, f.more), Type::kInvalidState, Subtype::kEvdUnwaitable));
   f.post(1);
-  CHECK(f.evd.dequeue(f.event).has_value());  // only waiting is off
+  CHECK(f.evd.dequeue(f.event).has_value());  // only waiting is disabled
   f.evd.set_waitable(true);
   CHECK(f.failed(f.evd.wait(0, 1, f.event, f.more), Type::kTimeoutExpired));
 }
@@ -170,7 +170,7 @@ void evd_wait__a_signal_ends_it() {
     CHECK(f.failed(f.evd.wait(kLong_us, 1, f.event, f.more), Type::kInterruptedCall));
     done = true;
   });
-  // Until it has come at a time when the waiter sleeps.
+  // Until it has arrived while the waiter sleeps.
   await_waiter(f.evd);
   while (!done) {
     pthread_kill(waiter.native_handle(), SIGUSR1);
@@ -180,7 +180,7 @@ void evd_wait__a_signal_ends_it() {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-// pthread_cancel() of a thread that waits leaves the EVD as a wait that has ended does.
+// pthread_cancel() of a waiting thread leaves the EVD as the end of a wait does.
 void evd_wait__cancelled_gives_the_evd_up() {
   Fixture f;
   for (const uint32_t threshold : {1U, 3U}) {
@@ -245,7 +245,7 @@ void evd_post__only_where_software_events_may_come() {
   CHECK(!result && result.error() == (Error{Type::kInvalidParameter, Subtype::kArg1}));
 }
 
-// None lost, none twice, no wait that sleeps through an event.
+// No event is lost or delivered twice, and no wait sleeps through an event.
 void evd__posters_and_a_waiter() {
   no_device::OpenIa ia(true);
   no_device::OpenEvd open(ia.get(), 8);

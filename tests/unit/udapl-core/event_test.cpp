@@ -12,12 +12,12 @@
 using namespace dapple;
 using dat::EventKind;
 
-// In the registry's place.
+// Replaces the registry.
 extern "C" DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle);
 
 namespace {
 
-// Stand-ins for objects, of which only the address matters.
+// Stand-ins for objects; only their addresses matter.
 int any_ep, any_psp, any_cr, any_data, any_number;
 DAT_IA_HANDLE numbered_ia;  // the one that the consumer knows by that number
 
@@ -131,7 +131,7 @@ void to_dat__software_event() {
   CHECK_EQUAL(out.event_data.software_event_data.pointer, &any_data);
 }
 
-// The service point may be gone by the time the consumer takes the event.
+// The service point may have been freed before the consumer takes the event.
 void to_dat__connection_request_of_a_freed_psp() {
   Fixture f;
   f.event.kind = EventKind::kConnectionRequest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Forks of a program that has loaded the provider, where there is no device: calls take the provider's locks, and fail.
+// Forks of a program that has loaded the provider, without a device: calls take the provider's locks, and fail.
 #include <dat2/udat.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-/// dat.conf with an entry whose network device every machine has, and no RDMA device serves.
+/// dat.conf with an entry whose network device every machine has, and which no RDMA device serves.
 struct Conf {
   TemporaryFolder folder;
   Conf() {
@@ -70,7 +70,7 @@ void fork__child_of_a_process_without_an_ia_is_as_good() {
   }
 }
 
-/// Whatever the other thread is at, the child is answered, and the fork does not wait for it.
+/// Whatever the other thread does, the child gets an answer, and the fork does not wait for that thread.
 void fork__beside_a_thread_that_opens() {
   const Conf conf;
   const DAT_RETURN expected = open_here();

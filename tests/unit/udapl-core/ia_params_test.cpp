@@ -44,7 +44,7 @@ void ia_params_parse__every_form() {
   expect("eth0 0 coherence=cpu", "eth0", 0, "cpu");
   expect("eth0 coherence=io 0", "eth0", 0, "io");
   expect("eth0 coherence=coherent", "eth0", 0, "coherent");
-  // Which words there are is for the library that knows them to say.
+  // The library that knows the words checks them.
   expect("eth0 0 coherence=perhaps", "eth0", 0, "perhaps");
 }
 

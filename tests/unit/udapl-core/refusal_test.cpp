@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The line about an attribute that is refused, on an IA without a device, whose limits are 0.
+// The line about a refused attribute, on an IA without a device, whose limits are 0.
 #include "udapl/core/refusal.hpp"
 
 #include <cstdlib>

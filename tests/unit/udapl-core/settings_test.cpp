@@ -53,7 +53,8 @@ void expect(const Variable& variable, const std::string& text, long expected, bo
     CHECK(is_one_line(said));
     CHECK(said.find(variable.name) != std::string::npos);
   }
-  // Nothing else has moved. Two variables share the traffic class; these are left out with all whose default is -1.
+  // No other setting has changed. Two variables set the traffic class, so these are left out, together with all whose
+  // default is -1.
   for (const Variable& other : kVariables) {
     if (&other == &variable || (other.fallback == -1 && variable.fallback == -1)) continue;
     CHECK_EQUAL(other.get(settings), other.fallback);

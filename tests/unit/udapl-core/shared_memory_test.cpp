@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Which memory the kernel says is shared, and what equal cookies may name.
+// The memory that the kernel reports as shared, and the memory that equal cookies may name.
 #include "udapl/core/shared_memory.hpp"
 
 #include <string>
@@ -44,8 +44,8 @@ void find_shared_mapping__says_which_bytes() {
 
 void find_shared_mapping__over_neighbours_that_continue_each_other() {
   expect(0x11000, 0x2000, {kDevice, 77, 0x4000, 0x2000});
-  expect_none(0x12000, 0x2000);  // the next one begins elsewhere in the file
-  expect_none(0x16000, 0x2000);  // the next one is another object
+  expect_none(0x12000, 0x2000);  // the next mapping begins elsewhere in the file
+  expect_none(0x16000, 0x2000);  // the next mapping is of another object
 }
 
 void find_shared_mapping__nothing_that_is_not_all_shared() {
@@ -60,7 +60,7 @@ void find_shared_mapping__nothing_that_is_not_all_shared() {
 
 SharedCookie cookie(char last) {
   SharedCookie bytes{};
-  bytes[5] = 'x';  // behind a null byte
+  bytes[5] = 'x';  // after a null byte
   bytes.back() = last;
   return bytes;
 }

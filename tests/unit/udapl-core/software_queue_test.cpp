@@ -55,7 +55,7 @@ void software_queue__order_is_kept_around_the_end() {
 void software_queue_remove_if__only_what_matches_order_kept() {
   SoftwareQueue queue(8);
   Event event{};
-  // Begin in the middle of the storage, so that what is kept wraps.
+  // Starts in the middle of the storage, so that the stored events wrap around.
   for (uintptr_t i = 0; i < 5; ++i) CHECK(queue.push(numbered(i)));
   for (int i = 0; i < 5; ++i) CHECK(queue.pop(event));
   for (uintptr_t i = 0; i < 8; ++i) CHECK(queue.push(numbered(i)));
@@ -79,7 +79,7 @@ void software_queue_remove_if__all_and_none() {
   CHECK(queue.push(numbered(9)));
 }
 
-// What is urgent is no event, and stays through what happens to events.
+// The urgent mark is no event, and stays when events are taken.
 void software_queue_set_urgent__beside_events() {
   SoftwareQueue queue(2);
   CHECK(!queue.any());
@@ -142,7 +142,7 @@ void software_queue__many_posters_one_taker() {
     }
     ++taken;
     const uintptr_t number = number_of(event);
-    if (number % kEach != next[number / kEach]++) ++wrong;  // each poster's events stay in order
+    if (number % kEach != next[number / kEach]++) ++wrong;  // the events of each poster stay in order
   }
   for (auto& poster : posters) poster.join();
   CHECK_EQUAL(wrong, 0);

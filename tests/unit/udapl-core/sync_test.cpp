@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the sync calls check, and what they hand to the cache operations, with a recorder in their place.
+// The checks of the sync calls, and their cache operations, which a recorder replaces.
 #include "udapl/core/sync.hpp"
 
 #include <dat2/udat.h>
@@ -32,7 +32,7 @@ int record(const dappledv_region_attr* attr, const iovec* ranges, size_t count) 
   return 0;
 }
 
-// What sync_segments asks of an IA.
+// The part of an IA that sync_segments uses.
 class FakeIa {
  public:
   explicit FakeIa(bool maintains) : maintains_(maintains) {
@@ -59,7 +59,7 @@ class FakeIa {
   dappledv_region_attr persistent_coherence_[2]{};
 };
 
-// Regions that nothing registers: two over the same address, one behind them, and one at the end of the address space.
+// Regions without a registration: two over the same address, one after them, and one at the end of the address space.
 // They stay until the end of the program.
 struct Region {
   ibv_mr mr{};
@@ -83,9 +83,9 @@ constexpr uint32_t kFirst = 11;
 constexpr uint32_t kSecond = 12;
 constexpr uint32_t kTop = 13;
 constexpr uint32_t kZeroBased = 14;
-constexpr uint32_t kMarked = 15;             // behind the second
+constexpr uint32_t kMarked = 15;             // after the second
 constexpr uint32_t kMarkedZeroBased = 16;    // the same memory
-constexpr uint32_t kPersists = 17;           // behind that
+constexpr uint32_t kPersists = 17;           // after that
 constexpr uint32_t kPersistsAndMarked = 18;  // the same memory
 constexpr uint64_t kTopBase = UINT64_MAX - kSize + 1;
 
@@ -177,7 +177,7 @@ void sync__outside_the_region() {
   expect_refused({triplet(kFirst, kBase + kSize, 1)});
   expect_refused({triplet(kFirst, kBase, UINT32_MAX)});
   expect_refused({triplet(kFirst, 0, 1)});
-  // In another region, but not in that of its lmr_context.
+  // Within another region, but not within that of its lmr_context.
   expect_refused({triplet(kFirst, kBase + 2 * kSize, 1)});
   expect_refused({triplet(kSecond, kBase, 1)});
 }
@@ -274,7 +274,7 @@ void expect_range(size_t at, uint64_t address, uint64_t length) {
   CHECK_EQUAL(recorded.ranges[at].iov_len, length);
 }
 
-// A coherent device: marked memory is maintained, and nothing else.
+// A coherent device: only marked memory is maintained.
 void sync__marked_memory_on_a_coherent_device() {
   FakeIa ia(false);
   add_regions(ia);
@@ -284,7 +284,7 @@ void sync__marked_memory_on_a_coherent_device() {
   CHECK_EQUAL(recorded.ranges.size(), 2);
   expect_range(0, kBase + 4 * kSize + 3, 5);
   expect_range(1, kBase + 4 * kSize + 7, 8);
-  // The others are ordered all the same.
+  // The others are still ordered.
   CHECK_EQUAL(recorded.calls, 2);
   CHECK_EQUAL(recorded.classes[0], DAPPLEDV_COHERENCE_NONCOHERENT_CPU);
   CHECK_EQUAL(recorded.classes[1], DAPPLEDV_COHERENCE_COHERENT);
@@ -310,7 +310,7 @@ void sync__marked_memory_and_one_bad_segment() {
   expect_refused({triplet(kMarked, kBase + 4 * kSize, kSize + 1)});
 }
 
-// What the device needs is no less than what the memory does.
+// The device needs at least the maintenance that the memory needs.
 void sync__marked_memory_on_a_device_that_is_not_coherent() {
   FakeIa ia(true);
   add_regions(ia);
@@ -320,7 +320,7 @@ void sync__marked_memory_on_a_device_that_is_not_coherent() {
   CHECK_EQUAL(recorded.classes[0], DAPPLEDV_COHERENCE_NONCOHERENT_IO);
 }
 
-// Each kind of memory in a call of its own kind, in the order of the list; neighbours of a kind in one.
+// Each kind of memory has a call of its own, in the order of the list; neighbours of the same kind share one.
 void sync__persistent_memory() {
   const std::vector<DAT_LMR_TRIPLET> segments = {
       triplet(kPersists, kBase + 6 * kSize, 5),          triplet(kFirst, kBase, 64),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The provider table of either version: what every slot answers.
+// The provider table of both versions: the answer of every slot.
 #include <cstring>
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 constexpr bool kIs12 = DAT_VERSION_MAJOR == 1;
 constexpr size_t kSlots = kIs12 ? 68 : 79;
 
-// Of the type that this version's slot for it has.
+// A function with the type of this version's slot.
 template <class Pointer>
 struct FakeOpen;
 template <class... Arguments>
@@ -27,7 +27,7 @@ struct FakeOpen<DAT_RETURN (*)(Arguments...)> {
 };
 constexpr auto fake_open = &FakeOpen<DAT_IA_OPEN_FUNC>::open;
 
-// Calls a slot with nothing but zeroes.
+// Calls a slot with only zeroes.
 template <class... Arguments>
 DAT_RETURN call(DAT_RETURN (*slot)(Arguments...)) {
   return slot(Arguments{}...);
@@ -157,7 +157,7 @@ void make_table__each_slot_has_a_function_of_its_own() {
 void make_table__a_null_handle_is_refused() {
   for_each_slot(face::make_table("name", fake_open), [](const char* name, auto slot) {
     const std::string text = name;
-    // These have no kind of handle to check: the registry refuses a null one before it gets here.
+    // These functions have no kind of handle to check: the registry refuses a null handle before.
     const bool any_handle = text == "ia_open" || text.find("_context") != std::string::npos ||
                             text == "get_handle_type" || text == "handle_extendedop";
     if (any_handle) return;

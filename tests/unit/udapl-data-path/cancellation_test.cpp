@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// pthread_cancel: a wait that sleeps ends and leaves nothing behind; everything else is done whole.
+// pthread_cancel: a wait that sleeps ends and leaves nothing behind; every other call completes.
 #include <pthread.h>
 
 #include <chrono>
@@ -21,14 +21,14 @@ constexpr ibv_sge kSegment{0x1000, 256, 1};
 constexpr RemoteBuffer kRemote{0x1000, 4096, 7};
 constexpr uint32_t kLong_us = 20'000'000;
 
-// A thread that is cancelled at some time or other.
+// A thread that is cancelled at a random time.
 class Cancelled {
  public:
   explicit Cancelled(std::function<void()> call) : call_(std::move(call)) {
     CHECK_EQUAL(pthread_create(&thread_, nullptr, run, this), 0);
   }
   void cancel() { CHECK_EQUAL(pthread_cancel(thread_), 0); }
-  // True once the call has come back.
+  // True after the call has returned.
   bool join() {
     void* end = nullptr;
     CHECK_EQUAL(pthread_join(thread_, &end), 0);
@@ -48,7 +48,7 @@ class Cancelled {
   pthread_t thread_{};
 };
 
-// True if a call of a thread that has been cancelled before comes back.
+// True if a call returns whose thread was cancelled before it.
 bool comes_back(const std::function<void()>& call) {
   Cancelled thread([&] {
     pthread_cancel(pthread_self());
@@ -110,7 +110,7 @@ void evd_wait__cancelled_gets_what_is_there() {
   CHECK(got);
 }
 
-// A notification that was taken is acknowledged: destroying the CQ waits for that.
+// A notification that was taken is acknowledged; otherwise destroying the CQ would wait for that.
 void evd_wait__cancelled_when_it_takes_the_notification() {
   Rig rig;
   Cancelled waiter([&] { CHECK(rig.gets(1)); });
@@ -122,7 +122,7 @@ void evd_wait__cancelled_when_it_takes_the_notification() {
   CHECK(!fake_device::state.cancels_taker);
 }
 
-// An event that comes when the thread goes is had by it or left for the next.
+// Either the thread gets an event that arrives as it ends, or the event is left for the next one.
 void evd_wait__cancelled_when_the_event_comes() {
   Rig rig;
   for (uint32_t i = 0; i < 2000; ++i) {
@@ -138,7 +138,7 @@ void evd_wait__cancelled_when_the_event_comes() {
   }
 }
 
-#ifndef __SANITIZE_THREAD__  // which takes no notice of mutexes that a thread locks after it was cancelled in ppoll()
+#ifndef __SANITIZE_THREAD__  // it ignores mutexes that a thread locks after it was cancelled in ppoll()
 void cno_wait__cancelled_when_the_event_comes() {
   Rig rig;
   Cno& cno = rig.ia.cno();
@@ -171,7 +171,7 @@ void cno_trigger__is_no_cancellation_point() {
   CHECK(told);
 }
 
-// The thread may end in a post that is a system call, and has posted.
+// The thread may end in a post that is a system call, and then has posted.
 void ep_post__cancelled_inside_of_the_device() {
   Rig rig;
   CHECK(!comes_back([&] { (void)rig.ep.post_plain_request<DtoOperation::kRdmaWrite>(1, &kSegment, 1, kRemote, 0); }));

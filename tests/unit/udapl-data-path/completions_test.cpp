@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Completions at moments at which no device can be made to bring them, and devices that go.
+// Completions at moments that no real device can be made to produce, and devices that are removed.
 #include <dirent.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 constexpr ibv_sge kSegment{0x1000, 256, 1};
 constexpr RemoteBuffer kRemote{0x1000, 4096, 7};
 
-// Software iWARP, whose rings the provider flushes: a request that has completed before its poster counts it is not one
+// Software iWARP, whose rings the provider flushes: a request that completes before its poster counts it is not one
 // that is left.
 void ep_post__completes_and_the_connection_ends_before_the_post_returns() {
   fake_device::reset();
@@ -110,7 +110,7 @@ void evd_post__a_storm_of_lost_events_is_told_in_few_lines() {
   });
   CHECK(lines_of(said) >= 2);
   CHECK(lines_of(said) < 20);
-  // The first is told as ever.
+  // The first event is delivered as usual.
   CHECK(said.find("an event was lost because its EVD of 4 entries is full") != std::string::npos);
 }
 
@@ -135,7 +135,7 @@ void evd__of_software_events_takes_no_descriptor() {
   CHECK_EQUAL(open_descriptors(), before);
 }
 
-// Receives of many endpoints complete on one EVD, which is looked at once.
+// Receives of many endpoints complete on one EVD, and the test looks at it once.
 void srq_query__with_many_endpoints_on_one_evd() {
   fake_device::reset();
   fake_device::Ia ia(false);

@@ -50,7 +50,7 @@ struct Cq {
 
 struct Qp {
   ibv_qp qp{};
-  std::deque<ibv_wc> sends;  // held; those that asked for no completion too
+  std::deque<ibv_wc> sends;  // held; includes those that asked for no completion
   std::deque<bool> signalled;
   std::deque<ibv_wc> receives;
   bool failed = false;
@@ -60,7 +60,7 @@ struct SharedQueue {
   ibv_srq srq{};
 };
 
-std::mutex mutex;  // of all of the device
+std::mutex mutex;  // for the whole device
 ibv_device device{};
 verbs_context extended{};
 std::map<uint32_t, Qp*> qps;
@@ -86,7 +86,7 @@ void open_pipe(int& read_fd, int& write_fd) {
   write_fd = fds[1];
 }
 
-// All of these with the mutex held.
+// All of these are called with the mutex held.
 void put(ibv_cq* where, const ibv_wc& completion) {
   auto& cq = *reinterpret_cast<Cq*>(where);
   if (cq.entries.size() >= static_cast<size_t>(cq.cq.cqe)) {
@@ -425,7 +425,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
     char one;
     for (size_t gone = std::erase(channel->events, made); gone; --gone) (void)!read(channel->channel.fd, &one, 1);
   }
-  // As the real one waits for what somebody has taken.
+  // Like the real one, waits for taken events to be acknowledged.
   while (made->unacknowledged) {
     guard.unlock();
     usleep(100);

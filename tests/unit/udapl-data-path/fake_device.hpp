@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A libibverbs and a librdmacm that are made up, with one device, beneath the core of uDAPL. A queue pair connects to
-// nobody and completes what is posted to it: at once, or when the test says so. So the data path runs without a device,
-// at the speed of this machine, and does what no device does on demand. Posting, arming and taking a notification are
-// cancellation points, as they are where they are system calls.
+// A fake libibverbs and a fake librdmacm, with one device, beneath the core of uDAPL. A queue pair connects to nobody
+// and completes posted requests: at once, or when the test orders it. So the data path runs without a device, at the
+// speed of this machine, and in situations that no device makes on demand. Posting, arming and taking a notification
+// are cancellation points, as they are when they are system calls.
 //
 // Threads: internally locked, as libibverbs is.
 #pragma once
@@ -24,31 +24,31 @@
 namespace fake_device {
 
 struct State {
-  std::atomic<bool> holds = false;          // what is posted completes only when complete() is called
+  std::atomic<bool> holds = false;          // posted requests complete only when complete() is called
   std::atomic<bool> removed = false;        // see remove()
-  std::atomic<bool> cancels_taker = false;  // the next thread that takes a notification
+  std::atomic<bool> cancels_taker = false;  // the next thread that takes a notification is cancelled
   std::atomic<uint32_t> overflows = 0;      // completions that a CQ had no room for
   std::atomic<uint32_t> unsignalled = 0;    // requests that asked for no completion
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
-  std::function<void()> in_post;  // called inside of ibv_post_send, once the device is through with the request
+  std::function<void()> in_post;            // called inside ibv_post_send, after the device has handled the request
   uint32_t vendor_id = 0;
   ibv_transport_type transport = IBV_TRANSPORT_IB;
 };
 
 extern State state;
 
-// A device without memory of earlier tests. No IA may be open.
+// Resets the device between tests. No IA may be open.
 void reset();
-// The requests that the queue pair holds complete, with success.
+// Completes the requests that the queue pair holds, with success.
 void complete(uint32_t qp_num);
-// The device goes away: arming a CQ does nothing and says nothing, and every completion channel has hung up.
+// The device is removed: arming a CQ has no effect, and every completion channel hangs up.
 void remove();
 
 inline constexpr int kLiveTable = 0;
 inline constexpr int kDeadTable = 0;
 
-// An open IA. Ends abruptly.
+// An open IA. The destructor closes it abruptly.
 class Ia {
  public:
   explicit Ia(bool thread_safe);
@@ -59,7 +59,7 @@ class Ia {
   dapple::dat::Pz& pz() { return *pz_; }
   dapple::dat::Evd& evd(uint32_t qlen, uint32_t streams = dapple::dat::kEvdDto);
   dapple::dat::Cno& cno();
-  // With all three of its streams on evds of their own if they are null; connected.
+  // A connected EP. Null EVDs are replaced by new ones for all three streams.
   dapple::dat::Ep& connected_ep(const dapple::dat::EpEvds& evds, const dapple::dat::EpAttr& attr,
                                 dapple::dat::Srq* srq = nullptr);
   dapple::dat::Lmr& lmr(void* memory, uint64_t length);

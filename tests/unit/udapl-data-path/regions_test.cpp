@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Regions and windows, by the thousand and beside syncs.
+// Thousands of regions and windows, also during syncs.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -56,7 +56,7 @@ struct Fixture {
   }
 };
 
-// A region that is being synced can be looked up and others registered; only its own end waits.
+// During a sync of a region, look-ups and other registrations proceed; only freeing that region waits.
 void lmr_sync__holds_up_nobody_but_the_end_of_the_region() {
   static std::atomic<bool> inside;
   static std::atomic<bool> go_on;
@@ -137,7 +137,7 @@ int64_t best_of_many(Function function) {
   return best;
 }
 
-// The time of a look-up does not grow with the windows, nor does the end of an endpoint that has none.
+// Neither the time of a look-up grows with the number of windows, nor the time of freeing an endpoint that has none.
 void window_table__many_windows_cost_no_more_than_few() {
   Fixture f;
   Ep& ep = f.ia.connected_ep({.request = &f.ia.evd(64, kEvdRmrBind | kEvdDto)}, {});

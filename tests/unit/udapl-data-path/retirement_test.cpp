@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// When the cookies of suppressed requests go while completions before them wait to be dequeued.
+// The release of the cookies of suppressed requests while earlier completions wait to be dequeued.
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/cookie_ring.hpp"
 
@@ -15,7 +15,7 @@ Cookie& push(CookieRing& ring) {
   return cookie;
 }
 
-// As an endpoint does with what finish() and deliver() return.
+// Acts on the results of finish() and deliver() as an endpoint does.
 void retire(CookieRing& ring, uint32_t end) {
   if (end != ring.tail()) ring.retire(ring.at(end - 1));
 }
@@ -49,7 +49,7 @@ void cookie_ring_deliver__stops_before_the_next_waiting_cookie() {
 
 void cookie_ring_finish__retires_a_suppressed_one_at_once_when_nothing_waits() {
   CookieRing ring(4, 0);
-  push(ring);  // asks for no completion at all
+  push(ring);  // asks for no completion
   const Cookie& suppressed = push(ring);
   retire(ring, ring.finish(suppressed, false));
   CHECK(ring.empty());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An IA that is not thread-safe, and threads in the functions that are safe all the same: each event comes to one of
-// them once, and nobody finds what is going.
+// An IA that is not thread-safe, and threads in the functions that are safe on it: each event reaches one of them once,
+// and no thread finds an object that is being freed.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -59,7 +59,7 @@ struct Rig {
   Seen seen{kPosts};
   std::atomic<bool> posted = false;
 
-  // Of the events that are left, until all have come or nothing comes any more.
+  // Takes the remaining events, until all have arrived or no more arrive.
   bool goes_on(int64_t since) const { return !seen.all() && (!posted || now_ns() - since < kPatience_ns / 20); }
 
   void note(const Event& event) {
@@ -85,7 +85,7 @@ struct Rig {
     }
   }
 
-  // post(cookie): one more, or INSUFFICIENT_RESOURCES.
+  // post(cookie): one more event, or INSUFFICIENT_RESOURCES.
   template <class Post>
   void post_all(Post post) {
     const int64_t since = now_ns();
@@ -164,7 +164,7 @@ struct Triplet {
   uint64_t segment_length;
 };
 
-// Regions come and go while others are looked up.
+// Regions are made and freed while others are looked up.
 void lmr_sync__beside_registrations() {
   fake_device::reset();
   fake_device::Ia ia(false);

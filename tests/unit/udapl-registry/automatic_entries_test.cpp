@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// The ports that a tree like sysfs shows, and the entries made of ports.
+// The ports in a tree with the layout of sysfs, and the entries made from ports.
 #include "udapl/registry/automatic_entries.hpp"
 
 #include <filesystem>
@@ -141,7 +141,7 @@ void names_no_usable_port__is_said_of_the_customary_form_only() {
     CHECK(!names_no_usable_port(line(params), ports));
 }
 
-// Of 1.2: the same names for its own provider, and OFED's.
+// For 1.2: the same names for its own provider, and OFED's.
 std::string ofeds(const std::vector<RdmaPort>& ports) {
   std::string text;
   for (const AutomaticEntry& made : automatic_entries(ports, {}, kAutomatic12)) {

@@ -56,7 +56,7 @@ void run_checked(void**) {
   assert_int_equal(failed_checks, 0);
 }
 
-/// The same in a process of its own, for what is done once per process.
+/// The same in a process of its own, for actions that a process does only once.
 template <void (*kBody)()>
 void run_checked_in_child(void**) {
   std::fflush(nullptr);
@@ -64,7 +64,7 @@ void run_checked_in_child(void**) {
   if (child == 0) {
     failed_checks = 0;
     kBody();
-    // Not _exit(): exit handlers belong to the test, and leak checkers speak there.
+    // Not _exit(): exit handlers belong to the test, and leak checkers report in them.
     std::exit(failed_checks == 0 ? 0 : 1);
   }
   int status = -1;

@@ -28,7 +28,7 @@ struct Fixture {
   std::string missing = folder.path() + "/missing";
 };
 
-/// The names found, what was printed with the folder's name cut out, and the path likewise.
+/// The names found, the output without the folder's name, and the path likewise.
 void expect(const Fixture& fixture, const ConfSearch& search, const std::string& names, const std::string& printed,
             const std::string& path) {
   const auto shorten = [&](std::string text) {
@@ -90,7 +90,7 @@ void load_configuration__endless_file_is_refused() {
   expect(f, {"/dev/zero", {}}, "", "dat: DAT_OVERRIDE names /dev/zero: File too large\n", "/dev/zero");
 }
 
-/// A pipe by a name, with what its writer has written so far.
+/// A named pipe, with the bytes that its writer has written so far.
 struct Pipe {
   explicit Pipe(const std::string& content) {
     CHECK_EQUAL(::pipe(ends), 0);
@@ -151,7 +151,7 @@ void load_configuration__bad_line_is_reported_once_with_file_and_line() {
   expect(f, {nullptr, {path}}, "a c ", "dat: bad:3: 3 of 8 fields: no default section; line ignored\n", "bad");
 }
 
-/// Runs a body in a child that is nobody; returns its exit status.
+/// Runs a body in a child as nobody; returns its exit status.
 int as_nobody(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(::setgid(65534) == 0 && ::setuid(65534) == 0 ? body() : 99);

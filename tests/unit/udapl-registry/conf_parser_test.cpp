@@ -14,7 +14,7 @@ namespace {
 
 const std::string kGood = "ofa-v2-d0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"d0 0\" \"\"";
 
-/// What a text parses to, in one string: entries as name|lib|params@line, reports as !line: what.
+/// The result of parsing a text, in one string: entries as name|lib|params@line, reports as !line: what.
 std::string parsed(const std::string& text, ApiMajors wanted = {2}) {
   std::string out;
   const auto entries = parse_dat_conf(text, wanted, [&](unsigned line, const std::string& what) {

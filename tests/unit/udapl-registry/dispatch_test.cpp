@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Every function that goes through the provider's table, and the macros that go there directly: the right slot, with
-// the arguments as they were, and its result back; and no handle that cannot be one reaches a slot.
+// Every function that goes through the provider's table, and the macros that go there directly: the right slot gets the
+// unchanged arguments, and the caller its result; an impossible handle reaches no slot.
 #include <dat2/dat_ib_extensions.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ FakeObject object;
 DAT_IA_HANDLE ia;
 std::set<std::size_t> slots_seen;
 
-/// An argument that is told from its neighbours, where its type allows.
+/// An argument that differs from its neighbours, if its type allows that.
 template <class T>
 T sample(int number) {
   T value{};
@@ -168,7 +168,7 @@ void dispatch__every_slot() {
   DISPATCHES(kObject, DAT_INVALID_HANDLE_CNO, cno_trigger, (auto a, auto b), DAT_CNO_TRIGGER(a, b))
   DISPATCHES(kObject, DAT_INVALID_HANDLE_CNO, cno_free, (auto a), DAT_CNO_FREE(a))
   // clang-format on
-  // All but those of which the registry makes something of its own: open, close, ha_related, extendedop.
+  // All functions except those that the registry handles itself: open, close, ha_related, extendedop.
   CHECK_EQUAL(slots_seen.size(), 75U);
 }
 
@@ -284,7 +284,7 @@ void stale_ia_handle__is_refused_everywhere() {
   CHECK_EQUAL(dat_extension_op(ia, 7, 0ULL), DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE1);
 }
 
-/// A provider that the program brings itself, so that no file is needed.
+/// A provider that the program itself brings, so that no file is needed.
 int open_fake(void**) {
   void* library = ::dlopen(FAKE_PROVIDER_A, RTLD_NOW);
   if (!library) {

@@ -19,7 +19,7 @@ struct Constant {
   long long value;
 };
 
-// The facts hold the constants of each enumeration one after the other.
+// The facts list the constants of each enumeration one after the other.
 #define DAT12_CONSTANT(name, value) {#name, value},
 #define DAT12_SIZE(type, size)
 #define DAT12_MEMBER(type, member, offset, size)
@@ -41,7 +41,7 @@ const Constant kConstants[] = {
 #endif
 };
 
-/// Calls `check` with each constant from `first` to `last`, and returns how many there are.
+/// Calls `check` with each constant from `first` to `last`, and returns their number.
 template <class Check>
 int for_each(const std::string& first, const std::string& last, Check check) {
   int count = 0;

@@ -28,7 +28,7 @@ struct Recorder<kSlot> {
   }
 };
 
-/// The table of one dat_provider_init(). The registry must not open it under another name than its own.
+/// The table of one dat_provider_init(). The registry must not open it under a name other than its own.
 struct Provider {
   DAT_PROVIDER table;
   DAT_PROVIDER_INFO info;
@@ -63,7 +63,7 @@ DAT_RETURN ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS) {
   return log.close_result;
 }
 
-/// Like the original's, it leaves alone what was not asked for.
+/// Like the original's, it does not touch outputs that the mask leaves out.
 DAT_RETURN ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE* evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR* ia_attr,
                     DAT_PROVIDER_ATTR_MASK mask, DAT_PROVIDER_ATTR* attr) {
   if (ia_mask == DAT_IA_ALL && ia_attr && !attr) {
@@ -155,7 +155,7 @@ extern "C" __attribute__((visibility("default"))) void dat_provider_fini(const D
   }
 }
 
-// Built like the original's providers, it uses this of the registry without linking it.
+// Built like the original's providers: it uses this function of the registry without linking it.
 extern "C" __attribute__((visibility("default"))) DAT_RETURN fake_provider_own_handle(DAT_IA_HANDLE handle,
                                                                                       DAT_IA_HANDLE* other) {
   return dats_get_ia_handle(handle, other);

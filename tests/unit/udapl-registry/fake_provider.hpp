@@ -2,14 +2,14 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-// A provider without hardware, in a library of its own. What it is called with it writes into a FakeLog, whose address
-// its ia_params carry as text; what it answers it reads from there.
+// A provider without hardware, in a library of its own. It records its calls in a FakeLog, whose address its ia_params
+// carry as text, and reads its answers from there.
 #include <dat2/dat_registry.h>
 
 #include <cstddef>
 #include <cstring>
 
-/// Called, if it is set, in the midst of a function.
+/// If set, called in the middle of a function.
 struct FakeHook {
   void (*function)(void*);
   void* argument;
@@ -28,13 +28,13 @@ struct FakeLog {
   DAT_PROVIDER_INFO info;  // of the last init or fini
   char opened_name[DAT_NAME_MAX_LENGTH];
   DAT_RETURN open_result, close_result, slot_result;
-  DAT_EXTENSION extension;  // what ia_query says
+  DAT_EXTENSION extension;  // the answer of ia_query
   bool forget_to_add, forget_to_remove;
   DAT_BOOLEAN related;
   FakeHook in_init, in_related, in_slot;
   const DAT_PROVIDER* provider;
 
-  // The last call of any other slot: which one, by its offset, and the bytes of its arguments.
+  // The last call of any other slot: the slot's offset, and the bytes of its arguments.
   std::size_t slot;
   std::size_t argument_count;
   unsigned char arguments[kMaxArguments][kMaxArgument];

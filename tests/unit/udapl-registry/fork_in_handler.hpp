@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A signal interrupts a call wherever it may be, and its handler forks: that must not wait for what the call holds.
+// A signal interrupts a call at any point, and its handler forks: the fork must not wait for locks that the call holds.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-// Forks whose child could end at once.
+// The number of forks whose child could end at once.
 inline int forks_in_handlers;
 
 inline void fork_in_a_handler(int) {

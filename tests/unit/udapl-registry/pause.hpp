@@ -8,7 +8,7 @@
 
 #include "tests/unit/udapl-registry/fake_provider.hpp"
 
-/// Keeps a function of the fake provider from returning until it is told. Its hooks are for one thread's call.
+/// Keeps a function of the fake provider from returning until it is released. Its hooks are for one thread's call.
 class Pause {
  public:
   FakeHook hook() {

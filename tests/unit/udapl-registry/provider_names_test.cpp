@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The provider's names: each is a library with its own SONAME and version node, and the further ones lead to the first.
+// The provider's names: each is a library with its own SONAME and version node, and the further ones load the first.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -41,7 +41,7 @@ void provider_names__each_has_its_node_and_leads_to_the_first(void**) {
     void* fini = own(handle, name, "dat_provider_fini");
     assert_non_null(init);
     assert_non_null(fini);
-    // Without an info the provider does nothing; a name that led to itself would never return.
+    // Without an info the provider does nothing; a name that loaded itself would never return.
     reinterpret_cast<void (*)(const void*, const char*)>(init)(nullptr, nullptr);
     reinterpret_cast<void (*)(const void*)>(fini)(nullptr);
   }

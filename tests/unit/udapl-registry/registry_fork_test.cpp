@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Forks beside threads that are in the registry: a child may be refused there, but does not hang.
+// Forks while threads are inside the registry: the child may be refused, but does not hang.
 #include <signal.h>
 #include <sys/time.h>
 
@@ -87,7 +87,7 @@ void fork__child_beside_a_thread_that_loads_is_refused() {
     CHECK_EQUAL(b.closes, 0);
     CHECK_EQUAL(b.finis, 0);
   });
-  // And the fork has waited for nobody.
+  // The fork has waited for no thread.
   const auto begun = std::chrono::steady_clock::now();
   constexpr int kForks = 20;
   for (int i = 0; i < kForks; i++) check_in_child([] {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Opening and closing IAs by the registry: which line serves, and what is loaded and unloaded for it.
+// Opening and closing IAs through the registry: the line that serves, and the libraries that are loaded and unloaded.
 #include <dlfcn.h>
 #include <malloc.h>
 
@@ -237,7 +237,7 @@ void dat_ia_close__stale_number_is_not_handed_out_at_once() {
   CHECK_EQUAL(dat.close(second), kSuccess);
 }
 
-/// The provider does not link the registry, as the original's do not; so it needs the registry's symbols in sight.
+/// Like the original's, the provider does not link the registry, so the registry's symbols must be visible.
 void scope__provider_of_old_finds_the_registry(int scope) {
   FakeLog log{};
   Dat dat(line("one", log, FAKE_PROVIDER_UNLINKED), scope);

@@ -20,7 +20,7 @@ void Dat::find(Function& function, const char* name) {
 
 Dat::Dat(const std::string& conf, int scope, const std::string& registry) : conf_path(folder.write("dat.conf", conf)) {
   ::setenv("DAT_OVERRIDE", conf_path.c_str(), 1);
-  // The RDMA devices of this machine are not seen; a test may make some in the folder.
+  // This machine's RDMA devices are hidden; a test may make some in the folder.
   ::setenv("SYSFS_PATH", folder.path().c_str(), 1);
   library_ = ::dlopen(registry.c_str(), RTLD_NOW | scope);
   if (!library_) {

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-// The registry as a program meets it: a process for each test, which loads libdat2.so with a dat.conf of its own.
+// The registry in the surroundings of a program: a process for each test, which loads libdat2.so with a dat.conf of its
+// own.
 #include <dat2/dat_registry.h>
 #include <dlfcn.h>
 
@@ -23,7 +24,7 @@ constexpr DAT_RETURN bad_argument(DAT_RETURN_SUBTYPE subtype) {
 std::string line(const std::string& name, const FakeLog& log, const char* library = FAKE_PROVIDER_A,
                  const char* version_and_threads = "u2.0 nonthreadsafe", const char* section = "default");
 
-/// libdat2.so with a dat.conf. Once in a process: the file is not read again.
+/// libdat2.so with a dat.conf. Only once in a process: the file is not read again.
 class Dat {
  public:
   explicit Dat(const std::string& conf, int scope = RTLD_LOCAL, const std::string& registry = LIBDAT2);
@@ -50,5 +51,5 @@ class Dat {
   void* library_;
 };
 
-/// Whether the process has this library in it.
+/// True if the process has loaded this library.
 bool loaded(const char* library);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// What the registry offers: its list of providers, extensions, messages; and all that from many threads at once.
+// The registry's list of providers, extensions and messages; and all of these from many threads at once.
 #include <pthread.h>
 
 #include <atomic>
@@ -63,7 +63,7 @@ void dat_registry_list_providers__lines_come_before_automatic_entries() {
   DAT_COUNT count = -1;
   CHECK_EQUAL(dat.list_providers(4, &count, list), kSuccess);
   CHECK_EQUAL(count, 1);
-  plug_in_rxe(dat);  // a port that comes later is seen
+  plug_in_rxe(dat);  // a port that appears later is found
   CHECK_EQUAL(dat.list_providers(4, &count, list), kSuccess);
   CHECK_EQUAL(count, 2);
   CHECK_EQUAL(std::string(infos[0].ia_name), "one");
@@ -113,8 +113,8 @@ void automatic_entry__line_of_the_same_name_wins() {
   CHECK_EQUAL(dat.close(ia), kSuccess);
 }
 
-/// The registry in a folder of its own, as in a private prefix that no search of the loader's covers, with another
-/// library beside it.
+/// The registry in a folder of its own, as in a private prefix that the loader does not search, with another library
+/// beside it.
 std::string private_registry(const TemporaryFolder& prefix, const char* library, const std::string& name) {
   std::filesystem::copy_file(LIBDAT2, prefix.path() + "/libdat2.so.2");
   if (library) std::filesystem::copy_file(library, prefix.path() + "/" + name);
@@ -143,7 +143,7 @@ void provider_library__with_a_path_is_not_looked_for() {
   CHECK(captured.text().find("cannot load the provider") != std::string::npos);
 }
 
-// The one beside the registry, although the machine may have the original of that name.
+// The library beside the registry, although the machine may have the original of that name.
 void automatic_entry__broken_library_is_said_once() {
   const TemporaryFolder prefix;
   const std::string registry = private_registry(prefix, nullptr, "");
@@ -160,7 +160,7 @@ void automatic_entry__broken_library_is_said_once() {
   CHECK_EQUAL(text.find('\n'), text.size() - 1);
 }
 
-// A thread that is cancelled before it makes the call, and where it has come to by then.
+// A thread that is cancelled before it makes the call, and `came_back`, which is set if the call returned.
 struct Cancelled {
   std::function<void()> call;
   bool came_back = false;
@@ -197,7 +197,7 @@ void pthread_cancel__waits_for_the_registry() {
   DAT_HA_RELATIONSHIP answer{};
   char one[] = "one";
   char two[] = "two";
-  // Reading dat.conf and loading the provider are full of cancellation points.
+  // Reading dat.conf and loading the provider contain many cancellation points.
   CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.open("one", &ia), kSuccess); }));
   CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.providers_related(one, two, &answer), kSuccess); }));
   CHECK(comes_back_though_cancelled([&] { CHECK_EQUAL(dat.close(ia), kSuccess); }));
@@ -313,7 +313,7 @@ void dat_registry_providers_related__close_waits_for_the_answer() {
   std::thread closer([&] { closed = dat.close(ia); });
   std::this_thread::sleep_for(100ms);
   CHECK_EQUAL(__atomic_load_n(&a.closes, __ATOMIC_RELAXED), 0);
-  CHECK_EQUAL(dat.providers_related(name_a, name_b, &later), kSuccess);  // one that is being closed is not asked
+  CHECK_EQUAL(dat.providers_related(name_a, name_b, &later), kSuccess);  // an IA that is being closed is not asked
   CHECK_EQUAL(later, DAT_HA_UNKNOWN);
   pause.end();
   asker.join();
@@ -361,7 +361,7 @@ void malformed_lines__are_said_once_and_the_others_work() {
                                    "dat: " + dat.conf_path + ":3: a quote is not closed; line ignored\n");
 }
 
-/// What is printed for a bad line and an unknown name.
+/// The messages for a bad line and an unknown name.
 std::string printed(const char* type, const char* destination) {
   ::setenv("DAT_DBG_TYPE", type, 1);
   ::setenv("DAT_DBG_DEST", destination, 1);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-/// What is written to stderr between construction and text(). One at a time, no threads.
+/// Records stderr between construction and text(). One object at a time, no threads.
 class CapturedStderr {
  public:
   CapturedStderr();
@@ -16,7 +16,7 @@ class CapturedStderr {
   int file_;
 };
 
-/// A fresh folder, deleted with all in it.
+/// A new folder, which is deleted with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder();

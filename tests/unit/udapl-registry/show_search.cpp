@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-// Says where the registry of this program would look for its configuration.
+// Prints where the registry of this program would look for its configuration.
 #include <cstdio>
 
 #include "udapl/registry/conf_file.hpp"

@@ -18,7 +18,7 @@ void expect(DAT_RETURN value, DAT_RETURN status, const char* type, const char* s
 }
 
 void dat_strerror__spells_every_constant() {
-  // The facts hold all constants; those of the two enumerations are told by their value's place.
+  // The facts hold all constants; the positions of the values distinguish the two enumerations.
 #define DAT20_CONSTANT(name, value) {#name, value},
 #define DAT20_POINTER(name, value)
 #define DAT20_STRING(name, value)
