@@ -45,7 +45,13 @@ int Service::find_way(CmId& id, Address& source) {
     id.destination.scope = source.scope;
     return 0;
   }
-  if (const int error = world_.route(id.destination, source); error != 0) return error;
+  Address destination = id.destination;
+  if (destination.is_multicast() && destination.scope == 0) {
+    // A bound id sends to groups from its own netdev. A group of one link needs no more than that.
+    const soft::DeviceInfo* device = world_.devices().find(id.device);
+    if (device != nullptr) destination.scope = device->netdev_index;
+  }
+  if (const int error = world_.route(destination, source); error != 0) return error;
   return needs_neighbour(id.destination) ? world_.find_neighbour(source, id.destination, id.neighbour) : 0;
 }
 

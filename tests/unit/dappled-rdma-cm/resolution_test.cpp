@@ -157,21 +157,43 @@ void resolve__route_lost_meanwhile__is_an_error_event(void** state) {
   assert_int_equal(status_of(one.host.event(one.channel, EventKind::kAddrError)), -ENETUNREACH);
 }
 
+// ff02::1
+sockaddr_in6 group_of_a_link() {
+  sockaddr_in6 address = any_ipv6(7174);
+  address.sin6_addr.s6_addr[0] = 0xFF;
+  address.sin6_addr.s6_addr[1] = 2;
+  address.sin6_addr.s6_addr[15] = 1;
+  return address;
+}
+
 void resolve__without_a_neighbour__asks_none(void** state) {
   One& one = one_of(state);
   one.host.neighbour_error = ENODATA;
-  const sockaddr_in6 multicast = [] {
-    sockaddr_in6 address = any_ipv6(7174);
-    address.sin6_addr.s6_addr[0] = 0xFF;
-    address.sin6_addr.s6_addr[1] = 2;
-    address.sin6_addr.s6_addr[15] = 1;
-    return address;
-  }();
-  for (const sockaddr_in6& address : {ipv4(1, 7174), ipv6(1, 7174), any_ipv4(7174), multicast}) {
+  for (const sockaddr_in6& address : {ipv4(1, 7174), ipv6(1, 7174), any_ipv4(7174), group_of_a_link()}) {
     assert_int_equal(one.host.resolve(one.channel, one.create(), address), 0);
     one.host.event(one.channel, EventKind::kAddrResolved);
   }
   assert_int_equal(one.host.looks, 0);
+}
+
+void resolve__group_of_a_link__is_on_the_netdev_of_the_bound_id(void** state) {
+  One& one = one_of(state);
+  const uint32_t id = one.create();
+  assert_int_equal(one.host.bind(one.channel, id, ipv6(1, 0)), 0);
+  assert_int_equal(one.host.resolve(one.channel, id, group_of_a_link()), 0);
+  one.host.event(one.channel, EventKind::kAddrResolved);
+  assert_int_equal(one.host.asked_route.scope, 2);
+  // The program's own choice counts, and an id that is not bound has no netdev.
+  sockaddr_in6 scoped = group_of_a_link();
+  scoped.sin6_scope_id = 7;
+  const uint32_t second = one.create();
+  assert_int_equal(one.host.bind(one.channel, second, ipv6(1, 0)), 0);
+  assert_int_equal(one.host.resolve(one.channel, second, scoped), 0);
+  one.host.event(one.channel, EventKind::kAddrResolved);
+  assert_int_equal(one.host.asked_route.scope, 7);
+  assert_int_equal(one.host.resolve(one.channel, one.create(), group_of_a_link()), 0);
+  one.host.event(one.channel, EventKind::kAddrResolved);
+  assert_int_equal(one.host.asked_route.scope, 0);
 }
 
 void commands__while_resolving__are_refused(void** state) {
@@ -279,6 +301,7 @@ int main() {
       ONE_TEST(resolve__negative_time__is_for_ever),
       ONE_TEST(resolve__route_lost_meanwhile__is_an_error_event),
       ONE_TEST(resolve__without_a_neighbour__asks_none),
+      ONE_TEST(resolve__group_of_a_link__is_on_the_netdev_of_the_bound_id),
       ONE_TEST(commands__while_resolving__are_refused),
       ONE_TEST(destroy__while_resolving__leaves_nothing),
       ONE_TEST(device_lost__while_resolving__ends_it),

@@ -65,6 +65,7 @@ uint64_t Host::random() {
 
 int Host::route(const Address& destination, Address& source) {
   if (route_error != 0) return route_error;
+  asked_route = destination;
   if (!source.is_any()) return 0;
   const uint16_t port = source.port;
   const bool loopback = destination.same_host(loopback_address(destination.family));

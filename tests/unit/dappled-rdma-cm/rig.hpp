@@ -91,6 +91,7 @@ class Host final : public World {
   uint32_t removed = 0;  // set by the last command
   uint32_t token = 0;    // for the next commands
   int route_error = 0;
+  Address asked_route;            // the destination of the last look-up of a route
   int neighbour_error = 0;        // ENODATA: neighbours do not answer
   uint32_t looks = 0;             // the number of look-ups of neighbours
   int own_error = EADDRNOTAVAIL;  // for addresses that no device has
