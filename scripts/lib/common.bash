@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the scripts for people share: how they speak, how they set a Debian 12 up, how they build.
-# Sourced with $root set to the project's folder, which becomes the working folder.
+# The common parts of the scripts for users: messages, the setup of a Debian 12, building. Sourced with $root set to the
+# project's folder, which becomes the working folder.
 
 cd "${root:?}" || exit 1
 logs=$root/build/log
@@ -16,7 +16,8 @@ die() {
   exit 1
 }
 
-# logged NAME COMMAND...: runs it with its output in build/log/NAME.log, of which the end is shown if it fails.
+# logged NAME COMMAND...: runs the command with its output in build/log/NAME.log, and shows the end of that file if it
+# fails.
 logged() {
   local log=$logs/$1.log
   shift
@@ -27,7 +28,7 @@ logged() {
   fi
 }
 
-# as_root COMMAND...: through sudo where we are not root.
+# as_root COMMAND...: uses sudo if the user is not root.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
@@ -44,7 +45,7 @@ apt_get() {
     -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 "$@"
 }
 
-# The packages of the groups, without those that are installed.
+# Prints the packages of the groups that are not installed.
 missing_packages() {
   local group package
   {
@@ -64,7 +65,8 @@ missing_packages() {
   done
 }
 
-# set_up GROUP...: installs what is missing of these groups of scripts/lib/packages, or of "vm", scripts/softroce's own.
+# set_up GROUP...: installs the missing packages of these groups of scripts/lib/packages, or of "vm", scripts/softroce's
+# own.
 set_up() {
   local missing started=$SECONDS
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
@@ -74,7 +76,7 @@ set_up() {
   [ -n "$missing" ] || return 0
   headline "Installing $(wc -w <<<"$missing") Debian packages"
   fold -s -w 100 <<<"${missing//$'\n'/ }" | sed 's/^/   /'
-  # With lists that are there the packages may be had at once; stale or absent ones are fetched first.
+  # The present lists may be sufficient; stale or absent ones are fetched only if not.
   # shellcheck disable=SC2086  # a list of words
   if ! apt_get install --no-install-recommends $missing >"$logs/apt-install.log" 2>&1 </dev/null; then
     say "fetching the package lists"
@@ -85,15 +87,15 @@ set_up() {
   say "done in $((SECONDS - started)) s"
 }
 
-# build PRESET [TARGET...]: configures and builds it, or these targets of it.
+# build PRESET [TARGET...]: configures and builds the preset, or these targets of it.
 build() {
   local preset=$1 quiet=(-- --quiet) started=$SECONDS targets=()
   shift
   [ $# = 0 ] || targets=(--target "$@")
   headline "Building ($preset)"
-  # On a terminal Ninja shows its progress in one line; in a log that would be a line for each file.
+  # On a terminal Ninja shows its progress in one line; in a log it would print a line for each file.
   [ -t 1 ] && quiet=()
-  # Given each time, because a build folder may be older than what is in the cache.
+  # These are set each time, because a build folder may be older than the folders in the cache.
   logged "configure-$preset" cmake --preset "$preset" ${DAPPLE_PEER_DAPL:+"-DDAPPLE_PEER_DAPL=$DAPPLE_PEER_DAPL"} \
     ${DAPPLE_QEMU_USER:+"-DDAPPLE_QEMU_USER=$DAPPLE_QEMU_USER"} || return 1
   cmake --build --preset "$preset" "${targets[@]}" "${quiet[@]}" </dev/null || return 1

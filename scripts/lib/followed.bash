@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Builds of packages: what they are at, and what went wrong first. Sourced after common.bash.
+# Follows builds of packages: their present step, and their first error. Sourced after common.bash.
 
-# step_of LOG: what a package build is at, in a few words; nothing where that cannot be told.
+# step_of LOG: prints the present step of a package build in a few words; nothing if it is unknown.
 step_of() {
   tail -c 4000 -- "$1" 2>/dev/null | awk '
     match($0, /^\[[0-9]+\/[0-9]+\]/) { step = "compiling, " substr($0, 2, RLENGTH - 2) }
@@ -14,7 +14,8 @@ step_of() {
     END { sub(/\//, " of ", step); print step }'
 }
 
-# tell_steps LOG PID: until that process ends: one line on a terminal; in a log a line twice a minute.
+# tell_steps LOG PID: reports the steps until that process ends: one line on a terminal, or a line twice a minute in a
+# log.
 tell_steps() {
   local step last='' waits=0
   while kill -0 "$2" 2>/dev/null; do
@@ -34,14 +35,14 @@ tell_steps() {
   done
 }
 
-# first_error LOG: the first line of it that says what is wrong, with what follows at once; the last ones if none does.
+# first_error LOG: prints the first error line with the lines after it; without one, the last lines.
 first_error() {
   grep -aE -m 1 -A 3 -e '(^|[ :])([Ff]atal )?[Ee]rror: |^E: |CMake Error|: undefined reference|\*\*\*(Failed|Exception|Timeout|Not Run)|: \*\*\* ' -- "$1" ||
     tail -n 5 -- "$1"
 }
 
-# followed NAME COMMAND...: runs it with its output in build/log/NAME.log, and says on standard error what it is at and, if it fails,
-# the first error.
+# followed NAME COMMAND...: runs the command with its output in build/log/NAME.log, and prints on standard error its
+# steps and, if it fails, the first error.
 followed() {
   local log=$logs/$1.log watcher code=0
   shift

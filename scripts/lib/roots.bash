@@ -3,31 +3,32 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Bare Debian systems to build and try packages in: roots made by mmdebstrap from the archive that this machine uses, kept in
-# the cache. Sourced after common.bash, by scripts that run as root.
+# Bare Debian systems for building and testing packages: roots that mmdebstrap makes from this machine's archive, kept
+# in the cache. Sourced after common.bash, by scripts that run as root.
 
 for part in common kernel; do
   # shellcheck source=/dev/null
   . "$root/scripts/softroce.d/$part.bash" || exit 1
 done
-# Those of the project's scripts, which softroce's parts have of their own.
+# These are the project's scripts' own versions; softroce's parts have others.
 # shellcheck source=scripts/lib/common.bash
 . "$root/scripts/lib/common.bash"
-# softroce's parts name an exit code first; here each is 1.
+# In softroce's parts an exit code precedes the message; here it is always 1.
 die() {
   [[ $1 != "$kExitCannotStart" ]] || shift
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
 
-# A signal ends the script and not just what it waits for, and does so at once where that runs in a root.
+# A signal ends the script, not only the command that it waits for, and does so at once even if the command runs in a
+# root.
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 roots=$(dirname "$(cache_dir)")/roots
 foreign=
 
-# check_privileges: ends the script where this machine lets nobody enter a root.
+# check_privileges: ends the script if this machine lets no one enter a root.
 check_privileges() {
   local why
   [ "$(id -u)" = 0 ] || die "only root can make and enter a root"
@@ -35,9 +36,10 @@ check_privileges() {
     die "a root needs mounts and processes of its own, which this machine does not allow (in a container: --privileged): $why"
 }
 
-# cached_root NAME SUITE PACKAGE...: sets place to a root of that Debian with these packages, which is not to be changed. Where
-# foreign names another architecture, its packages can be installed in it, too. It is of mmdebstrap's variant $variant, by default
-# apt. One that is old is made anew if the archive can be had: what its lists name is not there for long, on sid least of all.
+# cached_root NAME SUITE PACKAGE...: sets `place` to a root of that Debian release with these packages, which must not
+# be changed. If `foreign` names another architecture, its packages can be installed in the root, too. mmdebstrap's
+# variant is $variant, by default apt. An old root is made again if the archive is reachable, because the packages that
+# its lists name soon disappear, on sid first.
 cached_root() {
   local name=$1 suite=$2 new packages days=3 old
   shift 2
@@ -48,7 +50,7 @@ cached_root() {
   say "making a root of Debian's $suite with ${packages:-nothing more}"
   mkdir -p "$roots"
   new=$place.new.$$
-  # The lists stay, so that packages can be installed, and https needs certificates for that.
+  # The lists stay, so that packages can be installed; https needs certificates for that.
   mkdir "$new" && (write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}") &&
     { ! grep -q ' https:' "$new/apt/sources.list" || packages+=${packages:+,}ca-certificates; } &&
     grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
@@ -66,12 +68,12 @@ cached_root() {
   rm -rf "$new"
 }
 
-# copy_of ROOT PLACE: one that may be changed.
+# copy_of ROOT PLACE: makes a copy that may be changed.
 copy_of() { rm -rf "$2" && mkdir -p "$(dirname "$2")" && cp -a --reflink=auto "$1" "$2"; }
 
-# in_root ROOT COMMAND...: runs it there as a container does, with processes and mounts of its own. Packages that apt fetches are kept
-# for other roots of the suite. Folders in the array shown are seen below /mnt. It runs in the background, where bash heeds
-# signals, and ends with this shell: process 1 of a namespace ignores ^C.
+# in_root ROOT COMMAND...: runs the command there as in a container, with processes and mounts of its own. Packages that
+# apt fetches are kept for other roots of the suite. The folders in the array `shown` appear below /mnt. The command
+# runs in the background, where bash obeys signals, and ends with this shell: process 1 of a namespace ignores ^C.
 shown=() entered=
 in_root() {
   local place=$1 kept folder code
@@ -79,7 +81,7 @@ in_root() {
   kept=$roots/archives-$(. "$place/etc/os-release" && echo "${VERSION_CODENAME:-sid}")
   mkdir -p "$kept/partial" "$place/mnt"
   for folder in "${shown[@]}"; do mkdir -p "$place/mnt/${folder##*/}"; done
-  # What tells names from addresses is this machine's.
+  # The root uses this machine's name resolution.
   cp -L /etc/resolv.conf "$place/etc/resolv.conf" 2>/dev/null
   # shellcheck disable=SC2016  # for the inner shell
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --uts bash -c '
@@ -95,8 +97,8 @@ in_root() {
       shift
       count=$((count - 1))
     done
-    # chroot alone, which has to do where the machine runs from its initramfs, leaves a root in which nobody makes a user
-    # namespace, and which is no mount point.
+    # Some machines run from their initramfs, and only chroot works there. In such a root no user namespace can be made,
+    # and the root is not a mount point.
     cd "$place" || exit 125
     if pivot_root . . 2>/dev/null; then umount -l . || exit 125; fi
     exec env --default-signal=INT,QUIT -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
@@ -109,7 +111,8 @@ in_root() {
   return "$code"
 }
 
-# clear_away FOLDER...: they go, and before them what still runs in a root. A file that it made at its end goes the second time.
+# clear_away FOLDER...: ends processes that still run in a root, then removes the folders. The second attempt removes
+# files that a process made at its end.
 clear_away() {
   [ -z "$entered" ] || { kill -KILL "$entered" && wait "$entered"; } 2>/dev/null
   rm -rf "$@" 2>/dev/null || { sleep 1 && rm -rf "$@"; }

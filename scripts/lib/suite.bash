@@ -3,17 +3,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Packages of another Debian in the cache, unpacked and not installed. Fetched with apt, by what scripts/softroce fetches its
-# kernels with. Sourced.
+# Packages of another Debian release, unpacked in the cache and not installed. It fetches them with apt, through the
+# functions with which scripts/softroce fetches its kernels. Sourced.
 
 for part in common kernel; do
   # shellcheck source=/dev/null
   . "$(dirname "${BASH_SOURCE[0]}")/../softroce.d/$part.bash" || exit 1
 done
 
-# unpacked_of_suite NAME SUITE FINISH [--whole] PACKAGE...: sets place to NAME in the cache, which is like a root with these packages
-# of that Debian, --whole with all that they depend on. The file "release" in it holds the version of the first. FINISH is called with
-# the folder before others see it.
+# unpacked_of_suite NAME SUITE FINISH [--whole] PACKAGE...: sets `place` to NAME in the cache, which is like a root with
+# these packages of that Debian release; with --whole it includes everything that they depend on. Its file "release"
+# holds the version of the first package. FINISH is called with the folder before others see it.
 unpacked_of_suite() {
   local suite=$2 finish=$3 whole=no packages
   place=$(dirname "$(cache_dir)")/$1
@@ -35,11 +35,12 @@ unpacked_of_suite() {
   "$finish" "$new/root" || die 1 "cannot write $new/root"
   dpkg-deb -f "$new/debs/$1"_*.deb Version >"$new/root/release"
   chmod 755 "$new/root"
-  # Somebody else may have been quicker; then theirs serves.
+  # If another process was faster, its copy is used.
   mv -T "$new/root" "$place" 2>/dev/null || [ -e "$place/release" ] || die 1 "cannot write $place"
 }
 
-# A FINISH that makes a root to change to: in Debian 13 and later everything lies in /usr, and another package brings the links.
+# A FINISH that makes a root for chroot: in Debian 13 and later everything is in /usr, and another package brings the
+# links.
 make_root() {
   local folder
   for folder in lib lib64; do

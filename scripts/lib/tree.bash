@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 
-# name_tree FOLDER: sets tree to git's name for the files of the working folder as they are, committed or not. What git makes for that
-# lies in FOLDER for as long as the name is used, and not in the repository, which may be another user's. Once in a process.
+# name_tree FOLDER: sets `tree` to git's name for the present files of the working folder, committed or not. git's
+# objects for that are in FOLDER, which must exist as long as the name is used, and not in the repository, which may
+# belong to another user. Call it once in a process.
 # shellcheck disable=SC2034  # the caller's
 name_tree() {
   local objects index

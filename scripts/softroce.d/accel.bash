@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# KVM or emulation. A /dev/kvm that opens proves nothing: inside some virtual machines kernels do not boot with it.
-# So one short boot decides, and its answer is kept until this machine boots anew or the kernel changes.
+# Chooses KVM or emulation. A /dev/kvm that opens proves nothing: inside some virtual machines kernels do not boot with
+# it. So one short boot decides, and its result is kept until this machine reboots or the kernel changes.
 
 kvm_boots() {
   local dir result
   dir=$(mktemp -d /tmp/softroce.XXXXXX) || return
-  # QEMU may abort: no core, and no word of it from this shell.
+  # QEMU may abort: without a core dump, and without a message from this shell.
   (
     ulimit -c 0
     timeout -k 1 15 "${qemu[@]}" -accel kvm -cpu max -m 512 -kernel "$image_vmlinux" -initrd "$image_initramfs" \
@@ -22,8 +22,8 @@ kvm_boots() {
   return "$result"
 }
 
-# Sets accel to kvm or tcg for WANTED auto, kvm or tcg. The answer lies beside the kernel, or in the user's own folder where that
-# may not be written to.
+# Sets accel to kvm or tcg for WANTED auto, kvm or tcg. The result is stored beside the kernel, or in the user's own
+# folder if that is not writable.
 choose_accel() { # PLACE WANTED
   local boot='' place own answer
   accel=$2

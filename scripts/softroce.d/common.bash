@@ -5,7 +5,7 @@
 #
 # Messages, exit codes, the cache and its lock, and the check for tools.
 
-# Exit codes of softroce's own; any other code is the command's.
+# softroce's own exit codes; every other code is the command's.
 readonly kExitUsage=2 kExitTimedOut=124 kExitGuestDied=125 kExitCannotStart=126
 
 program=${0##*/}
@@ -18,7 +18,7 @@ die() { # CODE MESSAGE…
   exit "$code"
 }
 
-# The folder whose kernels every user of this machine can use. `--prepare --system` fills it.
+# The folder with kernels for all users of this machine. `--prepare --system` fills it.
 readonly system_cache=/var/cache/dapple
 
 use_system_cache() {
@@ -32,7 +32,8 @@ cache_dir() {
   case $dir in /*) printf '%s\n' "$dir" ;; *) printf '%s\n' "$PWD/$dir" ;; esac
 }
 
-# kernel_place KERNEL DEVICE: the folder of the kernel: the user's own, or else the system's where that holds what the device needs.
+# kernel_place KERNEL DEVICE: prints the folder of the kernel: the user's own, or the system's if that has everything
+# for the device.
 kernel_place() {
   local own system=$system_cache/softroce/$1 release
   own=$(cache_dir)/$1
@@ -43,7 +44,7 @@ kernel_place() {
   printf '%s\n' "$own"
 }
 
-# Everything softroce runs, as "tool package"; a tool with a slash is a file.
+# Every program that softroce runs, as "tool package"; a tool with a slash is a file.
 readonly run_tools='qemu-system-x86_64 qemu-system-x86
 /usr/share/qemu/qboot.rom qemu-system-data
 rdma iproute2
@@ -60,13 +61,13 @@ modprobe kmod
 xz xz-utils
 zstd zstd'
 
-# Packages that are not on every Debian system; the rest of the two lists is.
+# Packages that some Debian systems lack; all systems have the other packages of the two lists.
 needed_packages() {
   printf '%s\n' "$run_tools" "$build_tools" 'busybox busybox-static' 'librxe-rdmav34.so ibverbs-providers' |
     sed 's/.* //' | grep -vxE 'apt|dpkg|coreutils|perl-base|util-linux' | sort -u
 }
 
-# One line for each tool of LIST that is missing, then exit.
+# Prints one line for each missing tool of LIST, then exits.
 require_tools() { # LIST
   local tool package missing=0
   while read -r tool package; do
@@ -80,7 +81,7 @@ require_tools() { # LIST
   [ "$missing" = 0 ] || exit "$kExitCannotStart"
 }
 
-# QEMU needs /proc to make or change files for a guest. A bare chroot may lack it, and much works without.
+# QEMU needs /proc to make or change files for a guest. A bare chroot may lack it, and much works without it.
 check_proc() {
   [ ! -e /proc/self/fd ] || return 0
   if [ "${#shares[@]}$guests" != 01 ]; then
@@ -89,7 +90,7 @@ check_proc() {
   say 'without /proc mounted here, the command can write to /tmp, /run and /dev/shm only'
 }
 
-# The guest's first stage has no libraries, so only a static busybox will do.
+# The guest's first stage has no libraries, so busybox must be static.
 static_busybox() {
   local path
   for path in /usr/bin/busybox /bin/busybox "$(command -v busybox || true)"; do

@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# The control folder of a guest: what it is to be (config), what to mount (shares), what to run (run.sh). The guest
+# The control folder of a guest: its configuration (config), its mounts (shares) and its command (run.sh). The guest
 # answers by writing to the files started, failed and code. They exist from the beginning, because QEMU makes new files
-# for a guest only where /proc is mounted, which in a bare chroot it may not be.
+# for a guest only if /proc is mounted, which a bare chroot may lack.
 
-# Variables that mean something on the host only, or that point to places the guest has fresh.
+# Variables that have a meaning only on the host, or that point to places that are new in the guest.
 readonly host_only=(TMPDIR TMP TEMP TERM XDG_RUNTIME_DIR DISPLAY WAYLAND_DISPLAY XAUTHORITY SSH_AUTH_SOCK
   SSH_CONNECTION SSH_CLIENT SSH_TTY DBUS_SESSION_BUS_ADDRESS BASH_ENV ENV OLDPWD)
 
-# /tmp and /run are fresh in a guest, but the folder in them that the working folder lies in stays visible.
+# /tmp and /run are new in a guest, but the folder in them that contains the working folder stays visible.
 kept_tree() {
   local rest
   case $cwd in /tmp/* | /run/*) ;; *) return 0 ;; esac
@@ -19,7 +19,7 @@ kept_tree() {
   printf '%s/%s\n' "${cwd%"/$rest"}" "${rest%%/*}"
 }
 
-# The lines of run.sh that make the command's environment.
+# Prints the lines of run.sh that set the command's environment.
 print_environment() { # GUEST
   local name setting peer=$((3 - $1))
   printf '%s\n' "$caller_environment"
@@ -44,7 +44,7 @@ write_run() { # GUEST COMMAND…
   shift
   print_environment "$guest"
   echo 'ulimit -l unlimited'
-  # The caller's name of the folder may go through a link that the guest does not have.
+  # The caller's name of the folder may contain a link that the guest lacks.
   printf 'cd %q 2>/dev/null || cd %q || exit 126\n' "$PWD" "$cwd"
   printf 'type -P -- %q >/dev/null || {\n' "$1"
   printf '    printf "%%s: %%s: no such command in the guest, where /tmp and /run are fresh\\n" %q %q >&2\n' "$program" "$1"

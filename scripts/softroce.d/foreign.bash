@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Debian's kernels for other architectures, for tests that need no module (tests/emulated). With common.bash and
+# Debian's kernels for other architectures, for tests that need no module (tests/emulated). Used with common.bash and
 # kernel.bash.
 
 foreign_place() { # KERNEL ARCHITECTURE
@@ -21,7 +21,7 @@ fetch_foreign_kernel() { # KERNEL ARCHITECTURE
   new=$(mktemp -d "$place.new.XXXXXX")
   open_suite "$new" "$suite" "$architecture"
   find_packages "$new/apt" "$architecture"
-  # Newer ones have the image in a package of its own, beside that of the modules.
+  # Newer kernels have the image in a package of its own, beside the modules' package.
   for package in "${packages[@]}"; do
     case $package in linux-image-* | linux-binary-*) wanted+=("$package") ;; esac
   done

@@ -5,16 +5,16 @@
 #
 # Builds the initramfs: busybox, the two guest stages and the modules in load order.
 
-# What each guest loads; dependencies and their order are modprobe's to find.
+# The modules of each guest; modprobe finds their dependencies and order.
 readonly base_modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy veth virtio_net'
-# rxe of 6.1 asks the crypto layer for "crc32" when a link is added, so no dependency names crc32_generic; newer
-# kernels have no such module.
+# rxe of 6.1 asks the crypto layer for "crc32" when a link is added, so no dependency names crc32_generic; newer kernels
+# lack that module.
 readonly rdma_modules='?crc32_generic rdma_rxe rdma_ucm ib_umad'
 # siw asks it for "crc32c" in the same way.
 readonly siw_modules='?crc32c_generic siw rdma_ucm ib_umad'
 
-# The one without a device is rxe's, which then loads no module of it. Where the kernel is the system's and what the initramfs is made
-# of has changed since, the user's own folder has it.
+# Prints the path of the initramfs. A guest without a device uses rxe's, and then loads none of its modules. If the
+# kernel is the system's and the initramfs' sources have changed since, it is in the user's own folder.
 initramfs_path() { # PLACE DEVICE
   local key kind=initramfs place=$1
   [ "$2" != siw ] || kind=initramfs-siw
@@ -27,8 +27,8 @@ initramfs_path() { # PLACE DEVICE
   printf '%s/%s-%s\n' "$place" "$kind" "$key"
 }
 
-# Copies the modules named by LIST and what they need into DIR/modules, unpacked and stripped of nothing, and
-# appends their names to the load list DIR/modules/NAME.
+# Copies the modules of LIST and their dependencies into DIR/modules, decompressed, and appends their names to the load
+# list DIR/modules/NAME.
 add_modules() { # TREE RELEASE DIR NAME LIST
   local tree=$1 release=$2 dir=$3/modules name=$4 module plan verb file target
   for module in $5; do
@@ -52,7 +52,7 @@ add_modules() { # TREE RELEASE DIR NAME LIST
   done
 }
 
-# Builds PATH for DEVICE and the kernel at PLACE unless it is there. Runs under the cache's lock.
+# Builds PATH for DEVICE and the kernel at PLACE unless it exists. Runs under the cache's lock.
 build_initramfs() { # PLACE PATH DEVICE
   local place=$1 own=${2%/*} new busybox release modules=$rdma_modules
   [ "$3" != siw ] || modules=$siw_modules
@@ -73,12 +73,12 @@ build_initramfs() { # PLACE PATH DEVICE
     die "$kExitCannotStart" 'cannot build the initramfs'
   mv "$new/image" "$2"
   rm -rf "$new"
-  # Those of older versions of softroce; a start touches the one it uses.
+  # Removes those of older versions of softroce; each start touches the one that it uses.
   find "$own" -maxdepth 1 -name 'initramfs-*' -mtime +14 -delete
 }
 
-# Everything a start needs, from the cache if it is there. Sets image_place, image_vmlinux, image_initramfs and
-# image_release.
+# Gets everything that a start needs, from the cache if it is there. Sets image_place, image_vmlinux, image_initramfs
+# and image_release.
 prepare_image() { # KERNEL DEVICE
   image_place=$(kernel_place "$1" "$2")
   image_vmlinux=$image_place/vmlinux

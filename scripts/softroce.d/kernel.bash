@@ -15,7 +15,8 @@ kernel_suite() { # KERNEL
   esac
 }
 
-# The Debian archive this machine uses, by its downloaded indexes, or by its sources when it has no indexes yet.
+# Prints the Debian archive of this machine, from its downloaded indexes, or from its sources if there are no indexes
+# yet.
 debian_site() { # SCRATCH
   local site=${DAPPLE_DEBIAN_MIRROR:-}
   # shellcheck disable=SC2016  # the fields are apt's
@@ -29,7 +30,8 @@ debian_site() { # SCRATCH
   printf '%s\n' "${site%/}"
 }
 
-# apt with a state of its own: one suite, this machine's way to the network (proxies, credentials), none of its hooks.
+# Runs apt with a state of its own: one suite, this machine's way to the network (proxies, credentials), none of its
+# hooks.
 write_private_apt() { # DIR SUITE [ARCHITECTURE]
   local dir=$1 suite=$2 architecture=${3:-amd64} site
   mkdir -p "$dir/lists/partial" "$dir/archives/partial"
@@ -58,7 +60,7 @@ CONF
   } >"$dir/apt.conf"
 }
 
-# Reads the suite's index; says in one line why it cannot.
+# Reads the suite's index; if that fails, prints the reason in one line.
 update_index() { # DIR SUITE
   local log=$1/update.log why
   APT_CONFIG=$1/apt.conf apt-get -q update >"$log" 2>&1 && return
@@ -70,29 +72,29 @@ update_index() { # DIR SUITE
   die "$kExitCannotStart" "cannot read Debian's $2: ${why:-apt-get update failed}"
 }
 
-# A folder to fetch into: apt of its own in DIR/apt, which has read the suite's index.
+# Makes a folder to fetch into, with its own apt in DIR/apt, which has read the suite's index.
 open_suite() { # DIR SUITE [ARCHITECTURE]
   say "reading the index of Debian's $2${3:+ for $3}"
   write_private_apt "$1/apt" "${@:2}"
   update_index "$1/apt" "$2"
 }
 
-# Fetches packages of the suite that DIR was opened for into DIR/debs.
+# Fetches packages into DIR/debs, from the suite for which DIR was opened.
 download_packages() { # DIR PACKAGE…
   mkdir -p "$1/debs"
   (cd "$1/debs" && APT_CONFIG=$1/apt/apt.conf apt-get -q download "${@:2}" >"$1/download.log" 2>&1) ||
     die "$kExitCannotStart" "cannot fetch ${*:2}: $(grep -m1 '^E: ' "$1/download.log")"
 }
 
-# Unpacks what has been fetched.
+# Unpacks the fetched packages.
 unpack_debs() { # DEBS TREE
   local deb
   mkdir -p "$2"
   for deb in "$1"/*.deb; do dpkg-deb -x "$deb" "$2" || die "$kExitCannotStart" "cannot unpack ${deb##*/}"; done
 }
 
-# Sets packages to those behind the suite's linux-image-ARCHITECTURE that carry a version in their name: one, or on newer
-# suites several (image, modules, …).
+# Sets packages to those behind the suite's linux-image-ARCHITECTURE that have a version in their name: one, or several
+# on newer suites (image, modules, …).
 find_packages() { # DIR [ARCHITECTURE]
   local architecture=${2:-amd64} all needs package i=0
   all=("linux-image-$architecture")
@@ -107,7 +109,7 @@ find_packages() { # DIR [ARCHITECTURE]
   packages=("${all[@]:1}")
 }
 
-# Keeps of the modules what a guest could need: no sound, no drivers of real hardware.
+# Removes modules that no guest needs, such as sound and drivers of real hardware.
 trim_modules() { # KERNEL_MODULES_DIR
   rm -rf "$1/sound" "$1"/drivers/net/{ethernet,wireless,wwan,can,usb} "$1/drivers/infiniband/hw"
   find "$1/drivers" -mindepth 1 -maxdepth 1 ! -name infiniband ! -name net ! -name virtio ! -name char -exec rm -rf {} +
@@ -115,7 +117,7 @@ trim_modules() { # KERNEL_MODULES_DIR
 
 unpack_kernel() { # DEBS TREE
   unpack_debs "$1" "$2"
-  # Newer kernels hold their modules in /usr/lib; modprobe looks in one place or the other, by its own version.
+  # Newer kernels have their modules in /usr/lib; modprobe searches one of the two places, depending on its version.
   if [ -d "$2/usr/lib/modules" ]; then
     mkdir -p "$2/lib"
     mv "$2/usr/lib/modules" "$2/lib/modules"
@@ -145,7 +147,7 @@ fetch_kernel() { # KERNEL
   download_packages "$new" "${packages[@]}"
   say 'unpacking it'
   unpack_kernel "$new/debs" "$new/tree"
-  # The image is /boot/vmlinuz-RELEASE, or on newer kernels lies among the modules.
+  # The image is /boot/vmlinuz-RELEASE; newer kernels have it among the modules.
   image=$(find "$new/tree" -path '*/boot/vmlinuz-*' -o -path '*/lib/modules/*/vmlinuz')
   release=$(find "$new/tree/lib/modules" -mindepth 1 -maxdepth 1 -printf '%f\n')
   if [ ! -f "$image" ] || [ -z "$release" ]; then die "$kExitCannotStart" "no kernel in ${packages[*]}"; fi

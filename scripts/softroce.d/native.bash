@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# --native: the command runs on this machine, with an RDMA device this machine has.
+# --native: runs the command on this machine, with this machine's RDMA device.
 
 run_native() {
   local path name='' limit=()

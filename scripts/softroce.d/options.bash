@@ -36,7 +36,7 @@ add_setting() { # NAME[=VALUE]
   esac
 }
 
-# /tmp and /run are fresh in a guest, so of the commands in them only some are visible.
+# /tmp and /run are new in a guest, so it sees only some of the commands in them.
 check_visible() { # COMMAND
   local path dir
   case $1 in */*) ;; *) return 0 ;; esac
@@ -48,7 +48,7 @@ check_visible() { # COMMAND
   bad "$1 lies in a folder that is fresh in the guest; add --share ${path%/*}"
 }
 
-# Sets kernels, which is by guest. One VERSION is for all.
+# Sets kernels, an array by guest. One VERSION applies to all.
 read_kernels() { # VERSION[,VERSION]
   local version
   kernels=()
@@ -134,8 +134,8 @@ parse_options() {
   split_commands "$@"
 }
 
-# Without --cpus: two in one guest, where both ends may poll, which on one CPU costs each message a time slice.
-# Under emulation 7.2 was seen to crash with two.
+# Without --cpus a guest gets two CPUs if it is alone, because both ends may poll, and on one CPU each message would
+# cost a time slice. Under emulation 7.2 was seen to crash with two.
 choose_cpus() {
   [ -z "$cpus" ] || return 0
   cpus=2

@@ -5,17 +5,17 @@
 #
 # Starts one guest. Its folder $scratch/GUEST holds the fifos of its output, its console and its control folder.
 
-# Without the old PIT: on a busy machine a kernel that measures its TSC by that, and not by the HPET, may find a tenth of what
-# it is.
+# The old PIT is off: on a busy machine a kernel that measures its TSC by the PIT, and not by the HPET, may compute a
+# tenth of the real value.
 readonly qemu=(qemu-system-x86_64 -machine "pc,pit=off" -nodefaults -no-user-config -display none -no-reboot -bios /usr/share/qemu/qboot.rom)
 readonly kernel_arguments='console=ttyS0 quiet panic=-1 mitigations=off nokaslr cryptomgr.notests tsc=reliable no_timer_check random.trust_cpu=on net.ifnames=0'
 
-# One folder of the host over 9p. A comma separates QEMU's options, so one in the path is doubled.
+# Shares one folder of the host over 9p. A comma separates QEMU's options, so a comma in the path is doubled.
 plan9() { # TAG PATH [OPTION]
   qemu_args+=(-virtfs "local,path=${2//,/,,},mount_tag=$1,security_model=none,multidevs=remap${3:+,$3}")
 }
 
-# Copies one stream of a guest to ours; with two guests each line says whose it is.
+# Copies one stream of a guest to ours; with two guests each line begins with the guest's number.
 relay() { # FIFO GUEST
   if [ "$guests" = 1 ]; then
     exec cat "$1"
@@ -25,7 +25,7 @@ relay() { # FIFO GUEST
   fi
 }
 
-# Sets vmlinuxes, initramfses and accels, which are by guest.
+# Sets vmlinuxes, initramfses and accels, arrays by guest.
 prepare_guests() {
   local guest
   vmlinuxes=() initramfses=() accels=()
@@ -55,11 +55,13 @@ start_guest() { # GUEST
       -device "virtio-net-pci,netdev=wire,mac=52:54:00:09:00:0$guest,romfile=")
   fi
   local arguments=$kernel_arguments
-  # By the HPET it finds three quarters of it, as emulation is slow to look at both: a clock made of that TSC runs ahead.
+  # By the HPET the kernel computes three quarters of the TSC's rate, because emulation is slow to read both: a clock
+  # based on that TSC runs ahead.
   [ "${accels[guest]}" != tcg ] || arguments+=' clocksource=hpet'
-  # QEMU's emulation of `rep movsb` moves single bytes. A kernel told of erms or fsrm copies with it, so rxe would tear aligned
-  # words that a remote write brings, which other programs see. That of `cmpxchg16b` in Debian 12's leaves parts of an address
-  # in the flags: a kernel, whose allocator uses it, dies of a double fault if an interrupt comes right then.
+  # QEMU's emulation of `rep movsb` moves single bytes. A kernel with erms or fsrm copies with it, so rxe would tear
+  # aligned words that a remote write brings, and other programs would see that. In Debian 12's QEMU the emulation of
+  # `cmpxchg16b` leaves parts of an address in the flags: a kernel, whose allocator uses it, dies of a double fault if
+  # an interrupt comes at that moment.
   setpriv --pdeathsig KILL "${qemu[@]}" -name "softroce$guest" -accel "${accels[guest]}" -cpu max,-erms,-fsrm,-cx16 -smp "$cpus" \
     -m "$memory" -kernel "${vmlinuxes[guest]}" -initrd "${initramfses[guest]}" -append "$arguments" \
     -serial "file:$dir/console" -device virtio-serial-pci \

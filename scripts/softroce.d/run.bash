@@ -7,8 +7,8 @@
 
 readonly console_lines=30
 
-# The end of a guest's console on stderr, without the terminal's control characters. A long stack trace may push the
-# reason of a panic out of it; then that comes first.
+# Prints the end of a guest's console on stderr, without the terminal's control characters. A long stack trace may push
+# the reason of a panic out of it; then that comes first.
 show_console() { # GUEST
   local console=$scratch/$1/console
   [ -s "$console" ] || return 0
@@ -26,7 +26,7 @@ begin_guests() {
   write_control "$scratch/1/control" 1 "${command1[@]}"
   start_guest 1
   [ "$guests" = 2 ] || return 0
-  # The wire is a socket that guest 1's QEMU makes.
+  # The QEMU of guest 1 makes the socket that is the wire.
   while [ ! -S "$scratch/wire" ] && running "${qemu_pid[1]}" && [ "$waits" -lt 300 ]; do
     waits=$((waits + 1))
     tick
@@ -35,10 +35,10 @@ begin_guests() {
   start_guest 2
 }
 
-# Whether beginning again is safe: no command has begun.
+# True if starting again is safe: no command has begun.
 may_try_again() { [ ! -s "$scratch/1/control/started" ] && [ ! -s "$scratch/2/control/started" ]; }
 
-# The first code that is not 0 of the guests whose command ended.
+# The first exit code other than 0 of the guests whose command ended.
 finish_with_codes() {
   local guest code result=0
   for ((guest = 1; guest <= guests; guest++)); do
@@ -72,7 +72,7 @@ run_guests() {
     show_console "$culprit"
     die "$kExitCannotStart" "guest $culprit: $(<"$scratch/$culprit/control/failed")"
     ;;
-  # What a command gets that writes to a closed pipe: 128 + SIGPIPE.
+  # The exit code of a command that writes to a closed pipe: 128 + SIGPIPE.
   unheard)
     end_guests
     exit 141

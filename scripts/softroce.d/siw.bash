@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# The kernel's software iWARP device, siw, as a module for the guest: Debian's kernels leave it out, so it is built from
-# Debian's own source, against the headers of the very kernel, by the compiler that this was built with. All of that is
-# unpacked into a folder that make sees as its root; nothing is installed. The result in the cache is
+# The kernel's software iWARP device, siw, as a module for the guest. Debian's kernels leave it out, so it is built from
+# Debian's own source, with the headers of this kernel, by the compiler that built the kernel. All of these are unpacked
+# into a folder that make sees as its root; nothing is installed. The result in the cache is
 # KERNEL/tree/lib/modules/RELEASE/updates/siw.ko.
 
-# What make and the kernel's scripts run, besides the compiler.
+# The programs that make and the kernel's scripts run, besides the compiler.
 readonly siw_tools='make dash bash coreutils sed grep gawk findutils'
 
 siw_module() { # PLACE
@@ -16,7 +16,7 @@ siw_module() { # PLACE
   printf '%s/tree/lib/modules/%s/updates/siw.ko\n' "$place" "$(<"$place/release")"
 }
 
-# Sets packages to those of the kernel's headers and toolchain to those with the programs that build.
+# Sets packages to the packages of the kernel's headers, and toolchain to those of the build programs.
 find_siw_packages() { # DIR RELEASE
   local needs compiler
   needs=$(APT_CONFIG=$1/apt.conf apt-cache show --no-all-versions "linux-headers-$2" 2>/dev/null | sed -n 's/^Depends: //p')
@@ -34,10 +34,10 @@ find_siw_packages() { # DIR RELEASE
   packages=("linux-source-$kernel" "linux-headers-$2" "${packages[@]}")
 }
 
-# unpack_siw DEBS ROOT: siw's source to ROOT/siw, everything else to ROOT.
+# unpack_siw DEBS ROOT: unpacks siw's source to ROOT/siw, everything else to ROOT.
 unpack_siw() {
   local deb folder
-  # Debian 12's programs still lie in /bin, but count on it that that is /usr/bin.
+  # Debian 12's programs are still in /bin, but expect that /bin is /usr/bin.
   for folder in bin sbin lib lib64; do
     mkdir -p "$2/usr/$folder" && ln -s "usr/$folder" "$2/$folder"
   done
@@ -47,7 +47,7 @@ unpack_siw() {
     *) dpkg-deb --fsys-tarfile "$deb" | tar -xpf - -C "$2" --keep-directory-symlink || return ;;
     esac
   done
-  # Debian's alternatives are made at installation.
+  # The installation of a package would make Debian's alternatives.
   ln -sf gawk "$2/usr/bin/awk"
   mkdir "$2/siw"
   dpkg-deb --fsys-tarfile "$1"/linux-source-*.deb | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' |
@@ -55,7 +55,7 @@ unpack_siw() {
   [ -e "$2/siw/siw_main.c" ]
 }
 
-# in_root ROOT SCRIPT: bash runs it with that folder as its root. Mounts of /dev, and of /proc for objtool, are its own.
+# in_root ROOT SCRIPT: runs bash with that folder as its root. It has its own mounts of /dev, and of /proc for objtool.
 in_root() {
   # shellcheck disable=SC2016  # for sh to expand
   local enter='mount --rbind /dev "$1/dev" && mount --rbind /proc "$1/proc" && exec chroot "$1" /usr/bin/bash -c "$2"'
@@ -66,7 +66,7 @@ in_root() {
   PATH=/usr/sbin:/usr/bin:/sbin:/bin unshare -rm /bin/sh -c "$enter" sh "$1" "$2"
 }
 
-# Builds the module for KERNEL unless it is there. Runs under the cache's lock, after fetch_kernel.
+# Builds the module for KERNEL unless it exists. Runs under the cache's lock, after fetch_kernel.
 build_siw() { # KERNEL
   local kernel=$1 place release module new packages toolchain
   place=$(cache_dir)/$kernel

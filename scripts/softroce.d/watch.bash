@@ -5,19 +5,19 @@
 #
 # Watches the guests that start_guest began, and ends them.
 
-# With two guests: how long the other one may go on when one command failed.
+# With two guests: the time that the other guest has after one command failed.
 readonly grace_us=10000000
-# A guest that has not begun its command after this is lost: emulation on a busy machine needs a few seconds.
+# A guest that has not started its command after this time is lost: emulation on a busy machine needs a few seconds.
 readonly boot_limit_us=180000000
 
 now_us() { now=${EPOCHREALTIME/[.,]/}; }
 
 running() { kill -0 "$1" 2>/dev/null; }
 
-# A tenth of a second, without a process.
+# Waits a tenth of a second without starting a process.
 tick() { read -rt 0.1 -u "$tick_fd" || true; }
 
-# Ends the guests; harmless when they have ended already.
+# Ends the guests; harmless if they have ended already.
 end_guests() {
   local guest pid
   for guest in "${!qemu_pid[@]}"; do
@@ -31,7 +31,7 @@ end_guests() {
   qemu_pid=() out_pid=() err_pid=()
 }
 
-# Lets a guest that is done power off and its output drain, within five seconds.
+# Lets a guest that has finished power off and its output drain, within five seconds.
 settle() { # GUEST
   local waits=0 pid
   for pid in "${qemu_pid[$1]}" "${out_pid[$1]}" "${err_pid[$1]}"; do
@@ -42,7 +42,7 @@ settle() { # GUEST
   done
 }
 
-# Looks at one guest. Sets state: booting, running, ended (its command), or a verdict of watch_guests.
+# Checks one guest. Sets state: booting, running, ended (its command), or a verdict of watch_guests.
 look_at() { # GUEST
   local control=$scratch/$1/control alive=no
   if running "${qemu_pid[$1]}"; then alive=yes; fi
@@ -65,10 +65,10 @@ look_at() { # GUEST
   fi
 }
 
-# Whether somebody closed our stdout or stderr: a relay has ended before its guest.
+# True if our stdout or stderr was closed: a relay has ended before its guest.
 is_unheard() { # GUEST
   if running "${out_pid[$1]}" && running "${err_pid[$1]}"; then return 1; fi
-  # QEMU's end ends the relays; it may be under way.
+  # The relays end with QEMU, which may be ending just now.
   tick
   running "${qemu_pid[$1]}"
 }
