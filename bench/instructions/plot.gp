@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# gnuplot -e "table='TABLE.md'; out='FILE.svg'" plot.gp: the overhead above raw verbs, of the table that instructions/table
-# prints.
+# gnuplot -e "table='TABLE.md'; out='FILE.svg'" plot.gp: draws the overhead above raw verbs, from the table that
+# instructions/table prints.
 set terminal svg size 960,520 dynamic background rgb 'white' font 'sans-serif,13'
 set output out
 set datafile separator '|'
