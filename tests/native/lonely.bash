@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# A network namespace with lo and nothing else, and an unprivileged user in it. Sourced.
+# A network namespace with only lo, and an unprivileged user in it. Sourced.
 
-# may_run PROGRAM: ends the test unless the user that it will run as can execute PROGRAM.
+# may_run PROGRAM: ends the test unless the user that will run PROGRAM can execute it.
 may_run() {
   lonely test -x "$1" 2>/dev/null && return
   echo "SKIP: no network namespace for an unprivileged user who can run $1"
   exit 77
 }
 
-# lonely COMMAND...: as nobody if this is root, else as who this is, in the eyes of others; without capabilities. Where
-# beside is set there is another network device, with that address.
+# lonely COMMAND...: runs the command as nobody if this user is root, otherwise as this user, without capabilities. If
+# `beside` is set, there is another network device with that address.
 lonely() {
   local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs) map=(-r)
   if [ "$(id -u)" = 0 ]; then

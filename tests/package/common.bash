@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the tests of packages share: verdicts, Debian's own packages of uDAPL and librpma, roots that are thrown away. Sourced with $root
-# set to the project's folder.
+# The common parts of the packages' tests: verdicts, Debian's own packages of uDAPL and librpma, temporary roots.
+# Sourced with $root set to the project's folder.
 
 # shellcheck source=scripts/lib/common.bash
 . "$root/scripts/lib/common.bash"
@@ -26,7 +26,7 @@ verdict() { # 0|1 NAME
   : >"$work/out"
 }
 
-# check NAME COMMAND...: its output is shown where it fails.
+# check NAME COMMAND...: shows the command's output if it fails.
 check() {
   local name=$1
   shift
@@ -34,8 +34,8 @@ check() {
   verdict "$?" "$name"
 }
 
-# refused NAME PATTERN COMMAND...: fails, with a line that the extended regular expression matches, which says why, and not by a
-# signal or for lack of a command.
+# refused NAME PATTERN COMMAND...: the command must fail, with a line that matches the extended regular expression, and
+# neither by a signal nor because a command is missing.
 refused() {
   local name=$1 pattern=$2 code
   shift 2
@@ -54,7 +54,7 @@ original_debs() {
     download_packages "$original" "${names[@]}" && touch "$original/complete"
 }
 
-# fresh: sets here to a copy of the root in $clean, which the next call throws away. Both sets of packages are seen in /mnt.
+# fresh: sets here to a copy of the root in $clean, which the next call removes. Both sets of packages appear in /mnt.
 fresh() {
   here=$work/root
   copy_of "$clean" "$here"
@@ -62,10 +62,10 @@ fresh() {
   shown=("$work/deb")
 }
 
-# inside COMMAND...: in the root of the last fresh.
+# inside COMMAND...: runs the command in the root of the last fresh.
 inside() { in_root "$here" "$@"; }
 
-# install [OPTION...] PACKAGE...: by apt, from the files in /mnt/deb where they are there. Never asks.
+# install [OPTION...] PACKAGE...: installs with apt, from the files in /mnt/deb if they exist. Never asks.
 install() {
   local words=() word file
   for word in "$@"; do
@@ -75,7 +75,7 @@ install() {
   inside apt-get -y -q -o Dpkg::Use-Pty=0 install --no-install-recommends "${words[@]}"
 }
 
-# is PACKAGE STATUS: as dpkg has it: ii, rc, or none.
+# is PACKAGE STATUS: compares with dpkg's status: ii, rc, or none.
 is() {
   local status
   status=$(inside dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)

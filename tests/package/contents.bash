@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the packages hold and say.
+# The files and the control data of the packages.
 
-# Every file of a package is one of these; T is the folder of the architecture, D that of the package's documentation, C that of
-# bash's completions.
+# Every file of a package matches one of these; T is the folder of the architecture, D that of the package's
+# documentation, C that of bash's completions.
 doc='D/(copyright|changelog.*)'
 declare -A contents=(
   [dapple]=''
@@ -66,7 +66,7 @@ dapple-rpma-dev Replaces librpma-dev'
 # deb_of PACKAGE
 deb_of() { compgen -G "$packages/$1_*.deb"; }
 
-# files_of PACKAGE: without folders.
+# files_of PACKAGE: prints its files without folders.
 files_of() { dpkg-deb --fsys-tarfile "$(deb_of "$1")" | tar -t | grep -v '/$' | sed 's,^\./,,'; }
 
 no_others() { # PACKAGE
@@ -79,7 +79,7 @@ no_others() { # PACKAGE
   ! files_of "$1" | grep -vE "^($pattern)\$"
 }
 
-# What nothing of ours has: kernel modules and what builds them, a list of plug-ins, configuration.
+# Our packages contain none of these: kernel modules and tools to build them, a list of plug-ins, configuration.
 nothing_foreign() { ! files_of "$1" | grep -E '\.ko|dkms|libibverbs\.d|^etc/|modprobe|modules-load'; }
 
 has_field() { # PACKAGE FIELD VALUE
@@ -91,21 +91,21 @@ has_field() { # PACKAGE FIELD VALUE
   }
 }
 
-# depends_as PACKAGE PATTERN WANTED: of what the package depends on, that which the pattern matches.
+# depends_as PACKAGE PATTERN WANTED: the package's dependencies that match the pattern must be WANTED.
 depends_as() {
   local depends
   depends=$(dpkg-deb -f "$(deb_of "$1")" Depends | sed 's/, */\n/g' | grep -E "$2")
   [ "$depends" = "$3" ] || { echo "$1 depends on '$depends' instead of '$3'" && return 1; }
 }
 
-# depends_on PACKAGE PATTERN: the pattern is one of its dependencies, whole.
+# depends_on PACKAGE PATTERN: the pattern must match one whole dependency.
 depends_on() {
   local depends
   depends=$(dpkg-deb -f "$(deb_of "$1")" Depends | sed 's/, */\n/g')
   grep -qxE -- "$2" <<<"$depends" || { echo "$1 depends on ${depends//$'\n'/, }" && return 1; }
 }
 
-# has_symbols PACKAGE PATTERN...: each is a line of its file of symbols.
+# has_symbols PACKAGE PATTERN...: each pattern must match a line of its symbols file.
 has_symbols() {
   local symbols pattern
   symbols=$(dpkg-deb -I "$(deb_of "$1")" symbols) || return 1
@@ -114,25 +114,26 @@ has_symbols() {
   done
 }
 
-# depends_on_what_it_says: the package of softroce, on what the script itself names, and apt.
+# depends_on_what_it_says: the package of softroce must depend on the packages that the script itself names, and on apt.
 depends_on_what_it_says() {
   diff <({ scripts/softroce --packages && echo apt; } | sort) <(dpkg-deb -f "$(deb_of dapple-softroce)" Depends | tr -s ', ' '\n' | sort)
 }
 
-# docs_are_whole: every page and picture of the tree, with the names by which they refer to each other.
+# docs_are_whole: every page and picture of the tree must be there, under the names by which they refer to each other.
 docs_are_whole() {
   diff <({ git ls-files docs && git ls-files bench | grep -E '^bench/[^/]*\.(md|svg)$' && printf '%s\n' CHANGELOG.md README.md; } | sort) \
     <(files_of dapple-doc | sed -n 's,^usr/share/doc/dapple/,,p' | sort)
 }
 
-# is_small PACKAGE BYTES: its libraries take no more. The code of the provider is there once for each version of the API.
+# is_small PACKAGE BYTES: its libraries must not be larger. The package has the provider's code once for each version of
+# the API.
 is_small() {
   local size
   size=$(dpkg-deb --fsys-tarfile "$(deb_of "$1")" | tar -tv | awk '/\.so\./ { size += $3 } END { print size }')
   echo "$size bytes" && [ "$size" -lt "$2" ]
 }
 
-# lintian_is_silent FOLDER: about what is in it.
+# lintian_is_silent FOLDER: about the packages in it.
 lintian_is_silent() { ! grep -v '^N:' "$1/lintian"; }
 
 test_contents() {
@@ -146,7 +147,7 @@ test_contents() {
   while read -r package field value; do
     check "$package says $field: $value" has_field "$package" "$field" "$value"
   done <<<"$control_fields"
-  # A library that throws unwinds with the system's libgcc_s, and none takes libstdc++ from there: docs/abi.md.
+  # A library that throws unwinds with the system's libgcc_s, and none uses the system's libstdc++: docs/abi.md.
   for package in dapple-udapl dapple-rpma; do
     check "$package depends on libgcc-s1" depends_on "$package" 'libgcc-s1 \(>= [34]\.[0-9.]+\)'
   done
@@ -154,7 +155,7 @@ test_contents() {
     check "$package does not depend on libstdc++" depends_as "$package" '^libstdc' ''
   done
   check "dapple-utils needs our library of uDAPL or the original's" depends_as dapple-utils dapl 'dapple-udapl | libdapl2'
-  # From these comes what a program depends on, which the autopkgtest "dependencies" asks dpkg-shlibdeps.
+  # These files determine a program's dependencies, which the autopkgtest "dependencies" gets from dpkg-shlibdeps.
   check "libdapl2 is as good for the original's symbols" has_symbols dapple-udapl 'libdat2\.so\.2 dapple-udapl \| libdapl2' \
     '\| dapple-udapl #MINVER#' ' dat_ia_openv@DAT_2\.0 [0-9.]+' ' dat_cno_trigger@DAPPLE_DAT_1 [0-9.]+ 1'
   check "DAT 1.2 is ours alone" has_symbols dapple-udapl 'libdat\.so\.1 dapple-udapl #MINVER#' ' dat_ia_openv@DAT_1\.2 [0-9.]+' \

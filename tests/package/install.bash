@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# The packages on a system that had nothing before.
+# Tests the packages on a bare system.
 
 ours=(dapple dapple-doc dapple-softroce libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
 
-# Every file there is, but for what the package manager keeps and the dynamic loader's cache.
+# Lists every file, except those of the package manager and the dynamic loader's cache.
 files_in_root() {
   (cd "$here" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./tmp -o -path ./mnt -o -path ./var/lib/dpkg \
     -o -path ./var/lib/apt -o -path ./var/cache -o -path ./var/log -o -path ./etc/ld.so.cache \) -prune -o -print | sort)
@@ -18,7 +18,7 @@ autopkgtest() { # NAME
   inside "/mnt/debian/tests/$1"
 }
 
-# with_archive: apt of the root knows our packages, as from an archive.
+# with_archive: makes our packages known to the root's apt, as from an archive.
 with_archive() {
   (cd "$work/deb" && dpkg-scanpackages . >Packages) 2>"$work/scan" &&
     echo 'deb [trusted=yes] file:/mnt/deb ./' >"$here/etc/apt/sources.list.d/dapple.list" &&
@@ -34,7 +34,7 @@ unprivileged_info() {
   grep -q 'Memory that may be locked.*64 KiB' "$work/said" && grep -q 'LimitMEMLOCK' "$work/said" || { cat "$work/said" && return 1; }
 }
 
-# What a package of the original brings runs on ours.
+# The programs of an original package run on our libraries.
 original_tools() {
   local tool
   for tool in dtest dtestcm dtestsrq dtestx; do
@@ -43,7 +43,7 @@ original_tools() {
   inside sh -c 'dtest -h 2>&1 | head -n 40' | grep -qi usage
 }
 
-# names_are_found: the loader has each library of uDAPL under its SONAME, with all that it needs.
+# names_are_found: the loader must find each library of uDAPL under its SONAME, with all its dependencies.
 names_are_found() {
   # shellcheck disable=SC2016  # for the inner shell
   inside sh -c 'for name in libdat2.so.2 libdaplofa.so.2 libdaploscm.so.2 libdaploucm.so.2 libdat.so.1 libdaplcma.so.1 libdaplscm.so.1; do
@@ -51,7 +51,7 @@ names_are_found() {
   done'
 }
 
-# completion_loads: bash-completion finds ours by the program's name. Its newer releases have another name for that.
+# completion_loads: bash-completion must find ours by the program's name. Its newer releases use another name for that.
 completion_loads() {
   # shellcheck disable=SC2016  # for the inner shell
   install bash-completion && inside bash -c '. /usr/share/bash-completion/bash_completion
@@ -69,7 +69,7 @@ not_diverted() { ! inside dpkg-divert --list | grep -F dat.conf; }
 
 test_install() {
   fresh
-  # What ours depends on has files in /etc of its own.
+  # Packages that ours depend on have files of their own in /etc.
   # shellcheck disable=SC2046  # words
   install ibverbs-utils rdmacm-utils libibverbs-dev $(scripts/softroce --packages) >"$work/out" 2>&1 || verdict 1 "rdma-core can be installed"
   files_in_root >"$work/files"
@@ -96,7 +96,7 @@ test_install() {
   beside_libdapl2
 }
 
-# beside_libdapl2: our tools use nodes of the original only, so they do not drive its library out.
+# beside_libdapl2: our tools use only the original's nodes, so installing them keeps its library.
 beside_libdapl2() {
   fresh
   check "libdapl2 can be there without ours" install libdapl2
@@ -121,7 +121,7 @@ test_autopkgtests() {
   done
 }
 
-# A root with everything, and the examples of uDAPL and librpma compiled in it.
+# A root with all packages, and the examples of uDAPL and librpma compiled in it.
 device_root() {
   fresh
   install "${ours[@]}" dapl2-utils rdmacm-utils ibverbs-utils ibverbs-providers build-essential pkgconf &&

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# dapple-rpma in the place of librpma0, and dapple-udapl in that of libdapl2. /etc/dat.conf belongs to libdapl2: it stays when
-# that is removed, and when that is purged as long as dapple-udapl is there, which uses it.
+# dapple-rpma replaces librpma0, and dapple-udapl replaces libdapl2. /etc/dat.conf belongs to libdapl2: it stays when
+# libdapl2 is removed, and also when it is purged while dapple-udapl, which uses the file, is installed.
 
 conf_is() { cmp "$here/etc/dat.conf" "$work/dat.conf"; }
 
-# What apt and dpkg say of two packages that exclude each other, on each release.
+# The messages of apt and dpkg about two packages that exclude each other, on each release.
 kept='Packages need to be removed but remove is disabled'
 conflicting='Conflicts: libdapl2'
 not_both='conflicting packages - not installing'
@@ -17,7 +17,8 @@ change_conf() {
   printf '# changed\nofa-v2-mine u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "d0 0" ""\n' >>"$here/etc/dat.conf"
 }
 
-# conf_is_used unmodified|modified: entries of the file have their library, the user's own too, and a program's view of them ends well.
+# conf_is_used unmodified|modified: entries of the file have their library, including the user's own, and a program sees
+# them without errors.
 conf_is_used() {
   local entries=(ofa-v2-ib0) entry
   [ "$1" = unmodified ] || entries+=(ofa-v2-mine)
@@ -27,12 +28,12 @@ conf_is_used() {
   done
 }
 
-# purged_removed: what "apt purge '~c'" does: every package that is removed with its configuration left.
+# purged_removed: does the same as "apt purge '~c'": purges every removed package whose configuration is left.
 purged_removed() {
   inside apt-get -y -q purge '~c' && is libdapl2 none
 }
 
-# replace_with unmodified|modified CASE PACKAGE...: PACKAGEs of the original, replaced.
+# replace_with unmodified|modified CASE PACKAGE...: replaces these PACKAGEs of the original.
 replace_with() {
   local conf=$1 case=$2 new=(dapple-udapl libdapple1 dapple-utils) gone package
   shift 2
@@ -57,7 +58,8 @@ replace_with() {
   check "$case: ours is there" is dapple-udapl ii
   check "$case: dat.conf is untouched after that" conf_is
   check "$case: dat.conf is used after that" conf_is_used "$conf"
-  # What needs libdapl2 goes with ours; otherwise a newer apt brings libdapl2 back for it, and dpkg asks about the file.
+  # Packages that need libdapl2 are removed with ours; otherwise a newer apt installs libdapl2 again for them, and dpkg
+  # asks about the file.
   gone=("${new[@]}")
   ! is dapl2-utils ii >/dev/null || gone+=(dapl2-utils)
   check "$case: ours is removed" inside apt-get -y -q purge "${gone[@]}"
@@ -65,7 +67,7 @@ replace_with() {
   check "$case: nothing of ours is left in dpkg's diversions" not_diverted
 }
 
-# Ours alone takes the place of libdapl2 and of libdapl-dev, which needs it.
+# Our package alone replaces libdapl2 and libdapl-dev, which needs it.
 replace_headers() {
   fresh
   check "headers: the original" install libdapl2 libdapl-dev
@@ -79,7 +81,7 @@ replace_headers() {
   check "headers: ours do not come by themselves" is dapple-udapl-dev none
 }
 
-# and_back unmodified|modified: the original comes back in the place of ours.
+# and_back unmodified|modified: the original replaces ours again.
 and_back() {
   local case="back, $1"
   fresh
@@ -95,7 +97,8 @@ and_back() {
   check "$case: dat.conf goes with it" test ! -e "$here/etc/dat.conf"
 }
 
-# removed_first unmodified|modified: ours is purged while the original is removed and not purged; then the original is installed.
+# removed_first unmodified|modified: purges ours while the original is removed but not purged; then installs the
+# original.
 removed_first() {
   local case="removed first, $1"
   fresh
@@ -129,7 +132,7 @@ test_refusals() {
   check "ours is as it was" is dapple-udapl ii
 }
 
-# dapple-info does not speak of a file that it does not use.
+# dapple-info does not mention a file that it does not use.
 info_is_silent() { info_tells inside dapple-info && ! grep -ai 'dat\.conf' "$work/said"; }
 
 test_hostile_conf() {
@@ -142,12 +145,12 @@ test_hostile_conf() {
   check "it is as it was" conf_is
 }
 
-# What loads librpma.so.0 in the root is of this package.
+# This package's librpma.so.0 is the one that programs in the root load.
 rpma_is_of() {
   inside sh -c 'file=$(ldconfig -p | sed -n "s/.*librpma\.so\.0 .*=> //p") && dpkg -S "$(realpath "$file")"' | grep "^$1:"
 }
 
-# dapple-rpma in the place of librpma0 and, with -dev, librpma-dev; and back. Neither has any configuration.
+# dapple-rpma replaces librpma0 and, with -dev, librpma-dev; and back. Neither has any configuration.
 replace_rpma() {
   fresh
   check "librpma: the original" install librpma0 librpma-dev

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# The roots that the other parts use: how old they get, and that nothing goes on in them.
+# Tests the roots that the other parts use: their age, and the end of all processes in them.
 
-# root_is new|old SUITE DAYS there|gone: what cached_root gives where there is a root of that age, and an archive or none.
+# root_is new|old SUITE DAYS there|gone: checks the result of cached_root for a root of that age, with an archive or
+# without one.
 root_is() (
   archive=there roots=$work/roots logs=$work
   write_private_apt() { mkdir -p "$1" && echo 'Acquire::Nothing "";' >"$1/apt.conf"; }
@@ -25,12 +26,13 @@ no_root() (
   ! cached_root aged sid package
 )
 
-# faketime names what it has there by its process, and two of the same number would meet.
+# faketime names its resources by its process id, and two processes with the same id would collide.
 shm_is_its_own() {
   inside touch /dev/shm/dapple-test && [ ! -e /dev/shm/dapple-test ] || { rm -f /dev/shm/dapple-test && return 1; }
 }
 
-# signal_ends SIGNAL CODE: a script, with what it runs in a root, which heeds no signal itself.
+# signal_ends SIGNAL CODE: the signal must end a script together with its command in a root, which itself ignores
+# signals.
 signal_ends() {
   local started=$SECONDS code
   rm -f "$here/opt/went-on"

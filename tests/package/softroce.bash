@@ -3,19 +3,19 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# dapple-softroce on a system that has nothing else of ours: the kernel is fetched by root for all users, or by a user, and then nobody
-# needs a privilege or the network.
+# Tests dapple-softroce on a system without our other packages: root fetches the kernel for all users, or an ordinary
+# user fetches it, and afterwards no one needs a privilege or the network.
 
-# as_nobody COMMAND...: without any privilege, home folder or network.
+# as_nobody COMMAND...: runs the command without any privilege, home folder or network.
 as_nobody() {
   inside unshare --net setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs \
     env HOME=/nonexistent "$@"
 }
 
-# in_namespaces COMMAND...: the same, as root of a user namespace of its own, as in a container that its user has started.
+# in_namespaces COMMAND...: the same, as root of its own user namespace, as in a container that its user has started.
 in_namespaces() { as_nobody unshare --user --map-root-user --mount --pid --fork --mount-proc "$@"; }
 
-# sees_device COMMAND...: in it a command has the device.
+# sees_device COMMAND...: runs softroce in this way; a command in it must see the device.
 sees_device() { "$@" dapple-softroce --timeout 300 ibv_devices | grep -E '^ +rxe0 '; }
 
 exit_code_comes_through() {
@@ -30,7 +30,7 @@ pings() {
     rping -c -v -a "$SOFTROCE_ADDRESS" -C 3 && wait' | grep 'ping data: rdma-ping-2'
 }
 
-# fetches_as_nobody: with a cache of the user's own, in place of the system's.
+# fetches_as_nobody: uses the user's own cache instead of the system's.
 fetches_as_nobody() {
   inside sh -c 'mv /var/cache/dapple /var/cache/away && mkdir -m 777 /srv/cache' &&
     inside setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent DAPPLE_CACHE=/srv/cache dapple-softroce --prepare &&

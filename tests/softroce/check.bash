@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# What the tests of softroce share. Each runs softroce with `run` and says what it expects of the result.
+# The common parts of softroce's own tests. Each runs softroce with `run` and then checks the result.
 
 root=$(dirname "$(dirname "$(dirname "$(realpath "$0")")")")
 softroce=$root/scripts/softroce
@@ -10,7 +10,7 @@ failures=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Ends the test as skipped unless KERNEL can be booted here.
+# Skips the test unless KERNEL can be booted here.
 need_kernel() { # KERNEL
   "$softroce" --kernel "$1" --prepare 2>"$work/prepare" || {
     echo "SKIP: $(tail -n 1 "$work/prepare")"
@@ -19,7 +19,7 @@ need_kernel() { # KERNEL
   kernel=$1
 }
 
-# Runs softroce; leaves its exit code in $code and its output in $work/out and $work/err.
+# Runs softroce; stores its exit code in $code and its output in $work/out and $work/err.
 run() { # ARG…
   last=$*
   "$softroce" ${kernel:+--kernel "$kernel"} "$@" >"$work/out" 2>"$work/err"
@@ -35,7 +35,7 @@ fail() { # MESSAGE
 
 expect_code() { [ "$code" = "$1" ] || fail "exit code $code, not $1"; }
 
-# A whole line of stdout or stderr (a basic regular expression).
+# Expects a whole line of stdout or stderr (a basic regular expression).
 expect_line() { # out|err PATTERN
   grep -qx -e "$2" "$work/$1" || fail "no line '$2' in std$1"
 }

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# One end of a run of peers: a registry and a provider, each ours or the original, and a program that finds them. The callers
-# set $build (ours, in lib and bin) and $peer (like a root folder, the original), and may set $root, another root to run in.
+# One end of a run of peers: a registry and a provider, each ours or the original, and a program that uses them. The
+# callers set $build (ours, in lib and bin) and $peer (like a root folder, the original), and may set $root, another
+# root to run in.
 
 # shellcheck source=tests/softroce/root.bash
 . "$(dirname "${BASH_SOURCE[0]}")/root.bash"
@@ -15,7 +16,7 @@ time_limit_s=300
 
 folder_of() { if [ "$1" = n ]; then echo "$build/lib"; else echo "$peer/usr/lib/x86_64-linux-gnu"; fi; }
 
-# prepare_side SIDE: a folder with that libdat2 alone, and a dat.conf that names that provider.
+# prepare_side SIDE: makes a folder with only that libdat2, and a dat.conf that names that provider.
 prepare_side() {
   local side=$work/$1 registry provider
   [ ! -d "$side" ] || return 0
@@ -30,14 +31,15 @@ prepare_side() {
   printf 'ofa-v2-rxe u2.0 nonthreadsafe default %s dapl.2.0 "d0 0" ""\n' "$provider" >"$side/dat.conf"
 }
 
-# The programs' folders in $root, and what they want there.
+# The programs' folders in $root, and the files that they need there.
 prepare_root() {
   show_in_root "$root" /tmp "$build" "$peer" &&
     lend_libraries "$root" "$build" lib/libdaplofa.so.2 bin/dapple-test &&
     mkdir -p "$root/usr/bin" && cp /usr/bin/rping "$root/usr/bin/" && echo "rdma-core $(<"$root/release")"
 }
 
-# become SIDE PROGRAM ARGUMENTS...: the caller is a subshell and ends with it. A new provider may need other libraries of ours.
+# become SIDE PROGRAM ARGUMENTS...: replaces the caller, a subshell, by the program. A new provider may need other
+# libraries of ours.
 become() {
   local side=$work/$1 change=()
   prepare_side "$1"

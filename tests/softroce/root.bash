@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Roots that scripts/lib/rdma-core makes, to run programs on the C library and the rdma-core in there. Sourced.
+# Lets programs run in roots that scripts/lib/rdma-core makes, on their C library and rdma-core. Sourced.
 
-# show_in_root ROOT FOLDER...: the kernel's folders and these ones are in ROOT where they are here.
+# show_in_root ROOT FOLDER...: mounts the kernel's folders and these in ROOT, as far as they exist here.
 show_in_root() {
   local root=$1 folder
   shift
@@ -13,8 +13,8 @@ show_in_root() {
   done
 }
 
-# lend_libraries ROOT BUILD PROGRAM...: what these programs and libraries of BUILD want and neither ROOT nor BUILD brings goes to
-# the folder "host" in ROOT: the compiler's runtime of this machine, libfmt, cmocka.
+# lend_libraries ROOT BUILD PROGRAM...: copies the libraries that these programs and libraries of BUILD need, and that
+# neither ROOT nor BUILD has, to the folder "host" in ROOT: this machine's compiler runtime, libfmt, cmocka.
 lend_libraries() {
   local root=$1 build=$2 library
   shift 2

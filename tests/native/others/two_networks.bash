@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Programs of others, in two network namespaces with a veth pair between them: a server there, at 10.77.0.2, and its client
-# here, at 10.77.0.1. As nobody if this is root, else as who this is. Sourced with $run set to dapple-run.
+# Runs other projects' programs in two network namespaces with a veth pair between them: a server in the one, at
+# 10.77.0.2, and its client in this one, at 10.77.0.1. They run as nobody if this user is root, otherwise as this user.
+# Sourced with $run set to dapple-run.
 
-# in_two_networks SCRIPT ARGUMENT...: fetches UCX, libfabric and pyverbs, then runs SCRIPT in namespaces of its own, which do not
-# reach Debian's archive. Ends the test where something is missing.
+# in_two_networks SCRIPT ARGUMENT...: fetches UCX, libfabric and pyverbs, then runs SCRIPT in namespaces of its own,
+# which cannot reach Debian's archive. Ends the test if something is missing.
 in_two_networks() {
   local program map=()
   for program in ip nsenter setpriv; do
@@ -23,7 +24,7 @@ in_two_networks() {
   exec unshare "${map[@]}" -n "$@"
 }
 
-# Sets work, a folder that everybody may write to. Ends the test where this system lacks such a network.
+# Sets work, a folder that every user may write to. Ends the test if this system cannot make such networks.
 make_two_networks() {
   PATH=$PATH:/usr/sbin
   export DAPPLED_LINGER=0.1
@@ -37,11 +38,11 @@ make_two_networks() {
   there=(nsenter -t "$other" -n --)
   ip link set lo up && "${there[@]}" ip link set lo up
   ip link add va type veth peer name vb netns $other || { echo "SKIP: no veth"; exit 77; }
-  # A link-local address would come later, which is an event that UCX warns of.
+  # A link-local address would appear later, which is an event that makes UCX warn.
   ip link set va addrgenmode none && "${there[@]}" ip link set vb addrgenmode none
   ip addr add 10.77.0.1/24 dev va && ip addr add fd77::1/64 dev va nodad && ip link set va up
   "${there[@]}" ip addr add 10.77.0.2/24 dev vb && "${there[@]}" ip addr add fd77::2/64 dev vb nodad && "${there[@]}" ip link set vb up
-  # The kernel tells of a link up to a second later, and UCX leaves out devices without one.
+  # The kernel reports a link up to a second later, and UCX leaves out devices without one.
   for _ in $(seq 100); do
     ip link show va | grep -q 'state UP' && "${there[@]}" ip link show vb | grep -q 'state UP' && break
     sleep 0.05
@@ -53,7 +54,8 @@ make_two_networks() {
   fi
 }
 
-# unpack: sets root to UCX, libfabric and pyverbs, and lets programs find their libraries. Nobody may not read a user's cache.
+# unpack: sets root to UCX, libfabric and pyverbs, and lets programs find their libraries. The user nobody may not read
+# a user's cache.
 unpack() {
   root=$work/root
   cp -a "$transports" "$root" || exit 1
@@ -61,7 +63,7 @@ unpack() {
 }
 
 failed=0
-# verdict CODE NAME: shows what both ends have printed where it failed.
+# verdict CODE NAME: shows the output of both ends after a failure.
 verdict() {
   if [ "$1" = 0 ]; then
     echo "passed $2"
@@ -73,8 +75,8 @@ verdict() {
   failed=1
 }
 
-# pair SERVER CLIENT: command lines. Starts the client again while nobody listens. Sets client_code and server_code. A server
-# that `goes_on` is ended afterwards.
+# pair SERVER CLIENT: runs both command lines, and repeats the client until the server listens. Sets client_code and
+# server_code. A server with `goes_on` is ended afterwards.
 goes_on=
 pair() {
   local server_pid
@@ -96,7 +98,7 @@ pair() {
   [ -z "$goes_on" ] || server_code=0
 }
 
-# try SERVER CLIENT: both end with 0, and neither complains.
+# try SERVER CLIENT: both must end with 0, and neither may print an error.
 try() {
   pair "$@"
   [ "$client_code" = 0 ] && [ "$server_code" = 0 ] && ! grep -qE 'WARN|ERROR|[Ff]ailed|dapple:' "$work/client" "$work/server"
