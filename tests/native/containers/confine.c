@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * confine PROGRAM [ARG...]: runs PROGRAM as the engines of containers do by default: without capabilities, and with the
- * system calls refused that their profile of seccomp refuses to it. It ends with 125 if that is not so in the end.
+ * confine PROGRAM [ARG...]: runs PROGRAM as the engines of containers do by default: without capabilities, and without
+ * the system calls that their seccomp profile refuses. It ends with 125 if it cannot do that.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -38,14 +38,16 @@
 #define ALLOW RETURN(SECCOMP_RET_ALLOW)
 #define REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
 #define UNLESS_EQUAL(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip)
-/* Each leaves the number of the call loaded. */
+/* Each of these leaves the number of the call loaded. */
 #define REFUSE_CALL(name) UNLESS_EQUAL(__NR_##name, 1), REFUSE
 
 #define NEW_NAMESPACES \
   (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP)
 
-/* What Docker's and containerd's profiles refuse without a capability; also what only the newer or the older of them
- * refuse. */
+/*
+ * The calls that Docker's and containerd's profiles refuse without a capability, including those that only the newer or
+ * the older profiles refuse.
+ */
 static struct sock_filter filter[] = {
     LOAD(OFFSET(arch)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
@@ -92,20 +94,20 @@ static struct sock_filter filter[] = {
     REFUSE_CALL(clock_settime),
     UNLESS_EQUAL(__NR_clone3, 1),
     RETURN(SECCOMP_RET_ERRNO | ENOSYS),
-    /* New namespaces: in clone's flags. */
+    /* New namespaces, in clone's flags. */
     UNLESS_EQUAL(__NR_clone, 4),
     LOAD(ARGUMENT(0)),
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1),
     REFUSE,
     ALLOW,
-    /* Domains of execution but the usual one, and the question for it. */
+    /* Execution domains other than the usual one, and the query for it. */
     UNLESS_EQUAL(__NR_personality, 5),
     LOAD(ARGUMENT(0)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xFFFFFFFF, 1, 0),
     REFUSE,
     ALLOW,
-    /* Sockets beyond the container. */
+    /* Sockets that reach beyond the container. */
     UNLESS_EQUAL(__NR_socket, 3),
     LOAD(ARGUMENT(0)),
     UNLESS_EQUAL(AF_VSOCK, 1),

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# Containers without an engine. Sourced by a script that is root in its user namespace, with these set: build, a folder that they see;
-# work, a folder that others can enter, whose file hosts, if there is one, is their /etc/hosts; kind, "root" if it is the system's root.
+# Containers without an engine. Sourced by a script that is root in its user namespace, with these variables: build, a
+# folder that the containers see; work, a folder that others can enter, whose file hosts, if it exists, is their
+# /etc/hosts; kind, "root" if the script runs as the system's root.
 # shellcheck disable=SC2154
 
-# new_network NAME: the network namespace of a container, with lo, held by a process whose number is in the variable NAME.
+# new_network NAME: makes the network namespace of a container, with lo; a process whose id is in the variable NAME
+# holds it.
 new_network() {
   local holder
   setpriv --pdeathsig KILL unshare --net sleep 600 &
@@ -16,7 +18,7 @@ new_network() {
   printf -v "$1" %s "$holder"
 }
 
-# on_bridge HOLDER ADDRESS/BITS...: gives the network an eth0 on the bridge of this one.
+# on_bridge HOLDER ADDRESS/BITS...: gives the network an eth0 on this namespace's bridge.
 on_bridge() {
   local holder=$1 address nodad
   shift
@@ -24,18 +26,19 @@ on_bridge() {
   ip link add "port$holder" type veth peer name eth0 netns "$holder" && ip link set "port$holder" master bridge0 up || return 1
   nsenter --target "$holder" --net -- ip link set eth0 up
   for address in "$@"; do
-    # It is tentative for a second otherwise.
+    # Otherwise the address is tentative for a second.
     nodad=(); case $address in *:*) nodad=(nodad) ;; esac
     nsenter --target "$holder" --net -- ip addr add "$address" dev eth0 "${nodad[@]}" || return 1
   done
 }
 
-# All that programs get of the environment.
+# The complete environment of the programs.
 environment=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LC_ALL=C.UTF-8)
 
-# container HOLDER COMMAND [ARG...]: a container in that network, with mounts and processes of its own. The root is read-only and has
-# the system's programs, $build and nothing that can be written to: no /tmp, no /dev/shm, no /dev/infiniband, no /sys. The command is
-# process 1. It runs as nobody (or CONTAINER_USER, a number, if we are the system's root).
+# container HOLDER COMMAND [ARG...]: runs a container in that network, with mounts and processes of its own. The root is
+# read-only and has the system's programs and $build, but nothing writable: no /tmp, no /dev/shm, no /dev/infiniband, no
+# /sys. The command is process 1. It runs as nobody (or as CONTAINER_USER, a number, if the script runs as the system's
+# root).
 container() {
   local holder=$1
   shift

@@ -4,8 +4,9 @@
 #define DAPPLE_TESTS_SOFTROCE_API_H
 
 /*
- * What the API tests share: an open IA, memory registered with it, and two endpoints of this process connected to each
- * other through the real device. Nothing here is a thread's own; each program is one thread unless it says otherwise.
+ * The common parts of the API tests: an open IA, memory registered with it, and two endpoints of this process connected
+ * to each other through the real device. Nothing here is thread-local; each program has one thread unless it says
+ * otherwise.
  */
 
 /* clang-format off */
@@ -24,14 +25,15 @@
 #define IA_NAME "ofa-v2-rxe"
 #define IPV6_IA_NAME "ofa-v2-rxe6"
 
-#define WAIT_US 60000000U /* for what must come; an emulated machine's clock may run several times too fast */
-#define SOON_US 200000U   /* for what must not */
+#define WAIT_US \
+  60000000U             /* the wait for an expected event; an emulated machine's clock may run several times too fast */
+#define SOON_US 200000U /* for what must not */
 
 void check_status(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
 void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
 
 #define assert_ok(call) check_status((call), DAT_SUCCESS, #call, __FILE__, __LINE__)
-/* A post, tried again while the queue is full: a device may take its time with requests that make no event. */
+/* Posts, and tries again while the queue is full: a device may be slow with requests that make no event. */
 #define assert_posted(call)                                                                                       \
   do {                                                                                                            \
     DAT_RETURN posted_status;                                                                                     \
@@ -39,10 +41,10 @@ void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const 
     while (DAT_GET_TYPE(posted_status = (call)) == DAT_INSUFFICIENT_RESOURCES && patience_ms-- > 0) usleep(1000); \
     check_status(posted_status, DAT_SUCCESS, #call, __FILE__, __LINE__);                                          \
   } while (0)
-/* Class, type and subtype. */
+/* Compares class, type and subtype. */
 #define assert_error(call, type, subtype) \
   check_status((call), DAT_CLASS_ERROR | (DAT_RETURN)(type) | (DAT_RETURN)(subtype), #call, __FILE__, __LINE__)
-/* Where the specification leaves the subtype open. */
+/* For cases in which the specification leaves the subtype open. */
 #define assert_error_type(call, type) \
   check_class((call), DAT_CLASS_ERROR | (DAT_RETURN)(type), #call, __FILE__, __LINE__)
 
@@ -75,7 +77,10 @@ struct fixture {
   DAT_CONN_QUAL port;
 };
 
-/* For cmocka: state points to a fixture. With an IA and memory; the same with two ends; the same connected. */
+/*
+ * For cmocka: state points to a fixture. The first has an IA and memory, the second also two ends, the third connected
+ * ends.
+ */
 int set_up_ia(void** state);
 int set_up_named_ia(void** state, const char* name);
 int set_up_ends(void** state);
@@ -88,41 +93,49 @@ void register_memory(struct fixture* f);
 void make_end(struct fixture* f, struct end* end, const DAT_EP_ATTR* attr);
 void free_end(struct end* end);
 void listen_any(struct fixture* f);
-/* Begins a connection from end to f's service point. */
+/* Starts a connection from an end to f's service point. */
 void begin_connect(struct fixture* f, struct end* end, const void* data, DAT_COUNT size);
 DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
 
-/* Whether the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based
- * regions: what tests them alone is skipped there, and iwarp_test.c sees them refused. */
+/*
+ * True if the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based
+ * regions: tests of these are skipped there, and iwarp_test.c checks that they are refused.
+ */
 bool on_iwarp(void);
 #define SKIP_ON_IWARP()     \
   do {                      \
     if (on_iwarp()) skip(); \
   } while (0)
 
-/* True on dapple's software device, of which the kernel knows nothing. */
+/* True on dapple's software device, which the kernel does not know. */
 bool on_software_device(void);
 
-/* A connection that ends because a request was refused. An end whose peer has noticed first may hear of it from the
- * peer. */
+/*
+ * Waits for the end of a connection whose request was refused. If the peer noticed first, an end may get the peer's
+ * disconnect instead.
+ */
 void expect_end(const struct end* end);
 
-/* Whether the device is taken for one that is not coherent, by DAPPLE_COHERENCE or the emulator. */
+/* True if the device is treated as non-coherent, because of DAPPLE_COHERENCE or the emulator. */
 bool needs_sync(void);
-/* What a consumer does about f's memory before a peer reads what was written to it; and before a peer writes to it
- * where it was written to here, and after. */
+/*
+ * Syncs f's memory as a consumer must: before a peer reads memory that was written here; and before and after a peer
+ * writes to memory that was written here.
+ */
 void sync_for_read(const struct fixture* f, size_t offset, size_t length);
 void sync_for_write(const struct fixture* f, size_t offset, size_t length);
 
 /* The next event, which must have this number. */
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
-/* The next event, a completion of this cookie and operation with this status. */
+/* The next event, which must be a completion with this cookie, operation and status. */
 DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation,
                                          DAT_DTO_COMPLETION_STATUS status);
-/* On iWARP, of a Write or Send that the peer refuses: it is done when it has been sent (RFC 5040). Where the refusal
- * has ended the stream before siw is through with that, siw calls it a local error. */
+/*
+ * On iWARP, for a Write or Send that the peer refuses: it completes when it has been sent (RFC 5040). If the refusal
+ * ends the stream before siw has handled that, siw reports a local error.
+ */
 void expect_sent(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation);
 void expect_nothing(DAT_EVD_HANDLE evd);
 DAT_EP_STATE state_of(DAT_EP_HANDLE ep);

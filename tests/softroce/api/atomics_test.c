@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dat_ib_post_fetch_and_add and dat_ib_post_cmp_and_swap. With DAPPLE_COHERENCE=cpu the results are maintained too.
+ * dat_ib_post_fetch_and_add and dat_ib_post_cmp_and_swap. With DAPPLE_COHERENCE=cpu the provider also maintains the
+ * results.
  */
 #include <dat2/dat_ib_extensions.h>
 #include <string.h>

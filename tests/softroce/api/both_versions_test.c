@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * libdat.so.1 and libdat2.so.2 in one process: loaded in either order and scope, and with each other's handles. This
- * program is linked to neither, and includes neither's headers, which cannot be included together.
+ * program is linked with neither, and includes neither's headers, which cannot be included together.
  */
 /* clang-format off */
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What both versions agree on. */
+/* The constants on which both versions agree. */
 enum { kDtoFlag = 0x20, kAbrupt = 0, kGraceful = 1 };
 static const uint32_t kInvalidHandle = 0x80050000U;
 static const uint32_t kModelNotSupported = 0x80090000U;
@@ -41,10 +41,10 @@ struct version {
   const char* const* functions;
   void* loaded;
   void* ia;
-  void* objects[kObjects]; /* an IA as the provider knows it is the last */
+  void* objects[kObjects]; /* the last one: an IA as the provider knows it */
 };
 
-/* Those whose first argument is an object of any kind but an IA's, and those that take an IA. */
+/* Functions whose first argument is any object but an IA, and functions that take an IA. */
 static const char* const kFunctions12[] = {FUNCTIONS_12, NULL};
 static const char* const kFunctions20[] = {FUNCTIONS_20, NULL};
 
@@ -79,7 +79,7 @@ static void open_version(struct version* v, int flags) {
        "EP", v);
   must(CALL(v, CnoCreate, "dat_cno_create")(v->ia, NULL, NULL, &v->objects[3]), "CNO", v);
   const uint32_t window = CALL(v, PzCreate, "dat_rmr_create")(v->objects[0], &v->objects[4]);
-  if (strncmp(getenv("SOFTROCE_DEVICE"), "siw", 3) == 0) { /* iWARP has none: a second zone in its place */
+  if (strncmp(getenv("SOFTROCE_DEVICE"), "siw", 3) == 0) { /* iWARP has no window: a second zone replaces it */
     must(window != kModelNotSupported, "RMR on iWARP", v);
     must(CALL(v, PzCreate, "dat_pz_create")(v->ia, &v->objects[4]), "PZ", v);
   } else {
@@ -88,7 +88,7 @@ static void open_version(struct version* v, int flags) {
   v->objects[5] = v->ia;
 }
 
-/* 0 if no function of one takes a handle of the other. */
+/* Returns 0 if no function of the one library accepts a handle of the other. */
 static int refuses(const struct version* v, const struct version* other) {
   int failures = 0;
   for (const char* const* name = v->functions; *name; name++) {
@@ -102,7 +102,7 @@ static int refuses(const struct version* v, const struct version* other) {
   return failures;
 }
 
-/* A further argument is looked up among the library's own objects. */
+/* The library looks up a further argument among its own objects. */
 static int refuses_further(const struct version* v, const struct version* other) {
   void* made = NULL;
   uint32_t found = CALL(v, EpCreate, "dat_ep_create")(v->ia, other->objects[0], NULL, NULL, NULL, NULL, &made);
@@ -118,7 +118,7 @@ static int use_both(int first, int flags) {
   open_version(one, flags);
   open_version(two, flags);
   int failures = refuses(one, two) + refuses(two, one) + refuses_further(one, two) + refuses_further(two, one);
-  /* Nothing of this has hurt either. */
+  /* Neither library was affected. */
   must(CALL(one, Close, "dat_ia_close")(one->ia, kAbrupt), "close", one);
   must(CALL(two, Close, "dat_ia_close")(two->ia, kAbrupt), "close", two);
   /* Freed, they are still refused. */

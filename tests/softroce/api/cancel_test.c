@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * pthread_cancel() of a thread in a call of DAT: a wait ends and the same object is good for the next; other calls are
- * done whole.
+ * pthread_cancel() of a thread in a call of DAT: a wait ends, and its object can be used for the next one; other calls
+ * are completed.
  */
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ static void* wait_on_cno(void* argument) {
   return NULL;
 }
 
-/* asleep: whether the thread may sleep before it is cancelled. */
+/* asleep: true if the thread may fall asleep before it is cancelled. */
 static void cancel_wait(void* (*wait)(void*), struct wait* w, bool asleep) {
   pthread_t thread;
   void* end = NULL;
@@ -51,7 +51,7 @@ static void write_and_wait(struct fixture* f, uint64_t number) {
   expect_dto(f->active.request, number, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
 }
 
-/* tear_down() frees the EVDs, which nobody may wait on then. */
+/* tear_down() frees the EVDs, on which no thread may wait then. */
 static void evd_wait__cancelled_then_used(void** state) {
   struct fixture* f = *state;
   const DAT_EVD_HANDLE evds[] = {f->active.request, f->active.connect, f->async, f->passive.recv};

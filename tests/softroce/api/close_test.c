@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * Closing an IA: gracefully when nothing is left, abruptly with everything that is.
- */
+/* Closing an IA: gracefully if no object is left, abruptly with all kinds of objects. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -82,7 +80,7 @@ static void ia_close__abrupt_ends_waits_and_everything(void** state) {
   DAT_LMR_TRIPLET segment = local(f, 0, 100);
   struct end third;
   make_end(f, &third, NULL);
-  begin_connect(f, &third, NULL, 0); /* a request is on its way, too */
+  begin_connect(f, &third, NULL, 0); /* and a request that is on its way */
   assert_ok(dat_ep_post_recv(f->active.ep, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
   for (size_t i = 0; i < 3; ++i) {
     assert_int_equal(pthread_create(&threads[i], NULL, wait_forever, &waiters[i]), 0);

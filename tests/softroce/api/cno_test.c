@@ -93,7 +93,7 @@ static void evd_wait__beside_a_cno_and_the_cno_after_it(void** state) {
     send_one(f, 2 * i + 1);
     DAT_EVENT event;
     DAT_EVD_HANDLE found;
-    /* The first notification may still be that of the event waited for. */
+    /* The first notification may still belong to the event that was waited for. */
     do {
       assert_ok(dat_cno_wait(cno, WAIT_US, &found));
     } while (dat_evd_dequeue(f->passive.recv, &event) != DAT_SUCCESS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dat_ep_connect and dat_ep_dup_connect: their arguments, private data up to its limits, time-outs, and who is told
- * what; the same over IPv6.
+ * dat_ep_connect and dat_ep_dup_connect: their arguments, private data up to its limits, time-outs, and the events at
+ * both ends; the same over IPv6.
  */
 #include <arpa/inet.h>
 #include <dat2/dat_ib_extensions.h>
@@ -187,7 +187,7 @@ static void ipv6__common_service_point(void** state) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
-/* ---- Which IAs stand for one device ---- */
+/* ---- IAs of one device ---- */
 
 static void providers_related__same_device_by_two_names(void** state) {
   struct fixture* f = *state;

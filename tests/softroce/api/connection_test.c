@@ -15,7 +15,7 @@
 
 enum { kMaxConnectData = 56, kMaxAcceptData = 196, kMaxRejectData = 144 };
 
-/* The connection manager hands over its whole field: what was sent, then zeroes. */
+/* The connection manager delivers its whole field: the sent bytes, then zeroes. */
 static void check_private_data(const void* data, DAT_COUNT size, unsigned int seed, DAT_COUNT sent) {
   assert_true(size >= sent);
   if (size == 0) return;
@@ -105,7 +105,7 @@ static void connect__private_data_too_long_or_missing(void** state) {
   assert_error(dat_cr_accept(cr, f->passive.ep, kMaxAcceptData + 1, data), DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   assert_error_type(dat_cr_accept(cr, f->passive.ep, 1, NULL), DAT_INVALID_PARAMETER);
   ONLY_20(assert_error(dat_cr_reject(cr, kMaxRejectData + 1, data), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);)
-  /* None of it has used the request up. */
+  /* None of these calls has consumed the request. */
   assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
@@ -169,7 +169,7 @@ static void connect__failure_is_logged_when_asked(void** state) {
     if (types[i]) {
       assert_non_null(strstr(line, getenv("SOFTROCE_ADDRESS")));
       assert_non_null(strstr(line, port));
-      /* IBTA 12.6.7.2: invalid service ID; iWARP has gone there at once, and TCP is told ECONNREFUSED. */
+      /* IBTA 12.6.7.2: invalid service ID. On iWARP the refusal comes from TCP: ECONNREFUSED. */
       assert_non_null(strstr(line, on_iwarp() ? "rdma_connect, status -111" : "RDMA_CM_EVENT_REJECTED, status 8"));
     }
     assert_ok(dat_ep_reset(f->active.ep));
@@ -194,7 +194,7 @@ static void connect__no_route(void** state) {
   nowhere.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, nobody's */
   status = dat_ep_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&nowhere, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
                           DAT_CONNECT_DEFAULT_FLAG);
-  /* The kernel may see it at once or later. */
+  /* The kernel may notice at once or later. */
   if (status == DAT_SUCCESS) {
     expect_event(f->active.connect, DAT_CONNECTION_EVENT_UNREACHABLE);
     assert_ok(dat_ep_reset(f->active.ep));
@@ -226,7 +226,7 @@ static void connect__time_is_up(void** state) {
   assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
   assert_ok(dat_ep_reset(f->active.ep));
 
-  /* A peer that does not answer; its late answer finds nobody. */
+  /* A peer that does not answer in time; its late answer reaches nobody. */
   assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, f->port, 300000, 0, NULL, DAT_QOS_BEST_EFFORT,
                            DAT_CONNECT_DEFAULT_FLAG));
   DAT_CR_HANDLE cr = take_request(f);
@@ -255,7 +255,7 @@ static void connect__wrong_state(void** state) {
                DAT_INVALID_STATE_EP_CONNECTED);
   assert_error(dat_ep_reset(f->active.ep), DAT_INVALID_STATE, DAT_INVALID_STATE_EP_CONNECTED);
 
-  /* Accepting with an endpoint that has a connection leaves the request for another. */
+  /* If the accepting endpoint has a connection already, the request stays for another. */
   make_end(f, &third, NULL);
   begin_connect(f, &third, NULL, 0);
   cr = take_request(f);
@@ -289,7 +289,7 @@ static void post_recv__before_the_connection(void** state) {
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sinks[1], cookie(2), DAT_COMPLETION_DEFAULT_FLAG));
   begin_connect(f, &f->active, NULL, 0);
   cr = take_request(f);
-  /* And while it is being made. */
+  /* The same while the connection is being made. */
   assert_ok(dat_ep_post_recv(f->active.ep, 1, &sinks[0], cookie(3), DAT_COMPLETION_DEFAULT_FLAG));
   assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -330,7 +330,7 @@ static void post__on_a_disconnected_ep_is_flushed(void** state) {
     expect_dto(f->active.request, i + 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED);
     expect_dto(f->active.request, i + 3, DAT_DTO_RDMA_READ, DAT_DTO_ERR_FLUSHED);
   }
-  /* Being flushed is no news of a broken connection. */
+  /* A flush must not be reported as a broken connection. */
   expect_nothing(f->active.connect);
   expect_nothing(f->async);
 }
@@ -346,13 +346,13 @@ static void disconnect__graceful_and_abrupt(void** state) {
     expect_nothing(f->active.connect);
     expect_nothing(f->passive.connect);
     reset_both(f);
-    /* From the other side. */
+    /* Disconnects from the other side. */
     one_connection(f, 0, 0);
     assert_ok(dat_ep_disconnect(f->passive.ep, flags[i]));
     expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
     expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
     reset_both(f);
-    /* From both at once. */
+    /* Disconnects from both sides at once. */
     one_connection(f, 0, 0);
     assert_ok(dat_ep_disconnect(f->passive.ep, flags[i]));
     assert_ok(dat_ep_disconnect(f->active.ep, flags[i]));
@@ -404,7 +404,7 @@ static void reset__and_reconnect_20_times(void** state) {
   for (uint64_t i = 0; i < 20; ++i) {
     one_connection(f, 0, 0);
     one_message(f, i * 10);
-    /* A receive that is never used, and never heard of after the reset. */
+    /* A receive that is never used, and that makes no event after the reset. */
     assert_ok(dat_ep_post_recv(f->passive.ep, 1, &left, cookie(999), DAT_COMPLETION_DEFAULT_FLAG));
     disconnect_both(f, i % 2 ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG);
     reset_both(f);
@@ -489,7 +489,7 @@ static void evd_overflow__the_async_event_names_the_evd(void** state) {
   begin_connect(f, &ends[1], NULL, 0);
   event = expect_event(f->async, DAT_ASYNC_ERROR_EVD_OVERFLOW);
   assert_ptr_equal(event.event_data.asynch_error_event_data.dat_handle, narrow);
-  /* The request that found no room is refused, not left hanging. */
+  /* The request that found no room is refused and does not hang. */
   expect_event(ends[1].connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
   expect_event(narrow, DAT_CONNECTION_REQUEST_EVENT);
 }
@@ -504,7 +504,7 @@ static void ep_free__connected_and_with_work_posted(void** state) {
   free_end(&f->passive);
 }
 
-/* The other process: says its port through a pipe, accepts one connection, and waits for its end. */
+/* The other process: writes its port to a pipe, accepts one connection, and waits for its end. */
 static void serve_until_killed(int out) {
   struct fixture f;
   DAT_RMR_TRIPLET window;
@@ -574,7 +574,7 @@ static void peer_killed__in_the_middle_of_transfers(void** state) {
   close(fds[0]);
   close(fds[1]);
 
-  /* What is left can be freed piece by piece. */
+  /* The remaining objects can be freed one by one. */
   free_end(&f->active);
   assert_ok(dat_lmr_free(f->lmr));
   assert_ok(dat_pz_free(f->pz));
@@ -583,7 +583,7 @@ static void peer_killed__in_the_middle_of_transfers(void** state) {
   tear_down(&own);
 }
 
-/* The other process: says its port through a pipe, and refuses as many requests. */
+/* The other process: writes its port to a pipe, and refuses this number of requests. */
 enum { kMany = 200 };
 
 static void refuse_many(int out) {
@@ -597,7 +597,7 @@ static void refuse_many(int out) {
   _exit(0);
 }
 
-/* A request that finds no room at a busy server comes again after four seconds only. */
+/* A request that finds no room at a busy server is sent again only after four seconds. */
 static void connect__many_at_once_to_a_busy_server(void** state) {
   struct fixture* f;
   void* own = NULL;
@@ -608,7 +608,7 @@ static void connect__many_at_once_to_a_busy_server(void** state) {
   DAT_EP_HANDLE eps[kMany];
   struct timespec begun, ended;
   (void)state;
-  SKIP_ON_IWARP(); /* siw runs out of queues, and TCP keeps what has no room */
+  SKIP_ON_IWARP(); /* siw runs out of queues, and TCP keeps requests that find no room */
   assert_int_equal(pipe(fds), 0);
   child = fork();
   if (child == 0) refuse_many(fds[1]);
@@ -642,7 +642,7 @@ static void connect__many_at_once_to_a_busy_server(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(peer_killed__in_the_middle_of_transfers), /* before the parent knows any device */
+      cmocka_unit_test(peer_killed__in_the_middle_of_transfers), /* before the parent uses any device */
       cmocka_unit_test(connect__many_at_once_to_a_busy_server),
       ENDS_TEST(connect__private_data_both_ways),
       ENDS_TEST(connect__private_data_too_long_or_missing),

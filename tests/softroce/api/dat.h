@@ -3,9 +3,7 @@
 #ifndef DAPPLE_TESTS_SOFTROCE_DAT_H
 #define DAPPLE_TESTS_SOFTROCE_DAT_H
 
-/*
- * The API that a test is built for: 2.0, in whose words tests are written, or 1.2, where these words stand for 1.2's.
- */
+/* The API for which a test is built: 2.0, whose names the tests use, or 1.2, where these names stand for 1.2's. */
 #if defined(DAPPLE_DAT_MAJOR) && DAPPLE_DAT_MAJOR == 1
 #include <dat/dat_registry.h>
 #include <dat/udat.h>
@@ -16,9 +14,9 @@
 #define DAT_VERSION 1, 2 /* two arguments of dat_ia_openv() */
 
 typedef DAT_VLEN DAT_SEG_LENGTH;
-/* 1.2 has the first of them only. */
+/* 1.2 has only the first of them. */
 typedef enum { DAT_VA_TYPE_VA, DAT_VA_TYPE_ZB } DAT_VA_TYPE;
-/* 1.2's completions do not say what has completed. */
+/* 1.2's completions do not name the operation. */
 typedef enum { DAT_DTO_SEND, DAT_DTO_RDMA_WRITE, DAT_DTO_RDMA_READ, DAT_DTO_RECEIVE } DAT_DTOS;
 
 #define dat_lmr_create(ia, type, region, length, pz, privileges, va_type, lmr, lmr_context, rmr_context, size, \
@@ -44,7 +42,7 @@ static inline DAT_RMR_TRIPLET rmr_triplet(DAT_VADDR at, DAT_VLEN length, DAT_RMR
 }
 #else
 #include <dat2/udat.h>
-/* The original's want udat.h first. */
+/* The original's headers need udat.h first. */
 #include <dat2/dat_registry.h>
 
 #define FOR_DAT_12 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What is DAT 1.2's own: segments of 24 bytes, lengths of 64 bits, windows bound by context, constants with other
+ * The features of DAT 1.2: segments of 24 bytes, lengths of 64 bits, windows bound by context, constants with other
  * values.
  */
 #include <string.h>
@@ -12,7 +12,7 @@ enum { kSize = 1000 };
 
 static DAT_VLEN length_of(DAT_EVD_HANDLE evd, uint64_t number) {
   const DAT_DTO_COMPLETION_EVENT_DATA data = expect_dto(evd, number, DAT_DTO_SEND, DAT_DTO_SUCCESS);
-  return data.transfered_length; /* all 64 bits of it: the event was filled with rubbish before */
+  return data.transfered_length; /* all 64 bits of it: the event's memory had other contents before */
 }
 
 static void segments__as_many_as_the_ep_takes(void** state) {
@@ -23,7 +23,7 @@ static void segments__as_many_as_the_ep_takes(void** state) {
   const DAT_COUNT most = param.ep_attr.max_request_iov;
   assert_in_range(most, 1, 256);
   for (DAT_COUNT count = 1; count <= most; count++) {
-    /* Each segment from another place, so that none may be left out or taken twice. */
+    /* Each segment comes from another place, so that a missing or repeated one is noticed. */
     for (DAT_COUNT i = 0; i < count; i++) gather[i] = local(f, (size_t)i * 64, 3);
     fill(f->memory, (size_t)count * 64, (unsigned int)count);
     memset(f->memory + HALF, 0, kSize);
@@ -43,12 +43,12 @@ static void segments__of_a_receive_may_be_longer_than_any_message(void** state) 
   const struct fixture* f = *state;
   DAT_LMR_TRIPLET source = local(f, 0, kSize), sink = local(f, HALF, kSize);
   fill(f->memory, kSize, 7);
-  sink.segment_length = UINT64_C(1) << 40; /* the device is given 4 GiB less a byte of it */
+  sink.segment_length = UINT64_C(1) << 40; /* the device gets 4 GiB less one byte of it */
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
   assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(2), DAT_COMPLETION_DEFAULT_FLAG));
   const DAT_EVENT event = expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
   const DAT_DTO_COMPLETION_EVENT_DATA* dto = &event.event_data.dto_completion_event_data;
-  /* A device may check the whole segment against the region, or what arrives; then it says one thing or the other. */
+  /* A device may check the whole segment against the region, or only the arriving data; the result depends on that. */
   if (dto->status == DAT_DTO_SUCCESS) {
     assert_int_equal(dto->transfered_length, kSize);
     assert_true(is_filled(f->memory + HALF, kSize, 7));
@@ -63,7 +63,7 @@ static void rdma__remote_lengths_of_64_bits(void** state) {
   DAT_RMR_TRIPLET there = remote(f, HALF, kSize);
   fill(f->memory, kSize, 9);
   memset(f->memory + HALF, 0, kSize);
-  /* More room than there is: a length is only compared. Its low 32 bits are 0. */
+  /* A longer segment than necessary: a length is only compared. Its low 32 bits are 0. */
   there.segment_length = UINT64_C(1) << 32;
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(3), &there, DAT_COMPLETION_DEFAULT_FLAG));
   assert_int_equal(length_of(f->active.request, 3), kSize);
@@ -76,7 +76,7 @@ static void rdma__remote_lengths_of_64_bits(void** state) {
 static void sync__lengths_of_64_bits(void** state) {
   const struct fixture* f = *state;
   DAT_LMR_TRIPLET segment = local(f, 0, 64);
-  segment.segment_length = (UINT64_C(1) << 32) + 64; /* 64, if only 32 bits were looked at */
+  segment.segment_length = (UINT64_C(1) << 32) + 64; /* 64 if only 32 bits were compared */
   assert_error(dat_lmr_sync_rdma_read(f->ia, &segment, 1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_error(dat_lmr_sync_rdma_write(f->ia, &segment, 1), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }

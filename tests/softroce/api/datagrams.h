@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* What tests of datagram endpoints share. */
+/* The common parts of tests of datagram endpoints. */
 #ifndef DAPPLE_TESTS_SOFTROCE_DATAGRAMS_H
 #define DAPPLE_TESTS_SOFTROCE_DATAGRAMS_H
 
@@ -11,14 +11,14 @@
 
 #define GRH 40U
 
-/* What an event of datagrams says. */
+/* The contents of an event of datagrams. */
 struct ud_event {
   DAT_EVENT event;
   const DAT_CONNECTION_EVENT_DATA* connection;
   const DAT_IB_EXTENSION_EVENT_DATA* extension;
 };
 
-/* What the two ends of an exchange have learnt. */
+/* The results of an exchange at its two ends. */
 struct ud_pair {
   DAT_IB_ADDR_HANDLE to_passive;
   DAT_IB_ADDR_HANDLE to_active;
@@ -32,7 +32,7 @@ int set_up_ud_ends(void** state);
 
 void expect_ud(DAT_EVD_HANDLE evd, DAT_IB_EVENT_NUMBER number, DAT_IB_EXT_TYPE type, struct ud_event* out);
 DAT_CR_HANDLE take_ud_request(const struct fixture* f);
-/* from asks, to accepts. */
+/* from connects, to accepts. */
 struct ud_pair resolve_ud(struct fixture* f, struct end* from, struct end* to);
 DAT_RETURN send_ud(DAT_EP_HANDLE ep, const DAT_LMR_TRIPLET* segment, const DAT_IB_ADDR_HANDLE* to, uint64_t number);
 DAT_DTO_COMPLETION_EVENT_DATA expect_ud_dto(DAT_EVD_HANDLE evd, uint64_t number, DAT_IB_DTOS operation,

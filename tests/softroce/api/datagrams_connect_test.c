@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* Datagram endpoints: how they learn of each other, or do not. */
+/* Datagram endpoints: how they get each other's address, and failures. */
 #include "tests/softroce/api/datagrams.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 
 #define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
 
-/* ---- Learning of each other ---- */
+/* ---- Getting each other's address ---- */
 
 static void connect__gives_each_the_others_address(void** state) {
   struct fixture* f = *state;
@@ -184,7 +184,7 @@ static void cr_reject__is_told_with_its_data(void** state) {
   begin_connect(f, &f->active, NULL, 0);
   assert_ok(dat_cr_reject(take_ud_request(f), 0, NULL));
   expect_refused(f, DAT_IB_UD_CONNECTION_REJECT_EVENT, DAT_IB_UD_CONNECT_REJECT, NULL, 0);
-  /* and nothing is spoilt */
+  /* and nothing is damaged */
   (void)resolve_ud(f, &f->active, &f->passive);
 }
 
@@ -214,7 +214,7 @@ static void connect__time_is_up(void** state) {
                            DAT_CONNECT_DEFAULT_FLAG));
   cr = take_ud_request(f); /* and does not answer */
   expect_refused(f, DAT_IB_UD_CONNECTION_ERROR_EVENT, DAT_IB_UD_CONNECT_ERROR, NULL, 0);
-  /* Nothing tells who is asked that nobody waits any more. */
+  /* The passive end is not informed that the active end has given up. */
   assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
   expect_ud(f->passive.connect, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH, &event);
   expect_nothing(f->active.connect);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* Datagram endpoints: what they send, and what becomes of them. */
+/* Datagram endpoints: their datagrams, and their life. */
 #include "tests/softroce/api/datagrams.h"
 
 #include <string.h>
@@ -159,7 +159,7 @@ static void ah_free__the_address_is_stale(void** state) {
   assert_error(dat_ib_ud_ah_free(f->active.ep, &pair.to_active), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_error(dat_ib_ud_ah_free(f->active.ep, NULL), DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   assert_error(dat_ib_ud_ah_free(f->pz, &pair.to_active), DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  /* The other address of the same peer lives on. */
+  /* The other address of the same peer stays valid. */
   assert_ok(send_ud(f->active.ep, &from, &second.to_passive, 2));
   expect_ud_dto(f->active.request, 2, DAT_IB_DTO_SEND_UD, DAT_DTO_SUCCESS);
 }
@@ -243,7 +243,7 @@ static void failure__is_told_and_reset_heals_it(void** state) {
   assert_ok(send_ud(f->active.ep, &from, &pair.to_passive, 1));
   expect_ud(f->active.request, DAT_IB_DTO_EVENT, DAT_IB_UD_SEND, &event);
   status = event.event.event_data.dto_completion_event_data.status;
-  /* rxe has called it by three names so far, that of a flushed one among them. */
+  /* Releases of rxe have used three statuses so far, one of them that of a flushed request. */
   assert_true(status == DAT_DTO_ERR_LOCAL_PROTECTION || status == DAT_DTO_ERR_LOCAL_EP ||
               status == DAT_DTO_ERR_FLUSHED);
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
@@ -272,7 +272,7 @@ static void ep_free__whatever_goes_on(void** state) {
   free_end(&ends[0]);
   begin_connect(f, &ends[1], NULL, 0); /* while the other thinks about it */
   assert_ok(dat_ep_post_recv(ends[1].ep, 1, &into, cookie(7), DEFAULT));
-  do { /* the first request may have come, or not */
+  do { /* the first request may have arrived */
     cr = take_ud_request(f);
     assert_ok(dat_cr_accept(cr, f->passive.ep, 0, NULL));
     expect_ud(f->passive.connect, DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED, DAT_IB_UD_PASSIVE_REMOTE_AH, &event);
@@ -280,9 +280,9 @@ static void ep_free__whatever_goes_on(void** state) {
   begin_connect(f, &ends[1], NULL, 0);
   cr = take_ud_request(f);
   free_end(&ends[1]);
-  assert_ok(dat_cr_accept(cr, ends[2].ep, 0, NULL)); /* and its own end goes before the event is seen */
+  assert_ok(dat_cr_accept(cr, ends[2].ep, 0, NULL)); /* the active end is freed before the event is dequeued */
   free_end(&ends[2]);
-  begin_connect(f, &f->active, NULL, 0); /* the IA goes with a request that waits */
+  begin_connect(f, &f->active, NULL, 0); /* the IA is closed with a request that waits */
 }
 
 static void counters__of_datagrams(void** state) {

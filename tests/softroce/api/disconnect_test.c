@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * A connection that its consumer ends. Of flushed work, while another thread takes the completions as they come, nobody
- * is told of a broken connection, this one or the next on the same endpoint. Gracefully, nothing is flushed.
+ * A consumer ends a connection. Flushed requests, whose completions another thread takes as they arrive, must not be
+ * reported as a broken connection, neither on this connection nor on the next one of the same endpoint. A graceful end
+ * flushes nothing.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,7 +47,10 @@ static void open_thread_safe(struct fixture* f) {
   listen_any(f);
 }
 
-/* How the connection ends is no news of its breaking; nor is what was flushed then, to the next. */
+/*
+ * Neither the end of the connection nor its flushed requests may be reported as a broken connection, also not on the
+ * next one.
+ */
 static void one_round(struct fixture* f, struct taker* taker, DAT_CLOSE_FLAGS flags) {
   DAT_LMR_TRIPLET segment = local(f, 0, 100);
   const int before = taker->flushed;
@@ -85,7 +89,7 @@ static void disconnect__what_is_flushed_meanwhile_breaks_nothing(void** state) {
   assert_ok(dat_ia_close(f.ia, DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* ---- Graceful: what is posted completes first ---- */
+/* ---- Graceful: posted requests complete first ---- */
 
 static double now_s(void) {
   struct timespec now;
@@ -108,7 +112,7 @@ static void graceful__after_a_suppressed_request_loses_no_time(void** state) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
   sync_for_write(f, HALF, 5000);
   assert_true(is_filled(f->memory + HALF, 5000, 3));
-  expect_nothing(f->active.request); /* nobody hears of the request that told */
+  expect_nothing(f->active.request); /* the request that drains makes no event */
   expect_nothing(f->passive.recv);
   expect_nothing(f->active.connect);
   print_message("a graceful disconnect behind a suppressed request took %.3f s\n", took);
@@ -119,7 +123,7 @@ static void graceful__requests_that_make_progress_have_all_the_time(void** state
   enum { kRequests = 8 };
   struct fixture* f = *state;
   DAT_LMR_TRIPLET from = local(f, 0, 1000);
-  SKIP_ON_IWARP(); /* a message does not wait for its receive there */
+  SKIP_ON_IWARP(); /* on iWARP a message does not wait for its receive */
   for (uint64_t i = 0; i < kRequests; ++i) {
     assert_ok(dat_ep_post_send(f->active.ep, 1, &from, cookie(i), DAT_COMPLETION_DEFAULT_FLAG));
   }
@@ -137,7 +141,7 @@ static void graceful__requests_that_make_progress_have_all_the_time(void** state
   }
 }
 
-/* A request that nobody takes is given up in the end. */
+/* A request that nobody receives is given up in the end. */
 static void graceful__requests_without_progress_are_flushed(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET from = local(f, 0, 1000);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/*
- * A program that finds libdat2 at run time, as MPIs do. This one is not linked to it.
- */
+/* A program that finds libdat2 at run time, as MPIs do. This one is not linked with it. */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +20,7 @@ typedef DAT_RETURN Query(DAT_IA_HANDLE, DAT_EVD_HANDLE*, DAT_IA_ATTR_MASK, DAT_I
                          DAT_PROVIDER_ATTR*);
 typedef DAT_RETURN Close(DAT_IA_HANDLE, DAT_CLOSE_FLAGS);
 
-/* 0, or the number of the step that went wrong. */
+/* Returns 0, or the number of the failed step. */
 static int use(int flags, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;

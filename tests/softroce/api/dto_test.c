@@ -15,7 +15,7 @@
 #endif
 
 #define DEFAULT DAT_COMPLETION_DEFAULT_FLAG
-enum { kMaxIov = 4, kMaxDtos = 16 }; /* of an EP that asks for nothing */
+enum { kMaxIov = 4, kMaxDtos = 16 }; /* for an EP that asks for nothing */
 
 enum operation { kSend, kWrite, kRead, kOperations };
 
@@ -61,8 +61,8 @@ static void expect_broken(const struct fixture* f) {
 }
 
 /*
- * The completion of a request that the peer's device refuses. Its status says so, unless the peer's end has noticed
- * first and its disconnect has come before the device's answer: then the request is flushed. Returns the status.
+ * The completion of a request that the peer's device refuses. Its status reports that, unless the peer's end noticed
+ * first and its disconnect arrived before the device's answer: then the request is flushed. Returns the status.
  */
 static DAT_DTO_COMPLETION_STATUS expect_refused(const struct fixture* f, DAT_DTOS operation) {
   DAT_EVENT event;
@@ -88,8 +88,8 @@ static void expect_broken_by(const struct fixture* f, DAT_DTO_COMPLETION_STATUS 
 }
 
 /*
- * One transfer of length bytes: a Send into a receive, or an RDMA Write or Read of a remote buffer in one piece.
- * Completions, lengths, operations and the data are checked, and that nothing beside it has changed.
+ * One transfer of length bytes: a Send into a receive, or an RDMA Write or Read of a remote buffer in one piece. Checks
+ * completions, lengths, operations and data, and that nothing around the buffer has changed.
  */
 static void transfer(struct fixture* f, enum operation operation, DAT_COUNT here, DAT_COUNT there, size_t length,
                      unsigned int seed) {
@@ -131,7 +131,7 @@ static void post__1_to_max_segments(void** state) {
   struct fixture* f = *state;
   unsigned int seed = 0;
   for (enum operation operation = kSend; operation < kOperations; ++operation) {
-    /* iWARP has one for an RDMA Read. */
+    /* On iWARP an RDMA Read has one segment. */
     const DAT_COUNT most = operation == kRead && on_iwarp() ? f->attr.max_iov_segments_per_rdma_read : kMaxIov;
     for (DAT_COUNT here = 1; here <= most; ++here) {
       for (DAT_COUNT there = 1; there <= (operation == kSend ? kMaxIov : 1); ++there) {
@@ -232,14 +232,17 @@ static void post__a_receive_too_small(void** state) {
   memset(f->memory + HALF, 0xee, 5000);
   assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DEFAULT));
   assert_ok(dat_ep_post_send(f->active.ep, 1, &source, cookie(2), DEFAULT));
-  /* First: once the passive end has seen its error it disconnects, which may overtake the refusal of the Send. */
+  /*
+   * This comes first: once the passive end has noticed its error it disconnects, which may overtake the refusal of the
+   * Send.
+   */
   if (on_iwarp()) {
     expect_sent(f->active.request, 2, DAT_DTO_SEND);
   } else {
     expect_dto(f->active.request, 2, DAT_DTO_SEND, DAT_DTO_ERR_REMOTE_RESPONDER);
   }
   event = expect_event(f->passive.recv, DAT_DTO_COMPLETION_EVENT);
-  /* The length is what is wrong; rxe blames the queue pair. */
+  /* The length is the error; rxe reports an error of the queue pair. */
   assert_true(event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_LENGTH ||
               event.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_EP);
   assert_int_equal(event.event_data.dto_completion_event_data.user_cookie.as_64, 1);
@@ -248,8 +251,9 @@ static void post__a_receive_too_small(void** state) {
 }
 
 /*
- * What is read from the peer goes back to another place of it: the new contents, as the fence makes the RDMA Write
- * wait. rxe carries out an RDMA Read from its own machine within the post, so here it would wait in any case.
+ * The data of an RDMA Read goes back to another place of the peer's memory. The place must get the new contents,
+ * because the fence makes the RDMA Write wait. rxe executes an RDMA Read from its own machine within the post, so there
+ * the Write would wait in any case.
  */
 static void post__barrier_fence_waits_for_reads(void** state) {
   struct fixture* f = *state;
@@ -285,7 +289,7 @@ static void post__queue_full_then_recovers(void** state) {
     assert_int_equal(posted - first, kMaxDtos);
     while (next < posted) expect_dto(f->active.request, next++, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
   }
-  /* Receives likewise. */
+  /* The same for receives. */
   source.segment_length = 10;
   for (int i = 0; i < kMaxDtos; ++i) assert_ok(dat_ep_post_recv(f->passive.ep, 1, &source, cookie(9), DEFAULT));
   assert_error_type(dat_ep_post_recv(f->passive.ep, 1, &source, cookie(9), DEFAULT), DAT_INSUFFICIENT_RESOURCES);
@@ -300,7 +304,7 @@ static void post__longer_than_the_remote_buffer(void** state) {
   const DAT_RMR_TRIPLET there = remote(f, HALF, 1000);
   assert_error(dat_ep_post_rdma_write(f->active.ep, 2, segments, cookie(1), &there, DEFAULT), DAT_LENGTH_ERROR,
                DAT_NO_SUBTYPE);
-  if (!on_iwarp()) { /* an RDMA Read has one segment there, and there is no immediate data */
+  if (!on_iwarp()) { /* on iWARP an RDMA Read has one segment, and there is no immediate data */
     assert_error(dat_ep_post_rdma_read(f->active.ep, 2, segments, cookie(1), &there, DEFAULT), DAT_LENGTH_ERROR,
                  DAT_NO_SUBTYPE);
     ONLY_20(assert_error(dat_ib_post_rdma_write_immed(f->active.ep, 2, segments, cookie(1), &there, 1, DEFAULT),
@@ -330,14 +334,13 @@ static void post__unknown_rmr_context(void** state) {
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DEFAULT));
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(2), &there, DAT_COMPLETION_SUPPRESS_FLAG));
   if (on_iwarp()) {
-    expect_sent(f->active.request, 1,
-                DAT_DTO_RDMA_WRITE); /* the second one, too, or the end of the stream was faster */
+    expect_sent(f->active.request, 1, DAT_DTO_RDMA_WRITE); /* the second one, too, unless the stream ended first */
     expect_broken(f);
     assert_true(is_all(f->memory + HALF, 100, 0xee));
     return;
   }
   status = expect_refused(f, DAT_DTO_RDMA_WRITE);
-  expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED); /* suppressed is a success only */
+  expect_dto(f->active.request, 2, DAT_DTO_RDMA_WRITE, DAT_DTO_ERR_FLUSHED); /* only a success is suppressed */
   expect_broken_by(f, status);
 }
 
@@ -359,7 +362,10 @@ static void post__unknown_lmr_context(void** state) {
   status = dat_ep_post_send(f->active.ep, 1, &source, cookie(1), DEFAULT);
   if (status != DAT_SUCCESS) return; /* a device may notice at once */
   assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
-  /* Protection is what is violated; rxe blames the queue pair, and later kernels' rxe just flushes the request. */
+  /*
+   * The error is a protection violation; rxe reports an error of the queue pair, and newer kernels' rxe only flushes
+   * the request.
+   */
   switch (event.event_data.dto_completion_event_data.status) {
     case DAT_DTO_ERR_LOCAL_PROTECTION:
     case DAT_DTO_ERR_LOCAL_EP:
@@ -407,7 +413,7 @@ static void rdma_write_immed__bad_arguments(void** state) {
   DAT_LMR_TRIPLET source = local(f, 0, 64);
   const DAT_RMR_TRIPLET there = remote(f, HALF, 64);
   DAT_EP_HANDLE ep = f->active.ep;
-  if (on_iwarp()) { /* whatever the arguments */
+  if (on_iwarp()) { /* for all arguments */
     assert_error(dat_ib_post_rdma_write_immed(ep, -1, NULL, cookie(1), NULL, 1, 0x100), DAT_NOT_IMPLEMENTED, 0);
     return;
   }
@@ -454,7 +460,7 @@ static void post__one_evd_for_everything(void** state) {
   expect_event(both.recv, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
-/* Asserts longjmp, so a thread counts what is wrong and its creator asserts. */
+/* Asserts longjmp, so a thread counts errors and its creator asserts. */
 struct poster {
   struct fixture* f;
   uint64_t first;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * dat_ep_create with less than all, and dat_ep_modify: what can be changed, when, and that it counts.
+ * dat_ep_create with some arguments left out, and dat_ep_modify: the attributes that can be changed, when, and that the
+ * changes take effect.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #define QUEUES (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE)
 
-/* The EVDs of an end, and an EP that was made without anything. */
+/* The EVDs of an end, and an EP that was made without any of them. */
 static void make_bare_end(struct fixture* f, struct end* end) {
   make_end(f, end, NULL);
   assert_ok(dat_ep_free(end->ep));
@@ -88,7 +89,7 @@ static void modify__configures_step_by_step(void** state) {
   assert_ok(dat_evd_free(bare.recv));
 }
 
-/* Data moves between two EPs that were configured after their creation, with more than the default limits. */
+/* Moves data between two EPs that were configured after their creation, with more than the default limits. */
 static void modify__what_was_configured_works(void** state) {
   struct fixture* f = *state;
   struct end ends[2];
@@ -140,7 +141,7 @@ static void modify__every_attribute(void** state) {
   attr->max_request_iov = 3;
   attr->max_rdma_read_in = 1;
   attr->max_rdma_read_out = 2;
-  attr->max_rdma_read_iov = on_iwarp() ? 1 : 4; /* there it is 1, whatever one asks for */
+  attr->max_rdma_read_iov = on_iwarp() ? 1 : 4; /* on iWARP it is always 1 */
   attr->max_rdma_write_iov = 5;
   assert_ok(dat_ep_modify(f->active.ep, DAT_EP_FIELD_EP_ATTR_ALL & ~DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
   found = query(f->active.ep);
@@ -172,7 +173,7 @@ static void modify__fields_that_nobody_may_change(void** state) {
   assert_ok(dat_ep_modify(f->active.ep, 0, &param));
 }
 
-/* Each field with a value that it cannot have; the EP is as before. */
+/* Sets each field to an impossible value; the EP must not change. */
 static void modify__bad_values(void** state) {
   struct fixture* f = *state;
   const DAT_EP_PARAM before = query(f->active.ep);
@@ -181,7 +182,7 @@ static void modify__bad_values(void** state) {
     DAT_EP_PARAM param;
   } bad[19];
   size_t n = 0;
-  /* iWARP's message is as long as can be said. */
+  /* iWARP's longest message is the longest that the field can hold. */
   const bool sizes_have_a_limit = f->attr.max_message_size != UINT32_MAX;
 #define BAD(mask, member, value) \
   bad[n].field = (mask);         \
@@ -246,7 +247,7 @@ static void modify__from_the_connection_on_nothing(void** state) {
   assert_ok(dat_ep_modify(f->active.ep, DAT_EP_FIELD_PZ_HANDLE, &param));
 }
 
-/* Posted receives would be lost with the queue pair they were posted to. */
+/* Posted receives would be lost with their queue pair. */
 static void modify__with_receives_posted(void** state) {
   struct fixture* f = *state;
   DAT_EP_PARAM param = query(f->active.ep);

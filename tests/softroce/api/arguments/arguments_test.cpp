@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Every function of libdat2, or of libdat, with every argument wrong in turn: the exact status, nothing changed by any
-// of it, and a good call that then does what it does. A function that is exported and not in a table fails the test,
-// and so does a parameter that has neither a wrong value nor the table's word that there is none.
+// Every function of libdat2, or of libdat, with each argument wrong in turn: it must return the exact status and change
+// nothing, and a correct call must then work. The test fails for an exported function without a row in a table, and for
+// a parameter that has neither a wrong value nor a mark that there is none.
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
@@ -34,7 +34,7 @@ const char* spelled(DAT_RETURN status) {
   return out;
 }
 
-// The functions below count what is wrong rather than assert, which would leave objects behind.
+// The functions below count errors instead of asserting, which would leave objects behind.
 
 int call(const Function& function, const uint64_t* words, DAT_RETURN expected, int number, const char* what) {
   const DAT_RETURN found = function.make(words);
@@ -132,13 +132,13 @@ int count_alive(World& w) {
     const auto& others = function.arguments[0].others;
     const auto freed = std::find_if(others.rbegin(), others.rend(),
                                     [](const auto& other) { return other.what.rfind("freed", 0) == 0; });
-    if (freed == others.rend()) continue;  // not called on an object
+    if (freed == others.rend()) continue;  // it is not called on an object
     failures += call(function, good_words(function).data(), freed->status, 1, "of a closed IA");
   }
   return failures;
 }
 
-// Nor after the last IA has gone, and with it the provider's last use.
+// Also not after the last IA was closed, which ends the provider's last use.
 void handles__are_stale_after_the_close(void** state) {
   assert_int_equal(count_alive(*static_cast<World*>(*state)), 0);
 }

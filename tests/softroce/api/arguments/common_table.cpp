@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What every object has, IAs, and closing them.
+// Functions of all objects, IAs, and closing them.
 #include "tests/softroce/api/arguments/table.hpp"
 
 #if DAPPLE_DAT_MAJOR != 1
 #include <dat2/dat_ib_extensions.h>
 
-// The extensions that it leads to have tests of their own; here is what it says before it knows one. C linkage is the
-// only one for a variadic function, so this is the call with nothing behind the operation.
+// The extensions behind this function have tests of their own; this tests its results before it knows an extension. A
+// variadic function can only have C linkage, so this call passes nothing after the operation.
 static DAT_RETURN extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op) {
   const uint64_t nothing = 0;
   return dat_extension_op(handle, op, nothing, nothing, nothing, nothing, nothing, nothing);
@@ -41,11 +41,11 @@ void add_common(Table& t) {
            .also("an IA", t.w.f.ia, handle_error(DAT_INVALID_HANDLE_EP)),
        good(DAT_IB_FETCH_AND_ADD_OP)
            .also("unknown", 0x999, status(DAT_NOT_IMPLEMENTED))
-           .also("negative", -1, argument_error(3))  // has the bit of those that open, and no name
+           .also("negative", -1, argument_error(3))  // has the bit of an opening operation, but no name
            .also("one that opens, without a name", DAT_OPEN_EXTENSION_BASE, argument_error(3))
            .also("one that closes, on an EP", DAT_CLOSE_EXTENSION_BASE, handle_error(DAT_INVALID_HANDLE_IA))});
   extension.name = "dat_extension_op";
-  // No IA of iWARP has extensions, and until one has the registry looks at no more than that the handle may be one.
+  // No IA of iWARP has extensions. Until one has, the registry only checks that the handle is possible.
   if (on_iwarp()) {
     extension.result = status(DAT_NOT_IMPLEMENTED);
     for (auto& other : extension.arguments[0].others) {
@@ -59,7 +59,7 @@ void add_common(Table& t) {
 #endif
 }
 
-// The last of a world.
+// The last function that is called on a world.
 void add_closing(Table& t) {
   t.add(FUNCTION(dat_ia_close,
                  {t.self(kIa, t.w.other.ia), good(DAT_CLOSE_ABRUPT_FLAG)

@@ -30,7 +30,7 @@ Argument qos() {
       .also("what nobody provides", DAT_QOS_PREMIUM, status(DAT_MODEL_NOT_SUPPORTED));
 }
 
-// An EP that can be connected, and those that cannot.
+// An EP that can be connected, and some that cannot.
 Argument connecting_ep(const Table& t, DAT_EP_HANDLE ep) {
   const World& w = t.w;
   return t.self(kEp, ep)

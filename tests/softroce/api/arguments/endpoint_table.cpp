@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Endpoints: making, looking, changing, ending.
+// Endpoints: create, query, modify, free.
 #include <limits>
 
 #include "tests/softroce/api/arguments/table.hpp"
@@ -71,14 +71,14 @@ Argument attributes(Argument argument, Bad& bad) {
   return argument;
 }
 
-// An EVD for one kind of event; without may_lack it must be there.
+// An EVD for one kind of event; it may be null only with may_lack.
 Argument evd(const Table& t, DAT_RETURN_SUBTYPE subtype, bool may_lack, DAT_EVD_HANDLE other_stream) {
   Argument argument =
       may_lack ? t.optional_further(kEvd, t.w.full_evd, subtype) : t.further(kEvd, t.w.full_evd, subtype);
   return std::move(argument).also("of other streams", other_stream, handle_error(subtype));
 }
 
-// dat_ep_modify of handles, in a table of its own making because the structure holds them.
+// dat_ep_modify with handles has a table of its own, because the structure holds them.
 Argument modified_handles(const Table& t) {
   static DAT_EP_PARAM wrong[5];
   for (DAT_EP_PARAM& each : wrong) each = good_param;
@@ -103,7 +103,7 @@ Argument modified_comm() {
   return needed(&good_param).also("an unknown comm", &wrong, status(DAT_COMM_NOT_SUPPORTED));
 }
 
-// What sets nothing: only the EP's state counts.
+// This call sets nothing: only the EP's state matters.
 #endif
 
 Argument modify_mask(uint64_t fields) {

@@ -43,7 +43,7 @@ void add_evds(Table& t) {
                   good(1).also("0", 0).also("negative", -1).also("longer than the queue", 65).also("huge", INT32_MAX),
                   needed(&event), needed(&more)}));
   t.add(FUNCTION(dat_evd_set_unwaitable, {t.self(kEvd)}));
-  // Unwaitable from here on.
+  // The EVD is unwaitable from here on.
   t.add(FUNCTION_GIVING(state(DAT_INVALID_STATE_EVD_UNWAITABLE), dat_evd_wait,
                         {t.self(kEvd), any(1000), any(1), needed(&event), needed(&more)}));
   t.add(FUNCTION(dat_evd_clear_unwaitable, {t.self(kEvd)}));

@@ -12,7 +12,7 @@ namespace {
 
 class Hash {
  public:
-  // What a query says; param is zeroed first, for its padding.
+  // The result of a query. param is zeroed first, because of its padding.
   template <class Param, class Mask>
   void add(DAT_RETURN (*query)(DAT_HANDLE, Mask, Param*), DAT_HANDLE handle, uint64_t mask) {
     Param param;

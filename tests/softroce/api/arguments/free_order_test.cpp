@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Objects freed while another needs them: the exact DAT_INVALID_STATE, every query as before, and the object still does
-// what it is for.
+// Frees objects that another object needs: the call must return the exact DAT_INVALID_STATE, every query must have the
+// same result as before, and the object must still work.
 #include <pthread.h>
 
 #include "tests/softroce/api/arguments/world.hpp"
@@ -14,7 +14,7 @@ namespace {
 DAT_LMR_TRIPLET segment;
 DAT_RMR_CONTEXT window_context;
 
-// ---- What makes an object busy, where the world has not done so ----
+// ---- Ways to make an object busy that the world does not contain ----
 
 void nothing(World&) {}
 
@@ -31,7 +31,7 @@ void lend_async_evd(World& w) {
   assert_ok(dat_ia_open(const_cast<char*>(IA_NAME), 8, &lent, &borrower));
 }
 
-// A request that has its EP: the one that the RSP reserved.
+// A request with its EP: the one that the RSP reserved.
 DAT_EP_HANDLE asker;
 DAT_CR_HANDLE held_request;
 void ask_for_reserved(World& w) {
@@ -62,7 +62,7 @@ void wait_on_evd(World& w) {
   while (DAT_GET_TYPE(dat_evd_dequeue(waiter.evd, &event)) != DAT_INVALID_STATE) usleep(100);
 }
 
-// ---- That it still does what it is for ----
+// ---- Checks that an object still works ----
 
 void send_one(World& w) {
   DAT_LMR_TRIPLET to = local(&w.f, HALF, 100);
@@ -147,7 +147,7 @@ DAT_RETURN close_gracefully(DAT_HANDLE ia) {
   return dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG);
 }
 
-// handle says where in the world the object is.
+// handle gives the object's place in the world.
 struct Row {
   const char* what;
   DAT_RETURN (*free)(DAT_HANDLE);
@@ -184,7 +184,7 @@ void free__in_the_wrong_order(void** state) {
   const Row& row = kRows[next++];
   auto& w = *static_cast<World*>(*state);
   if (row.make_busy == bind_window && on_iwarp()) {
-    // There is no window to be under.
+    // iWARP has no window that could use it.
     assert_error(dat_rmr_create(w.f.pz, &w.good[arguments::kRmr]), DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
     assert_ok(dat_lmr_free(w.f.lmr));
     return;

@@ -46,7 +46,7 @@ void add_lmr_create(Table& t, DAT_MEM_TYPE type, Argument region, Argument lengt
        optional(&lmr_context), optional(&rmr_context), optional(&size), optional(&address)}));
 }
 
-// The two that take a list of segments.
+// The two functions that take a list of segments.
 Argument segments(const World& w) {
   static DAT_LMR_TRIPLET right, unknown, outside, past_the_end;
   const auto start = reinterpret_cast<DAT_VADDR>(w.f.memory);
@@ -90,7 +90,7 @@ void add_memory(Table& t) {
                      .also("not shared", &regions.private_memory, status(DAT_INVALID_STATE)),
                  good(4096).also("0", 0).also("wraps around", UINT64_MAX));
   t.add(FUNCTION(dat_lmr_query, {t.self(kLmr), mask(DAT_LMR_FIELD_ALL), needed(&lmr_param)}));
-  // Of a list that is longer than its memory nobody can know.
+  // No provider can detect a list that is longer than its memory.
   t.add(FUNCTION(dat_lmr_sync_rdma_read, {t.self(kIa), segments(t.w), any(1)}));
   t.add(FUNCTION(dat_lmr_sync_rdma_write, {t.self(kIa), segments(t.w), any(1)}));
   t.add(FUNCTION(dat_lmr_free, {t.self(kLmr, t.w.read_only_lmr)}));

@@ -58,7 +58,7 @@ void add_posts(Table& t) {
   t.add(FUNCTION(dat_ep_post_rdma_read, {poster(t), count(), segments(), any(4), remote_buffer(), flags()}));
   t.add(FUNCTION(dat_ep_post_rdma_write, {poster(t), count(), segments(), any(5), remote_buffer(), flags()}));
 #if DAPPLE_DAT_MAJOR != 1
-  // No window is bound, so its sink can only be wrong; the good case is the tests' of windows.
+  // No window is bound, so its sink is always wrong; the tests of windows have the correct case.
   const DAT_RETURN no_window = status(DAT_PROTECTION_VIOLATION);
   t.add(FUNCTION_GIVING(no_window, dat_ep_post_rdma_read_to_rmr,
                         {t.self(kEp, w.bind_ep), needed(&sink).also("unknown", &unknown_sink, no_window), any(6),

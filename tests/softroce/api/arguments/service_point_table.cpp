@@ -99,7 +99,7 @@ void add_service_points(Table& t) {
   t.add(FUNCTION(dat_psp_free, {t.self(kPsp)}));
 }
 
-// The other way to answer a request; it needs a request of its own.
+// The other way to answer a request, which needs a request of its own.
 void add_rejecting(Table& t) {
   t.add(FUNCTION(dat_cr_reject, {t.self(kCr) ONLY_20(, size(144), needed(&data[0]))}));
 }

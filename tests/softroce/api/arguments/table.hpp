@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Tables of wrong arguments: for each function its good arguments, and for each of those what else may be passed there
-// and what the function then says. Arguments are 64-bit words; a structure passed by value is given by its address.
+// Tables of wrong arguments: each function's correct arguments, and for each of those the wrong values and the
+// function's status for them. Arguments are 64-bit words; a structure passed by value is given by its address.
 #pragma once
 
 #include <cstring>
@@ -48,7 +48,7 @@ struct Other {
 struct Argument {
   uint64_t good = 0;
   std::vector<Other> others;
-  bool is_free = false;  // whatever it is, it is right: a cookie, say
+  bool is_free = false;  // every value is correct: a cookie, for example
 
   template <class T>
   Argument also(const char* what, T value, DAT_RETURN expected = kByNumber) && {
@@ -65,7 +65,7 @@ template <class T>
 Argument any(T value) {
   return {word(value), {}, true};
 }
-// A pointer that may not be NULL, and one that may.
+// A pointer that must not be NULL, and one that may be.
 template <class T>
 Argument needed(T* pointer, DAT_RETURN expected = kByNumber) {
   return good(pointer).also("NULL", nullptr, expected);
@@ -127,10 +127,10 @@ class Table {
   void add(Function function) { functions_.push_back(std::move(function)); }
   const std::vector<Function>& functions() const { return functions_; }
 
-  // The handle a function is called on, with everything that it cannot be.
+  // The handle on which a function is called, with every wrong value.
   Argument self(Kind kind) const { return self(kind, w.good[kind]); }
   Argument self(Kind kind, DAT_HANDLE handle) const;
-  // A further handle, that must be there; and one that may be left out.
+  // A further handle that is required, and one that is optional.
   Argument further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype) const;
   Argument further(Kind kind) const;
   Argument optional_further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype) const;
@@ -153,7 +153,7 @@ class Table {
 #function, Call < function> ::kParameters, &Call < function> ::make, result, __VA_ARGS__ \
   }
 
-// Each fills a table with the functions of its file, in an order in which every good call can be made.
+// Each fills a table with the functions of its file, in an order in which every correct call is possible.
 void add_registry(Table& table);
 void add_common(Table& table);
 void add_memory(Table& table);

@@ -12,7 +12,7 @@ DAT_RMR_PARAM param;
 DAT_RMR_CONTEXT context;
 DAT_LMR_TRIPLET right, of_another, outside, past_the_end;
 
-// On iWARP there is no window to call it on, whatever else is passed.
+// iWARP has no window to call it on, whatever the other arguments are.
 Function of_a_window(Function function) {
   if (!on_iwarp()) return function;
   function.result = handle_error(DAT_INVALID_HANDLE_RMR);
@@ -27,7 +27,7 @@ Function of_a_window(Function function) {
 void add_windows(Table& t) {
   const auto start = reinterpret_cast<DAT_VADDR>(t.w.f.memory);
   right = lmr_triplet(start, 4096, t.w.f.lmr_context);
-  // In 1.2 the context alone says which region is meant.
+  // In 1.2 the context alone identifies the region.
   of_another = lmr_triplet(start, 4096, ONLY_20(t.w.read_only_context) ONLY_12(0xdeadbeef));
   outside = lmr_triplet(start - 4096, 4096, t.w.f.lmr_context);
   past_the_end = lmr_triplet(start + MEMORY_SIZE - 1, 4096, t.w.f.lmr_context);

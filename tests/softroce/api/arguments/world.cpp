@@ -77,7 +77,7 @@ DAT_CR_HANDLE ask(World& w, DAT_EP_HANDLE ep) {
   return take_request(&w.f);
 }
 
-// Connected to the passive end's like.
+// Connected to an EP like the passive end.
 DAT_EP_HANDLE make_connected(World& w, DAT_PZ_HANDLE pz) {
   DAT_EP_HANDLE ep = make_ep(w.f.ia, pz, w.full_evd);
   end peer;
@@ -130,7 +130,7 @@ void make_foreign(World& w) {
   w.foreign[kSrq] = make_srq(w.other.ia, w.other.pz);
 }
 
-// Last, so that no slot is used again.
+// This comes last, so that no slot is used again.
 void make_freed(World& w) {
   DAT_HANDLE* freed = w.freed;
   fixture third{};
