@@ -42,7 +42,8 @@ bool is_kernels_own_tmpfs(dev_t device) {
   return same;
 }
 
-// The file system of a mapping keeps its files in memory. Told by the folder that the file is in, or was.
+// True if the file system of a mapping keeps its files in memory. The folder of the file, present or former, identifies
+// the file system.
 bool is_in_ram(const Path& path, dev_t device) {
   Path folder = path;
   while (folder.go_up()) {

@@ -42,7 +42,7 @@ Registration register_page(const Verbs& verbs, ibv_context* context) {
   if (page != MAP_FAILED) {
     ibv_mr* region = verbs.reg_mr(pd, page, size, IBV_ACCESS_LOCAL_WRITE);
     answer = judge_registration(region != nullptr ? 0 : errno);
-    // A page that the device may still write to is not given back.
+    // A page that the device may still write to is not freed.
     if (region == nullptr || verbs.dereg_mr(region) == 0) munmap(page, size);
   }
   (void)verbs.dealloc_pd(pd);

@@ -28,7 +28,7 @@ int daemonize(int ready) {
   // The starter of this process waits for its end.
   if (child != 0) _exit(child > 0 ? 0 : 1);
   setsid();
-  // Where there is no /dev, a descriptor that neither reads nor writes holds the numbers.
+  // Without /dev, a descriptor that can neither read nor write holds the numbers.
   int null = open("/dev/null", O_RDWR);
   if (null < 0) null = open("/", O_PATH);
   if (null >= 0) {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dappled: owns UDP port 4791 of a network namespace and the QP numbers of its programs' software RoCEv2 devices.
-// Programs start it when they need it, and it ends when the last of them has gone.
+// Programs start it when they need it, and it ends with the last of them.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

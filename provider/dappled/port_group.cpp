@@ -61,7 +61,7 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
   error = errno;
   if (!socket) return socket;
   if (shared) set(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1);
-  // Sockets hear of the groups that they joined themselves only.
+  // Sockets receive only the groups that they have joined themselves.
   set(socket.get(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
   if (dual_stack_) {
     set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);

@@ -43,7 +43,7 @@ class Server {
     uid_t uid = 0;
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
-    bool told = false;                // of a change; it has not asked for devices since then
+    bool told = false;                // notified of a change, and has not asked for devices since
     Milliseconds waits_for_port = 0;  // its question for a slot is open until then; 0: none is
   };
 

@@ -71,7 +71,7 @@ class IovaTest {
     if (shadow_region_ != nullptr) idle = verbs_.dereg_mr(shadow_region_) == 0 && idle;
     if (cq_ != nullptr) verbs_.destroy_cq(cq_);
     if (pd_ != nullptr) verbs_.dealloc_pd(pd_);
-    // Pages that the device may still write to are not given back.
+    // Pages that the device may still write to are not freed.
     if (pages_ != nullptr && idle) munmap(pages_, 3 * kPage);
   }
   IovaTest(const IovaTest&) = delete;

@@ -101,7 +101,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, RegionInitAttr* attr) {
       attr->comp_mask |= kRegionInitIova;
     }
     ibv_mr* mr = attached.originals.reg_mr_ex(pd, attr);
-    // The library goes on with it.
+    // The library continues to use it.
     attr->addr = wanted.address;
     attr->iova = old_iova;
     attr->comp_mask = old_mask;

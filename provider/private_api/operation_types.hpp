@@ -12,7 +12,8 @@
 
 namespace dapple::provider {
 
-// The beginning of struct ibv_mr_init_attr, which is public since 59 only. It goes on, so it is never copied.
+// The first members of struct ibv_mr_init_attr, which is public only since 59. More members follow, so it is never
+// copied.
 struct RegionInitAttr {
   size_t length;
   int access;

@@ -33,7 +33,7 @@ class Context {
 
   // Asks dappled for the present state of the device. 0 or an errno.
   int refresh(DeviceInfo& info);
-  // The device as it was when dappled last told of a change; asks only if one has just been told. 0 or an errno.
+  // The device as of dappled's last notification; asks dappled only after a new one. Returns 0 or an errno.
   int look_up(DeviceInfo& info);
   // A source address by its index, as of the last refresh. False if there is none.
   bool gid(uint32_t index, uint8_t gid[16]);

@@ -90,7 +90,7 @@ int child(void* argument) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   // First moved away from the numbers below.
   const int ready = fcntl(start.ready, F_DUPFD, 10);
-  // Where there is no /dev, a descriptor that neither reads nor writes holds the numbers.
+  // Without /dev, a descriptor that can neither read nor write holds the numbers.
   int null = open("/dev/null", O_RDWR);
   if (null < 0) null = open("/", O_PATH);
   if (ready < 0 || null < 0) {

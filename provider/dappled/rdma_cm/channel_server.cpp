@@ -210,7 +210,7 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   const int error = service_->command(time(), *place, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = static_cast<uint32_t>(answer.length);
-  // Of the events that have gone, those came last whose bytes have not been sent.
+  // Of the removed events, those whose bytes have not been sent came last.
   Place& reader = source != nullptr ? *source : *place;
   const uint32_t unsent = std::min(answer.removed, reader.owed);
   reader.owed -= unsent;

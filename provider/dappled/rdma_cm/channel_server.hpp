@@ -110,7 +110,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;
-  NeighbourWatch neighbours_;  // open while somebody waits for one
+  NeighbourWatch neighbours_;  // open while an id waits for a neighbour
   std::unique_ptr<Service> service_;
   List<Channel> list_;
   uint32_t next_ = 0;

@@ -16,7 +16,7 @@ bool is_plain(EventKind kind) {
 }  // namespace
 
 Event* Service::add_event(CmId& id, EventKind kind, int status) {
-  // As the kernel's ucma: nobody knows an id that has not been accepted.
+  // As in the kernel's ucma: no program knows an id that has not been accepted.
   if (id.uid == 0) return nullptr;
   Event* event = new (std::nothrow) Event;
   if (event == nullptr) return nullptr;

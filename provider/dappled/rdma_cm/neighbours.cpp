@@ -165,7 +165,7 @@ int look_for_neighbour(const Address& source, const Address& destination, Neighb
   Answer answer;
   const int error = ask(socket.get(), question, RTM_NEWNEIGH, answer);
   if (error == ENOENT) return ENODATA;
-  // Linux before 5.0 tells of all neighbours at once only.
+  // Linux before 5.0 lists only all neighbours at once.
   if (error != 0) return 0;
   const auto* found = static_cast<const ndmsg*>(NLMSG_DATA(answer.message));
   asked = (found->ndm_state & NUD_INCOMPLETE) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What connections' managers say, as events of ids.
+// Turns the connection manager's events into events of ids.
 #include <infiniband/verbs.h>
 
 #include <new>

@@ -29,7 +29,7 @@ bool is_event(const UnreadEvent& event) {
   return event.kind <= static_cast<uint8_t>(EventKind::kTimewaitExit);
 }
 
-// The event's data have gone with the dappled that died.
+// The event's data were lost with the dappled that died.
 bool had_data(const IdState& id, EventKind kind) {
   return kind == EventKind::kConnectResponse || (kind == EventKind::kEstablished && id.is_datagram());
 }
@@ -89,7 +89,7 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
   }
   if (state == State::kListen) {
     id.state = State::kBound;
-    // Requests that nobody had read have gone with the dappled that died.
+    // Requests that no program had read were lost with the dappled that died.
     id.backlog = std::clamp<uint32_t>(id.backlog, 1, kMostBacklog);
     start_listening(id);
   }
@@ -140,7 +140,7 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
     if (id.unsure) doubts_end_ = now + kArrival;
     return;
   }
-  // The peer hears of it now, and the program too.
+  // The peer and the program are informed now.
   if (connection != cm::kNoId) manager_->destroy(now, connection);
   id.exchange = Exchange::kOver;
   if (id.state == State::kDisconnect) return;
@@ -154,8 +154,8 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   }
 }
 
-// The event that was asked for with this token. Its data, if it had any, have gone with the dappled that handed it
-// over, and so has the handshake that it was about.
+// The event that was asked for with this token. Its data, if any, and the handshake that it reported were lost with the
+// dappled that handed it over.
 bool Service::hand_again(Call& call, int& error) {
   CmId* id = call.channel.ids.first();
   while (id != nullptr && id->handed_token != call.token) id = id->newer;
@@ -193,8 +193,8 @@ bool Service::hand_again(Call& call, int& error) {
   return true;
 }
 
-// The other end of such a connection is an id of this dappled, too, unless its program died with the dappled before, or
-// its handshake ended before this end was here: nobody else will say so.
+// The other end of such a connection is an id of this dappled, too, unless its program died with the earlier dappled,
+// or its handshake ended before this end was restored. In these cases nothing else reports the end.
 void Service::end_doubts(Time now) {
   doubts_end_ = roce::kNever;
   ids_.visit([&](CmId& id) {

@@ -25,7 +25,7 @@ class World {
   virtual int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) = 0;
   // 0 if the address is one of this host's, with RDMA or without; or an errno.
   virtual int check_own(const Address& address) = 0;
-  // An event waits, the last of channel.events.
+  // An event was appended to channel.events.
   virtual void wake(Channel& channel) = 0;
   // Entries of kJournalEntrySize bytes, one behind the other.
   virtual void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) = 0;

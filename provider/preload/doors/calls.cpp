@@ -30,7 +30,7 @@ bool is(int fd, Kind kind, Door& door) {
   return find(fd, door) && door.kind == kind;
 }
 
-// The program may not know of it, so it cannot close it either.
+// The program may not know of the descriptor, so it cannot close it either.
 bool is_hidden(int fd) {
   Door door;
   if (!maybe_ours(fd) || !is(fd, Kind::kHidden, door)) return false;

@@ -17,7 +17,7 @@ inline constexpr char kRdmaCmPath[] = "/dev/infiniband/rdma_cm";
 inline constexpr char kClassPath[] = "/sys/class/infiniband/dapple";
 inline constexpr char kRdmaCmAbiPath[] = "/sys/class/misc/rdma_cm/abi_version";
 
-// Tells whether a path may be one of ours. The first test of each wrapper.
+// True if a path may be one of ours. The first test of each wrapper.
 inline bool maybe_ours(const char* path) {
   return path != nullptr && path[0] == '/' &&
          ((path[1] == 'd' &&
