@@ -283,7 +283,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   write_headers(headers, {room, before});
   if (size > 0 &&
       core_.memory.read(core_.self(), {answer.rkey, answer.address + offset, size}, room + before) != Fault::kNone) {
-    // The region has gone since the request was accepted.
+    // The region was deregistered after the request was accepted.
     core_.raise(QpEvent::kAccessError);
     fatal_nak(NakCode::kRemoteAccess);
     reply_psn_ = headers.psn;

@@ -51,7 +51,7 @@ struct Record {
   bool owned = false;  // a consumer has the id
   bool active = false;
   bool sidr = false;
-  bool ended = false;  // by the consumer's own word, or said to be over: no event any more
+  bool ended = false;  // by the consumer itself, or its end was reported: no more events
   uint64_t user = 0;
   Id listener = kNoId;
 
