@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Storage for the objects behind DAT handles. Memory is never given back while the library is loaded, so that a stale
-// handle always finds a header to read: a freed object's header names the dead table. Slots are reused first in, first
-// out, which keeps a stale handle invalid for as long as possible.
+// Storage for the objects behind DAT handles. Memory is never freed while the library is loaded, so that a stale handle
+// always finds a header to read: a freed object's header names the dead table. Slots are reused first in, first out,
+// which keeps a stale handle invalid for as long as possible.
 //
 // Threads: internally locked.
 #pragma once

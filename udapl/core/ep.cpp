@@ -87,7 +87,8 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
   if (wanted.datagrams && !ia.has_datagrams()) return fail(Type::kModelNotSupported);
   const EpAttr attr = with_defaults(ia, wanted);
   if (auto fits = check(ia, attr, Subtype::kArg6); !fits) return tl::unexpected(fits.error());
-  // DEVIATION dat_ep_create_with_srq: one protection zone for both; the provider's attributes say so.
+  // DEVIATION dat_ep_create_with_srq: the EP and its SRQ have one protection zone, as the provider's attributes
+  // declare.
   if (srq && pz && &srq->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kArg2);
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, 0)) {
@@ -176,8 +177,8 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
 void Ep::fail_qp() {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
-  // The transition is tried again, because nothing else flushes what is posted. If it fails twice, the device cannot be
-  // told.
+  // The transition is tried again, because nothing else flushes posted requests. If it fails twice, nothing more can be
+  // done.
   if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
