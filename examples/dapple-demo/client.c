@@ -19,7 +19,7 @@
 static const uint64_t kSizes[] = {1,    3,    16,    63,    64,    65,     256,     1000,    1024,
                                   4095, 4096, 16384, 65536, 65537, 262144, 1048576, 4194304, 16777216};
 
-/* Where ranges start: on a line, in the middle of one, on its last byte. */
+/* The starts of ranges: on a line, in the middle of one, on its last byte. */
 static const unsigned kOffsets[] = {0, 1, kMaxOffset};
 
 /* A transfer is repeated until it has moved this much, so that small sizes have a rate too. */
