@@ -334,7 +334,7 @@ static void post__unknown_rmr_context(void** state) {
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DEFAULT));
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(2), &there, DAT_COMPLETION_SUPPRESS_FLAG));
   if (on_iwarp()) {
-    expect_sent(f->active.request, 1, DAT_DTO_RDMA_WRITE); /* the second one, too, unless the stream ended first */
+    expect_sent(f->active.request, 1, DAT_DTO_RDMA_WRITE); /* the second, too, unless the stream ended first */
     expect_broken(f);
     assert_true(is_all(f->memory + HALF, 100, 0xee));
     return;
