@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A stranger floods dappled with requests for one server's port, with repetitions and with nonsense, while a client of
-// another server makes connections. Everything that the stranger causes is bounded and counted, and the others'
-// connections are all good. Then one program listens a thousand times. Runs under dapple-run.
+// A stranger floods dappled with requests for one server's port, with repetitions and with invalid datagrams, while a
+// client of another server makes connections. The stranger's effects are limited and counted, and all connections of
+// the others succeed. Then one program listens a thousand times. Runs under dapple-run.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ cm::Gid loopback_gid(uint8_t last) {
   return gid;
 }
 
-// 127.0.0.66 speaks to 127.0.0.1.
+// 127.0.0.66 sends to 127.0.0.1.
 class Stranger {
  public:
   bool open() {
@@ -134,7 +134,7 @@ void flood() {
   if (!over) failed("what the stranger began does not end", shared->flooded.problem);
 }
 
-// One program with a thousand listeners; the last one hears of a request.
+// One program has a thousand listeners; the last one gets a request.
 int listen_often() {
   rdma_event_channel* channel = rdma_create_event_channel();
   sockaddr_in at = {};
