@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The capabilities that a device reports. The bits of device_cap_flags_ex stand here, as headers older than the
-// device's driver library lack their names.
+// The capabilities that a device reports. The bits of device_cap_flags_ex are defined here, because headers may be
+// older than the device's driver library.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,7 +16,7 @@ inline constexpr uint64_t kDeviceFlushGlobal = uint64_t{1} << 38;
 inline constexpr uint64_t kDeviceFlushPersistent = uint64_t{1} << 39;
 inline constexpr uint64_t kDeviceAtomicWrite = uint64_t{1} << 40;
 
-// Empty if this context cannot ask, or the device does not answer.
+// Empty if this context cannot query, or if the device does not answer.
 inline std::optional<ibv_device_attr_ex> query_capabilities(ibv_context* context) {
   const verbs_context* verbs = verbs_get_ctx_op(context, query_device_ex);
   ibv_device_attr_ex found{};
@@ -24,7 +24,7 @@ inline std::optional<ibv_device_attr_ex> query_capabilities(ibv_context* context
   return found;
 }
 
-// A driver without windows may leave the flag set: it has none to give.
+// A driver without windows may set the flag although it supports none.
 inline bool has_windows(const ibv_device_attr& device, unsigned int type) {
   return device.max_mw > 0 && (device.device_cap_flags & type) != 0;
 }

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPatience(1000);
 
-// Until there may be more to read; false when the time is up.
+// Waits until there may be more to read; false after the time-out.
 bool wait_for_more(int fd, Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
   if (left.count() <= 0) return false;

@@ -22,7 +22,7 @@ const char* value_of(const std::string& text, const char* word) {
   return at == std::string::npos ? "" : text.c_str() + text.find(':', at) + 1;
 }
 
-// The kernel asks for the capability in the first user namespace: root in a container's own has none of it.
+// The kernel checks the capability in the first user namespace: root in a container's own namespace lacks it.
 bool in_first_user_namespace(const std::string& root) {
   std::string map;
   // A kernel without user namespaces has no such file.
@@ -36,7 +36,7 @@ bool in_first_user_namespace(const std::string& root) {
 
 bool explain(int error, const char* what, uint64_t address, uint64_t length, const char* about, char* text,
              size_t size) noexcept {
-  // EPERM: nothing at all may be locked.
+  // EPERM: no memory may be locked.
   if (error != ENOMEM && error != EPERM) return false;
   const int kept = errno;
   try {

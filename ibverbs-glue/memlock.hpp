@@ -12,21 +12,21 @@ namespace dapple::verbs {
 
 struct Memlock {
   uint64_t soft_bytes = 0;    // RLIM_INFINITY: no limit
-  uint64_t hard_bytes = 0;    // what a program may raise it to
-  uint64_t pinned_bytes = 0;  // what devices hold of this process now
-  bool privileged = false;    // CAP_IPC_LOCK where it counts: the limit is not asked
+  uint64_t hard_bytes = 0;    // the value to which a program may raise it
+  uint64_t pinned_bytes = 0;  // memory of this process that devices use now
+  bool privileged = false;    // CAP_IPC_LOCK in the first user namespace: the limit does not apply
 };
 
 // root: the folder that holds proc; "" for this machine.
 Memlock read_memlock(const std::string& root = {});
 
-// The bytes that this process would have to be allowed to lock for a registration of this range beside what is pinned;
-// 0 if the limit is not in its way.
+// The limit that this process needs for a registration of this range in addition to its pinned memory; 0 if the present
+// limit is sufficient.
 uint64_t memlock_needed(const Memlock& memlock, uint64_t address, uint64_t length);
 
-// For people, after the kernel refused to register this range with this errno value: a line without its end that names
-// the limit, the needed amount and the remedy. False, with nothing written, if the limit is not the reason, or without
-// memory; throws nothing, and keeps errno.
+// Called after the kernel refused to register this range with this errno value: writes a line, without a newline, that
+// names the limit, the needed amount and the remedy. False, with nothing written, if the limit is not the reason, or
+// without memory. Throws nothing, and keeps errno.
 bool explain_memlock(int error, uint64_t address, uint64_t length, char* text, size_t size) noexcept;
 
 // The memory that a card's driver locks for a connection with queues of 256 requests each way and their completions:

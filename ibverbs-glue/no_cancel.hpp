@@ -6,8 +6,8 @@
 
 namespace dapple {
 
-/// While one exists, a pthread_cancel() of this thread waits: what the thread does meanwhile is done whole. librdmacm,
-/// libibverbs and the C library have cancellation points in most of their calls.
+/// While an object of this class exists, a pthread_cancel() of this thread waits, so the thread completes its work.
+/// librdmacm, libibverbs and the C library have cancellation points in most of their calls.
 class NoCancel {
  public:
   NoCancel() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

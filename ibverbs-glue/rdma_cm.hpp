@@ -27,22 +27,22 @@ struct CmIdDeleter {
 };
 using CmId = std::unique_ptr<rdma_cm_id, CmIdDeleter>;
 
-// A new id; null with errno set on failure. context comes back in every event of this id. RDMA_PS_TCP is for
-// connections, RDMA_PS_UDP for datagrams.
+// A new id; null with errno set on failure. Every event of this id returns context. RDMA_PS_TCP is for connections,
+// RDMA_PS_UDP for datagrams.
 inline CmId create_cm_id(rdma_event_channel* channel, void* context, rdma_port_space space = RDMA_PS_TCP) noexcept {
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(channel, &id, context, space)) return nullptr;
   return CmId(id);
 }
 
-// Bytes the connection manager carries at most; the length travels in 8 bits.
+// The most bytes that the connection manager carries; the length travels in 8 bits.
 inline constexpr size_t kMaxPrivateData = 256;
 
 // A connection manager event by value, already acknowledged.
 struct CmEvent {
   rdma_cm_event_type type{};
   int status = 0;
-  void* context = nullptr;        // of the id the event is for; of the listening id for a connect request
+  void* context = nullptr;        // the event's id; for a connect request, the listening id
   rdma_cm_id* request = nullptr;  // the new id of a connect request, owned by the receiver
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;
@@ -52,12 +52,12 @@ struct CmEvent {
   ibv_ah_attr ah_attr{};
   uint32_t qp_num = 0;
 
-  // Takes the next event off the channel. False with errno set when there is none (EAGAIN) or it cannot be had.
+  // Takes the next event off the channel. False with errno set if there is none (EAGAIN) or the call fails.
   [[nodiscard]] static bool take(rdma_event_channel* channel, CmEvent& out) noexcept {
     rdma_cm_event* event = nullptr;
     if (rdma_get_cm_event(channel, &event)) return false;
     const bool is_request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-    const rdma_conn_param& conn = event->param.conn;  // the other member begins with private data too
+    const rdma_conn_param& conn = event->param.conn;  // the other member of the union begins with private data too
     const bool is_datagrams = event->id->ps == RDMA_PS_UDP;
     out.type = event->event;
     out.status = event->status;
@@ -76,7 +76,7 @@ struct CmEvent {
   }
 };
 
-// Length of an address by its family; 0 for one that RDMA does not route.
+// The length of an address by its family; 0 for a family that RDMA does not route.
 inline socklen_t address_size(const sockaddr* address) noexcept {
   switch (address->sa_family) {
     case AF_INET:
@@ -88,7 +88,7 @@ inline socklen_t address_size(const sockaddr* address) noexcept {
   }
 }
 
-// Tells whether both addresses have the same host, with any ports.
+// True if both addresses have the same host, with any ports.
 inline bool same_address(const sockaddr* a, const sockaddr* b) noexcept {
   if (a->sa_family != b->sa_family) return false;
   if (a->sa_family == AF_INET) {
@@ -107,16 +107,17 @@ inline bool is_loopback(const sockaddr* address) noexcept {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
-// An id with the device that has this loopback address, to which binding need not lead: rdma_cm takes such an address
-// for any. Null if the address is another, and if no device has it, where the kernel would take any as well.
+// An id with the device that has this loopback address. Binding may not find that device, because rdma_cm treats such
+// an address as any. Null if the address is another, and if no device has it, in which case the kernel would also treat
+// it as any.
 inline CmId loopback_device_id(const sockaddr* address) noexcept {
   if (!is_loopback(address)) return nullptr;
   sockaddr_storage own{};
   std::memcpy(&own, address, address_size(address));
-  // The port lies at the same place for both families, and may be in use.
+  // Both families have the port at the same place. It may be in use.
   reinterpret_cast<sockaddr_in&>(own).sin_port = 0;
   const auto name = reinterpret_cast<sockaddr*>(&own);
-  constexpr int kTimeout = 1000;  // milliseconds; no other host is asked
+  constexpr int kTimeout = 1000;  // milliseconds; no other host is involved
   CmId id = create_cm_id(nullptr, nullptr);
   if (!id || rdma_resolve_addr(id.get(), name, name, kTimeout)) return nullptr;
   const uint8_t* gid = id->route.addr.addr.ibaddr.sgid.raw;

@@ -20,14 +20,14 @@
 namespace dapple::verbs {
 namespace {
 
-// The bytes of each attribute; no data where there is none.
+// The bytes of each attribute; null if it is missing.
 using Attributes = std::array<std::string_view, RDMA_NLDEV_ATTR_MAX + 1>;
 
 std::string text_of(std::string_view attribute) {
   return std::string(attribute.substr(0, attribute.find('\0')));
 }
 
-// An unsigned number of any width; 0 if there is none.
+// An unsigned number of any width; 0 if it is missing.
 uint64_t number_of(std::string_view attribute) {
   const auto as = [&](auto number) {
     std::memcpy(&number, attribute.data(), sizeof number);
@@ -51,11 +51,11 @@ std::string name_of(const char* const (&names)[kSize], std::string_view attribut
   return attribute.data() && number < kSize ? names[number] : "";
 }
 
-// As sysfs writes them.
+// In the spelling of sysfs.
 constexpr const char* kPortStates[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
 constexpr const char* kPhysicalStates[] = {
     "", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test"};
-// enum rdma_driver_id.
+// The values of enum rdma_driver_id.
 constexpr const char* kDrivers[] = {"",       "mlx5", "mlx4",  "cxgb3",      "cxgb4", "mthca", "bnxt_re",
                                     "ocrdma", "nes",  "irdma", "vmw_pvrdma", "qedr",  "hns",   "usnic",
                                     "rxe",    "hfi1", "qib",   "efa",        "siw",   "erdma", "mana"};
@@ -75,9 +75,9 @@ Attributes attributes_of(std::string_view bytes) {
   return found;
 }
 
-// A conversation with the kernel, or with the doors of dapple-run: one request at a time. Both have put an answer, or
-// the beginning of a long one, into the socket when they have taken the request, and the next piece when the last was
-// read. So nothing waits here.
+// A conversation with the kernel, or with the doors of dapple-run: one request at a time. Both put the answer, or the
+// beginning of a long one, into the socket when they take the request, and the next piece when the last was read. So
+// nothing waits here.
 class Netlink {
  public:
   Netlink() = default;
@@ -102,7 +102,7 @@ class Netlink {
     request.header.nlmsg_flags = static_cast<uint16_t>(NLM_F_REQUEST | flags);
     request.header.nlmsg_seq = ++sequence_;
     if (device) request.put(RDMA_NLDEV_ATTR_DEV_INDEX, {reinterpret_cast<const char*>(device), sizeof *device});
-    // With the NUL at its end.
+    // With the terminating NUL.
     if (!chardev.empty()) request.put(RDMA_NLDEV_ATTR_CHARDEV_TYPE, {chardev.data(), chardev.size() + 1});
     if (::send(socket_, &request, request.header.nlmsg_len, 0) < 0) return false;
     for (;;) {
@@ -126,7 +126,7 @@ class Netlink {
     nlmsghdr header{.nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = 0, .nlmsg_flags = 0, .nlmsg_seq = 0, .nlmsg_pid = 0};
     char attributes[32] = {};
 
-    // Two short ones fit.
+    // Two short attributes fit.
     void put(uint16_t type, std::string_view value) {
       const nlattr attribute{.nla_len = static_cast<uint16_t>(NLA_HDRLEN + value.size()), .nla_type = type};
       char* at = attributes + (header.nlmsg_len - NLMSG_HDRLEN);
@@ -180,7 +180,7 @@ std::optional<std::vector<RdmaDevice>> rdma_devices_by_netlink() {
     devices.push_back(device_of(at));
   });
   if (!listed) return std::nullopt;
-  // A device that goes in between leaves its name without the rest.
+  // A device that disappears in between leaves only its name.
   for (size_t i = 0; i < devices.size(); ++i) {
     (void)netlink.ask(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, &indices[i], {},
                       [&](const Attributes& at) { devices[i].ports.push_back(port_of(at)); });

@@ -46,8 +46,8 @@ std::vector<uint8_t> hardware_address(const std::string& text) {
   return bytes;
 }
 
-// Where the kernel names no network device for the GID: an IPoIB device ends in the port's GID, and the GID of an iWARP
-// port begins with the Ethernet address.
+// For a GID without a network device from the kernel: an IPoIB device's address ends in the port's GID, and the GID of
+// an iWARP port begins with the Ethernet address.
 std::string netdev_by_hardware_address(const std::string& sysfs, const std::string& port) {
   const auto gid = gid_of(port);
   if (!gid) return {};
@@ -66,7 +66,7 @@ std::string netdev_by_hardware_address(const std::string& sysfs, const std::stri
   return {};
 }
 
-// The last part of what a symbolic link leads to; empty if there is none.
+// The last part of a symbolic link's target; empty if there is none.
 std::string name_behind(const std::string& link) {
   char target[PATH_MAX];
   const ssize_t size = ::readlink(link.c_str(), target, sizeof target);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Owning handles over libibverbs. A destructor ignores the result of the destroy call: where EBUSY is a state the
-// caller must report, it calls destroy() first and drops the handle only on success.
+// Owning handles over libibverbs. A destructor ignores the result of the destroy call. If EBUSY is a state that the
+// caller must report, the caller uses destroy() first and drops the handle only on success.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,7 +20,7 @@ struct Deleter {
   }
 };
 
-// verbs.h has it static, which no type of ours may depend on.
+// In verbs.h the function is static, so none of our types may depend on it.
 inline int dealloc_mw(ibv_mw* mw) noexcept {
   return ibv_dealloc_mw(mw);
 }
