@@ -51,7 +51,7 @@ struct stat status_of(const File& file) {
   return 0;
 }
 
-// An open character device looks like one.
+// Gives a door's descriptor the status of an open character device.
 [[gnu::noinline]] void disguise(int fd, struct stat* status) {
   Door door;
   if (!find(fd, door) || (door.kind != Kind::kUverbs && door.kind != Kind::kRdmaCm)) return;
