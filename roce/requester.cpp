@@ -19,7 +19,7 @@ constexpr uint32_t kChunkBytes = 32 * 1024;
 // An acknowledgement is requested at least this often, so that a long message makes progress.
 constexpr uint32_t kAskInterval = 32;
 
-// The timer grows to four times its value.
+// The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
 
 uint32_t packets_of(uint64_t length, uint32_t mtu) {
