@@ -270,7 +270,7 @@ static void ep_free__whatever_goes_on(void** state) {
   for (size_t i = 0; i < 3; ++i) make_end(f, &ends[i], &attr);
   begin_connect(f, &ends[0], NULL, 0); /* at once */
   free_end(&ends[0]);
-  begin_connect(f, &ends[1], NULL, 0); /* while the other thinks about it */
+  begin_connect(f, &ends[1], NULL, 0); /* while the passive end has not answered */
   assert_ok(dat_ep_post_recv(ends[1].ep, 1, &into, cookie(7), DEFAULT));
   do { /* the first request may have arrived */
     cr = take_ud_request(f);

@@ -54,7 +54,7 @@ std::string name_of(DAT_RETURN status) {
   const char* type = nullptr;
   const char* subtype = nullptr;
   if (dat_strerror(status, &type, &subtype) != DAT_SUCCESS) return "a value without a name";
-  // For a program that tests for an error, a type without its class is none.
+  // A type without its class is no error for programs that test the class.
   if ((status & DAT_CLASS_ERROR) != DAT_CLASS_ERROR) return std::string("unclassed ") + type;
   std::string name = type;
   if (DAT_GET_SUBTYPE(status) != DAT_NO_SUBTYPE) name += std::string(" ") + subtype;
