@@ -13,6 +13,7 @@ may_run() {
 
 # lonely COMMAND...: runs the command as nobody if this user is root, otherwise as this user, without capabilities. If
 # `beside` is set, there is another network device with that address.
+# If `mounted` is set, that command changes the mounts first.
 lonely() {
   local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs) map=(-r)
   if [ "$(id -u)" = 0 ]; then
@@ -20,10 +21,11 @@ lonely() {
     map=()
   fi
   # shellcheck disable=SC2016  # for that shell to expand
-  unshare "${map[@]}" -n -- sh -c 'ip link set lo up || exit
+  unshare "${map[@]}" -n ${mounted:+-m} -- sh -c 'ip link set lo up || exit
     if [ -n "$1" ]; then
       ip link add va type veth peer name vb && ip addr add "$1" dev va && ip link set va up && ip link set vb up || exit
     fi
-    shift
-    exec "$@"' sh "${beside-}" "${drop[@]}" "$@"
+    eval "$2" || exit
+    shift 2
+    exec "$@"' sh "${beside-}" "${mounted-}" "${drop[@]}" "$@"
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
@@ -16,6 +17,13 @@
 #include "provider/soft/identity.hpp"
 
 namespace dapple::doors {
+namespace detail {
+
+constinit char sysfs[257] = "";
+constinit ssize_t sysfs_size = -1;
+
+}  // namespace detail
+
 namespace {
 
 // The number that is the whole text, or -1.
@@ -54,6 +62,17 @@ File look_up_class(const char* name) {
   return file;
 }
 
+[[gnu::constructor(102)]] void find_sysfs() {
+  const char* folder = secure_getenv("SYSFS_PATH");
+  if (folder == nullptr) return;
+  // As libibverbs does.
+  size_t size = strnlen(folder, sizeof detail::sysfs - 1);
+  while (size > 0 && folder[size - 1] == '/') size--;
+  if (size == 4 && memcmp(folder, "/sys", 4) == 0) return;
+  memcpy(detail::sysfs, folder, size);
+  detail::sysfs_size = static_cast<ssize_t>(size);
+}
+
 // A file in memory that no process can write.
 int sealed_file(const char* name, const char* text, unsigned flags) {
   const int fd = memfd_create(name, MFD_ALLOW_SEALING | flags);
@@ -72,6 +91,16 @@ int sealed_file(const char* name, const char* text, unsigned flags) {
 }  // namespace
 
 File look_up(const char* path) {
+  char usual[128];
+  if (detail::maybe_in_sysfs(path)) {
+    const size_t size = strlen(path + detail::sysfs_size);
+    if (size > sizeof usual - sizeof "/sys") return {};
+    memcpy(usual, "/sys", 4);
+    memcpy(usual + 4, path + detail::sysfs_size, size + 1);
+    const bool ours = strncmp(usual, kClassPath, sizeof kClassPath - 1) == 0 || strcmp(usual, kRdmaCmAbiPath) == 0;
+    if (!ours) return {};
+    path = usual;
+  }
   if (strcmp(path, kRdmaCmPath) == 0) return {.target = Target::kRdmaCm};
   if (strcmp(path, kRdmaCmAbiPath) == 0) {
     File file = {.target = Target::kText};

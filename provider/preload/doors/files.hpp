@@ -17,13 +17,28 @@ inline constexpr char kRdmaCmPath[] = "/dev/infiniband/rdma_cm";
 inline constexpr char kClassPath[] = "/sys/class/infiniband/dapple";
 inline constexpr char kRdmaCmAbiPath[] = "/sys/class/misc/rdma_cm/abi_version";
 
+namespace detail {
+
+// SYSFS_PATH, the folder that libibverbs takes for /sys, without slashes at its end. The size is negative if libibverbs
+// uses /sys.
+extern char sysfs[257];
+extern ssize_t sysfs_size;
+
+inline bool maybe_in_sysfs(const char* path) {
+  const auto size = static_cast<size_t>(sysfs_size);
+  return sysfs_size >= 0 && strncmp(path, sysfs, size) == 0 && strncmp(path + size, "/class/", 7) == 0;
+}
+
+}  // namespace detail
+
 // True if a path may be one of ours. The first test of each wrapper.
 inline bool maybe_ours(const char* path) {
-  return path != nullptr && path[0] == '/' &&
-         ((path[1] == 'd' &&
-           (strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) == 0 || strcmp(path, kRdmaCmPath) == 0)) ||
-          (path[1] == 's' &&
-           (strncmp(path, kClassPath, sizeof kClassPath - 1) == 0 || strcmp(path, kRdmaCmAbiPath) == 0)));
+  if (path == nullptr) return false;
+  if (detail::maybe_in_sysfs(path)) return true;
+  return path[0] == '/' && ((path[1] == 'd' && (strncmp(path, kUverbsPath, sizeof kUverbsPath - 1) == 0 ||
+                                                strcmp(path, kRdmaCmPath) == 0)) ||
+                            (path[1] == 's' && (strncmp(path, kClassPath, sizeof kClassPath - 1) == 0 ||
+                                                strcmp(path, kRdmaCmAbiPath) == 0)));
 }
 
 // The object behind such a path.
