@@ -146,7 +146,7 @@ bool PortGroup::take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Probl
 bool PortGroup::grow(soft::Problem& problem) {
   const uint32_t before = size_;
   int error = size_ == soft::kMaxSlots ? ENOSPC : 0;
-  // The first growth makes the total a multiple.
+  // The first growth makes the total a multiple of kSlotsAtOnce.
   const uint32_t wanted = size_ + kSlotsAtOnce - size_ % kSlotsAtOnce;
   while (error == 0 && size_ < wanted && size_ < soft::kMaxSlots) {
     soft::OwnedFd socket = bound_socket(true, error);
