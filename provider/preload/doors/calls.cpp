@@ -26,14 +26,10 @@ namespace {
 
 constexpr size_t kLongestRequest = 16384;
 
-bool is(int fd, Kind kind, Door& door) {
-  return find(fd, door) && door.kind == kind;
-}
-
 // The program may not know of the descriptor, so it cannot close it either.
 bool is_hidden(int fd) {
   Door door;
-  if (!maybe_ours(fd) || !is(fd, Kind::kHidden, door)) return false;
+  if (!find(fd, Kind::kHidden, door)) return false;
   errno = EBADF;
   return true;
 }
@@ -44,7 +40,7 @@ ssize_t send_request(int fd, const void* bytes, size_t size) {
 
 int channel_writer(int channel) {
   Door door;
-  return is(channel, Kind::kChannel, door) ? door.attached[0] : -1;
+  return find(channel, Kind::kChannel, door) ? door.attached[0] : -1;
 }
 
 int close_with_kernel(unsigned first, unsigned last) {
@@ -132,7 +128,7 @@ DAPPLE_WRAPPER(ioctl, int wrapped_ioctl(int fd, unsigned long request, ...)) {
   void* argument = va_arg(list, void*);
   va_end(list);
   Door door;
-  if (maybe_ours(fd) && is(fd, Kind::kUverbs, door)) return uverbs_ioctl(door.device, request, argument);
+  if (find(fd, Kind::kUverbs, door)) return uverbs_ioctl(door.device, request, argument);
   return real.ioctl(fd, request, argument);
 }
 
@@ -143,20 +139,20 @@ DAPPLE_WRAPPER(socket, int wrapped_socket(int domain, int type, int protocol)) {
 
 DAPPLE_WRAPPER(send, ssize_t wrapped_send(int fd, const void* bytes, size_t size, int flags)) {
   Door door;
-  if (maybe_ours(fd) && is(fd, Kind::kNetlink, door)) return send_request(fd, bytes, size);
+  if (find(fd, Kind::kNetlink, door)) return send_request(fd, bytes, size);
   return real.send(fd, bytes, size, flags);
 }
 
 DAPPLE_WRAPPER(sendto, ssize_t wrapped_sendto(int fd, const void* bytes, size_t size, int flags, const sockaddr* to,
                                               socklen_t to_size)) {
   Door door;
-  if (maybe_ours(fd) && is(fd, Kind::kNetlink, door)) return send_request(fd, bytes, size);
+  if (find(fd, Kind::kNetlink, door)) return send_request(fd, bytes, size);
   return real.sendto(fd, bytes, size, flags, to, to_size);
 }
 
 DAPPLE_WRAPPER(sendmsg, ssize_t wrapped_sendmsg(int fd, const msghdr* message, int flags)) {
   Door door;
-  if (!maybe_ours(fd) || !is(fd, Kind::kNetlink, door)) return real.sendmsg(fd, message, flags);
+  if (!find(fd, Kind::kNetlink, door)) return real.sendmsg(fd, message, flags);
   alignas(nlmsghdr) unsigned char bytes[kLongestRequest];
   size_t size = 0;
   for (size_t i = 0; i < message->msg_iovlen; ++i) {

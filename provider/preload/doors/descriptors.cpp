@@ -103,6 +103,12 @@ bool find(int fd, Door& door) {
   return true;
 }
 
+bool find(int fd, Kind kind, Door& door) {
+  if (!maybe_ours(fd)) return false;
+  const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
+  return records[number].door.kind == kind && find(fd, door) && door.kind == kind;
+}
+
 bool track(int fd, const Door& door) {
   own_table();
   struct stat status;

@@ -41,6 +41,8 @@ inline bool maybe_ours(int fd) {
 
 // False if the descriptor is not ours.
 bool find(int fd, Door& door);
+// The same for a door of one kind only. Costs a system call for those alone.
+bool find(int fd, Kind kind, Door& door);
 
 // From now on the descriptor is a door. False with EMFILE if there is no room for another.
 bool track(int fd, const Door& door);

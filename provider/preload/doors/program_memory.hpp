@@ -11,6 +11,9 @@
 
 namespace dapple::doors {
 
+// Makes the others fast for addresses on this thread's stack. Not async-signal-safe.
+void know_stack();
+
 // As the kernel's copy_from_user() and copy_to_user(). False: EFAULT.
 bool copy_from_program(void* to, uint64_t from, size_t size);
 bool copy_to_program(uint64_t to, const void* from, size_t size);

@@ -110,26 +110,32 @@ int wait_for_nothing() {
   return error;
 }
 
-// 0, or the errno for the program.
+// Takes an event that waits. 0, or the errno for the program; EAGAIN: there is none.
+int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  const Alone alone;
+  char byte;
+  // Another thread may have taken the byte. EAGAIN from dappled: the event went with its id.
+  if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) return EAGAIN;
+  return carry_out(fd, command, request);
+}
+
+// 0, or the errno for the program. The caller has just seen that the channel is open.
 int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  while (is_open(fd, request.channel)) {
-    // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
-    // the byte for others.
-    char byte;
-    const ssize_t waited = recv(fd, &byte, sizeof byte, MSG_PEEK);
-    // 0: no process holds dappled's end any more.
-    int error = waited < 0 ? errno : ENODEV;
-    if (waited > 0) {
-      const Alone alone;
-      // Another thread has taken the byte, or closed the channel.
-      if (!is_open(fd, request.channel) || recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) continue;
-      error = carry_out(fd, command, request);
-      // The event went with its id.
-      if (error == EAGAIN) continue;
+  for (bool waited = false;; waited = true) {
+    // Another thread may have closed the channel under the wait.
+    int error = waited && !is_open(fd, request.channel) ? EBADF : take_event(fd, command, request);
+    if (error == EAGAIN) {
+      // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here
+      // leaves the byte for others.
+      char byte;
+      const ssize_t size = recv(fd, &byte, sizeof byte, MSG_PEEK);
+      if (size > 0) continue;
+      // 0: no process holds dappled's end any more.
+      error = size < 0 ? errno : ENODEV;
     }
     if (error == 0 || error == EINTR || is_open(fd, request.channel)) return error;
+    return wait_for_nothing();
   }
-  return wait_for_nothing();
 }
 
 // The channel where the id is.
@@ -191,6 +197,7 @@ int rdma_cm_open(int flags) {
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) {
   // A child that was made without the C library's fork() has the parent's connection.
   if (!owns_table()) return refuse(EACCES);
+  know_stack();
   RdmaCmCommand command;
   soft::CmCommandRequest request;
   request.channel = door.channel;
