@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * bench-soft-connections ADDRESS OPEN COUNT [PORT]: two processes on ADDRESS. The client keeps OPEN connections, then
- * makes and ends COUNT others, one after the other, each with a queue pair at both ends: resolve, connect, disconnect,
- * destroy. Prints how many of them it made in a second.
+ * bench-soft-connections ADDRESS OPEN SECONDS [PORT]: two processes on ADDRESS. The client opens OPEN connections and
+ * prints "open". For each line of its standard input it then makes and ends others for SECONDS, one after the other,
+ * each with a queue pair at both ends: resolve, connect, disconnect, destroy. Prints how many of them it made in a
+ * second, and how many in all. Ends with its input. A step that takes a minute ends it, too, and so do many failures; a
+ * few are told.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
@@ -17,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kResolveMs = 5000, kBacklog = 256 };
+enum { kResolveMs = 5000, kBacklog = 256, kPatience = 60, kMostFailures = 20, kProgress = 100 };
 
 static struct rdma_event_channel* channel;
 static struct ibv_cq* cq;
@@ -59,16 +61,22 @@ static enum rdma_cm_event_type next_event(struct rdma_cm_id** id) {
   }
 }
 
-static void expect(enum rdma_cm_event_type wanted) {
+/* Events of connections that ended while others were made are of no interest. */
+static int got(const struct rdma_cm_id* of, enum rdma_cm_event_type wanted) {
+  static int failures;
   struct rdma_cm_id* id;
-  const enum rdma_cm_event_type type = next_event(&id);
-  if (type == wanted) return;
+  enum rdma_cm_event_type type;
+  do {
+    type = next_event(&id);
+  } while (id != of);
+  if (type == wanted) return 1;
   fprintf(stderr, "bench-soft-connections: %s in place of %s\n", rdma_event_str(type), rdma_event_str(wanted));
-  exit(1);
+  if (++failures == kMostFailures) exit(1);
+  return 0;
 }
 
 static void destroy(struct rdma_cm_id* id) {
-  rdma_destroy_qp(id);
+  if (id->qp != NULL) rdma_destroy_qp(id);
   check(rdma_destroy_id(id) == 0, "rdma_destroy_id");
 }
 
@@ -86,10 +94,16 @@ static void serve(int ready) {
     switch (next_event(&id)) {
       case RDMA_CM_EVENT_CONNECT_REQUEST:
         make_queue_pair(id);
-        check(rdma_accept(id, &with) == 0, "rdma_accept");
+        /* A client that has given up. */
+        if (rdma_accept(id, &with) != 0) destroy(id);
         break;
       case RDMA_CM_EVENT_DISCONNECTED:
         rdma_disconnect(id);
+        destroy(id);
+        break;
+      case RDMA_CM_EVENT_CONNECT_ERROR:
+      case RDMA_CM_EVENT_UNREACHABLE:
+      case RDMA_CM_EVENT_REJECTED:
         destroy(id);
         break;
       default:
@@ -98,18 +112,30 @@ static void serve(int ready) {
   }
 }
 
+/* NULL if that has failed. */
 static struct rdma_cm_id* make_connection(void) {
   struct rdma_cm_id* id;
   struct rdma_conn_param with = parameters();
+  alarm(kPatience);
   check(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0, "rdma_create_id");
   check(rdma_resolve_addr(id, NULL, (struct sockaddr*)&address, kResolveMs) == 0, "rdma_resolve_addr");
-  expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-  check(rdma_resolve_route(id, kResolveMs) == 0, "rdma_resolve_route");
-  expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
-  make_queue_pair(id);
-  check(rdma_connect(id, &with) == 0, "rdma_connect");
-  expect(RDMA_CM_EVENT_ESTABLISHED);
-  return id;
+  if (got(id, RDMA_CM_EVENT_ADDR_RESOLVED)) {
+    check(rdma_resolve_route(id, kResolveMs) == 0, "rdma_resolve_route");
+    if (got(id, RDMA_CM_EVENT_ROUTE_RESOLVED)) {
+      make_queue_pair(id);
+      check(rdma_connect(id, &with) == 0, "rdma_connect");
+      if (got(id, RDMA_CM_EVENT_ESTABLISHED)) return id;
+    }
+  }
+  destroy(id);
+  return NULL;
+}
+
+static void open_connections(long wanted) {
+  for (long made = 0; made < wanted;) {
+    if (make_connection() == NULL) continue;
+    if (++made % kProgress == 0) fprintf(stderr, "%ld of %ld connections are open\n", made, wanted);
+  }
 }
 
 static double now(void) {
@@ -118,15 +144,37 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static void measure(double seconds) {
+  const double begin = now();
+  double time = 0;
+  long count = 0;
+  while ((time = now() - begin) < seconds) {
+    struct rdma_cm_id* id = make_connection();
+    if (id == NULL) continue;
+    check(rdma_disconnect(id) == 0, "rdma_disconnect");
+    if (got(id, RDMA_CM_EVENT_DISCONNECTED)) count++;
+    destroy(id);
+  }
+  alarm(0);
+  printf("%.1f %ld\n", (double)count / time, count);
+  fflush(stdout);
+}
+
+static void too_slow(int signal) {
+  static const char kLine[] = "bench-soft-connections: no connection within a minute\n";
+  (void)signal;
+  if (write(STDERR_FILENO, kLine, sizeof kLine - 1) < 0) _exit(2);
+  _exit(1);
+}
+
 int main(int argc, char** argv) {
   int ready[2];
   char byte;
   if (argc < 4 || argc > 5 || inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
-    fprintf(stderr, "usage: bench-soft-connections ADDRESS OPEN COUNT [PORT]\n");
+    fprintf(stderr, "usage: bench-soft-connections ADDRESS OPEN SECONDS [PORT]\n");
     return 2;
   }
-  const long open = strtol(argv[2], NULL, 10);
-  const long count = strtol(argv[3], NULL, 10);
+  const double seconds = strtod(argv[3], NULL);
   address.sin_family = AF_INET;
   address.sin_port = htons((uint16_t)(argc > 4 ? strtol(argv[4], NULL, 10) : 7171));
   check(pipe(ready) == 0, "pipe");
@@ -140,15 +188,14 @@ int main(int argc, char** argv) {
   check(read(ready[0], &byte, 1) == 1, "the server");
   channel = rdma_create_event_channel();
   check(channel != NULL, "rdma_create_event_channel");
-  for (long i = 0; i < open; i++) make_connection();
-  const double begin = now();
-  for (long i = 0; i < count; i++) {
-    struct rdma_cm_id* id = make_connection();
-    check(rdma_disconnect(id) == 0, "rdma_disconnect");
-    expect(RDMA_CM_EVENT_DISCONNECTED);
-    destroy(id);
+  signal(SIGALRM, too_slow);
+  open_connections(strtol(argv[2], NULL, 10));
+  alarm(0);
+  puts("open");
+  fflush(stdout);
+  for (int letter; (letter = getchar()) != EOF;) {
+    if (letter == '\n') measure(seconds);
   }
-  printf("%.1f\n", (double)count / (now() - begin));
   /* The other connections end with the program. */
   kill(server, SIGKILL);
   waitpid(server, NULL, 0);
