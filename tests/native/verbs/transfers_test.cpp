@@ -4,6 +4,8 @@
 // Transfers of the software device between two queue pairs of this process over lo: data, completions, receives from an
 // SRQ, windows. Runs under dapple-run.
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "tests/native/namespaces.hpp"
@@ -64,6 +66,56 @@ void rc__send_write_read_atomics(void**) {
   assert_int_equal(word, 42);
   memcpy(&word, b.buffer + 8, sizeof(word));
   assert_int_equal(word, 7);
+}
+
+struct Adder {
+  uint64_t* word;
+  uint64_t added;
+  bool stop;
+};
+
+void* add_until_stopped(void* argument) {
+  auto* adder = static_cast<Adder*>(argument);
+  while (!__atomic_load_n(&adder->stop, __ATOMIC_RELAXED)) {
+    __atomic_fetch_add(adder->word, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&adder->added, 1, __ATOMIC_RELEASE);
+  }
+  return nullptr;
+}
+
+// IBV_ATOMIC_GLOB: atomic with the CPU's operations as well.
+void atomics__beside_those_of_the_cpu_lose_nothing(void**) {
+  constexpr uint64_t kAdds = 300;
+  assert_true(begin({}));
+  End& a = pair->a;
+  ibv_device_attr attr = {};
+  assert_int_equal(ibv_query_device(pair->context, &attr), 0);
+  assert_int_equal(attr.atomic_cap, IBV_ATOMIC_GLOB);
+  auto* word = reinterpret_cast<uint64_t*>(pair->b.buffer);
+  Adder adder = {word, 0, false};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, nullptr, add_until_stopped, &adder), 0);
+  while (__atomic_load_n(&adder.added, __ATOMIC_ACQUIRE) == 0) sched_yield();
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(a.buffer), 8, a.mr->lkey};
+  ibv_send_wr request = {};
+  ibv_send_wr* bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.atomic.remote_addr = reinterpret_cast<uintptr_t>(word);
+  request.wr.atomic.rkey = pair->b.mr->rkey;
+  request.wr.atomic.compare_add = 1;
+  uint64_t done = 0;
+  ibv_wc completion = {};
+  while (done < kAdds && ibv_post_send(a.qp, &request, &bad) == 0 && wait_for(a.cq, completion) &&
+         completion.status == IBV_WC_SUCCESS) {
+    done++;
+  }
+  __atomic_store_n(&adder.stop, true, __ATOMIC_RELAXED);
+  pthread_join(thread, nullptr);
+  assert_int_equal(done, kAdds);
+  assert_true(*word == adder.added + kAdds);
 }
 
 void write__arrives_where_nobody_polls(void**) {
@@ -214,6 +266,7 @@ int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test_teardown(rc__send_write_read_atomics, finish),
+      cmocka_unit_test_teardown(atomics__beside_those_of_the_cpu_lose_nothing, finish),
       cmocka_unit_test_teardown(write__arrives_where_nobody_polls, finish),
       cmocka_unit_test_teardown(channel__solicited_only, finish),
       cmocka_unit_test_teardown(cq__overrun_is_an_event_and_resize_avoids_it, finish),
