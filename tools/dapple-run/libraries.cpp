@@ -76,11 +76,11 @@ void take_out(const char* variable, const std::string& word, std::string_view se
   }
 }
 
-// Sets the option to 0 unless it is set.
-void set_address_sanitizer(const char* option) {
-  const std::string options = environment("ASAN_OPTIONS");
+// Sets the option, whose name ends with "=", unless the variable has it.
+void set_sanitizer(const char* variable, const char* option, const char* value) {
+  const std::string options = environment(variable);
   if (options.find(option) != options.npos) return;
-  setenv("ASAN_OPTIONS", (options.empty() ? "" : options + ":").append(option).append("0").c_str(), 1);
+  setenv(variable, (options.empty() ? "" : options + ":").append(option).append(value).c_str(), 1);
 }
 
 }  // namespace
@@ -117,12 +117,13 @@ void preload(const Libraries& libraries, bool device) {
 }
 
 void let_address_sanitizer_come_later() {
-  set_address_sanitizer("verify_asan_link_order=");
+  set_sanitizer("ASAN_OPTIONS", "verify_asan_link_order=", "0");
 }
 
 void preload_sanitizer(const char* runtime) {
   put_first("LD_PRELOAD", runtime, ": ");
-  set_address_sanitizer("detect_leaks=");
+  set_sanitizer("ASAN_OPTIONS", "detect_leaks=", "0");
+  set_sanitizer("TSAN_OPTIONS", "ignore_noninstrumented_modules=", "1");
 }
 
 void fix_addresses(const std::string& program) {
