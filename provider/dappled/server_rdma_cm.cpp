@@ -59,8 +59,8 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
     return drop(connection);
   }
   // A change before the program binds is seen; the others can wait until the watch wakes us.
-  rdma_ucm_cmd_hdr header;
-  memcpy(&header, request.command, sizeof header);
+  rdma_ucm_cmd_hdr header = {};
+  if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
   if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
   cm_.command(request, message);

@@ -19,6 +19,10 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
 #define DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
 
+#include <string.h>
+
+#include <span>
+
 #include "provider/soft/messages.hpp"
 
 namespace dapple::soft {
@@ -42,35 +46,103 @@ struct CmOpenReply {
 // name and the ids' numbers stay the same. A dappled that has the channel does nothing.
 
 inline constexpr size_t kCmCommandSize = 1024;  // longer than any of <rdma/rdma_user_cm.h>
+inline constexpr size_t kCmReplySize = 1536;    // longer than any answer and the answers that come along with it
 
 // kCmCommand: bytes as the program writes them to the file, from rdma_ucm_cmd_hdr on. The pointer `response` in them
 // means nothing to dappled, and SET_OPTION's `optval` means nothing either: the option's `optlen` bytes follow the
 // command's struct. `token` is another one for each command, and not 0. It is the same when a command is asked again
 // because dappled died before its answer came: the next dappled sees in the journal what has been done. MIGRATE_ID's
 // `fd` means nothing: `source` names that channel. The door has checked the lengths: the bytes of a command's struct
-// are all there.
+// are all there. The message ends behind the `length` bytes.
 struct CmCommandRequest {
   MessageHeader header;
   CmChannelName channel;
   CmChannelName source;
   uint32_t length = 0;
   uint32_t token = 0;
-  alignas(8) uint8_t command[kCmCommandSize] = {};
+  alignas(8) uint8_t command[kCmCommandSize];
 };
 
 // header.error is the errno of write(). Else `response` is what the program finds in its response buffer: at most as
 // much as the command's `out` allowed. `removed` counts the unread events that this command has taken away: DESTROY_ID
 // and LEAVE_MCAST remove them, MIGRATE_ID moves them. The door takes as many bytes off the descriptor (MIGRATE_ID: off
 // the source's) without waiting for them, so that it does not poll readable for nothing.
+//
+// librdmacm asks about an id as soon as it has an event of it. So the answers to these questions come along with some
+// events: behind the response, from an address divisible by 8 on, `ahead` bytes of CmAnswerAhead. They hold until this
+// process gives a command about that id, or reads another event of it: until then the id changes by itself only, and
+// the program could have asked before that.
+//
+// The message ends behind the last of these bytes.
 struct CmCommandReply {
   MessageHeader header;
   uint32_t length = 0;
   uint32_t removed = 0;
-  alignas(8) uint8_t response[kCmCommandSize] = {};
+  uint32_t ahead = 0;
+  uint32_t reserved = 0;
+  alignas(8) uint8_t response[kCmReplySize];
 };
 
-static_assert(sizeof(CmCommandRequest) == 16 + 2 * 16 + 8 + kCmCommandSize);
-static_assert(sizeof(CmCommandReply) == 16 + 8 + kCmCommandSize);
+// What dappled would have answered to QUERY_ROUTE, or to INIT_QP_ATTR for the queue pair's state `qp_state`, about the
+// id `id`, if the program had asked at once and had room for all of it. `length` bytes follow, then zeros up to an
+// address divisible by 8.
+struct CmAnswerAhead {
+  uint32_t id = 0;
+  uint16_t command = 0;
+  uint8_t qp_state = 0;
+  uint8_t reserved = 0;
+  uint32_t length = 0;
+  uint32_t more = 0;
+};
+
+constexpr size_t cm_aligned(size_t size) {
+  return (size + 7) & ~size_t{7};
+}
+
+static_assert(offsetof(CmCommandRequest, command) == 16 + 2 * 16 + 8);
+static_assert(offsetof(CmCommandReply, response) == 16 + 16);
+static_assert(sizeof(CmAnswerAhead) == 16);
+static_assert(sizeof(CmCommandReply) <= kMaxMessageSize);
+
+inline std::span<const uint8_t> answers_ahead(const CmCommandReply& reply) {
+  return std::span<const uint8_t>(reply.response).subspan(cm_aligned(reply.length), reply.ahead);
+}
+
+// The size on the way, or 0 if the message says that it is longer than its struct.
+inline size_t cm_size(const CmCommandRequest& request) {
+  const bool fits = request.length <= sizeof request.command;
+  return fits ? offsetof(CmCommandRequest, command) + request.length : 0;
+}
+
+inline size_t cm_size(const CmCommandReply& reply) {
+  if (reply.length > sizeof reply.response) return 0;
+  const size_t length = reply.ahead == 0 ? reply.length : cm_aligned(reply.length);
+  const bool fits = length <= sizeof reply.response && reply.ahead <= sizeof reply.response - length;
+  return fits ? offsetof(CmCommandReply, response) + length + reply.ahead : 0;
+}
+
+// As those of unix_message.hpp, for messages that have the length that they say.
+template <class Message>
+concept CmMessage = requires(const Message& message) {
+  cm_size(message);
+};
+
+template <CmMessage Message>
+bool well_formed(std::span<const std::byte> bytes, uint16_t kind, Message& message) {
+  constexpr size_t kRoom = sizeof(message.header) + sizeof(message.length);
+  if (bytes.size() < kRoom || bytes.size() > sizeof(Message)) return false;
+  memcpy(static_cast<void*>(&message), bytes.data(), bytes.size());
+  const MessageHeader& header = message.header;
+  return header.magic == kMagic && header.version == kProtocolVersion && header.kind == kind &&
+         header.size == bytes.size() && cm_size(message) == bytes.size();
+}
+
+template <CmMessage Message>
+std::span<const std::byte> seal(Message& message, uint16_t kind) {
+  message.header.kind = kind;
+  message.header.size = static_cast<uint32_t>(cm_size(message));
+  return {reinterpret_cast<const std::byte*>(&message), message.header.size};
+}
 
 }  // namespace dapple::soft
 

@@ -206,10 +206,14 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
     return;
   }
   Place* source = find(request.source);
-  Service::Answer answer{.response = reply.response};
+  Service::Answer answer{.response = std::span(reply.response).first(soft::kCmCommandSize)};
   const int error = service_->command(time(), *place, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
-  reply.length = static_cast<uint32_t>(answer.length);
+  reply.length = error == 0 ? static_cast<uint32_t>(answer.length) : 0;
+  if (error == 0 && answer.ahead != 0) {
+    const auto room = std::span(reply.response).subspan(soft::cm_aligned(answer.length));
+    reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), *place, answer.ahead, room));
+  }
   // Of the removed events, those whose bytes have not been sent came last.
   Place& reader = source != nullptr ? *source : *place;
   const uint32_t unsent = std::min(answer.removed, reader.owed);

@@ -68,6 +68,7 @@ int Service::get_event(Call& call) {
     note(*event->request);
   }
   const int error = write(call, event->response, 0);
+  if (asks_next(static_cast<EventKind>(event->response.event))) call.answer.ahead = event->response.id;
   drop(call.channel, *event);
   return error;
 }

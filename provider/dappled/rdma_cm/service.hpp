@@ -43,15 +43,19 @@ class Service final : private cm::Host {
   ~Service() = default;
 
   // A program's command. 0 or an errno; `length` becomes that of the answer in `response`. `removed` counts the unread
-  // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile.
+  // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile. `ahead` becomes
+  // the id about which the program is going to ask, or stays 0.
   struct Answer {
     std::span<uint8_t> response;
     size_t length = 0;
     uint32_t removed = 0;
+    uint32_t ahead = 0;
   };
   // A command that comes with the same token, not 0, after restore() is the same one again.
   int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
               uint32_t token = 0);
+  // The answers to these questions, as messages have them (soft::CmAnswerAhead). Returns their length.
+  size_t answer_ahead(Time now, Channel& channel, uint32_t id, std::span<uint8_t> room);
   // Destroys the channel's ids.
   void close(Time now, Channel& channel);
 
@@ -149,6 +153,12 @@ class Service final : private cm::Host {
   int accept_request(Call& call, CmId& id, const rdma_ucm_conn_param& parameters);
   int answer_datagrams(Call& call, CmId& id, cm::SidrStatus status, std::span<const uint8_t> private_data);
   cm::Path path_of(const CmId& id) const;
+
+  // answers_ahead.cpp
+  static bool asks_next(EventKind kind);
+  template <class Command>
+  size_t answer_one(Time now, Channel& channel, const Command& command, uint16_t number, uint8_t qp_state,
+                    std::span<uint8_t> room);
 
   // queries.cpp
   int query_route(Call& call);

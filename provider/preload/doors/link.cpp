@@ -14,6 +14,7 @@
 
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/own_thread.hpp"
 
@@ -46,6 +47,7 @@ void fork_parent() {
 void fork_child() {
   if (soft::DaemonLink* link = opened.load()) link->fork_child();
   forget_capture();
+  forget_answers();
   if (const int fd = wake.exchange(-1); fd >= 0) close_hidden(fd);
   if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
   pthread_mutex_unlock(&opening);
@@ -64,6 +66,7 @@ bool hand_over(const Door& door, void* argument) {
 // Another dappled has replaced this one, or this is a child of fork().
 void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
   resume_capture(link);
+  drop_all_answers();
   Handing handing = {link, problem};
   visit(Kind::kRdmaCm, hand_over, &handing);
   const uint64_t one = 1;

@@ -17,6 +17,7 @@
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
+#include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -82,11 +83,32 @@ uint32_t next_token() {
   return static_cast<uint32_t>(value >> 32) | 1;
 }
 
+// The same, without a question if the answer has come along with an event.
+int know_or_ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
+  request.token = next_token();
+  switch (command.header.cmd) {
+    case RDMA_USER_CM_CMD_QUERY_ROUTE:
+    case RDMA_USER_CM_CMD_INIT_QP_ATTR:
+      return find_answer(command, request.channel, reply) ? 0 : ask(command, request, reply);
+    case RDMA_USER_CM_CMD_GET_EVENT: {
+      const uint32_t age = answers_age();
+      const int error = ask(command, request, reply);
+      if (error == 0) keep_answers(request.channel, reply, age);
+      return error;
+    }
+    default: {
+      const int error = ask(command, request, reply);
+      // Another process may still get the old answers, as before the command.
+      if (command.id != 0) drop_answers(command.id);
+      return error;
+    }
+  }
+}
+
 // 0, or the errno for the program.
 int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   soft::CmCommandReply reply;
-  request.token = next_token();
-  if (const int error = ask(command, request, reply); error != 0) return error;
+  if (const int error = know_or_ask(command, request, reply); error != 0) return error;
   const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
   take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);
   if (command.response == 0) return 0;

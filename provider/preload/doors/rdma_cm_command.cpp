@@ -12,24 +12,31 @@
 namespace dapple::doors {
 namespace {
 
-constexpr size_t kNoResponse = SIZE_MAX;
+constexpr size_t kNone = SIZE_MAX;
 
 // Reads a command as the kernel does.
 struct Form {
-  size_t size = 0;                // of its struct; 0: the kernel has no such command
-  size_t least = 0;               // what `in` must be at least, where the kernel looks at it
-  size_t room = 0;                // what `out` must be at least
-  size_t response = kNoResponse;  // where the struct has the pointer
+  size_t size = 0;          // of its struct; 0: the kernel has no such command
+  size_t least = 0;         // what `in` must be at least, where the kernel looks at it
+  size_t room = 0;          // what `out` must be at least
+  size_t response = kNone;  // where the struct has the pointer
+  size_t id = kNone;        // where it has the id
 };
 
 template <class Struct>
+constexpr size_t id_of() {
+  if constexpr (requires(Struct command) { command.id; }) return offsetof(Struct, id);
+  return kNone;
+}
+
+template <class Struct>
 constexpr Form without_response(size_t least = 0) {
-  return {sizeof(Struct), least, 0, kNoResponse};
+  return {sizeof(Struct), least, 0, kNone, id_of<Struct>()};
 }
 
 template <class Struct>
 constexpr Form with_response(size_t room) {
-  return {sizeof(Struct), 0, room, offsetof(Struct, response)};
+  return {sizeof(Struct), 0, room, offsetof(Struct, response), id_of<Struct>()};
 }
 
 Form form_of(uint32_t command) {
@@ -116,16 +123,20 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
       !copy_from_program(request.command + copied, address + copied, sizeof header + given - copied)) {
     return EFAULT;
   }
-  if (copied > sizeof header + given)
-    memset(request.command + sizeof header + given, 0, copied - sizeof header - given);
+  memset(request.command + sizeof header + given, 0, form.size - given);
   header.in = static_cast<uint16_t>(form.size);
-  header.out = static_cast<uint16_t>(std::min<size_t>(header.out, sizeof(soft::CmCommandReply::response)));
+  header.out = static_cast<uint16_t>(std::min<size_t>(header.out, soft::kCmCommandSize));
   memcpy(request.command, &header, sizeof header);
   request.length = static_cast<uint32_t>(sizeof header + form.size);
-  if (form.response != kNoResponse) {
+  if (form.response != kNone) {
     memcpy(&command.response, request.command + sizeof header + form.response, sizeof command.response);
     // Now, because dappled must not execute a command whose result the program cannot get.
     if (!is_writable(command.response, header.out)) return EFAULT;
+  }
+  if (form.id != kNone) memcpy(&command.id, request.command + sizeof header + form.id, sizeof command.id);
+  if (header.cmd == RDMA_USER_CM_CMD_INIT_QP_ATTR) {
+    const size_t place = sizeof header + offsetof(rdma_ucm_init_qp_attr, qp_state);
+    memcpy(&command.qp_state, request.command + place, sizeof command.qp_state);
   }
   if (header.cmd == RDMA_USER_CM_CMD_SET_OPTION) return read_option(request);
   if (header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {

@@ -16,6 +16,8 @@ namespace dapple::doors {
 struct RdmaCmCommand {
   rdma_ucm_cmd_hdr header = {};
   uint64_t response = 0;  // the program's address, writable for header.out bytes; 0: the command has no response
+  uint32_t id = 0;        // 0 for commands that are not about one
+  uint32_t qp_state = 0;  // INIT_QP_ATTR
   uint32_t source = 0;    // MIGRATE_ID: the descriptor of the channel where the id is
 };
 

@@ -49,9 +49,9 @@ Channel* find(const CmChannelName& name) {
 template <class Reply>
 void answer(int to, MessageKind kind, Reply& reply, std::span<const int> descriptors = {}) {
   const uint16_t number = static_cast<uint16_t>(kind) | kReplyBit;
-  seal(reply, number);
+  const auto message = seal(reply, number);
   if (state->other_version != 0) reply.header.version++;
-  send_message(to, std::as_bytes(std::span<Reply, 1>(&reply, 1)), descriptors);
+  send_message(to, message, descriptors);
 }
 
 void refuse(int to, MessageKind kind, int error) {
@@ -94,6 +94,16 @@ void restore_channel(int to, Descriptors& descriptors) {
   answer(to, MessageKind::kCmRestore, reply);
 }
 
+void add_answer(CmCommandReply& reply, uint32_t id) {
+  const auto length = static_cast<uint32_t>(state->ahead.exchange(0));
+  if (length == 0) return;
+  const CmAnswerAhead front = {.id = id, .command = RDMA_USER_CM_CMD_QUERY_ROUTE, .length = length};
+  uint8_t* place = reply.response + cm_aligned(reply.length);
+  memcpy(place, &front, sizeof front);
+  memset(place + sizeof front, dapple::tests::kAheadByte, cm_aligned(length));
+  reply.ahead = static_cast<uint32_t>(sizeof front + cm_aligned(length));
+}
+
 void fill(CmCommandReply& reply, const rdma_ucm_cmd_hdr& header, Channel& channel) {
   static uint32_t ids = 0;
   if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
@@ -102,6 +112,7 @@ void fill(CmCommandReply& reply, const rdma_ucm_cmd_hdr& header, Channel& channe
     event.status = static_cast<uint32_t>(channel.events--);
     reply.length = std::min<uint32_t>(sizeof event, header.out);
     memcpy(reply.response, &event, reply.length);
+    add_answer(reply, event.id);
   } else if (header.cmd == RDMA_USER_CM_CMD_DESTROY_ID || header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {
     const rdma_ucm_destroy_id_resp response = {.events_reported = 3};
     reply.length = sizeof response;
@@ -116,7 +127,8 @@ void fill(CmCommandReply& reply, const rdma_ucm_cmd_hdr& header, Channel& channe
 void command(int to, const CmCommandRequest& request) {
   state->channel = request.channel;
   state->source = request.source;
-  memcpy(state->command, request.command, sizeof state->command);
+  memset(state->command, 0, sizeof state->command);
+  memcpy(state->command, request.command, request.length);
   state->length = request.length;
   state->commands++;
   if (state->die.exchange(0) != 0) _exit(0);

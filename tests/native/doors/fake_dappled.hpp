@@ -12,6 +12,9 @@
 
 namespace dapple::tests {
 
+// Of the answer that came along with an event.
+inline constexpr uint8_t kAheadByte = 0xA7;
+
 struct FakeState {
   // The counts of all fake-dappleds together.
   std::atomic<int> process, starts, connections, opens, restores, hangups, commands;
@@ -24,6 +27,7 @@ struct FakeState {
   std::atomic<int> post_to;       // 1 + the channel that gets an event
   std::atomic<int> fail;          // the errno of the next command
   std::atomic<int> forget_event;  // the next GET_EVENT finds none
+  std::atomic<int> ahead;         // the next GET_EVENT's answer brings one to QUERY_ROUTE, of this many bytes
   std::atomic<int> removed;       // events that the next command takes away
   std::atomic<int> die;           // ends at the next command, before the answer
   std::atomic<int> refuse_restore;

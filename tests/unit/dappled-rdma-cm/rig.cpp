@@ -118,6 +118,7 @@ int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> c
   const int error = service->command(now, channel, source, bytes, answer, token);
   assert_true(answer.length <= response.size());
   removed = answer.removed;
+  ahead = answer.ahead;
   // The answer has been sent.
   return error;
 }

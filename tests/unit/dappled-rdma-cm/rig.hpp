@@ -89,6 +89,7 @@ class Host final : public World {
   std::map<Channel*, std::vector<std::vector<std::byte>>> journals;
   uint32_t wakes = 0;
   uint32_t removed = 0;  // set by the last command
+  uint32_t ahead = 0;    // set by the last command: the id about which the program is going to ask
   uint32_t token = 0;    // for the next commands
   int route_error = 0;
   Address asked_route;            // the destination of the last look-up of a route
