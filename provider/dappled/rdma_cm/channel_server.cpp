@@ -14,6 +14,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 #include "provider/dappled/rdma_cm/gid_place.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
@@ -25,6 +26,8 @@ namespace {
 constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
+// A datagram may have an answer, which goes to this host again.
+constexpr int kOwnAtOnce = 4;
 
 off_t journal_offset(uint32_t place) {
   return static_cast<off_t>((uint64_t{place} + 1) * kJournalEntrySize);
@@ -91,6 +94,11 @@ void ChannelServer::serve() {
 
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
+  // The kernel has delivered them already, so they need not wait until the loop asks it.
+  for (int i = 0; i < kOwnAtOnce && sent_to_own_ && wire_ != nullptr; i++) {
+    sent_to_own_ = false;
+    wire_->receive(*this);
+  }
   if (service_->deadline() != roce::kNever) {
     if (service_->deadline() <= time()) service_->advance(time());
   }
@@ -245,14 +253,19 @@ void ChannelServer::watch(Place& place, bool writable) {
 void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
   if (wire_ == nullptr) return;
   const soft::DeviceInfo* device = devices_.find(path.device);
-  wire_->send(path, device != nullptr ? device->netdev_index : 0, mad);
+  const uint32_t netdev_index = device != nullptr ? device->netdev_index : 0;
+  wire_->send(path, netdev_index, mad);
+  if (find_gid(devices_, path.remote, netdev_index).device != nullptr) sent_to_own_ = true;
 }
 
 uint64_t ChannelServer::random() {
-  uint64_t number = 0;
-  while (getrandom(&number, sizeof number, 0) < 0 && errno == EINTR) {
+  // One system call for many numbers, which nobody has seen before.
+  if (random_left_ == 0) {
+    while (getrandom(random_, sizeof random_, 0) < 0 && errno == EINTR) {
+    }
+    random_left_ = std::size(random_);
   }
-  return number;
+  return std::exchange(random_[--random_left_], 0);
 }
 
 int ChannelServer::route(const Address& destination, Address& source) {

@@ -110,9 +110,12 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;
+  bool sent_to_own_ = false;   // datagrams to an address of this host, not yet received
   NeighbourWatch neighbours_;  // open while an id waits for a neighbour
   std::unique_ptr<Service> service_;
   List<Channel> list_;
+  uint64_t random_[32] = {};
+  size_t random_left_ = 0;
   uint32_t next_ = 0;
   std::unique_ptr<std::unique_ptr<Place>[]> places_;
   // By key.
