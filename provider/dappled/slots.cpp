@@ -14,7 +14,8 @@
 namespace dapple::dappled {
 namespace {
 
-// A process that ends, or begins another program, may close its lease before its slot. It is gone after that time.
+// A process that ends, or executes another program, may close its lease before its slot's sockets. It has closed both
+// after this time.
 constexpr timespec kClosing = {0, 20'000'000};
 
 bool any_slot_in_use() {
@@ -24,7 +25,7 @@ bool any_slot_in_use() {
   return false;
 }
 
-// Is the owner a process that is no member and no dappled, as far as this process can see?
+// True if this process sees the owner, and the owner is neither a member nor a dappled.
 bool is_stranger(const soft::PortOwner& owner) {
   if (owner.kind != soft::PortOwner::Kind::kProcess || owner.process == 0) return false;
   char own_name[16] = "";
@@ -32,7 +33,7 @@ bool is_stranger(const soft::PortOwner& owner) {
   return strcmp(owner.program, own_name) != 0 && !any_slot_in_use();
 }
 
-// Will nobody give the port back to a dappled?
+// True if no member can pass the port on to this dappled.
 bool is_lost(const soft::PortOwner& owner) {
   if (owner.kind == soft::PortOwner::Kind::kKernel) return true;
   if (owner.kind != soft::PortOwner::Kind::kProcess) return false;

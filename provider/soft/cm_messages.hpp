@@ -69,11 +69,11 @@ struct CmCommandRequest {
 // the source's) without waiting for them, so that it does not poll readable for nothing.
 //
 // librdmacm asks about an id as soon as it has an event of it. So the answers to these questions come along with some
-// events: behind the response, from an address divisible by 8 on, `ahead` bytes of CmAnswerAhead. They hold until this
-// process gives a command about that id, or reads another event of it: until then the id changes by itself only, and
-// the program could have asked before that.
+// events: `ahead` bytes of CmAnswerAhead follow the response, from the next offset divisible by 8. The answers are
+// valid until this process gives a command about that id, or reads another event of it. The id may change by itself
+// earlier, but a program that had asked at once would have the same answers.
 //
-// The message ends behind the last of these bytes.
+// The message ends after the last of these bytes.
 struct CmCommandReply {
   MessageHeader header;
   uint32_t length = 0;
@@ -83,9 +83,9 @@ struct CmCommandReply {
   alignas(8) uint8_t response[kCmReplySize];
 };
 
-// What dappled would have answered to QUERY_ROUTE, or to INIT_QP_ATTR for the queue pair's state `qp_state`, about the
-// id `id`, if the program had asked at once and had room for all of it. `length` bytes follow, then zeros up to an
-// address divisible by 8.
+// dappled's answer to QUERY_ROUTE, or to INIT_QP_ATTR for the queue pair's state `qp_state`, about the id `id`, as a
+// program with room for the whole answer would get it at once. `length` bytes follow, then zeros up to an offset
+// divisible by 8.
 struct CmAnswerAhead {
   uint32_t id = 0;
   uint16_t command = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What librdmacm asks as soon as it has an event.
+// Answers the questions that librdmacm asks as soon as it has an event.
 #include <infiniband/verbs.h>
 
 #include "provider/dappled/rdma_cm/command.hpp"
@@ -19,7 +19,7 @@ size_t Service::answer_one(Time now, Channel& channel, const Command& command, u
                            std::span<uint8_t> room) {
   constexpr size_t kFront = sizeof(soft::CmAnswerAhead);
   const bool route = number == RDMA_USER_CM_CMD_QUERY_ROUTE;
-  // An answer that was cut is worth nothing.
+  // An answer must be whole.
   if (room.size() < kFront + soft::cm_aligned(route ? sizeof(rdma_ucm_query_route_resp) : sizeof(ib_uverbs_qp_attr))) {
     return 0;
   }
@@ -41,13 +41,13 @@ size_t Service::answer_ahead(Time now, Channel& channel, uint32_t number, std::s
   if (id == nullptr || id->channel != &channel) return 0;
   size_t size = 0;
   const auto left = [&] { return room.subspan(size); };
-  // Nobody asks for it again when the connection's reply comes.
+  // librdmacm does not ask for the route again when the connection's reply has come.
   if (id->exchange != Exchange::kRepReceived) {
     rdma_ucm_query command = {};
     command.id = number;
     size += answer_one(now, channel, command, RDMA_USER_CM_CMD_QUERY_ROUTE, 0, left());
   }
-  // A question for a datagram's queue pair decides on its Q_Key.
+  // For datagrams the question about the queue pair itself sets the Q_Key, so it is not asked ahead.
   if (id->is_datagram() || id->state == State::kAddressResolved) return size;
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     if (state != IBV_QPS_INIT && id->state != State::kConnect) break;

@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
-// A datagram may have an answer, which goes to this host again.
+// Rounds of receiving in a turn: an answer to a datagram of this host goes to this host again.
 constexpr int kOwnAtOnce = 4;
 
 off_t journal_offset(uint32_t place) {
@@ -94,7 +94,7 @@ void ChannelServer::serve() {
 
 void ChannelServer::advance() {
   if (service_ == nullptr) return;
-  // The kernel has delivered them already, so they need not wait until the loop asks it.
+  // The kernel has delivered datagrams to this host already, so they need not wait for the loop's next turn.
   for (int i = 0; i < kOwnAtOnce && sent_to_own_ && wire_ != nullptr; i++) {
     sent_to_own_ = false;
     wire_->receive(*this);
@@ -259,7 +259,7 @@ void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
 }
 
 uint64_t ChannelServer::random() {
-  // One system call for many numbers, which nobody has seen before.
+  // One system call brings many numbers. Each is used once.
   if (random_left_ == 0) {
     while (getrandom(random_, sizeof random_, 0) < 0 && errno == EINTR) {
     }

@@ -47,7 +47,7 @@ int Service::find_way(CmId& id, Address& source) {
   }
   Address destination = id.destination;
   if (destination.is_multicast() && destination.scope == 0) {
-    // A bound id sends to groups from its own netdev. A group of one link needs no more than that.
+    // A bound id sends to groups from its own netdev. For a group of one link the netdev is all that a route needs.
     const soft::DeviceInfo* device = world_.devices().find(id.device);
     if (device != nullptr) destination.scope = device->netdev_index;
   }

@@ -44,7 +44,7 @@ class Service final : private cm::Host {
 
   // A program's command. 0 or an errno; `length` becomes that of the answer in `response`. `removed` counts the unread
   // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile. `ahead` becomes
-  // the id about which the program is going to ask, or stays 0.
+  // the id about which the program will ask next, or stays 0.
   struct Answer {
     std::span<uint8_t> response;
     size_t length = 0;
@@ -54,7 +54,7 @@ class Service final : private cm::Host {
   // A command that comes with the same token, not 0, after restore() is the same one again.
   int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
               uint32_t token = 0);
-  // The answers to these questions, as messages have them (soft::CmAnswerAhead). Returns their length.
+  // Writes the answers to the next questions about this id (soft::CmAnswerAhead). Returns their length, 0 for none.
   size_t answer_ahead(Time now, Channel& channel, uint32_t id, std::span<uint8_t> room);
   // Destroys the channel's ids.
   void close(Time now, Channel& channel);

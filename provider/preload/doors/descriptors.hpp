@@ -41,7 +41,7 @@ inline bool maybe_ours(int fd) {
 
 // False if the descriptor is not ours.
 bool find(int fd, Door& door);
-// The same for a door of one kind only. Costs a system call for those alone.
+// The same for doors of one kind. Other descriptors cost no system call.
 bool find(int fd, Kind kind, Door& door);
 
 // From now on the descriptor is a door. False with EMFILE if there is no room for another.

@@ -27,8 +27,8 @@ bool transfer(Transfer call, void* ours, uint64_t theirs, size_t size, bool& for
   return done;
 }
 
-// This thread's stack, or nothing if it is unknown. Asking the C library costs more than a transfer, for a process'
-// first thread much more.
+// This thread's stack, if it is known. The C library's answer costs more than a transfer, much more for the first
+// thread of a process, so it is kept.
 struct Stack {
   enum class State : uint8_t { kUnasked, kAsking, kKnown } state;
   uintptr_t begin, end;
@@ -36,7 +36,7 @@ struct Stack {
 [[gnu::tls_model("initial-exec")]] thread_local constinit Stack stack = {};
 
 void ask_for_stack() {
-  // A handler of a signal that interrupts this goes without.
+  // A signal handler that interrupts this function finds the stack unknown.
   stack.state = Stack::State::kAsking;
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;

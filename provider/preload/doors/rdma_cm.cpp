@@ -83,7 +83,7 @@ uint32_t next_token() {
   return static_cast<uint32_t>(value >> 32) | 1;
 }
 
-// The same, without a question if the answer has come along with an event.
+// As ask(), but takes an answer that came along with an event, without asking.
 int know_or_ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
   request.token = next_token();
   switch (command.header.cmd) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Answers about ids that came along with an event, until they are asked for (CmAnswerAhead in cm_messages.hpp).
+// Keeps the answers about ids that came along with an event (CmAnswerAhead in cm_messages.hpp).
 //
 // Any thread may call these functions. The caller blocks signals, because a handler would find the lock taken.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP
@@ -14,19 +14,19 @@
 
 namespace dapple::doors {
 
-// Another number after each command or event that may have changed an id.
+// A number that changes with each command that may have changed an id, and with each event without answers.
 uint32_t answers_age();
-// The program has read an event of this channel: the older answers about its id are of no use any more, and those that
-// came with the event are kept. `age` is from before the question: an answer that another
-// thread's command has outdated meanwhile is not kept.
+// Call this after the program has read an event of this channel. Drops the older answers about the event's id and keeps
+// those that came with the event. `age` is answers_age() from before the question for the event: if it has changed
+// meanwhile, the answers are not kept, because another thread's command may have outdated them.
 void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply& reply, uint32_t age);
-// True: `reply` has the answer.
+// True if there is an answer; `reply` has it then. The answer stays.
 bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channel, soft::CmCommandReply& reply);
-// The program has given a command about this id.
+// Call this after each command about this id.
 void drop_answers(uint32_t id);
-// dappled is another one.
+// Call this when another dappled has replaced this one.
 void drop_all_answers();
-// In a child of fork().
+// Call this in a child of fork().
 void forget_answers();
 
 }  // namespace dapple::doors
