@@ -42,7 +42,7 @@ inline constexpr size_t kMaxPrivateData = 256;
 struct CmEvent {
   rdma_cm_event_type type{};
   int status = 0;
-  void* context = nullptr;        // the event's id; for a connect request, the listening id
+  void* context = nullptr;        // of the event's id; for a connect request, of the listening id
   rdma_cm_id* request = nullptr;  // the new id of a connect request, owned by the receiver
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;

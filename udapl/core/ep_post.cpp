@@ -320,7 +320,7 @@ void Ep::tell_progress() {
 }
 
 void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
-  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // the CPU copied the data; the memory may be gone
+  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // no data to maintain; the memory may be gone
   if (cookie.spare) evds_.request->give_back_spare();
   if (!cookie.srq) [[likely]] {
     CookieRing& ring = ring_of(cookie);

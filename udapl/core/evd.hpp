@@ -211,7 +211,7 @@ class Evd : public Object {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
   bool grow_pending();
-  // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES if memory for that many pending events lacks.
+  // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES without memory for that many pending events.
   Result<> allow_threshold(uint32_t threshold);
   bool is_full() const { return pending_head_ - pending_tail_ > pending_mask_; }
   // The size of a CQ for an EVD with this number of events.
@@ -230,7 +230,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  unsigned int unusual_wc_flags_ = 0;  // of receives that wait for more than that
+  unsigned int unusual_wc_flags_ = 0;  // flags of a receive that is more than a plain success
 
   WakeUp wake_up_;    // only without a channel_
   UniqueFd wake_fd_;  // used beside channel_; made at the first sleep

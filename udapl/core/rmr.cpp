@@ -87,7 +87,7 @@ Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   const auto before = windows.begin(*this, ep, binding);
   uint32_t context = 0;
   if (auto posted = post_bind(ep, request, before.binding.lmr != nullptr, context); !posted) {
-    // The window was bound, and the invalidation may have happened although the bind could not be posted.
+    // A type 2 window that was bound may have been invalidated although the bind could not be posted.
     if (for_ep() && context == 0) {
       windows.unbind(*this);
     } else {

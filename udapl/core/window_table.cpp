@@ -119,7 +119,7 @@ int WindowTable::forget(Ep& ep) {
   std::lock_guard guard(mutex_);
   while (Rmr* const rmr = ep.windows()) {
     if (rmr->for_ep()) {
-      // The device may still assign the window to that queue pair, which then could not be destroyed. A new window
+      // For the device the window may still belong to that queue pair, which then could not be destroyed. A new window
       // belongs to none.
       if (int error = verbs::destroy(rmr->mw_)) return error;
       rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));

@@ -43,8 +43,8 @@ class WindowTable {
   void failed(const Rmr* rmr, const Ep& ep);
   // A peer has invalidated the window with this rmr_context.
   void invalidated(uint32_t context);
-  // The queue pair of ep is about to be destroyed, and with it the windows that serve it alone. Returns an errno if the
-  // device keeps one of them.
+  // The queue pair of ep is about to be destroyed, and with it the device's windows that only its binds use.
+  // Returns an errno if the device keeps one of them.
   [[nodiscard]] int forget(Ep& ep);
   // False if the device has no such window: forget() could not replace the old one.
   bool provide_window(Rmr& rmr);

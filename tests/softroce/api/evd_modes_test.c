@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
-/* EVDs with traffic: resizing, the events that wake a waiter, overflow, streams. */
+/* EVDs with traffic: resizing, the events that wake a waiter and those that do not, overflow, streams. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

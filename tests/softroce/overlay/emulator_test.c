@@ -388,7 +388,7 @@ static void child_syncs_its_parents(void) {
 }
 
 static void child_has_a_region_of_its_own(void) {
-  /* Kept, so that a leak checker finds them. */
+  /* Kept, so that a leak checker does not report them. */
   static const void* volatile parents[8];
 
   parents[0] = context;
