@@ -4,8 +4,8 @@
  * bench-soft-connections ADDRESS OPEN SECONDS [PORT]: two processes on ADDRESS. The client opens OPEN connections and
  * prints "open". For each line of its standard input it then makes and ends others for SECONDS, one after the other,
  * each with a queue pair at both ends: resolve, connect, disconnect, destroy. Prints how many of them it made in a
- * second, and how many in all. Ends with its input. A step that takes a minute ends it, too, and so do many failures; a
- * few are told.
+ * second, and how many in all. It ends at the end of its input. It fails if a connection takes a minute, or after 20
+ * failed connections; it prints a line for each of them.
  */
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>

@@ -12,8 +12,8 @@ may_run() {
 }
 
 # lonely COMMAND...: runs the command as nobody if this user is root, otherwise as this user, without capabilities. If
-# `beside` is set, there is another network device with that address.
-# If `mounted` is set, that command changes the mounts first.
+# `beside` is set, there is another network device with that address. If `mounted` is set, it is a command that changes
+# the mounts first.
 lonely() {
   local drop=(setpriv --bounding-set=-all --inh-caps=-all --no-new-privs) map=(-r)
   if [ "$(id -u)" = 0 ]; then

@@ -12,7 +12,7 @@
 
 namespace dapple::tests {
 
-// Of the answer that came along with an event.
+// Each byte of an answer that comes along with an event.
 inline constexpr uint8_t kAheadByte = 0xA7;
 
 struct FakeState {

@@ -13,7 +13,7 @@ using namespace dapple::tests;
 
 namespace {
 
-// The number of questions to dappled that this takes, 0 or 1. What comes along has kAheadByte, what is asked has not.
+// The number of questions to dappled that this takes, 0 or 1. Only an answer that came along consists of kAheadByte.
 int questions(int fd, uint32_t id) {
   const int before = state->commands;
   rdma_ucm_query_route_resp route = {};

@@ -127,7 +127,7 @@ struct Party {
   }
 };
 
-// Are these 40 bytes of a packet from the sender to the group?
+// True if these 40 bytes belong to a packet from the sender to the group.
 bool right_header(const char* bytes, const ibv_gid& group) {
   if (is_ipv4(group)) {
     ip header;
@@ -147,7 +147,7 @@ bool link_is_up() {
   return run("for i in $(seq 200); do ip link | grep -q ' v[ab]@.* state UP' && exit 0; sleep 0.05; done; exit 1");
 }
 
-// The exit code. Says when it is attached, and once more when it is detached; ends at the end of `in`.
+// Returns the exit code. Writes 'a' when it is attached and 'd' when it is detached; then waits for a byte from `in`.
 int receive(const Host& host, const ibv_gid& group, int in, int out) {
   if (host.space >= 0 && setns(host.space, CLONE_NEWNET) != 0) return failed("setns");
   if (!link_is_up()) return failed("no link");
@@ -237,7 +237,7 @@ struct Receiver {
     return says('a');
   }
   bool says(char word) const {
-    // Others may hold the pipe's end of a process that failed.
+    // Other processes may still hold the end of the pipe of a process that failed.
     pollfd waiting = {from, POLLIN, 0};
     char byte = 0;
     return poll(&waiting, 1, 20000) == 1 && read(from, &byte, 1) == 1 && byte == word;
@@ -294,7 +294,7 @@ int main() {
   there.space = veth.other;
   const CMUnitTest tests[] = {
       GROUP_TEST("ff1e::77"),
-      // Of a link, which says nothing of the netdev.
+      // A group of one link, whose address does not name the netdev.
       GROUP_TEST("ff12::77"),
       GROUP_TEST("::ffff:239.1.1.7"),
   };
