@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Access to the program's memory at addresses that it gives to the kernel: a bad address is an error, not a crash. Any
-// thread of the process that owns_table() may call these; they are async-signal-safe.
+// thread of the process that owns_table() may call these functions. All except know_stack() are async-signal-safe.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_PROGRAM_MEMORY_HPP
 
@@ -11,7 +11,7 @@
 
 namespace dapple::doors {
 
-// Makes the others fast for addresses on this thread's stack. Not async-signal-safe.
+// Makes the other functions fast for addresses on this thread's stack. The first call of a thread may allocate memory.
 void know_stack();
 
 // As the kernel's copy_from_user() and copy_to_user(). False: EFAULT.

@@ -18,7 +18,7 @@ namespace dapple::doors {
 int rdma_cm_open(int flags);
 
 // write(): one command. Checks as the kernel does; a bad pointer is EFAULT. Only GET_EVENT waits, and it is a
-// cancellation point only while it waits.
+// cancellation point only while it waits. A thread's first command may allocate memory.
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size);
 
 }  // namespace dapple::doors
