@@ -122,7 +122,7 @@ class CookieRing {
     finished_.store(cookie.sequence + 1, std::memory_order_release);
     return undelivered_ ? tail() : cookie.sequence + 1;
   }
-  // finish(cookie, true), if it releases no more cookies than could be released before.
+  // finish(cookie, true) without its result, which is tail(): no further cookie may be released.
   void finish_delivering(const Cookie& cookie) {
     finished_.store(cookie.sequence + 1, std::memory_order_release);
     ++undelivered_;

@@ -83,7 +83,7 @@ class UdConnection : public Object {
   ibv_ah* address_handle_ = nullptr;
   uint32_t qp_num_ = 0;
   sockaddr_storage peer_{};
-  uint32_t serial_ = 0;  // passive side: the request's id
+  uint32_t serial_ = 0;  // passive side: the request's serial number
   UdMessage outgoing_{0, 0, {}};
   std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
   size_t private_data_size_ = 0;
