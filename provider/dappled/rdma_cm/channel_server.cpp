@@ -219,7 +219,10 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = error == 0 ? static_cast<uint32_t>(answer.length) : 0;
   if (error == 0 && answer.ahead != 0) {
-    const auto room = std::span(reply.response).subspan(soft::cm_aligned(answer.length));
+    const size_t place_of_first = soft::cm_aligned(answer.length);
+    // The program gets the bytes in between, too.
+    memset(reply.response + answer.length, 0, place_of_first - answer.length);
+    const auto room = std::span(reply.response).subspan(place_of_first);
     reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), *place, answer.ahead, room));
   }
   // Of the removed events, those whose bytes have not been sent came last.
