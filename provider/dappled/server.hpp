@@ -96,7 +96,8 @@ class Server {
   rdma_cm::ChannelServer cm_;
   bool slots_left_ = false;  // some slots' owners have gone, as far as known
   Milliseconds alone_since_ = 0;
-  uint32_t told_generation_ = 0;  // of the devices
+  Milliseconds next_port_look_ = 0;  // for rdma_cm's wire
+  uint32_t told_generation_ = 0;     // of the devices
   uint32_t connection_count_ = 0;
   uint32_t members_ = 0;
   uint32_t waiting_ = 0;  // connections that wait for the port

@@ -82,7 +82,11 @@ void Server::answer_capture(Connection& connection, soft::Descriptors& descripto
 void Server::give_wire() {
   if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;
   soft::Problem problem;
-  if (!slots_.group().exists()) slots_.take_port(problem);
+  // A look at the port's owner takes some time, and each turn of the loop comes here.
+  if (!slots_.group().exists() && now() >= next_port_look_) {
+    slots_.take_port(problem);
+    next_port_look_ = now() + kRetryPort;
+  }
   if (slots_.group().exists()) cm_.use(slots_.group(), slots_.counters().at(0), problem);
 }
 
