@@ -25,12 +25,15 @@ bool any_slot_in_use() {
   return false;
 }
 
-// True if this process sees the owner, and the owner is neither a member nor a dappled.
+// dapple-info --ping holds the port while it waits for an answer, for a second at most.
+constexpr char kPing[] = "dapple-info";
+
+// True if this process sees the owner, and the owner is neither a member nor a dappled, and no ping.
 bool is_stranger(const soft::PortOwner& owner) {
   if (owner.kind != soft::PortOwner::Kind::kProcess || owner.process == 0) return false;
   char own_name[16] = "";
   prctl(PR_GET_NAME, own_name);
-  return strcmp(owner.program, own_name) != 0 && !any_slot_in_use();
+  return strcmp(owner.program, own_name) != 0 && strcmp(owner.program, kPing) != 0 && !any_slot_in_use();
 }
 
 // True if no member can pass the port on to this dappled.

@@ -424,6 +424,35 @@ void dappled__port_taken__is_told(void**) {
   assert_true(link->slot(slot, problem));
 }
 
+void dappled__port_held_by_a_ping__is_awaited(void**) {
+  assert_true(tests::ends_soon());
+  int ready[2];
+  assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+  const pid_t ping = fork();
+  if (ping == 0) {
+    prctl(PR_SET_NAME, "dapple-info");
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(kRocePort);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || write(ready[1], "r", 1) != 1) _exit(1);
+    usleep(500000);
+    _exit(0);
+  }
+  close(ready[1]);
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  Problem problem;
+  auto link = DaemonLink::open(problem);
+  Slot slot;
+  assert_non_null(link.get());
+  assert_true(link->slot(slot, problem));
+  int status = 1;
+  assert_int_equal(waitpid(ping, &status, 0), ping);
+  assert_int_equal(status, 0);
+  close(ready[0]);
+}
+
 void dappled__pipe_of_its_starter__is_closed(void**) {
   const std::string command = std::string("DAPPLED_LINGER=20 ") + program_name + " --member | cat >/dev/null";
   const double begin = milliseconds();
@@ -619,6 +648,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__thousands_of_connections__are_bounded),
       cmocka_unit_test(dappled__another_user__is_refused),
       cmocka_unit_test(dappled__port_taken__is_told),
+      cmocka_unit_test(dappled__port_held_by_a_ping__is_awaited),
       cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
       cmocka_unit_test(dappled__changes__are_told_to_members),
       cmocka_unit_test(dappled__no_dev_null__starts),
