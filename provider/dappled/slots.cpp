@@ -28,7 +28,7 @@ bool any_slot_in_use() {
 // dapple-info --ping holds the port while it waits for an answer, for a second at most.
 constexpr char kPing[] = "dapple-info";
 
-// True if this process sees the owner, and the owner is neither a member nor a dappled, and no ping.
+// True if this process sees the owner, and the owner is not a member, a dappled or a ping.
 bool is_stranger(const soft::PortOwner& owner) {
   if (owner.kind != soft::PortOwner::Kind::kProcess || owner.process == 0) return false;
   char own_name[16] = "";

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"
@@ -23,12 +22,6 @@ namespace {
 uint32_t failed_so_far = 0;
 
 }  // namespace
-
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 void failed(const char* what, const char* more) {
   printf("FAILED: %s%s%s\n", what, more[0] != '\0' ? ": " : "", more);

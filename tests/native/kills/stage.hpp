@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <new>
 
-namespace dapple::tests {
+#include "tests/native/clock.hpp"
 
-double now();  // seconds
+namespace dapple::tests {
 
 // Prints and counts a failure.
 void failed(const char* what, const char* more = "");

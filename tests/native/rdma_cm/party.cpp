@@ -12,11 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <list>
+
+#include "tests/native/clock.hpp"
 
 namespace dapple::tests {
 namespace {
@@ -25,12 +26,6 @@ constexpr uint32_t kMessageSize = 64;
 constexpr int kResolveMs = 2000;
 // A program that was killed a moment ago may still hold the port.
 constexpr double kBindPatience = 10;
-
-double now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
-}
 
 enum class Phase : uint8_t { kAddress, kRoute, kConnect, kTalk, kPause, kDisconnect };
 

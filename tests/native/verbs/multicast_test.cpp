@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <initializer_list>
 
+#include "tests/native/clock.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -55,12 +55,6 @@ bool is_ipv4(const ibv_gid& gid) {
 int failed(const char* what) {
   perror(what);
   return 1;
-}
-
-double now_ms() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
 struct Party {
@@ -117,12 +111,12 @@ struct Party {
 
   bool next(ibv_wc& wc, int milliseconds) const {
     const timespec pause = {0, 1000000};
-    const double end = now_ms() + milliseconds;
+    const double end = now() + milliseconds / 1e3;
     bool found = false;
     do {
       found = ibv_poll_cq(cq, 1, &wc) == 1;
       if (!found) nanosleep(&pause, nullptr);
-    } while (!found && now_ms() < end);
+    } while (!found && now() < end);
     return found;
   }
 };

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_TESTS_NATIVE_CLOCK_HPP
+#define DAPPLE_TESTS_NATIVE_CLOCK_HPP
+
+#include <time.h>
+
+namespace dapple::tests {
+
+// Seconds on a clock that nobody sets.
+inline double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_CLOCK_HPP
