@@ -46,6 +46,8 @@ class Node final : public ArrivalSink {
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
+  // It has its engine: from now on it receives.
+  void open(Qp& qp) { qps_.open(qp); }
   // Afterwards it receives nothing, and only the caller's thread uses it. No lock is held.
   void remove(Qp& qp);
 

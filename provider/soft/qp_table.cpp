@@ -20,6 +20,11 @@ uint32_t QpTable::add(Qp& qp) {
   return 0;
 }
 
+void QpTable::open(Qp& qp) {
+  const std::lock_guard lock(mutex_);
+  qp.open = true;
+}
+
 void QpTable::remove(Qp& qp) {
   {
     const std::lock_guard lock(mutex_);
@@ -32,7 +37,8 @@ Qp* QpTable::pin(uint32_t qpn) {
   if (qpn - first_ >= kQpsOfASlot) return nullptr;
   const std::lock_guard lock(mutex_);
   Qp* qp = qps_[qpn - first_];
-  if (qp != nullptr) pin(*qp);
+  if (qp == nullptr || !qp->open) return nullptr;
+  pin(*qp);
   return qp;
 }
 

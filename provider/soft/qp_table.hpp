@@ -23,6 +23,8 @@ class QpTable {
 
   // The queue pair's new number; numbers go around, so that a number is not reused soon. 0 if all are taken.
   uint32_t add(Qp& qp);
+  // The queue pair is complete: from now on it is found.
+  void open(Qp& qp);
   // Afterwards no thread has it pinned. The caller pins nothing and holds no lock.
   void remove(Qp& qp);
 

@@ -31,7 +31,7 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   return 0;
 }
 
-// The receive queue, the engine and the number.
+// The receive queue, the number, the engine.
 int equip(Qp& qp) {
   const ibv_qp_cap& cap = qp.init.cap;
   int error = qp.own_receives.initialize(cap.max_recv_wr, cap.max_recv_sge);
@@ -55,9 +55,12 @@ int equip(Qp& qp) {
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
   qp.engine =
       roce::QueuePair::create(config, qp.context->memory, qp.send_cq->queue, qp.recv_cq->queue, receives, qp.events);
-  if (qp.engine != nullptr) return 0;
-  qp.node->remove(qp);
-  return ENOMEM;
+  if (qp.engine == nullptr) {
+    qp.node->remove(qp);
+    return ENOMEM;
+  }
+  qp.node->open(qp);
+  return 0;
 }
 
 void publish(Qp& qp, ibv_pd* pd) {
