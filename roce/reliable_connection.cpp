@@ -48,9 +48,17 @@ void ReliableConnection::receive(Time now, const Packet& packet) {
 
 bool ReliableConnection::transmit(Time now, PacketSink& sink) {
   if (state() < QpState::kRtr) return false;
-  if (responder_.transmit(sink)) return true;
-  if (state() != QpState::kRts && state() != QpState::kSqd) return false;
-  return requester_.transmit(now, sink);
+  // A host can send packets of one size and a shorter one with one call, so an acknowledgement follows the requests. It
+  // waits for one turn at most.
+  if (responder_.transmit_responses(sink)) return true;
+  if (requests_filled_sink_ && responder_.transmit_acknowledgement(sink)) return true;
+  const bool may_send = state() == QpState::kRts || state() == QpState::kSqd;
+  requests_filled_sink_ = may_send && requester_.transmit(now, sink);
+  return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
+}
+
+bool ReliableConnection::owes_only_acknowledgement() const {
+  return responder_.owes_only_acknowledgement() && !requester_.has_requests_to_send();
 }
 
 }  // namespace dapple::roce

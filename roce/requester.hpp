@@ -30,6 +30,8 @@ class Requester {
   // An acknowledgement, an RDMA Read's or an atomic's response.
   void receive(Time now, const Packet& packet);
   bool transmit(Time now, PacketSink& sink);
+  // Now, or when the window or a timer allows it.
+  bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
   void expire(Time now);
 

@@ -311,7 +311,7 @@ bool Responder::send_acknowledgement(PacketSink& sink) {
   return true;
 }
 
-bool Responder::transmit(PacketSink& sink) {
+bool Responder::transmit_responses(PacketSink& sink) {
   if (core_.state() != QpState::kError) {
     for (uint32_t number = oldest_; number != newest_; number++) {
       while (resource(number).pending()) {
@@ -321,7 +321,19 @@ bool Responder::transmit(PacketSink& sink) {
       if (core_.state() == QpState::kError) break;
     }
   }
+  return reply_ == Reply::kNak && !send_acknowledgement(sink);
+}
+
+bool Responder::transmit_acknowledgement(PacketSink& sink) {
   return reply_ != Reply::kNone && !send_acknowledgement(sink);
+}
+
+bool Responder::owes_only_acknowledgement() const {
+  if (reply_ != Reply::kAck) return false;
+  for (uint32_t number = oldest_; number != newest_; number++) {
+    if (resources_[number % room_].pending()) return false;
+  }
+  return true;
 }
 
 }  // namespace dapple::roce

@@ -26,9 +26,13 @@ class Responder {
   void stop();
 
   void receive(const Packet& packet);
-  // Sends responses and the newest acknowledgement. Also in the error state, for the NAK with the reason. True if the
-  // sink is full.
-  bool transmit(PacketSink& sink);
+  // Sends responses, and the NAK behind them. True if the sink is full.
+  bool transmit_responses(PacketSink& sink);
+  // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
+  // state, for the NAK with the reason.
+  bool transmit_acknowledgement(PacketSink& sink);
+  // Tells whether they would send an acknowledgement and nothing else.
+  bool owes_only_acknowledgement() const;
 
  private:
   // The memory of an RDMA Read or an atomic, so that a duplicate is answered as the first was.

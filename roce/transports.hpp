@@ -17,6 +17,7 @@ class ReliableConnection final : public Core {
   using Core::Core;
   void receive(Time now, const Packet& packet) override;
   bool transmit(Time now, PacketSink& sink) override;
+  bool owes_only_acknowledgement() const override;
   Time deadline() const override { return requester_.deadline(); }
   void expire(Time now) override { requester_.expire(now); }
 
@@ -26,6 +27,7 @@ class ReliableConnection final : public Core {
 
   Requester requester_{*this};
   Responder responder_{*this};
+  bool requests_filled_sink_ = false;  // in the last turn
 };
 
 // A request of an unreliable queue pair is done once its packets are handed out.
