@@ -160,6 +160,8 @@ void Node::background() {
   for (;;) {
     Time when = timers_.earliest();
     if (link_retry_ != 0) when = std::min(when, link_retry_);
+    // A thread that polls may have held it back a moment after this one stopped to step aside.
+    if (held_count_.load() != 0) when = std::min(when, now() + kLook);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
     while (rival && polled_meanwhile(now())) {
@@ -171,7 +173,7 @@ void Node::background() {
     bool found = false;
     for (bool any = true; any;) {
       if (!receive_mutex_.try_lock()) break;
-      any = work();
+      any = work(Worker::kOther);
       receive_mutex_.unlock();
       found |= any;
     }

@@ -203,7 +203,7 @@ int wr_complete(ibv_qp_ex* ibv) {
       if (error == 0) {
         for (uint32_t i = 0; i < post.count; ++i) qp.engine->post_send(post.requests[i]->send);
       }
-      qp.node->settle(qp, Node::now());
+      qp.node->settle_posts(qp);
     }
     qp.node->deliver(qp);
   }

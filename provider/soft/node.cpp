@@ -24,6 +24,10 @@ constinit Node* the_node = nullptr;
 constinit bool handlers_registered = false;
 pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+[[gnu::destructor]] void leave() {
+  if (the_node != nullptr) the_node->leave();
+}
+
 uint32_t random_number() {
   uint32_t number = 0;
   if (getrandom(&number, sizeof(number), 0) != sizeof(number)) number = static_cast<uint32_t>(Node::now());
@@ -106,19 +110,24 @@ void Node::remove(Qp& qp) {
     const std::lock_guard lock(qp.mutex);
     qp.dying = true;
   }
+  if (held_count_.load() != 0) catch_up();
   timers_.remove(qp);
   forget_ready(qp);
   qps_.remove(qp);
 }
 
+bool Node::transmit(Qp& qp, roce::Time now) {
+  const bool connected = qp.init.qp_type != IBV_QPT_UD;
+  const Undisturbed undisturbed;
+  Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
+  return qp.engine->transmit(now, turn);
+}
+
 void Node::settle(Qp& qp, roce::Time now) {
-  bool more = false;
-  {
-    const bool connected = qp.init.qp_type != IBV_QPT_UD;
-    const Undisturbed undisturbed;
-    Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
-    more = qp.engine->transmit(now, turn);
-  }
+  attend(qp, transmit(qp, now));
+}
+
+void Node::attend(Qp& qp, bool more) {
   const roce::QpState state = qp.engine->state();
   if (state != qp.state.load(std::memory_order_relaxed)) {
     // A receive that is posted now sees the state, or is seen here.

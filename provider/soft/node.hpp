@@ -53,6 +53,8 @@ class Node final : public ArrivalSink {
 
   // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
   void settle(Qp& qp, roce::Time now);
+  // The same after the application has posted requests.
+  void settle_posts(Qp& qp);
   // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.
   void deliver(Qp& qp);
 
@@ -60,6 +62,8 @@ class Node final : public ArrivalSink {
   void progress();
   // By a thread of the application: processes all packets that have arrived, acknowledgements included.
   void catch_up();
+  // At the end of the process: sends what it still holds.
+  void leave();
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();
 
@@ -83,11 +87,20 @@ class Node final : public ArrivalSink {
   bool start_background();
   static void* run_background(void* node);
 
+  // Who makes progress: a thread that polls, or any other.
+  enum class Worker : uint8_t { kPoller, kOther };
   // Under receive_mutex_. True if there was work.
-  bool work();
+  bool work(Worker worker);
   void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
   void hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet);
   void finish_touched();
+  // The two halves of settle(). The first is true if there is more to send.
+  bool transmit(Qp& qp, roce::Time now);
+  void attend(Qp& qp, bool more);
+  bool holds_acknowledgement(Qp& qp);
+  void send_held_in_time();
+  void send_held_alone();
+  void send_held();
   bool expire_due();
   bool run_ready();
   void make_ready(Qp& qp);
@@ -116,7 +129,15 @@ class Node final : public ArrivalSink {
   // Under receive_mutex_: the queue pairs that this batch of packets was for, pinned.
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
+  Worker worker_ = Worker::kOther;
   roce::Time batch_time_ = 0;
+
+  // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.
+  static constexpr uint32_t kMostHeld = 64;
+  Qp* held_[kMostHeld];
+  std::atomic<uint32_t> held_count_{0};
+  bool held_polled_ = false;  // since the last one was held
+  std::atomic<uint32_t> polls_{0};
 
   std::mutex ready_mutex_;
   Qp* first_ready_ = nullptr;

@@ -126,6 +126,12 @@ struct Qp {
   bool ready = false;  // it waits for its turn to send
   Qp* next_ready = nullptr;
   bool touched = false;  // by packets of this batch; guarded by the receive lock
+
+  // See held_acknowledgements.cpp.
+  bool held = false;                  // the node's list has it
+  bool answered = false;              // the application posted soon after the last message
+  uint8_t answers_in_a_row = 0;       // to a limit
+  uint32_t acknowledgement_poll = 0;  // when the last acknowledgement was due, by the node's count of polls
 };
 
 // libibverbs' objects begin ours.

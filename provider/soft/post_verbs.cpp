@@ -117,7 +117,7 @@ int post_one(Qp& qp, const roce::SendRequest& request) {
   {
     const std::lock_guard lock(qp.mutex);
     error = error_of(qp.engine->post_send(request));
-    if (error == 0) qp.node->settle(qp, Node::now());
+    if (error == 0) qp.node->settle_posts(qp);
   }
   qp.node->deliver(qp);
   return error;
@@ -173,7 +173,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
       *bad = wr;
       break;
     }
-    qp.node->settle(qp, Node::now());
+    qp.node->settle_posts(qp);
   }
   qp.node->deliver(qp);
   return error;

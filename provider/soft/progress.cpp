@@ -81,7 +81,7 @@ void Node::finish_touched() {
     {
       const std::lock_guard lock(qp.mutex);
       qp.touched = false;
-      settle(qp, batch_time_);
+      attend(qp, !holds_acknowledgement(qp) && transmit(qp, batch_time_));
     }
     deliver(qp);
     QpTable::unpin(qp);
@@ -135,8 +135,10 @@ bool Node::run_ready() {
   return true;
 }
 
-bool Node::work() {
+bool Node::work(Worker worker) {
   batch_time_ = now();
+  worker_ = worker;
+  if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
   bool any = wire_->receive(*this) > 0;
   finish_touched();
   any |= expire_due();
@@ -153,7 +155,9 @@ void Node::progress() {
     return;
   }
   poller_works_.store(true, std::memory_order_relaxed);
-  const bool any = work();
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const bool any = work(Worker::kPoller);
+  send_held_alone();
   last_poll_.store(batch_time_, std::memory_order_relaxed);
   poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
@@ -166,7 +170,7 @@ void Node::progress() {
 void Node::catch_up() {
   const Undisturbed undisturbed;
   const std::lock_guard lock(receive_mutex_);
-  for (uint32_t i = 0; i < kMostAtOnce && work(); ++i) {
+  for (uint32_t i = 0; i < kMostAtOnce && work(Worker::kOther); ++i) {
   }
 }
 

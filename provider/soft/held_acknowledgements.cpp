@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Node's acknowledgements that wait for the application's answer.
+//
+// A program that answers each message would cost two system calls: one for the acknowledgement, and one for the answer.
+// If it has answered the last messages soon, Node holds the next acknowledgement, and the answer takes it along. The
+// program has answered soon if it posts before its second poll in vain. If it does not this time, the second poll sends
+// the acknowledgement, and the program must show its habit again.
+//
+// A program may stop to poll. So Node holds acknowledgements only while the background thread steps aside, because that
+// thread looks again within a millisecond then.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/node.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr uint8_t kHabit = 8;  // answers in a row
+constexpr int kTriesToLeave = 100;
+
+}  // namespace
+
+// Under the locks of receiving and of the queue pair.
+bool Node::holds_acknowledgement(Qp& qp) {
+  if (worker_ != Worker::kPoller || qp.dying || !qp.engine->owes_only_acknowledgement()) return false;
+  qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
+  qp.answered = false;
+  qp.acknowledgement_poll = polls_.load(std::memory_order_relaxed);
+  if (qp.answers_in_a_row < kHabit || held_count_.load(std::memory_order_relaxed) == kMostHeld) return false;
+  if (!steps_aside_.load(std::memory_order_relaxed)) return false;
+  held_polled_ = false;
+  if (qp.held) return true;
+  qp.held = true;
+  QpTable::pin(qp);
+  held_[held_count_.load(std::memory_order_relaxed)] = &qp;
+  held_count_.fetch_add(1);
+  return true;
+}
+
+void Node::settle_posts(Qp& qp) {
+  if (polls_.load(std::memory_order_relaxed) - qp.acknowledgement_poll <= 1) qp.answered = true;
+  settle(qp, now());
+}
+
+// Before new packets are received.
+void Node::send_held_in_time() {
+  if (worker_ == Worker::kPoller && !held_polled_) {
+    held_polled_ = true;
+  } else {
+    send_held();
+  }
+}
+
+// After a thread that polls has received: the background thread may have stopped to step aside meanwhile. It sees
+// held_count_, or this thread sees that it does not step aside.
+void Node::send_held_alone() {
+  if (held_count_.load() != 0 && !steps_aside_.load()) send_held();
+}
+
+void Node::send_held() {
+  for (uint32_t i = 0; i < held_count_.load(std::memory_order_relaxed); ++i) {
+    Qp& qp = *held_[i];
+    bool sent = false;
+    {
+      const std::lock_guard lock(qp.mutex);
+      qp.held = false;
+      sent = qp.engine->owes_only_acknowledgement();
+      if (sent) {
+        qp.answers_in_a_row = 0;
+        settle(qp, batch_time_);
+      }
+    }
+    if (sent) deliver(qp);
+    QpTable::unpin(qp);
+  }
+  held_count_.store(0, std::memory_order_relaxed);
+}
+
+void Node::leave() {
+  // exit() may have interrupted the lock's owner.
+  for (int i = 0; i < kTriesToLeave && held_count_.load() != 0; ++i) {
+    if (receive_mutex_.try_lock()) {
+      send_held();
+      receive_mutex_.unlock();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A program that answers each message sends the acknowledgement along with its answer. When an answer does not come,
+// the acknowledgement goes anyway: the program sleeps, destroys its queue pair, or ends. Runs under dapple-run.
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <atomic>
+#include <memory>
+
+#include "tests/native/kills/stage.hpp"
+#include "tests/native/kills/watcher.hpp"
+#include "tests/native/verbs/pair.hpp"
+
+using namespace dapple;
+using namespace dapple::tests;
+
+namespace {
+
+constexpr double kPatience = 60;     // seconds
+constexpr uint64_t kTogether = 500;  // acknowledgements that are to go along
+constexpr uint8_t kAckTimeout = 20;  // 4.3 s: an acknowledgement that is not sent is noticed
+constexpr uint32_t kMessageSize = 8;
+
+enum class Last : uint32_t { kSleeps, kDestroys, kExits };
+constexpr const char* kLastNames[] = {"it sleeps", "it destroys its queue pair", "it exits"};
+
+struct Shared {
+  std::atomic<uint32_t> qpn[2];
+  std::atomic<int> ready{0};      // ends that are connected
+  std::atomic<bool> last{false};  // the next message is not answered
+  std::atomic<bool> over{false};
+};
+
+Shared* shared;
+Watcher watcher;
+
+// One process' end of the connection.
+struct Talker {
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  End end;
+  uint64_t sent = 0, received = 0;
+
+  bool open(int number) {
+    context = open_loopback();
+    if (context == nullptr) return false;
+    pd = ibv_alloc_pd(context);
+    end.cq = ibv_create_cq(context, 2 * kDepth, nullptr, nullptr, 0);
+    if (pd == nullptr || end.cq == nullptr) return false;
+    end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
+    ibv_qp_init_attr attr = {};
+    attr.send_cq = attr.recv_cq = end.cq;
+    attr.cap = {kDepth, kDepth, 1, 1, 0};
+    attr.qp_type = IBV_QPT_RC;
+    end.qp = ibv_create_qp(pd, &attr);
+    if (end.mr == nullptr || end.qp == nullptr) return false;
+    shared->qpn[number] = end.qp->qp_num;
+    const std::atomic<uint32_t>& peer = shared->qpn[1 - number];
+    if (!await(kPatience, [&] { return peer != 0; }) || !connect(end.qp, peer, kAckTimeout) || !receive()) return false;
+    shared->ready++;
+    return await(kPatience, [] { return shared->ready == 2; });
+  }
+  bool receive() { return post_receive(end, 1, 0, kMessageSize) == 0; }
+  bool send() { return post_send(end, 2, IBV_WR_SEND, 0, kMessageSize) == 0; }
+  // Polls once. False if something failed.
+  bool poll() {
+    ibv_wc completion = {};
+    const int got = ibv_poll_cq(end.cq, 1, &completion);
+    if (got == 1) (completion.opcode == IBV_WC_RECV ? received : sent)++;
+    return got == 0 || (got == 1 && completion.status == IBV_WC_SUCCESS);
+  }
+  // Until a message has come, and until all messages are acknowledged if so wanted.
+  bool wait(uint64_t wanted_received, uint64_t wanted_sent) {
+    const double end_of_wait = now() + kPatience;
+    while (received < wanted_received || sent < wanted_sent) {
+      if (!poll() || now() > end_of_wait) return false;
+    }
+    return true;
+  }
+};
+
+int answer(Last last) {
+  const auto talker = std::make_unique<Talker>();
+  if (!talker->open(1)) return 1;
+  for (uint64_t messages = 1;; messages++) {
+    if (!talker->wait(messages, 0)) return 2;
+    if (shared->last) break;
+    if (!talker->receive() || !talker->send()) return 3;
+  }
+  if (last == Last::kExits) exit(0);
+  if (last == Last::kDestroys && ibv_destroy_qp(talker->end.qp) != 0) return 4;
+  return await(kPatience, [] { return shared->over.load(); }) ? 0 : 5;
+}
+
+uint64_t counter(const soft::StatusReply& status, const char* key) {
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
+  }
+  return 0;
+}
+
+// The number of packets that went along with others until now.
+bool count_together(uint64_t& together) {
+  soft::StatusReply status;
+  if (!watcher.status(status)) return false;
+  together = counter(status, "sent_packets") - counter(status, "sent_batches");
+  return true;
+}
+
+// Talks until enough acknowledgements have gone along with messages.
+bool ask_until_enough(Talker& talker, uint64_t& messages) {
+  uint64_t before = 0, together = 0;
+  if (!count_together(before)) return false;
+  for (const double end = now() + kPatience; now() < end;) {
+    for (int i = 0; i < 200; i++) {
+      messages++;
+      if (!talker.send() || !talker.wait(messages, messages) || !talker.receive()) return false;
+    }
+    if (!count_together(together)) return false;
+    if (together >= before + kTogether) return true;
+  }
+  return false;
+}
+
+void talk(Last last) {
+  const char* name = kLastNames[static_cast<int>(last)];
+  shared->qpn[0] = shared->qpn[1] = 0;
+  shared->ready = 0;
+  shared->last = shared->over = false;
+  const pid_t answerer = start_process([&] { return answer(last); });
+  const auto talker = std::make_unique<Talker>();
+  uint64_t messages = 0;
+  if (!talker->open(0)) {
+    failed("no connection", name);
+  } else if (!ask_until_enough(*talker, messages)) {
+    failed("acknowledgements do not go along with answers", name);
+  } else {
+    shared->last = true;
+    if (!talker->send() || !talker->wait(messages, messages + 1)) failed("the last message is not acknowledged", name);
+  }
+  shared->over = true;
+  if (!ends_with(answerer, 0)) failed("the answering program", name);
+}
+
+}  // namespace
+
+int main() {
+  shared = prepare_stage<Shared>();
+  for (const Last last : {Last::kSleeps, Last::kDestroys, Last::kExits}) {
+    // Each in a process of its own, so that all of it ends.
+    if (!ends_with(start_process([&] {
+                     talk(last);
+                     soft::StatusReply status;
+                     if (!watcher.status(status)) failed("dappled does not answer");
+                     if (counter(status, "timeouts") != 0) failed("an acknowledgement came late");
+                     return failures() == 0 ? 0 : 1;
+                   }),
+                   0))
+      failed(kLastNames[static_cast<int>(last)]);
+  }
+  expect_nothing_left();
+  return failures() == 0 ? 0 : 1;
+}
