@@ -190,7 +190,7 @@ int UdpWire::receive_fd() const {
 
 size_t UdpWire::receive(ArrivalSink& sink) {
   Room& room = *room_;
-  delivered_ = 0;
+  delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
   for (int call = 0; call < kCallsAtOnce; call++) {
     const int count = recvmmsg(slot_.receive_socket, room.messages, kDatagrams, MSG_DONTWAIT, nullptr);
@@ -201,6 +201,10 @@ size_t UdpWire::receive(ArrivalSink& sink) {
       room.prepare(static_cast<uint32_t>(i));
     }
     if (count < static_cast<int>(kDatagrams)) break;
+  }
+  if (delivered_ > 0) {
+    counters_->received_packets.add(delivered_);
+    counters_->received_bytes.add(delivered_bytes_);
   }
   return delivered_;
 }
@@ -354,9 +358,8 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
     write_grh(grh, addresses, origin.traffic_class, origin.hop_limit, kUdpHeaderSize + packet.size());
     arrival.grh = grh;
   }
-  counters_->received_packets.add();
-  counters_->received_bytes.add(packet.size());
   delivered_++;
+  delivered_bytes_ += packet.size();
   sink.arrived(arrival);
 }
 

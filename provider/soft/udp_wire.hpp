@@ -72,7 +72,9 @@ class UdpWire final : public Wire {
   static constexpr uint32_t kMostMerged = 64;
   Explained explained_[kMostMerged];
   std::unique_ptr<Room> room_;
-  size_t delivered_ = 0;  // by the call of receive() that runs
+  // By the call of receive() that runs.
+  size_t delivered_ = 0;
+  size_t delivered_bytes_ = 0;
   // With faults only.
   std::unique_ptr<FaultSource> faults_;
   std::unique_ptr<DelayQueue> delayed_;
