@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "tests/native/clock.hpp"
 #include "tests/native/verbs/pair.hpp"
 
 namespace dapple::tests {
@@ -21,7 +21,7 @@ constexpr uint32_t kWriteSize = 32 * 1024;
 constexpr uint32_t kReadSize = 4096;
 // 134 ms, seven times: a busy machine must not look like a dead peer.
 constexpr uint8_t kTimeout = 15;
-constexpr time_t kFlushSeconds = 15;
+constexpr double kFlushPatience = 15;  // seconds
 // The flag in work request ids; the other bits are the number.
 constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
 
@@ -38,12 +38,6 @@ struct Hello {
   uint32_t rkey;
   uint64_t address;
 };
-
-time_t seconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec;
-}
 
 class Member {
  public:
@@ -196,11 +190,11 @@ class Member {
   // Every posted request completes.
   bool drain() {
     if (!broken_ && !to_error(qp_)) return fail("to error: %s", strerror(errno));
-    const time_t end = seconds() + kFlushSeconds;
+    const double end = now() + kFlushPatience;
     broken_ = true;
     while (sends_ + receives_ > 0) {
       if (!poll_flushed()) return false;
-      if (seconds() > end) return fail("%u sends and %u receives are not flushed", sends_, receives_);
+      if (now() > end) return fail("%u sends and %u receives are not flushed", sends_, receives_);
     }
     return true;
   }

@@ -8,16 +8,12 @@
 
 #include <new>
 
+#include "tests/native/clock.hpp"
+
 namespace dapple::tests {
 namespace {
 
-constexpr long kPatience = 5;  // seconds
-
-time_t seconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec;
-}
+constexpr double kPatience = 5;  // seconds
 
 bool make_end(Pair& pair, End& end, const PairOptions& options, bool receives_shared) {
   const bool channel = &end == &pair.b && options.channel;
@@ -174,7 +170,7 @@ int post_receive(End& end, uint64_t id, size_t offset, uint32_t length) {
 }
 
 bool wait_for(ibv_cq* cq, ibv_wc& completion) {
-  for (const time_t end = seconds() + kPatience; seconds() <= end;) {
+  for (const double end = now() + kPatience; now() <= end;) {
     const int got = ibv_poll_cq(cq, 1, &completion);
     if (got != 0) return got == 1;
   }
@@ -183,7 +179,7 @@ bool wait_for(ibv_cq* cq, ibv_wc& completion) {
 
 bool wait_for_byte(const volatile char* byte, char value) {
   const timespec moment = {0, 1000000};
-  for (const time_t end = seconds() + kPatience; seconds() <= end;) {
+  for (const double end = now() + kPatience; now() <= end;) {
     if (*byte == value) return true;
     nanosleep(&moment, nullptr);
   }
