@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Changes of netdevs and addresses: the GIDs of a device, and what members are told.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "provider/soft/daemon_link.hpp"
+#include "tests/native/dappled/member.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::soft;
+using dapple::tests::status_of;
+
+namespace {
+
+// True if the member is notified of a change within two seconds.
+bool told_of_change(DaemonLink& link) {
+  Problem problem;
+  pollfd waiting = {link.fd(), POLLIN, 0};
+  return poll(&waiting, 1, 2000) == 1 && link.check(problem) && link.take_changed();
+}
+
+void dappled__addresses_change__keep_their_places(void**) {
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  DeviceList before, after;
+  DeviceInfo device;
+  assert_true(link->devices(before, problem));
+  if (!tests::run("ip addr add 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo && ip addr del 10.9.9.1/32 dev lo"
+                  " && ip addr add 10.9.9.3/32 dev lo")) {
+    skip();
+  }
+  assert_true(link->devices(after, problem));
+  assert_int_not_equal(before.generation, after.generation);
+  assert_true(link->device(after.indexes[0], device, problem));
+  uint32_t places[4] = {99, 99, 99, 99};
+  for (uint32_t i = 0; i < kMaxGids; i++) {
+    const uint8_t* gid = device.gids[i].gid;
+    if (device.gids[i].valid != 0 && gid[12] == 10 && gid[13] == 9 && gid[15] < 4) places[gid[15]] = i;
+  }
+  assert_int_equal(places[1], 99);
+  assert_int_not_equal(places[2], 99);
+  assert_int_not_equal(places[3], 99);
+  tests::run("ip addr del 10.9.9.2/32 dev lo; ip addr del 10.9.9.3/32 dev lo");
+  assert_true(link->device(after.indexes[0], device, problem));
+  for (uint32_t i = 0; i < kMaxGids; i++) assert_true(device.gids[i].valid == 0 || device.gids[i].gid[12] != 10);
+}
+
+void dappled__changes__are_told_to_members(void**) {
+  Problem problem;
+  auto member = DaemonLink::open(problem);
+  auto guest = DaemonLink::open(problem);
+  Slot slot;
+  DeviceList list;
+  assert_true(member->slot(slot, problem));
+  assert_true(member->take_changed());  // a new connection may have missed any change
+  guest->take_changed();
+  if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip();
+  assert_true(told_of_change(*member));
+  // dappled notifies once, until the member has asked.
+  assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));
+  pollfd waiting = {member->fd(), POLLIN, 0};
+  assert_int_equal(poll(&waiting, 1, 200), 0);
+  assert_true(member->devices(list, problem));
+  assert_true(tests::run("ip addr del 10.9.9.2/32 dev lo"));
+  assert_true(told_of_change(*member));
+  // An answer that arrives after the notification is still the answer.
+  for (int i = 0; i < 50; i++) {
+    assert_true(tests::run(i % 2 == 0 ? "ip addr add 10.9.9.1/32 dev lo" : "ip addr del 10.9.9.1/32 dev lo"));
+    assert_true(member->devices(list, problem));
+    assert_true(status_of(*member).slots > 0);
+  }
+  // A new dappled may have missed changes, so the member is notified.
+  member->take_changed();
+  kill(static_cast<pid_t>(status_of(*member).process), SIGKILL);
+  assert_true(told_of_change(*member));
+  // A program without a slot gets no notification, and none remains in its socket.
+  assert_false(guest->changed());
+  assert_true(guest->devices(list, problem));
+  member.reset();
+  guest.reset();
+  assert_true(tests::ends_soon());
+}
+
+}  // namespace
+
+int main() {
+  tests::need_new_namespace();
+  const CMUnitTest all[] = {
+      cmocka_unit_test(dappled__addresses_change__keep_their_places),
+      cmocka_unit_test(dappled__changes__are_told_to_members),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dappled's start and end, and a port that it does not get.
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "provider/soft/daemon_link.hpp"
+#include "tests/native/clock.hpp"
+#include "tests/native/dappled/member.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::soft;
+using dapple::tests::status_of;
+
+namespace {
+
+const char* program_name;
+
+void dappled__one_program__is_quick_and_leaves_nothing(void**) {
+  assert_true(tests::nothing_left());
+  Problem problem;
+  std::unique_ptr<DaemonLink> link;
+  // The best of several times, so that other programs on the machine do not matter.
+  double took = 1e9;
+  for (int i = 0; i < 5 && took >= 100; i++) {
+    link.reset();
+    assert_true(tests::ends_soon());
+    const double begin = tests::now();
+    link = DaemonLink::open(problem);
+    Slot slot;
+    assert_true(link != nullptr && link->slot(slot, problem));
+    took = (tests::now() - begin) * 1e3;
+  }
+  printf("started and answered after %.1f ms\n", took);
+  assert_true(took < 100);
+  assert_true(waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD);
+  DeviceList devices;
+  DeviceInfo device;
+  assert_true(link->devices(devices, problem));
+  assert_int_equal(devices.count, 1);
+  assert_true(link->device(devices.indexes[0], device, problem));
+  assert_string_equal(device.name, "dapple0");
+  assert_string_equal(device.netdev, "lo");
+  assert_true(device.loopback && device.up && device.guid != 0);
+  assert_false(link->device(kFirstDeviceIndex + 77, device, problem));
+  assert_int_equal(problem.error, ENODEV);
+  link.reset();
+  assert_true(tests::ends_soon());
+}
+
+void dappled__pipe_of_its_starter__is_closed(void**) {
+  const std::string command = std::string("DAPPLED_LINGER=20 ") + program_name + " --member | cat >/dev/null";
+  const double begin = tests::now();
+  assert_true(tests::run(command.c_str()));
+  assert_true(tests::now() - begin < 5);
+  Problem problem;
+  auto link = DaemonLink::open(problem, DaemonLink::Start::kNever);
+  assert_non_null(link.get());
+  const auto process = static_cast<pid_t>(status_of(*link).process);
+  char path[64], folder[64] = "";
+  snprintf(path, sizeof path, "/proc/%d/cwd", process);
+  assert_true(readlink(path, folder, sizeof folder - 1) > 0);
+  assert_string_equal(folder, "/");
+  assert_int_not_equal(getsid(process), getsid(0));
+  link.reset();
+  kill(process, SIGTERM);
+  assert_true(tests::ends_soon());
+}
+
+// As in a container whose root file system is nearly empty.
+void dappled__no_dev_null__starts(void**) {
+  assert_true(tests::ends_soon());
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool hidden = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                        mount("tmpfs", "/dev", "tmpfs", 0, nullptr) == 0;
+    if (!hidden || access("/dev/null", F_OK) == 0) _exit(77);
+    Problem problem;
+    const auto link = DaemonLink::open(problem);
+    Slot slot;
+    if (link == nullptr || !link->slot(slot, problem)) {
+      fprintf(stderr, "%s\n", problem.line);
+      _exit(1);
+    }
+    // No socket of dappled may have one of the first descriptor numbers.
+    char path[64];
+    const unsigned process = status_of(*link).process;
+    for (int fd = 0; fd <= 2; fd++) {
+      char target[16] = "";
+      snprintf(path, sizeof path, "/proc/%u/fd/%d", process, fd);
+      if (readlink(path, target, sizeof target - 1) <= 0 || strcmp(target, "/") != 0) _exit(2);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) skip();
+  assert_int_equal(status, 0);
+  assert_true(tests::ends_soon());
+}
+
+void dappled__port_taken__is_told(void**) {
+  assert_true(tests::ends_soon());
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(kRocePort);
+  assert_int_equal(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  Problem problem;
+  auto link = DaemonLink::open(problem);
+  Slot slot;
+  assert_non_null(link.get());
+  const double begin = tests::now();
+  assert_false(link->slot(slot, problem));
+  assert_int_equal(problem.error, EADDRINUSE);
+  char process[32];
+  snprintf(process, sizeof process, "Process %d (", getpid());
+  assert_non_null(strstr(problem.line, process));
+  // rdma_cm would wait silently.
+  int ends[2];
+  CmChannelName name;
+  OwnedFd journal;
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  problem.clear();
+  assert_false(link->cm_open(ends[1], name, journal, problem));
+  assert_int_equal(problem.error, EADDRINUSE);
+  assert_non_null(strstr(problem.line, process));
+  // Nobody waited for members of an earlier dappled.
+  assert_true(tests::now() - begin < 1.5);
+  close(ends[0]);
+  close(ends[1]);
+  // The port is free again: the same link gets its slot.
+  close(fd);
+  assert_true(link->slot(slot, problem));
+}
+
+void dappled__port_held_by_a_ping__is_awaited(void**) {
+  assert_true(tests::ends_soon());
+  int ready[2];
+  assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+  const pid_t ping = fork();
+  if (ping == 0) {
+    prctl(PR_SET_NAME, "dapple-info");
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(kRocePort);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || write(ready[1], "r", 1) != 1) _exit(1);
+    usleep(500000);
+    _exit(0);
+  }
+  close(ready[1]);
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  Problem problem;
+  auto link = DaemonLink::open(problem);
+  Slot slot;
+  assert_non_null(link.get());
+  assert_true(link->slot(slot, problem));
+  int status = 1;
+  assert_int_equal(waitpid(ping, &status, 0), ping);
+  assert_int_equal(status, 0);
+  close(ready[0]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  program_name = argv[0];
+  if (argc > 1 && strcmp(argv[1], "--member") == 0) {
+    Problem problem;
+    const auto link = DaemonLink::open(problem);
+    Slot slot;
+    return link != nullptr && link->slot(slot, problem) ? 0 : 1;
+  }
+  tests::need_new_namespace();
+  const CMUnitTest all[] = {
+      cmocka_unit_test(dappled__one_program__is_quick_and_leaves_nothing),
+      cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
+      cmocka_unit_test(dappled__no_dev_null__starts),
+      cmocka_unit_test(dappled__port_taken__is_told),
+      cmocka_unit_test(dappled__port_held_by_a_ping__is_awaited),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}

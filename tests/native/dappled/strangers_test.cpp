@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Garbage, too many connections, and other users at dappled's socket.
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "provider/soft/daemon_link.hpp"
+#include "provider/soft/unix_message.hpp"
+#include "tests/native/dappled/member.hpp"
+#include "tests/native/namespaces.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple;
+using namespace dapple::soft;
+using dapple::tests::Member;
+using dapple::tests::status_of;
+
+namespace {
+
+int raw_connection() {
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un address;
+  const socklen_t size = abstract_address(kDaemonName, address);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), size) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+// The reply's size; 0: the connection was ended; -1: no reply.
+ssize_t answer_to(int fd, const void* bytes, size_t size, void* room, size_t room_size) {
+  if (send(fd, bytes, size, MSG_NOSIGNAL) < 0) return 0;
+  pollfd waiting = {fd, POLLIN, 0};
+  if (poll(&waiting, 1, 2000) <= 0) return -1;
+  return recv(fd, room, room_size, 0);
+}
+
+// A user namespace with one user has no other user.
+bool can_become_another_user() {
+  const pid_t child = fork();
+  if (child == 0) _exit(setgid(65534) == 0 && setuid(65534) == 0 ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+void dappled__garbage__harms_nobody(void**) {
+  Member member;
+  assert_true(member.start());
+  char room[4096];
+  unsigned seed = 7;
+  for (int i = 0; i < 500; i++) {
+    const int fd = raw_connection();
+    assert_true(fd >= 0);
+    char bytes[3000];
+    const size_t size = 1 + static_cast<size_t>(rand_r(&seed)) % sizeof bytes;
+    for (size_t k = 0; k < size; k++) bytes[k] = static_cast<char>(rand_r(&seed));
+    // Some inputs get as far as the check of the kinds.
+    MessageHeader header;
+    header.kind = static_cast<uint16_t>(rand_r(&seed) % 12);
+    header.size = static_cast<uint32_t>(size);
+    if (i % 2 == 0 && size >= sizeof header) memcpy(bytes, &header, sizeof header);
+    const ssize_t got = answer_to(fd, bytes, size, room, sizeof room);
+    // The connection was ended or, for an exact size by chance or a refusal, answered.
+    assert_true(got >= 0);
+    close(fd);
+  }
+  // Another version gets a refusal that it can read.
+  const int fd = raw_connection();
+  HeaderOnly request;
+  seal(request, static_cast<uint16_t>(MessageKind::kDevices));
+  request.header.version = 99;
+  assert_int_equal(answer_to(fd, &request, sizeof request, room, sizeof room), sizeof(ErrorReply));
+  ErrorReply reply;
+  memcpy(&reply, room, sizeof reply);
+  assert_int_equal(reply.header.error, EPROTONOSUPPORT);
+  close(fd);
+  assert_true(member.hears(5));
+}
+
+void dappled__thousands_of_connections__are_bounded(void**) {
+  Member member;
+  assert_true(member.start());
+  std::vector<int> fds;
+  for (int i = 0; i < 3000; i++) {
+    const int fd = raw_connection();
+    if (fd >= 0) fds.push_back(fd);
+  }
+  assert_true(member.hears(6));
+  for (const int fd : fds) close(fd);
+  assert_true(member.hears(7));
+  Problem problem;
+  std::unique_ptr<DaemonLink> link;
+  for (int i = 0; i < 100 && link == nullptr; i++) {
+    usleep(10000);
+    link = DaemonLink::open(problem);
+  }
+  assert_non_null(link.get());
+  assert_true(status_of(*link).refused_connections > 0);
+  assert_true(status_of(*link).members <= 3);
+}
+
+void dappled__another_user__is_refused(void**) {
+  if (!can_become_another_user()) skip();
+  Member member;
+  assert_true(member.start());
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(3);
+    Problem problem;
+    const bool linked = DaemonLink::open(problem) != nullptr;
+    // The member's own library reports it; dappled reports it to a member that does not.
+    const bool told = !linked && problem.error == EACCES && strstr(problem.line, "DAPPLE_TRUST_UID") != nullptr;
+    const int fd = raw_connection();
+    HeaderOnly request;
+    seal(request, static_cast<uint16_t>(MessageKind::kSlot));
+    ErrorReply reply;
+    const ssize_t got = answer_to(fd, &request, sizeof request, &reply, sizeof reply);
+    const bool refused = got == sizeof reply && reply.header.error == EACCES;
+    if (!refused) _exit(1);
+    setenv("DAPPLE_TRUST_UID", "0", 1);
+    const bool trusting = DaemonLink::open(problem) != nullptr;
+    _exit(told && trusting ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  assert_int_equal(status, 0);
+  assert_true(member.hears(8));
+}
+
+}  // namespace
+
+int main() {
+  tests::need_new_namespace();
+  const CMUnitTest all[] = {
+      cmocka_unit_test(dappled__garbage__harms_nobody),
+      cmocka_unit_test(dappled__thousands_of_connections__are_bounded),
+      cmocka_unit_test(dappled__another_user__is_refused),
+  };
+  return cmocka_run_group_tests(all, nullptr, nullptr);
+}
