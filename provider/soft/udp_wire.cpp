@@ -29,6 +29,9 @@ constexpr uint32_t kDatagrams = 8;
 constexpr size_t kDatagramSize = 65536;
 constexpr size_t kControlSize = 256;
 constexpr int kCallsAtOnce = 4;
+// Bytes of merged packets that are acknowledged before those behind them are looked at. A sender's window holds two or
+// three times 64 KiB, so it would wait while we work, and we would wait while it works.
+constexpr size_t kMuch = 16 * 1024;
 // Payload of 4,096, headers, pad, ICRC; no peer may send more.
 constexpr size_t kLongestPacket = 4096 + roce::kMaxHeaderSize + roce::kIcrcSize;
 constexpr size_t kShortestPacket = roce::kBthSize + roce::kIcrcSize;
@@ -263,6 +266,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
     offset += length;
     origin.place++;
   } while (offset < size);
+  if (size >= kMuch) sink.much_arrived();
 }
 
 void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sink) {

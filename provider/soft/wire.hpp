@@ -37,6 +37,8 @@ struct Arrival {
 class ArrivalSink {
  public:
   virtual void arrived(const Arrival& arrival) = 0;
+  // Many bytes have arrived at once, and more may wait. Their sender may wait for an acknowledgement.
+  virtual void much_arrived() {}
 
  protected:
   ~ArrivalSink() = default;
