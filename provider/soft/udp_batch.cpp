@@ -207,7 +207,7 @@ bool UdpBatch::send_singly(Run& run, bool& full) {
 bool UdpBatch::send_all() {
   bool full = false, waited = false;
   for (uint32_t sent = 0; sent < run_count_;) {
-    mmsghdr messages[kMaxRuns] = {};
+    mmsghdr messages[kMaxRuns];
     iovec parts[kMaxRuns];
     // One call sends from one socket.
     uint32_t count = 0;
@@ -217,6 +217,7 @@ bool UdpBatch::send_all() {
       const size_t value_at = run.control_size + CMSG_LEN(0);
       memcpy(run.control + value_at, &segment, sizeof segment);
       parts[count] = {room_ + run.first, run.size};
+      messages[count] = {};
       msghdr& header = messages[count].msg_hdr;
       header.msg_name = &run.destination;
       header.msg_namelen = run.destination_size;
