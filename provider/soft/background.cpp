@@ -31,7 +31,6 @@ using roce::Time;
 
 constexpr Time kMicrosecond = 1000;
 constexpr Time kLook = 50 * kMicrosecond;
-constexpr Time kRecent = 300 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 1000 * kMicrosecond;
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
@@ -84,18 +83,20 @@ void Node::wake() {
 }
 
 void Node::expect_no_polls() {
-  last_poll_.store(0, std::memory_order_relaxed);
+  polls_without_successor_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (steps_aside_.load() && steps_aside_.exchange(false)) wake();
 }
 
 // Tells whether a thread of the application polls now.
-bool Node::polled_meanwhile(Time seen) {
+bool Node::polled_meanwhile() {
   if (poller_works_.load(std::memory_order_relaxed)) return true;
-  const Time last = last_poll_.load(std::memory_order_relaxed);
-  if (last == 0 || last + kRecent < seen) return false;
+  const uint32_t polls = polls_.load(std::memory_order_relaxed);
+  if (polls == polls_without_successor_.load(std::memory_order_relaxed)) return false;
   const timespec look = {0, static_cast<long>(kLook)};
   nanosleep(&look, nullptr);
-  return last_poll_.load(std::memory_order_relaxed) > last;
+  if (polls_.load(std::memory_order_relaxed) != polls) return true;
+  polls_without_successor_.store(polls, std::memory_order_relaxed);
+  return false;
 }
 
 bool Node::sleep_until(Time when, bool for_packets) {
@@ -164,7 +165,7 @@ void Node::background() {
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
-    while (rival && polled_meanwhile(now())) {
+    while (rival && polled_meanwhile()) {
       steps_aside_.store(true);
       sleep_until(now() + aside, false);
       aside = std::min(2 * aside, kLongestAside);

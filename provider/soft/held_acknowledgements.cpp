@@ -72,7 +72,7 @@ void Node::send_held() {
       sent = qp.engine->owes_only_acknowledgement();
       if (sent) {
         qp.answers_in_a_row = 0;
-        settle(qp, batch_time_);
+        settle(qp, batch_time());
       }
     }
     if (sent) deliver(qp);

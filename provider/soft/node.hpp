@@ -92,6 +92,8 @@ class Node final : public ArrivalSink {
   enum class Worker : uint8_t { kPoller, kOther };
   // Under receive_mutex_. True if there was work.
   bool work(Worker worker);
+  // When this turn of work() first needed to know the time.
+  roce::Time batch_time();
   void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
   void hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet);
   void finish_touched();
@@ -109,7 +111,7 @@ class Node final : public ArrivalSink {
   void wake();
   void count(Qp& qp);
 
-  bool polled_meanwhile(roce::Time seen);
+  bool polled_meanwhile();
   // True if packets have come.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
@@ -131,7 +133,7 @@ class Node final : public ArrivalSink {
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;
-  roce::Time batch_time_ = 0;
+  roce::Time batch_time_ = 0;  // 0: not read yet
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.
   static constexpr uint32_t kMostHeld = 64;
@@ -150,10 +152,10 @@ class Node final : public ArrivalSink {
 
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};
-  std::atomic<roce::Time> last_poll_{0};
-  std::atomic<bool> poller_works_{false};    // a thread of the application is in progress()
-  std::atomic<roce::Time> planned_wake_{0};  // when the background thread wakes by itself
-  std::atomic<bool> steps_aside_{false};     // it does not look at packets meanwhile
+  std::atomic<uint32_t> polls_without_successor_{0};  // polls_ when no thread polled any more
+  std::atomic<bool> poller_works_{false};             // a thread of the application is in progress()
+  std::atomic<roce::Time> planned_wake_{0};           // when the background thread wakes by itself
+  std::atomic<bool> steps_aside_{false};              // it does not look at packets meanwhile
   roce::Time link_retry_ = 0;
 };
 
