@@ -92,22 +92,6 @@ void remove__is_not_looked_at_any_more(void** state) {
   assert_null(rig.timers.pop_due(5000));
 }
 
-void numbers__go_around_and_find_their_queue_pair(void**) {
-  static QpTable table(3 << 16, 65534);
-  static Qp qps[3];
-  assert_int_equal(table.add(qps[0]), (3 << 16) + 65534);
-  assert_int_equal(table.add(qps[1]), (3 << 16) + 65535);
-  assert_int_equal(table.add(qps[2]), 3 << 16);
-  assert_ptr_equal(table.pin(3 << 16), &qps[2]);
-  assert_int_equal(qps[2].pins.load(), 1);
-  QpTable::unpin(qps[2]);
-  table.remove(qps[2]);
-  assert_null(table.pin(3 << 16));
-  assert_null(table.pin(2 << 16));
-  assert_null(table.pin(0xFFFFFF));
-  assert_int_equal(table.add(qps[2]), (3 << 16) + 1);
-}
-
 }  // namespace
 
 int main() {
@@ -115,7 +99,6 @@ int main() {
       cmocka_unit_test_setup_teardown(pop_due__earliest_first_and_none_before_its_time, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(schedule__earlier_moves_and_later_waits_for_the_old_time, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(remove__is_not_looked_at_any_more, make_rig, drop_rig),
-      cmocka_unit_test(numbers__go_around_and_find_their_queue_pair),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
