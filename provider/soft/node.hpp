@@ -88,7 +88,7 @@ class Node final : public ArrivalSink {
   bool start_background();
   static void* run_background(void* node);
 
-  // Who makes progress: a thread that polls, or any other.
+  // The thread that makes progress: one that polls, or any other.
   enum class Worker : uint8_t { kPoller, kOther };
   // Under receive_mutex_. True if there was work.
   bool work(Worker worker);
