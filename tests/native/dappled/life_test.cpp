@@ -91,13 +91,9 @@ void dappled__no_dev_null__starts(void**) {
     const bool hidden = unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                         mount("tmpfs", "/dev", "tmpfs", 0, nullptr) == 0;
     if (!hidden || access("/dev/null", F_OK) == 0) _exit(77);
-    Problem problem;
-    const auto link = DaemonLink::open(problem);
     Slot slot;
-    if (link == nullptr || !link->slot(slot, problem)) {
-      fprintf(stderr, "%s\n", problem.line);
-      _exit(1);
-    }
+    const auto link = tests::link_with_slot(slot);
+    if (link == nullptr) _exit(1);
     // No socket of dappled may have one of the first descriptor numbers.
     char path[64];
     const unsigned process = status_of(*link).process;
@@ -184,10 +180,8 @@ void dappled__port_held_by_a_ping__is_awaited(void**) {
 int main(int argc, char** argv) {
   program_name = argv[0];
   if (argc > 1 && strcmp(argv[1], "--member") == 0) {
-    Problem problem;
-    const auto link = DaemonLink::open(problem);
     Slot slot;
-    return link != nullptr && link->slot(slot, problem) ? 0 : 1;
+    return tests::link_with_slot(slot) != nullptr ? 0 : 1;
   }
   tests::need_new_namespace();
   const CMUnitTest all[] = {

@@ -45,12 +45,9 @@ void send_to(uint32_t slot, uint32_t number, bool ipv6) {
 
 [[noreturn]] void live(int to) {
   Problem problem;
-  const auto link = DaemonLink::open(problem);
   Slot mine;
-  if (link == nullptr || !link->slot(mine, problem)) {
-    fprintf(stderr, "member: %s\n", problem.line);
-    _exit(1);
-  }
+  const auto link = link_with_slot(mine);
+  if (link == nullptr) _exit(1);
   uint32_t number = mine.number;
   while (write(to, &number, sizeof number) == sizeof number) {
     pollfd waiting[2] = {{mine.receive_socket, POLLIN, 0}, {link->fd(), POLLIN, 0}};
@@ -68,6 +65,14 @@ void send_to(uint32_t slot, uint32_t number, bool ipv6) {
 }
 
 }  // namespace
+
+std::unique_ptr<DaemonLink> link_with_slot(Slot& slot) {
+  Problem problem;
+  auto link = DaemonLink::open(problem);
+  if (link != nullptr && link->slot(slot, problem)) return link;
+  fprintf(stderr, "%s\n", problem.line);
+  return nullptr;
+}
 
 StatusReply status_of(DaemonLink& link) {
   StatusReply status;

@@ -9,12 +9,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "provider/soft/daemon_link.hpp"
 
 namespace dapple::tests {
 
 soft::StatusReply status_of(soft::DaemonLink& link);
+
+// A connection to dappled, and its slot. Null, and a line on standard error, if there is none.
+std::unique_ptr<soft::DaemonLink> link_with_slot(soft::Slot& slot);
 
 // A process with a slot. It passes the numbers that arrive at its slot on to the test, and reconnects to dappled.
 struct Member {

@@ -119,9 +119,9 @@ void dappled__counters__outlive_programs_and_dappled(void**) {
   // A program counts, and is killed.
   const pid_t program = fork();
   if (program == 0) {
-    const auto own = DaemonLink::open(problem);
     Slot slot;
-    if (own == nullptr || !own->slot(slot, problem)) _exit(1);
+    const auto own = tests::link_with_slot(slot);
+    if (own == nullptr) _exit(1);
     slot.counters->wire.runts.add(5);
     slot.counters->wire.send_error.set(11);
     _exit(0);
@@ -157,10 +157,9 @@ void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
   const pid_t parent = fork();
   if (parent == 0) {
     close(hold[1]);
-    Problem problem;
-    const auto link = DaemonLink::open(problem);
     Slot slot;
-    if (link == nullptr || !link->slot(slot, problem)) _exit(1);
+    const auto link = tests::link_with_slot(slot);
+    if (link == nullptr) _exit(1);
     if (fork() == 0) {
       // The child waits until the test closes its end.
       char byte;

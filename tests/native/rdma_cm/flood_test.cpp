@@ -71,7 +71,7 @@ class Stranger {
     req.service_id = cm::service_id_of(cm::PortSpace::kTcp, kFloodedPort);
     req.mtu = 3;
     req.ack_timeout = 17;
-    // A slow server, too, has more than the limit half open before the first time out.
+    // Long enough for a slow server to reach the limit of half-open handshakes before the first ones end.
     req.local_response_timeout = req.remote_response_timeout = 18;
     req.max_cm_retries = 1;
     req.local_gid = path_.local;
