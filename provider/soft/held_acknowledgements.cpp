@@ -4,11 +4,11 @@
 // Node's acknowledgements that wait for the application's answer.
 //
 // A program that answers each message would cost two system calls: one for the acknowledgement, and one for the answer.
-// If it has answered the last messages soon, Node holds the next acknowledgement, and the answer takes it along. The
-// program has answered soon if it posts before its second poll in vain. If it does not this time, the second poll sends
+// If it has answered the last messages soon, Node holds the next acknowledgement, and the answer takes it along. "Soon"
+// means that the program posts before its second poll in vain. If it does not this time, the second poll sends
 // the acknowledgement, and the program must show its habit again.
 //
-// A program may stop to poll. So Node holds acknowledgements only while the background thread steps aside, because that
+// A program may stop polling. So Node holds acknowledgements only while the background thread steps aside, because that
 // thread looks again within a millisecond then.
 #include <sched.h>
 

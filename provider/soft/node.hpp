@@ -140,7 +140,6 @@ class Node final : public ArrivalSink {
   Qp* held_[kMostHeld];
   std::atomic<uint32_t> held_count_{0};
   bool held_polled_ = false;  // since the last one was held
-  std::atomic<uint32_t> polls_{0};
 
   std::mutex ready_mutex_;
   Qp* first_ready_ = nullptr;
@@ -152,6 +151,7 @@ class Node final : public ArrivalSink {
 
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};
+  std::atomic<uint32_t> polls_{0};                    // calls of progress()
   std::atomic<uint32_t> polls_without_successor_{0};  // polls_ when no thread polled any more
   std::atomic<bool> poller_works_{false};             // a thread of the application is in progress()
   std::atomic<roce::Time> planned_wake_{0};           // when the background thread wakes by itself
