@@ -37,8 +37,8 @@ Step step_of(const ibv_wc& completion) {
   return static_cast<Step>(completion.wr_id & ((1U << kStepBits) - 1));
 }
 
-// Each write may have a flush of its own; a message's answer may arrive before the message's completion.
-constexpr std::uint32_t kRequestsPerWrite = kMethod == Method::kGeneral ? 3 : 2;
+// Each write may have a flush of its own.
+constexpr std::uint32_t kRequestsPerWrite = 2;
 
 }  // namespace
 
@@ -247,7 +247,7 @@ bool Client::ask_for_flush() noexcept {
                              sizeof(FlushAnswer), context_of(Step::kAnswer, writes_.pushed())),
                    "rpma_recv") &&
          succeeded(rpma_send(connection_.get(), slots_region_.get(), at + offsetof(FlushSlot, request),
-                             sizeof(FlushRequest), RPMA_F_COMPLETION_ALWAYS, context_of(Step::kAsk, 0)),
+                             sizeof(FlushRequest), RPMA_F_COMPLETION_ALWAYS, context_of(Step::kAsk, writes_.pushed())),
                    "rpma_send");
 }
 
@@ -326,8 +326,11 @@ void Client::take_completion(const ibv_wc& completion) noexcept {
     case Step::kAnswer:
       take_answer(count);
       break;
-    case Step::kWrite:
     case Step::kAsk:
+      asked_up_to_ = count;
+      complete_answered();
+      break;
+    case Step::kWrite:
       break;
   }
 }
@@ -336,11 +339,17 @@ void Client::take_answer(std::uint64_t up_to) noexcept {
   const auto* const slots = reinterpret_cast<const FlushSlot*>(slots_memory_.address());
   const std::uint32_t error = slots[answers_++ % depth_].answer.error;
   if (error == 0) {
-    complete(writes_, up_to);
+    answered_up_to_ = up_to;
+    complete_answered();
     return;
   }
   say("the server cannot make the data persistent: %s", std::strerror(static_cast<int>(error)));
   give_up(static_cast<int>(error));
+}
+
+// An answer may arrive before its request completes, which occupies the send queue until then.
+void Client::complete_answered() noexcept {
+  complete(writes_, std::min(asked_up_to_, answered_up_to_));
 }
 
 void Client::complete(Posted& posted, std::uint64_t up_to) noexcept {

@@ -71,6 +71,7 @@ class Client {
   void poll() noexcept;
   void take_completion(const ibv_wc& completion) noexcept;
   void take_answer(std::uint64_t up_to) noexcept;
+  void complete_answered() noexcept;
   void complete(Posted& posted, std::uint64_t up_to) noexcept;
   void await_posted() noexcept;
   [[nodiscard]] bool connection_stands() noexcept;
@@ -104,6 +105,9 @@ class Client {
   // The part for the method with messages.
   std::uint64_t flushes_ = 0;
   std::uint64_t answers_ = 0;
+  // Numbers of writes: those whose flush was asked for, and those whose flush was answered.
+  std::uint64_t asked_up_to_ = 0;
+  std::uint64_t answered_up_to_ = 0;
 
   std::vector<void*> ready_;
   unsigned reaped_ = 0;

@@ -17,14 +17,11 @@ using Clock = std::chrono::steady_clock;
 // The duration of one work().
 constexpr int kWhile_ms = 100;
 
-// Only the receives for flush messages have a slot.
-constexpr std::uint64_t kSent = UINT64_MAX;
-
-const void* context_of(std::uint64_t slot) {
-  return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(slot));
-}
-
 }  // namespace
+
+const void* Server::context_of(std::uint64_t slot, Step step) noexcept {
+  return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(slot << 1 | static_cast<std::uint64_t>(step)));
+}
 
 std::unique_ptr<Server> Server::listen(const Job& job) noexcept {
   std::unique_ptr<Server> server(new (std::nothrow) Server(job));
@@ -81,9 +78,7 @@ bool Server::accept() noexcept {
   int requests = -1;
   if (!succeeded(rpma_ep_get_fd(listener_.get(), &requests), "rpma_ep_get_fd")) return false;
   if (!readable(requests, kWhile_ms)) return true;
-  // The answer before may be outstanding when the next request of its slot arrives.
-  const ConnectionConfig config =
-      kMethod == Method::kGeneral ? config_of(2 * kMaxFlushes, kMaxFlushes) : config_of(1, 1);
+  const ConnectionConfig config = kMethod == Method::kGeneral ? config_of(kMaxFlushes, kMaxFlushes) : config_of(1, 1);
   rpma_conn_req* request = nullptr;
   if (!config) return false;
   const int result = rpma_ep_next_conn_req(listener_.get(), config.get(), &request);
@@ -105,7 +100,8 @@ bool Server::take(rpma_conn_req* taken) noexcept {
   }
   for (std::uint64_t slot = 0; slot < greeting.flushes; ++slot) {
     const std::size_t at = slot * sizeof(FlushSlot) + offsetof(FlushSlot, request);
-    if (!succeeded(rpma_conn_req_recv(request.get(), slots_region_.get(), at, sizeof(FlushRequest), context_of(slot)),
+    if (!succeeded(rpma_conn_req_recv(request.get(), slots_region_.get(), at, sizeof(FlushRequest),
+                                      context_of(slot, Step::kRequest)),
                    "rpma_conn_req_recv")) {
       return false;
     }
@@ -196,9 +192,19 @@ bool Server::take_completions() noexcept {
     for (int i = 0; i < count; ++i) {
       // The connection's event gives the reason.
       if (taken[i].status != IBV_WC_SUCCESS) return true;
-      if (taken[i].wr_id != kSent && !answer(taken[i].wr_id)) return false;
+      if (!advance(taken[i].wr_id >> 1, static_cast<Step>(taken[i].wr_id & 1))) return false;
     }
   }
+}
+
+// A slot's next request may arrive before its answer completes. It waits, since the answer occupies the slot's memory
+// and the send queue.
+bool Server::advance(std::uint64_t slot, Step step) noexcept {
+  SlotState& state = slots_[slot];
+  (step == Step::kRequest ? state.requested : state.answering) = step == Step::kRequest;
+  if (!state.requested || state.answering) return true;
+  state = {.requested = false, .answering = true};
+  return answer(slot);
 }
 
 bool Server::answer(std::uint64_t slot) noexcept {
@@ -207,10 +213,10 @@ bool Server::answer(std::uint64_t slot) noexcept {
   const std::size_t at = slot * sizeof(FlushSlot);
   message->answer.error = static_cast<std::uint32_t>(exposed_.persist(request.offset, request.length));
   return succeeded(rpma_recv(connection_.get(), slots_region_.get(), at + offsetof(FlushSlot, request),
-                             sizeof(FlushRequest), context_of(slot)),
+                             sizeof(FlushRequest), context_of(slot, Step::kRequest)),
                    "rpma_recv") &&
          succeeded(rpma_send(connection_.get(), slots_region_.get(), at + offsetof(FlushSlot, answer),
-                             sizeof(FlushAnswer), RPMA_F_COMPLETION_ALWAYS, context_of(kSent)),
+                             sizeof(FlushAnswer), RPMA_F_COMPLETION_ALWAYS, context_of(slot, Step::kAnswer)),
                    "rpma_send");
 }
 

@@ -4,6 +4,7 @@
 // The server of a job: it has one region and serves one client; the job ends when the client leaves.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -29,6 +30,12 @@ class Server {
 
  private:
   enum class State { kListening, kAccepting, kServing };
+  // A completion is of a slot's request or of its answer.
+  enum class Step : std::uint64_t { kRequest, kAnswer };
+  struct SlotState {
+    bool requested = false;
+    bool answering = false;
+  };
 
   explicit Server(const Job& job) noexcept : job_(job) {}
   [[nodiscard]] bool start() noexcept;
@@ -40,7 +47,9 @@ class Server {
   [[nodiscard]] Outcome look_at_client() noexcept;
   [[nodiscard]] bool answer_flushes() noexcept;
   [[nodiscard]] bool take_completions() noexcept;
+  [[nodiscard]] bool advance(std::uint64_t slot, Step step) noexcept;
   [[nodiscard]] bool answer(std::uint64_t slot) noexcept;
+  static const void* context_of(std::uint64_t slot, Step step) noexcept;
 
   const Job job_;
   ibv_context* device_ = nullptr;
@@ -55,6 +64,8 @@ class Server {
   int completions_fd_ = -1;
   int events_ = -1;
   State state_ = State::kListening;
+  // For the method with messages.
+  std::array<SlotState, kMaxFlushes> slots_ = {};
 };
 
 }  // namespace dapple::fio

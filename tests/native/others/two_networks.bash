@@ -7,8 +7,8 @@
 # 10.77.0.2, and its client in this one, at 10.77.0.1. They run as nobody if this user is root, otherwise as this user.
 # Sourced with $run set to dapple-run.
 
-# in_two_networks SCRIPT ARGUMENT...: fetches UCX, libfabric and pyverbs, then runs SCRIPT in namespaces of its own,
-# which cannot reach Debian's archive. Ends the test if something is missing.
+# in_two_networks SCRIPT ARGUMENT...: runs SCRIPT in namespaces of its own, which cannot reach Debian's archive. Ends the
+# test if something is missing.
 in_two_networks() {
   local program map=()
   for program in ip nsenter setpriv; do
@@ -16,12 +16,16 @@ in_two_networks() {
   done
   [ "$(id -u)" = 0 ] || map=(-r)
   unshare "${map[@]}" -n true 2>/dev/null || { echo "SKIP: no network namespace can be made"; exit 77; }
+  exec unshare "${map[@]}" -n "$@"
+}
+
+# fetch_transports: fetches UCX, libfabric and pyverbs, or ends the test.
+fetch_transports() {
   transports=$("$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../../../scripts/lib/transports") || {
     echo "SKIP: UCX, libfabric and pyverbs cannot be fetched"
     exit 77
   }
   export transports
-  exec unshare "${map[@]}" -n "$@"
 }
 
 # Sets work, a folder that every user may write to. Ends the test if this system cannot make such networks.
