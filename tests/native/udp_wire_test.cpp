@@ -89,14 +89,13 @@ Path path_between(const char* from, const char* to, bool ipv6) {
   return path;
 }
 
-// Writes one packet of a Send. False if the batch has no room.
-bool put(Program& from, const Path& path, uint32_t qpn, uint32_t psn, size_t payload_size, bool datagram = false) {
+// Writes one packet. False if the batch has no room.
+bool put(Program& from, const Path& path, uint32_t qpn, uint32_t psn, size_t payload_size, roce::Transport transport,
+         roce::Operation operation, size_t header_size) {
   roce::Headers headers;
-  headers.opcode = datagram ? roce::opcode_of(roce::Transport::kUd, roce::Operation::kSendOnly)
-                            : roce::opcode_of(roce::Transport::kRc, roce::Operation::kSendMiddle);
+  headers.opcode = roce::opcode_of(transport, operation);
   headers.destination_qpn = qpn;
   headers.psn = psn;
-  const size_t header_size = roce::kBthSize + (datagram ? 8 : 0);
   from.batch->set_path(path);
   std::byte* room = from.batch->reserve(header_size + payload_size);
   if (room == nullptr) return false;
@@ -104,6 +103,15 @@ bool put(Program& from, const Path& path, uint32_t qpn, uint32_t psn, size_t pay
   for (size_t i = 0; i < payload_size; i++) room[header_size + i] = static_cast<std::byte>(psn + i);
   from.batch->commit(nullptr);
   return true;
+}
+
+// Writes one packet of a Send.
+bool put(Program& from, const Path& path, uint32_t qpn, uint32_t psn, size_t payload_size, bool datagram = false) {
+  if (datagram) {
+    return put(from, path, qpn, psn, payload_size, roce::Transport::kUd, roce::Operation::kSendOnly,
+               roce::kBthSize + 8);
+  }
+  return put(from, path, qpn, psn, payload_size, roce::Transport::kRc, roce::Operation::kSendMiddle, roce::kBthSize);
 }
 
 void check_run(Program& from, Program& to, const Path& path, uint32_t count, size_t size) {
@@ -167,6 +175,34 @@ void udp_wire__mixed_sizes__all_arrive_in_order(void** state) {
   receive_until(b, arrivals, psn);
   assert_int_equal(arrivals.psns.size(), psn);
   for (uint32_t i = 0; i < psn; i++) assert_int_equal(arrivals.psns[i], i);
+}
+
+// An acknowledgement goes along behind its peer's message, and its completion comes before the message's. It must not
+// overtake responses, which are in one order with it.
+void udp_wire__acknowledgement_behind_messages__comes_first(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  const Path path = path_between("127.0.0.1", "127.0.0.2", false);
+  const uint32_t qpn = b.slot.number << 16 | 7;
+  for (const roce::Operation operation : {roce::Operation::kSendMiddle, roce::Operation::kReadResponseMiddle}) {
+    const bool overtakes = operation == roce::Operation::kSendMiddle;
+    for (uint32_t messages = 1; messages <= 3; messages++) {
+      Arrivals arrivals;
+      for (uint32_t i = 0; i < messages; i++) {
+        assert_true(put(a, path, qpn, i, 64, roce::Transport::kRc, operation, roce::kBthSize));
+      }
+      assert_true(
+          put(a, path, qpn, messages, 0, roce::Transport::kRc, roce::Operation::kAcknowledge, roce::kBthSize + 4));
+      const uint64_t datagrams = b.wire->counters().received_batches.value();
+      assert_true(a.batch->flush());
+      receive_until(b, arrivals, messages + 1);
+      assert_int_equal(b.wire->counters().received_batches.value(), datagrams + 1);
+      assert_int_equal(arrivals.psns.size(), messages + 1);
+      assert_true(arrivals.good);
+      for (uint32_t i = 0; i <= messages; i++) {
+        assert_int_equal(arrivals.psns[i], !overtakes ? i : (i == 0 ? messages : i - 1));
+      }
+    }
+  }
 }
 
 void udp_wire__datagram__has_a_grh(void** state) {
@@ -358,6 +394,7 @@ int main() {
   const CMUnitTest all[] = {
       cmocka_unit_test_setup_teardown(udp_wire__loopback__delivers_to_the_slot, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__mixed_sizes__all_arrive_in_order, open_two, close_two),
+      cmocka_unit_test_setup_teardown(udp_wire__acknowledgement_behind_messages__comes_first, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__datagram__has_a_grh, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__bad_packets__are_counted_and_dropped, open_two, close_two),
       cmocka_unit_test_setup_teardown(udp_wire__ipv4_multicast__reaches_who_joined, open_two, close_two),
