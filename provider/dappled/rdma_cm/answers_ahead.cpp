@@ -37,8 +37,8 @@ size_t Service::answer_one(Time now, Channel& channel, const Command& command, u
 }
 
 size_t Service::answer_ahead(Time now, Channel& channel, uint32_t number, std::span<uint8_t> room) {
-  const CmId* id = ids_.find(number);
-  if (id == nullptr || id->channel != &channel) return 0;
+  const CmId* id = ids_.find(channel, number);
+  if (id == nullptr) return 0;
   size_t size = 0;
   const auto left = [&] { return room.subspan(size); };
   // librdmacm does not ask for the route again when the connection's reply has come.

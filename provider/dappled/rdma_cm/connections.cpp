@@ -103,7 +103,7 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   cm::write_ip_header(ip_header(id), req.private_data);
   if (!fill(req.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
 
-  const auto status = manager_->connect(call.now, id.number, path_of(id), req, id.connection);
+  const auto status = manager_->connect(call.now, id.key, path_of(id), req, id.connection);
   if (status != cm::Status::kOk) return errno_of(status);
   id.exchange = Exchange::kReqSent;
   id.responder_resources = parameters.responder_resources;
@@ -120,7 +120,7 @@ int Service::connect_datagrams(Call& call, CmId& id, const rdma_ucm_conn_param& 
   cm::write_ip_header(ip_header(id), request.private_data);
   if (!fill(request.private_data, cm::kIpHeaderSize, private_data_of(parameters))) return EINVAL;
   const auto status =
-      manager_->resolve(call.now, id.number, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection);
+      manager_->resolve(call.now, id.key, path_of(id), request, kResponseTimeout, kMaxRetries, id.connection);
   if (status == cm::Status::kOk) id.exchange = Exchange::kReqSent;
   return errno_of(status);
 }
@@ -147,7 +147,7 @@ int Service::start_listening(CmId& id) {
   if (id.one_family != 0) parameters.family = id.source.family == AF_INET ? cm::Family::kIpv4 : cm::Family::kIpv6;
   // Requests that nobody has read yet are counted here.
   parameters.backlog = UINT32_MAX;
-  parameters.user = id.number;
+  parameters.user = id.key;
   if (const auto status = manager_->listen(parameters, id.connection); status != cm::Status::kOk) {
     return errno_of(status);
   }

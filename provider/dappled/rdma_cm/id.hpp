@@ -160,6 +160,7 @@ struct CmId : IdState {
   CmId* same_bucket = nullptr;
   CmId* same_port = nullptr;
   Channel* channel = nullptr;
+  uint64_t key = 0;  // its own among all ids
   cm::Id connection = cm::kNoId;
   List<Membership> memberships;
 

@@ -5,7 +5,7 @@
 namespace dapple::dappled::rdma_cm {
 
 uint32_t IdTable::unused() {
-  while (find(next_) != nullptr) next_ = (next_ + 1) % kNumbers;
+  while (has(next_)) next_ = (next_ + 1) % kNumbers;
   const uint32_t number = next_;
   next_ = (next_ + 1) % kNumbers;
   return number;
@@ -17,7 +17,8 @@ void IdTable::keep_away(uint32_t number) {
 }
 
 bool IdTable::add(CmId& id) {
-  if (size_ == kMost || find(id.number) != nullptr) return false;
+  if (size_ == kMost || find(*id.channel, id.number) != nullptr) return false;
+  id.key = ++added_ * kNumbers + id.number;
   CmId*& bucket = buckets_[id.number % kBuckets];
   id.same_bucket = bucket;
   bucket = &id;
@@ -32,10 +33,22 @@ void IdTable::remove(CmId& id) {
   size_--;
 }
 
-CmId* IdTable::find(uint32_t number) const {
-  CmId* id = buckets_[number % kBuckets];
-  while (id != nullptr && id->number != number) id = id->same_bucket;
+CmId* IdTable::find(const Channel& channel, uint32_t number) const {
+  CmId* id = bucket(number);
+  while (id != nullptr && (id->number != number || id->channel != &channel)) id = id->same_bucket;
   return id;
+}
+
+CmId* IdTable::find_by_key(uint64_t key) const {
+  CmId* id = bucket(static_cast<uint32_t>(key % kNumbers));
+  while (id != nullptr && id->key != key) id = id->same_bucket;
+  return id;
+}
+
+bool IdTable::has(uint32_t number) const {
+  const CmId* id = bucket(number);
+  while (id != nullptr && id->number != number) id = id->same_bucket;
+  return id != nullptr;
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -3,6 +3,9 @@
 //
 // All ids by number. Numbers are not given again soon, and another dappled begins somewhere else: an id that its
 // program has destroyed is not taken for another one.
+//
+// An id of a dappled that died keeps its number even if a new id has it by then: librdmacm needs numbers below 65,536
+// that differ within one program. So ids of two channels may have one number, but each id has its own key.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_TABLE_HPP
 
@@ -20,14 +23,17 @@ class IdTable {
 
   explicit IdTable(uint32_t first) : next_(first % kNumbers) {}
 
-  // A number that none has. There must be one.
+  // A number that no id has. There must be one.
   uint32_t unused();
   // New numbers are far from this one, for those of its neighbours that are not here yet.
   void keep_away(uint32_t number);
-  // The number is set. False if there are too many, or another has the number.
+  // The number and the channel are set; the key is set here. False if there are too many, or another id of the channel
+  // has the number.
   bool add(CmId& id);
   void remove(CmId& id);
-  CmId* find(uint32_t number) const;
+  CmId* find(const Channel& channel, uint32_t number) const;
+  CmId* find_by_key(uint64_t key) const;
+  bool has(uint32_t number) const;
   uint32_t size() const { return size_; }
   // All of them. The visitor removes none.
   template <class Visitor>
@@ -39,8 +45,11 @@ class IdTable {
 
  private:
   static constexpr uint32_t kBuckets = 4096;
+  CmId* bucket(uint32_t number) const { return buckets_[number % kBuckets]; }
+
   uint32_t next_;
   uint32_t size_ = 0;
+  uint64_t added_ = 0;
   CmId* buckets_[kBuckets] = {};
 };
 

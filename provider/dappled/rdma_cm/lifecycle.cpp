@@ -54,11 +54,11 @@ CmId* Service::add_id(Channel& channel, uint16_t port_space, uint8_t qp_type) {
   CmId* id = new (std::nothrow) CmId;
   if (id == nullptr) return nullptr;
   id->number = ids_.unused();
+  id->channel = &channel;
   if (!ids_.add(*id)) {
     delete id;
     return nullptr;
   }
-  id->channel = &channel;
   id->port_space = port_space;
   id->qp_type = qp_type;
   id->psn = static_cast<uint32_t>(world_.random()) & 0xFFFFFF;
@@ -116,10 +116,10 @@ int Service::migrate_id(Call& call) {
   if (!read(call, command)) return EINVAL;
   if (call.room < sizeof(rdma_ucm_migrate_resp)) return ENOSPC;
   if (call.source == nullptr) return EBADF;
-  CmId* id = ids_.find(command.id);
-  if (id == nullptr) return ENOENT;
-  if (id->channel != call.source) return EINVAL;
+  CmId* id = nullptr;
+  if (const int error = look_up(*call.source, command.id, id); error != 0) return error;
   if (call.source != &call.channel) {
+    if (ids_.find(call.channel, command.id) != nullptr) return EEXIST;
     for (Event* event = call.source->events.first(); event != nullptr;) {
       Event* next = event->newer;
       if (event->id == id) {

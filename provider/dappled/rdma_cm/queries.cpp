@@ -55,7 +55,7 @@ int Service::query_route(Call& call) {
   // The struct of this command is the one of DESTROY_ID: response and id.
   if (!read(call, command, sizeof(rdma_ucm_destroy_id))) return EINVAL;
   CmId* id = nullptr;
-  if (const int error = look_up(call, command.id, id); error != 0) return error;
+  if (const int error = look_up(call.channel, command.id, id); error != 0) return error;
   rdma_ucm_query_route_resp response = {};
   write_address(id->source, response.src_addr);
   write_address(id->destination, response.dst_addr);
@@ -82,7 +82,7 @@ int Service::init_qp_attr(Call& call) {
   if (call.room < sizeof(ib_uverbs_qp_attr)) return ENOSPC;
   if (command.qp_state > IBV_QPS_ERR) return EINVAL;
   CmId* id = nullptr;
-  if (const int error = look_up(call, command.id, id); error != 0) return error;
+  if (const int error = look_up(call.channel, command.id, id); error != 0) return error;
   if (id->device == 0) return EINVAL;
   ib_uverbs_qp_attr attributes = {};
   attributes.qp_state = command.qp_state;

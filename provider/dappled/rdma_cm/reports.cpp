@@ -33,13 +33,13 @@ void Service::settle(Time now) {
   if (afterwards_->refused) {
     manager_->destroy(now, afterwards_->connection);
   } else {
-    manager_->set_user(afterwards_->connection, afterwards_->number);
+    manager_->set_user(afterwards_->connection, afterwards_->user);
   }
   afterwards_.reset();
 }
 
 void Service::event(const cm::Event& event) {
-  CmId* id = ids_.find(static_cast<uint32_t>(event.user));
+  CmId* id = ids_.find_by_key(event.user);
   if (event.type == cm::EventType::kConnectRequest || event.type == cm::EventType::kSidrRequest) {
     return report_request(event);
   }
@@ -80,12 +80,12 @@ void Service::event(const cm::Event& event) {
 }
 
 void Service::report_request(const cm::Event& event) {
-  CmId* listener = ids_.find(static_cast<uint32_t>(event.user));
+  CmId* listener = ids_.find_by_key(event.user);
   CmId* id = nullptr;
   if (listener != nullptr && listener->connection == event.listener && listener->backlog > 0) {
     id = add_request(*listener, event);
   }
-  afterwards_ = {event.id, id == nullptr, id == nullptr ? 0 : id->number};
+  afterwards_ = {event.id, id == nullptr, id == nullptr ? 0 : id->key};
 }
 
 CmId* Service::add_request(CmId& listener, const cm::Event& event) {

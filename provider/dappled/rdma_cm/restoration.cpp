@@ -58,13 +58,13 @@ void Service::restore(Time now, Channel& channel, std::span<const std::byte> byt
   CmId* id = new (std::nothrow) CmId;
   if (id == nullptr) return;
   static_cast<IdState&>(*id) = entry.id;
+  id->channel = &channel;
   if (!ids_.add(*id)) {
     delete id;
     return;
   }
   // New ids stay away from those of the dead dappled that are still to come.
   ids_.keep_away(id->number);
-  id->channel = &channel;
   channel.ids.add(*id);
   channel.repeats_until = now + kRepetition;
   resume(now, *id, entry.connection);
@@ -132,7 +132,7 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
     // The device's GUID is not the journal's to say.
     here.path.ca_guid = path_of(id).ca_guid;
     here.path.device = id.device;
-    if (manager_->restore(now, id.number, here, connection) != cm::Status::kOk) connection = cm::kNoId;
+    if (manager_->restore(now, id.key, here, connection) != cm::Status::kOk) connection = cm::kNoId;
   }
   if (goes_on && connection != cm::kNoId) {
     id.connection = connection;
@@ -175,9 +175,9 @@ bool Service::hand_again(Call& call, int& error) {
   id->events_reported--;
   id->handed_token = 0;
   if (kind == EventKind::kConnectRequest) {
-    CmId* request = ids_.find(id->handed_number);
+    CmId* request = ids_.find(*id->channel, id->handed_number);
     uint32_t removed = 0;
-    if (request != nullptr && request->channel == id->channel && request->uid == 0) {
+    if (request != nullptr && request->uid == 0) {
       destroy(call.now, *request, removed);
     }
   } else if (kind == EventKind::kMulticastJoin) {

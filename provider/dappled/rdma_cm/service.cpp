@@ -78,14 +78,14 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   return error == kDoneBefore ? 0 : error;
 }
 
-int Service::look_up(const Call& call, uint32_t number, CmId*& id) const {
-  id = ids_.find(number);
-  if (id == nullptr) return ENOENT;
-  return id->channel == &call.channel ? 0 : EINVAL;
+int Service::look_up(const Channel& channel, uint32_t number, CmId*& id) const {
+  id = ids_.find(channel, number);
+  if (id != nullptr) return 0;
+  return ids_.has(number) ? EINVAL : ENOENT;
 }
 
 int Service::find(Call& call, uint32_t number, CmId*& id) {
-  if (const int error = look_up(call, number, id); error != 0) return error;
+  if (const int error = look_up(call.channel, number, id); error != 0) return error;
   if (may_be_repeated(call) && id->last_token == call.token) return kDoneBefore;
   note(*id);
   call.changed = id;

@@ -110,7 +110,7 @@ class Service final : private cm::Host {
   template <class Response>
   static int write(Call& call, const Response& response, size_t least = sizeof(Response));
   // 0 or an errno. An id that is found may be changed; look_up() is for those that only tell of it.
-  int look_up(const Call& call, uint32_t number, CmId*& id) const;
+  int look_up(const Channel& channel, uint32_t number, CmId*& id) const;
   int find(Call& call, uint32_t number, CmId*& id);
   int find_with_device(Call& call, uint32_t number, CmId*& id);
 
@@ -193,7 +193,7 @@ class Service final : private cm::Host {
   struct Afterwards {
     cm::Id connection = cm::kNoId;
     bool refused = false;
-    uint32_t number = 0;
+    uint64_t user = 0;
   };
   void settle(Time now);
 

@@ -58,6 +58,47 @@ void restore__listener__listens_again(void** state) {
   pair.finish();
 }
 
+// Another program may have got the listener's number before the listener came back.
+void restore__number_taken__both_ids_work(void** state) {
+  Pair& pair = pair_of(state);
+  Host& server = pair.server;
+  pair.listen();
+  const Host::Journal journal = server.replace(pair.passive);
+  Channel newcomer;
+  uint32_t id = server.create(newcomer, RDMA_PS_TCP, 5);
+  while (id != pair.listener) {
+    assert_int_equal(server.destroy(newcomer, id), 0);
+    id = server.create(newcomer, RDMA_PS_TCP, 5);
+  }
+  server.restore(pair.passive, journal);
+  assert_int_equal(server.bind(newcomer, id, any_ipv4(7175)), 0);
+  assert_int_equal(server.listen(newcomer, id), 0);
+
+  pair.resolve();
+  const uint32_t second = pair.client.create(pair.active, RDMA_PS_TCP, 12);
+  assert_int_equal(pair.client.resolve(pair.active, second, ipv4(2, 7175)), 0);
+  pair.client.event(pair.active, EventKind::kAddrResolved);
+  assert_int_equal(pair.client.resolve_route(pair.active, second), 0);
+  pair.client.event(pair.active, EventKind::kRouteResolved);
+  for (const uint32_t connecting : {pair.connecting, second}) {
+    assert_int_equal(pair.client.connect(pair.active, connecting, parameters(connecting)), 0);
+    pair.carry();
+  }
+  assert_int_equal(server.event(pair.passive, EventKind::kConnectRequest).uid, 77);
+  assert_int_equal(server.event(newcomer, EventKind::kConnectRequest).uid, 5);
+  server.assert_no_event(pair.passive);
+  server.assert_no_event(newcomer);
+
+  // Each channel destroys its own, and the other's is left.
+  assert_int_equal(server.destroy(newcomer, id), 0);
+  ib_uverbs_qp_attr attributes;
+  assert_int_equal(server.attributes(newcomer, id, IBV_QPS_INIT, attributes), EINVAL);
+  const uint32_t other = server.create(pair.passive, RDMA_PS_TCP, 6);
+  assert_int_equal(server.bind(pair.passive, other, any_ipv4(7174)), EADDRNOTAVAIL);
+  server.service->close(server.now, newcomer);
+  pair.finish();
+}
+
 void restore__unread_events__come_again(void** state) {
   Pair& pair = pair_of(state);
   pair.connecting = pair.client.create(pair.active, RDMA_PS_TCP, 11);
@@ -344,6 +385,7 @@ int main() {
       RDMA_CM_TEST(restore__connection__stays),
       RDMA_CM_TEST(restore__one_side__the_other_disconnects_it),
       RDMA_CM_TEST(restore__listener__listens_again),
+      RDMA_CM_TEST(restore__number_taken__both_ids_work),
       RDMA_CM_TEST(restore__unread_events__come_again),
       RDMA_CM_TEST(restore__request_sent__is_unreachable),
       RDMA_CM_TEST(restore__response_unanswered__is_an_error),

@@ -96,14 +96,18 @@ void Host::write_journal(Channel& channel, uint32_t place, std::span<const std::
   journal[place].assign(entry.begin(), entry.end());
 }
 
-void Host::die(Channel& channel) {
+Host::Journal Host::replace(Channel& channel) {
   // Datagrams to the dead dappled are lost.
-  const auto journal = journals[&channel];
+  Journal journal = journals[&channel];
   service->close(now, channel);
   out.clear();
   service = Service::create(*this, {});
   assert_non_null(service.get());
   journals[&channel].clear();
+  return journal;
+}
+
+void Host::restore(Channel& channel, const Journal& journal) {
   for (const auto& entry : journal) service->restore(now, channel, entry);
 }
 

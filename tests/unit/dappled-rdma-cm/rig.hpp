@@ -43,8 +43,12 @@ class Host final : public World {
 
   // eth0 disappears.
   void lose_device();
-  // Kills dappled; another dappled takes the channel over.
-  void die(Channel& channel);
+  using Journal = std::vector<std::vector<std::byte>>;
+  // Kills dappled, and starts another. The channel's journal is left.
+  Journal replace(Channel& channel);
+  void restore(Channel& channel, const Journal& journal);
+  // The other dappled takes the channel over at once.
+  void die(Channel& channel) { restore(channel, replace(channel)); }
 
   // Runs a program's command: returns 0 or an errno.
   template <class Command>
@@ -86,7 +90,7 @@ class Host final : public World {
   DeviceTable table;
   std::deque<Datagram> out;
   Time now = kSecond;
-  std::map<Channel*, std::vector<std::vector<std::byte>>> journals;
+  std::map<Channel*, Journal> journals;
   uint32_t wakes = 0;
   uint32_t removed = 0;  // set by the last command
   uint32_t ahead = 0;    // set by the last command: the id about which the program is going to ask
