@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/dapple-demo/events.h"
-#include "examples/dapple-demo/report.h"
-#include "examples/dapple-demo/session.h"
+#include "tests/softroce/session.h"
 
 enum { kTimeout_s = 20, kMaxGreeting = 56 };
 
@@ -35,7 +33,7 @@ int main(int argc, char** argv) {
   unsigned char greeting[kMaxGreeting];
   DAT_EVENT event;
   const DAT_CONNECTION_EVENT_DATA* data = &event.event_data.connect_event_data;
-  report_set_role("greet");
+  set_role("greet");
   if (argc != 4) {
     fail("usage: greet ADDRESS QUALIFIER HEX");
   }
@@ -43,10 +41,10 @@ int main(int argc, char** argv) {
     fail("%s is no address", argv[1]);
   }
   const DAT_COUNT size = from_hex(argv[3], greeting);
-  session_open(&session, NULL, kTimeout_s);
+  session_open(&session, kTimeout_s);
   must(dat_ep_connect(session.ep, server->ai_addr, strtoull(argv[2], NULL, 10), kTimeout_s * 1000000u, size, greeting,
                       DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
-       "dat_ep_connect", "");
+       "dat_ep_connect");
   await_event(&session, session.connection_evd, "the server's answer", &event);
   printf("event 0x%x: ", (unsigned)event.event_number);
   const unsigned char* answer = data->private_data;
@@ -56,7 +54,6 @@ int main(int argc, char** argv) {
     }
   }
   putchar('\n');
-  session_free_endpoint(&session);
   session_close(&session);
   freeaddrinfo(server);
   return 0;

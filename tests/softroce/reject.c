@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/dapple-demo/events.h"
-#include "examples/dapple-demo/report.h"
-#include "examples/dapple-demo/session.h"
+#include "tests/softroce/session.h"
 
 enum { kTimeout_s = 20 };
 
@@ -54,15 +52,15 @@ static void answer(struct session* session, DAT_EVD_HANDLE request_evd, DAT_CONN
     fail("a request for service %llu", (unsigned long long)event.event_data.cr_arrival_event_data.conn_qual);
   }
   DAT_CR_HANDLE cr = event.event_data.cr_arrival_event_data.cr_handle;
-  must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request), "dat_cr_query", "the request is there");
+  must(dat_cr_query(cr, DAT_CR_FIELD_ALL, &request), "dat_cr_query");
   must_carry("request", request.private_data, request.private_data_size, kRequest, sizeof kRequest);
   DAT_PVOID data = (DAT_PVOID)(size_t)attempt->answer;
   if (attempt->outcome == DAT_CONNECTION_EVENT_ESTABLISHED) {
-    must(dat_cr_accept(cr, session->ep, attempt->answer_size, data), "dat_cr_accept", "the client waits");
-    await_connection(session, "the client");
+    must(dat_cr_accept(cr, session->ep, attempt->answer_size, data), "dat_cr_accept");
+    await_connection(session);
     await_disconnection(session);
   } else {
-    must(dat_cr_reject(cr, attempt->answer_size, data), "dat_cr_reject", "the client waits");
+    must(dat_cr_reject(cr, attempt->answer_size, data), "dat_cr_reject");
   }
 }
 
@@ -70,17 +68,16 @@ static void run_server(DAT_CONN_QUAL qualifier) {
   struct session session;
   DAT_EVD_HANDLE request_evd = DAT_HANDLE_NULL;
   DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
-  session_open(&session, NULL, kTimeout_s);
-  must(dat_evd_create(session.ia, 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &request_evd), "dat_evd_create", "");
-  must(dat_psp_create(session.ia, qualifier, request_evd, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create", "");
+  session_open(&session, kTimeout_s);
+  must(dat_evd_create(session.ia, 4, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &request_evd), "dat_evd_create");
+  must(dat_psp_create(session.ia, qualifier, request_evd, DAT_PSP_CONSUMER_FLAG, &psp), "dat_psp_create");
   puts("listening");
   fflush(stdout);
   for (int i = 0; i < kAttemptCount; i++) {
     answer(&session, request_evd, qualifier, &kAttempts[i]);
   }
-  must(dat_psp_free(psp), "dat_psp_free", "");
-  must(dat_evd_free(request_evd), "dat_evd_free", "");
-  session_free_endpoint(&session);
+  must(dat_psp_free(psp), "dat_psp_free");
+  must(dat_evd_free(request_evd), "dat_evd_free");
   session_close(&session);
 }
 
@@ -88,20 +85,19 @@ static void try_to_connect(const struct addrinfo* server, DAT_CONN_QUAL qualifie
   struct session session;
   DAT_EVENT event;
   const DAT_CONNECTION_EVENT_DATA* data = &event.event_data.connect_event_data;
-  session_open(&session, NULL, kTimeout_s);
+  session_open(&session, kTimeout_s);
   must(dat_ep_connect(session.ep, server->ai_addr, qualifier, kTimeout_s * 1000000u, sizeof kRequest,
                       (DAT_PVOID)(size_t)kRequest, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
-       "dat_ep_connect", "");
+       "dat_ep_connect");
   await_event(&session, session.connection_evd, "the server's answer", &event);
   if (event.event_number != attempt->outcome) {
     fail("event 0x%x instead of 0x%x", (unsigned)event.event_number, (unsigned)attempt->outcome);
   }
   must_carry("answer", data->private_data, data->private_data_size, attempt->answer, attempt->answer_size);
   if (attempt->outcome == DAT_CONNECTION_EVENT_ESTABLISHED) {
-    must(dat_ep_disconnect(session.ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect", "");
+    must(dat_ep_disconnect(session.ep, DAT_CLOSE_GRACEFUL_FLAG), "dat_ep_disconnect");
     await_disconnection(&session);
   }
-  session_free_endpoint(&session);
   session_close(&session);
 }
 
@@ -128,10 +124,10 @@ static DAT_CONN_QUAL qualifier_of(const char* text) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "server") == 0) {
-    report_set_role("reject server");
+    set_role("reject server");
     run_server(qualifier_of(argv[2]));
   } else if (argc == 4 && strcmp(argv[1], "client") == 0) {
-    report_set_role("reject client");
+    set_role("reject client");
     run_client(argv[2], qualifier_of(argv[3]));
   } else {
     fail("usage: reject server QUALIFIER | reject client ADDRESS QUALIFIER");
