@@ -282,24 +282,25 @@ std::string dat_for_people(const DatReport& report) {
   return text + format_table(rows) + folded;
 }
 
-void dat_as_json(const DatReport& report, Json& json) {
-  const auto problem = [&json](const char* name, const std::string& text) {
-    text.empty() ? json.null(name) : json.text(name, text);
-  };
-  json.begin_object("dat").text("conf", report.conf_path);
-  json.text("registry", report.registry.library).text("registry12", report.registry12.library);
-  problem("problem", report.registry.problem);
-  problem("problem12", report.registry12.problem);
-  json.begin_array("entries");
+Json dat_as_json(const DatReport& report) {
+  Json entries = Json::array();
   for (const DatEntry& entry : report.entries) {
-    json.begin_object().text("name", entry.name);
-    json.text("api", fmt::format("{}.{}", entry.major, entry.minor)).boolean("thread_safe", entry.thread_safe);
-    json.text("from", entry.from).text("library", entry.library).text("params", entry.params);
-    json.boolean("opens", entry.opens).boolean("tried", !entry.is_dead);
-    problem("why", entry.why);
-    json.end_object();
+    entries.push_back({{"name", entry.name},
+                       {"api", fmt::format("{}.{}", entry.major, entry.minor)},
+                       {"thread_safe", entry.thread_safe},
+                       {"from", entry.from},
+                       {"library", entry.library},
+                       {"params", entry.params},
+                       {"opens", entry.opens},
+                       {"tried", !entry.is_dead},
+                       {"why", text_or_null(entry.why)}});
   }
-  json.end_array().end_object();
+  return {{"conf", report.conf_path},
+          {"registry", report.registry.library},
+          {"registry12", report.registry12.library},
+          {"problem", text_or_null(report.registry.problem)},
+          {"problem12", text_or_null(report.registry12.problem)},
+          {"entries", entries}};
 }
 
 }  // namespace dapple::info

@@ -41,6 +41,6 @@ struct DatReport {
 DatReport read_dat(const std::string& registry, const std::string& registry12, bool all);
 
 std::string dat_for_people(const DatReport& report);
-void dat_as_json(const DatReport& report, Json& json);
+Json dat_as_json(const DatReport& report);
 
 }  // namespace dapple::info

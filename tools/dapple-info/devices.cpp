@@ -194,41 +194,50 @@ std::string devices_for_people(const std::vector<Device>& devices) {
   return format_table(rows) + ports_tables(devices) + attributes_table(devices);
 }
 
-void devices_as_json(const std::vector<Device>& devices, Json& json) {
-  json.begin_array("devices");
+Json attributes_as_json(const Device& device) {
+  const Attributes& attr = *device.attr;
+  Json json = {{"coherence", dappledv_coherence_str(attr.coherence)},
+               {"decided_by", dappledv_reason_str(attr.reason)},
+               {"certainty", dappledv_certainty_str(attr.certainty)},
+               {"reason", attr.explanation}};
+  for (const Attribute& attribute : kAttributes) json[attribute.key] = attribute.text(attr);
+  json["overlay"] = device.overlay;
+  const ibv_device_attr_ex capabilities = attr.capabilities.value_or(ibv_device_attr_ex{});
+  const auto& odp = capabilities.odp_caps.per_transport_caps;
+  json["max_windows"] = std::max(capabilities.orig_attr.max_mw, 0);
+  json["odp_general_caps"] = capabilities.odp_caps.general_caps;
+  json["odp_rc_caps"] = odp.rc_odp_caps;
+  json["odp_uc_caps"] = odp.uc_odp_caps;
+  json["odp_ud_caps"] = odp.ud_odp_caps;
+  json["odp_xrc_caps"] = capabilities.xrc_odp_caps;
+  return json;
+}
+
+Json devices_as_json(const std::vector<Device>& devices) {
+  Json list = Json::array();
   for (const Device& device : devices) {
-    json.begin_object().text("name", device.kernel.name).text("driver", device.kernel.driver);
-    json.text("protocol", device.kernel.protocol).text("firmware", device.kernel.firmware);
-    json.text("node_guid", device.kernel.node_guid).text("source", device.kernel.by_netlink ? "netlink" : "sysfs");
-    json.begin_array("ports");
+    Json ports = Json::array();
     for (const verbs::RdmaPort& port : device.kernel.ports) {
-      json.begin_object().number("number", port.number).text("state", port.state);
-      json.text("physical_state", port.physical_state).text("netdev", port.netdev);
+      Json json = {{"number", port.number},
+                   {"state", port.state},
+                   {"physical_state", port.physical_state},
+                   {"netdev", port.netdev}};
       for (const Port& more : device.ports) {
-        if (more.number == port.number) port_as_json(more, json);
+        if (more.number == port.number) json.update(port_as_json(more));
       }
-      json.end_object();
+      ports.push_back(json);
     }
-    json.end_array();
-    if (!device.attr) {
-      json.null("attributes").text("problem", device.problem).end_object();
-      continue;
-    }
-    const Attributes& attr = *device.attr;
-    json.begin_object("attributes").text("coherence", dappledv_coherence_str(attr.coherence));
-    json.text("decided_by", dappledv_reason_str(attr.reason)).text("certainty", dappledv_certainty_str(attr.certainty));
-    json.text("reason", attr.explanation);
-    for (const Attribute& attribute : kAttributes) json.text(attribute.key, attribute.text(attr));
-    json.text("overlay", device.overlay);
-    const ibv_device_attr_ex capabilities = attr.capabilities.value_or(ibv_device_attr_ex{});
-    const auto& odp = capabilities.odp_caps.per_transport_caps;
-    json.number("max_windows", static_cast<unsigned int>(std::max(capabilities.orig_attr.max_mw, 0)));
-    json.number("odp_general_caps", capabilities.odp_caps.general_caps).number("odp_rc_caps", odp.rc_odp_caps);
-    json.number("odp_uc_caps", odp.uc_odp_caps).number("odp_ud_caps", odp.ud_odp_caps);
-    json.number("odp_xrc_caps", capabilities.xrc_odp_caps);
-    json.end_object().null("problem").end_object();
+    list.push_back({{"name", device.kernel.name},
+                    {"driver", device.kernel.driver},
+                    {"protocol", device.kernel.protocol},
+                    {"firmware", device.kernel.firmware},
+                    {"node_guid", device.kernel.node_guid},
+                    {"source", device.kernel.by_netlink ? "netlink" : "sysfs"},
+                    {"ports", ports},
+                    {"attributes", device.attr ? attributes_as_json(device) : Json()},
+                    {"problem", device.attr ? Json() : Json(device.problem)}});
   }
-  json.end_array();
+  return list;
 }
 
 std::string how_to_get_a_device(const std::string& netdev) {

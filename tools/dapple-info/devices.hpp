@@ -33,7 +33,7 @@ struct Device {
 std::vector<Device> read_devices();
 
 std::string devices_for_people(const std::vector<Device>& devices);
-void devices_as_json(const std::vector<Device>& devices, Json& json);
+Json devices_as_json(const std::vector<Device>& devices);
 
 // Suggestions of dapple's commands for these devices; may be empty.
 std::string what_to_run(const std::vector<Device>& devices);

@@ -110,13 +110,11 @@ std::string libibverbs_for_people(const Libibverbs& library) {
   return text;
 }
 
-void libibverbs_as_json(const Libibverbs& library, Json& json) {
-  json.begin_object("libibverbs").text("path", library.path).number("private_abi", library.private_abi);
-  library.overlay_problem.empty() ? json.null("overlay_problem")
-                                  : json.text("overlay_problem", library.overlay_problem);
-  json.begin_array("foreign_drivers");
-  for (const std::string& driver : library.foreign_drivers) json.text({}, driver);
-  json.end_array().end_object();
+Json libibverbs_as_json(const Libibverbs& library) {
+  return {{"path", library.path},
+          {"private_abi", library.private_abi},
+          {"overlay_problem", text_or_null(library.overlay_problem)},
+          {"foreign_drivers", library.foreign_drivers}};
 }
 
 }  // namespace dapple::info

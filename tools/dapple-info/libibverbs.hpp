@@ -26,6 +26,6 @@ unsigned int driver_abi(const std::string& name);
 
 // Empty if there is nothing to report.
 std::string libibverbs_for_people(const Libibverbs& library);
-void libibverbs_as_json(const Libibverbs& library, Json& json);
+Json libibverbs_as_json(const Libibverbs& library);
 
 }  // namespace dapple::info

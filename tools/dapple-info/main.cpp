@@ -44,9 +44,7 @@ int ping_peer(const Options& options) {
     std::fflush(stdout);
   });
   if (options.json) {
-    Json json;
-    ping_as_json(facts, json);
-    fmt::print("{}", json.document());
+    fmt::print("{}", dapple::document_of(ping_as_json(facts)));
   } else {
     fmt::print("{}", ping_for_people(facts));
   }
@@ -67,16 +65,13 @@ int report(const Options& options) {
   RpmaReport rpma;
   if (!options.rpma_address.empty()) rpma = read_rpma(options.librpma, options.rpma_address);
   if (options.json) {
-    Json json;
-    json.begin_object();
-    devices_as_json(devices, json);
-    libibverbs_as_json(libibverbs, json);
-    memlock_as_json(memlock, json);
-    soft_as_json(soft, json);
-    if (options.dat || options.all) dat_as_json(dat, json);
-    if (!options.rpma_address.empty()) rpma_as_json(rpma, json);
-    json.end_object();
-    fmt::print("{}", json.document());
+    dapple::Json json = {{"devices", devices_as_json(devices)},
+                         {"libibverbs", libibverbs_as_json(libibverbs)},
+                         {"memlock", memlock_as_json(memlock)},
+                         {"software_device", soft_as_json(soft)}};
+    if (options.dat || options.all) json["dat"] = dat_as_json(dat);
+    if (!options.rpma_address.empty()) json["rpma"] = rpma_as_json(rpma);
+    fmt::print("{}", dapple::document_of(json));
   } else {
     fmt::print("{}", devices.empty() ? how_to_get_a_device(some_netdev()) : devices_for_people(devices));
     fmt::print("{}\n{}", libibverbs_for_people(libibverbs), memlock_for_people(memlock));

@@ -38,15 +38,12 @@ std::string memlock_for_people(const verbs::Memlock& memlock) {
   return text;
 }
 
-void memlock_as_json(const verbs::Memlock& memlock, Json& json) {
-  const auto size = [&json](const char* name, uint64_t bytes) {
-    bytes == RLIM_INFINITY ? json.null(name) : json.number(name, bytes);
-  };
-  json.begin_object("memlock");
-  size("soft_bytes", memlock.soft_bytes);
-  size("hard_bytes", memlock.hard_bytes);
-  size("pinned_bytes", memlock.pinned_bytes);
-  json.boolean("privileged", memlock.privileged).end_object();
+Json memlock_as_json(const verbs::Memlock& memlock) {
+  const auto size = [](uint64_t bytes) { return bytes == RLIM_INFINITY ? Json() : Json(bytes); };
+  return {{"soft_bytes", size(memlock.soft_bytes)},
+          {"hard_bytes", size(memlock.hard_bytes)},
+          {"pinned_bytes", size(memlock.pinned_bytes)},
+          {"privileged", memlock.privileged}};
 }
 
 }  // namespace dapple::info

@@ -12,6 +12,6 @@
 namespace dapple::info {
 
 std::string memlock_for_people(const verbs::Memlock& memlock);
-void memlock_as_json(const verbs::Memlock& memlock, Json& json);
+Json memlock_as_json(const verbs::Memlock& memlock);
 
 }  // namespace dapple::info

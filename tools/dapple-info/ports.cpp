@@ -96,17 +96,14 @@ void add_port_rows(const std::string& device, const std::vector<Port>& ports, Ro
   }
 }
 
-void port_as_json(const Port& port, Json& json) {
-  port.mtu_bytes ? json.number("mtu_bytes", port.mtu_bytes) : json.null("mtu_bytes");
-  port.gbit_s > 0 ? json.real("speed_gbit_s", port.gbit_s) : json.null("speed_gbit_s");
-  json.text("open_as", port.ia);
-  json.begin_array("addresses");
-  for (const std::string& address : port.addresses) json.text({}, address);
-  json.end_array().begin_array("gids");
-  for (const Gid& gid : port.gids) {
-    json.begin_object().number("index", gid.index).text("type", gid.type).text("gid", gid.gid).end_object();
-  }
-  json.end_array();
+Json port_as_json(const Port& port) {
+  Json gids = Json::array();
+  for (const Gid& gid : port.gids) gids.push_back({{"index", gid.index}, {"type", gid.type}, {"gid", gid.gid}});
+  return {{"mtu_bytes", port.mtu_bytes ? Json(port.mtu_bytes) : Json()},
+          {"speed_gbit_s", port.gbit_s > 0 ? Json(rounded(port.gbit_s)) : Json()},
+          {"open_as", port.ia},
+          {"addresses", port.addresses},
+          {"gids", gids}};
 }
 
 }  // namespace dapple::info

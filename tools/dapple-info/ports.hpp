@@ -42,6 +42,6 @@ void add_names(Port& port, const std::string& device, const std::vector<tools::N
 using Rows = std::vector<std::vector<std::string>>;
 void add_port_rows(const std::string& device, const std::vector<Port>& ports, Rows& port_rows, Rows& gid_rows);
 // Writes members into the port's JSON object.
-void port_as_json(const Port& port, Json& json);
+Json port_as_json(const Port& port);
 
 }  // namespace dapple::info

@@ -100,17 +100,13 @@ std::string rpma_for_people(const RpmaReport& report) {
   return format_table(rows);
 }
 
-void rpma_as_json(const RpmaReport& report, Json& json) {
-  json.begin_object("rpma").text("address", report.address).text("device", report.device);
+Json rpma_as_json(const RpmaReport& report) {
+  Json json = {{"address", report.address}, {"device", report.device}};
   for (const RpmaFeature& feature : report.features) {
-    json.begin_object(feature.key).text("has", feature.has ? "yes" : "no").text("reason", feature.reason).end_object();
+    json[feature.key] = {{"has", feature.has ? "yes" : "no"}, {"reason", feature.reason}};
   }
-  if (report.problem.empty()) {
-    json.null("problem");
-  } else {
-    json.text("problem", report.problem);
-  }
-  json.end_object();
+  json["problem"] = text_or_null(report.problem);
+  return json;
 }
 
 }  // namespace dapple::info

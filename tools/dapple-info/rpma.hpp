@@ -29,6 +29,6 @@ struct RpmaReport {
 RpmaReport read_rpma(const std::string& library, const std::string& address);
 
 std::string rpma_for_people(const RpmaReport& report);
-void rpma_as_json(const RpmaReport& report, Json& json);
+Json rpma_as_json(const RpmaReport& report);
 
 }  // namespace dapple::info

@@ -143,45 +143,52 @@ std::string soft_for_people(const SoftReport& report) {
   return text;
 }
 
-void soft_as_json(const SoftReport& report, Json& json) {
+Json soft_as_json(const SoftReport& report) {
   const soft::StatusReply& status = report.status;
-  json.begin_object("software_device");
-  report.problem.empty() ? json.null("problem") : json.text("problem", report.problem);
-  json.begin_object("port").number("number", soft::kRocePort).text("owner", kind_of(report));
+  Json json = {{"problem", text_or_null(report.problem)},
+               {"port", {{"number", soft::kRocePort}, {"owner", kind_of(report)}}}};
   if (report.owner.kind == PortOwner::Kind::kProcess) {
-    json.number("uid", report.owner.uid);
-    json.number("process", static_cast<uint64_t>(report.owner.process)).text("program", report.owner.program);
+    json["port"]["uid"] = report.owner.uid;
+    json["port"]["process"] = report.owner.process;
+    json["port"]["program"] = report.owner.program;
   }
-  json.end_object();
   if (report.problem.empty()) {
-    json.begin_object("dappled").number("process", status.process).number("uid", status.uid);
-    json.boolean("started", report.started).number("programs", programs(report));
-    json.boolean("dual_stack", status.dual_stack != 0);
-    json.number("slots", dappled_has_port(report) ? status.slots - 1 : 0).number("slots_in_use", status.slots_in_use);
-    json.number("refused_requests", status.refused_requests).number("refused_connections", status.refused_connections);
-    json.number("malformed_messages", status.malformed_messages).number("takeovers", status.takeovers).end_object();
+    json["dappled"] = {{"process", status.process},
+                       {"uid", status.uid},
+                       {"started", report.started},
+                       {"programs", programs(report)},
+                       {"dual_stack", status.dual_stack != 0},
+                       {"slots", dappled_has_port(report) ? status.slots - 1 : 0},
+                       {"slots_in_use", status.slots_in_use},
+                       {"refused_requests", status.refused_requests},
+                       {"refused_connections", status.refused_connections},
+                       {"malformed_messages", status.malformed_messages},
+                       {"takeovers", status.takeovers}};
   }
-  json.begin_array("devices");
+  json["devices"] = Json::array();
   for (const soft::DeviceInfo& device : report.devices) {
-    json.begin_object().text("name", device.name).text("netdev", device.netdev).boolean("up", device.up != 0);
-    json.number("netdev_mtu", device.netdev_mtu).number("mtu_bytes", soft::roce_mtu_bytes(device.netdev_mtu));
-    json.text("guid", text_of_guid(device.guid)).begin_array("gids");
+    Json gids = Json::array();
     for (uint32_t i = 0; i < soft::kMaxGids; i++) {
-      if (device.gids[i].valid == 0) continue;
-      json.begin_object().number("index", i).text("gid", text_of_gid(device.gids[i])).end_object();
+      if (device.gids[i].valid != 0) gids.push_back({{"index", i}, {"gid", text_of_gid(device.gids[i])}});
     }
-    json.end_array().end_object();
+    json["devices"].push_back({{"name", device.name},
+                               {"netdev", device.netdev},
+                               {"up", device.up != 0},
+                               {"netdev_mtu", device.netdev_mtu},
+                               {"mtu_bytes", soft::roce_mtu_bytes(device.netdev_mtu)},
+                               {"guid", text_of_guid(device.guid)},
+                               {"gids", gids}});
   }
-  json.end_array().begin_object("counters");
+  Json& counters = json["counters"] = Json::object();
   for (size_t i = 0; report.problem.empty() && i < soft::kCounterCount; i++) {
-    json.number(soft::kCounterNames[i].key, status.counters[i]);
+    counters[soft::kCounterNames[i].key] = status.counters[i];
   }
-  json.end_object().begin_object("connection_management");
+  Json& connections = json["connection_management"] = Json::object();
   const auto counts = soft::all_of(status.connection_management);
   for (size_t i = 0; report.problem.empty() && i < counts.size(); i++) {
-    json.number(soft::kCmCounterNames[i].key, counts[i]);
+    connections[soft::kCmCounterNames[i].key] = counts[i];
   }
-  json.end_object().end_object();
+  return json;
 }
 
 }  // namespace dapple::info

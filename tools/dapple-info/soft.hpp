@@ -26,6 +26,6 @@ struct SoftReport {
 SoftReport read_soft();
 
 std::string soft_for_people(const SoftReport& report);
-void soft_as_json(const SoftReport& report, Json& json);
+Json soft_as_json(const SoftReport& report);
 
 }  // namespace dapple::info

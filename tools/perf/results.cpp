@@ -90,22 +90,26 @@ std::string for_people(const Report& report) {
 
 std::string as_json(const Report& report) {
   const Parameters& p = report.parameters;
-  Json json;
-  json.begin_object().text("program", report.program).text("role", report.client ? "client" : "server");
-  json.text("ia", report.ia).text("peer", report.peer);
-  json.begin_object("local").text("device", report.local.device).text("port", report.local.number);
-  json.text("address", report.local.address).text("gid", report.local.gid).text("mtu", report.local.mtu).end_object();
-  if (p.kind != Kind::kTest) json.text("operation", word_of(p.operation));
-  if (p.kind == Kind::kBandwidth) json.number("depth", p.depth);
-  json.begin_array("results");
+  Json json = {{"program", report.program},
+               {"role", report.client ? "client" : "server"},
+               {"ia", report.ia},
+               {"peer", report.peer},
+               {"local",
+                {{"device", report.local.device},
+                 {"port", report.local.number},
+                 {"address", report.local.address},
+                 {"gid", report.local.gid},
+                 {"mtu", report.local.mtu}}}};
+  if (p.kind != Kind::kTest) json["operation"] = word_of(p.operation);
+  if (p.kind == Kind::kBandwidth) json["depth"] = p.depth;
+  json["results"] = Json::array();
   for (const Result& result : report.results) {
-    json.begin_object().number("bytes", result.size).number("iterations", result.iterations);
-    for (const Column& column : columns_of(p.kind)) json.real(column.key, column.value(result), column.digits);
-    if (p.kind == Kind::kTest) json.boolean("verified", true);
-    json.end_object();
+    Json row = {{"bytes", result.size}, {"iterations", result.iterations}};
+    for (const Column& column : columns_of(p.kind)) row[column.key] = rounded(column.value(result), column.digits);
+    if (p.kind == Kind::kTest) row["verified"] = true;
+    json["results"].push_back(row);
   }
-  json.end_array().end_object();
-  return json.document();
+  return document_of(json);
 }
 
 }  // namespace dapple::perf

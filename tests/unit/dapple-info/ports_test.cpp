@@ -105,11 +105,8 @@ void ports__as_rows_and_as_json() {
   info::add_port_rows("rxe0", {port}, ports, gids);
   CHECK(format_table(ports).find("rxe0    1     d0      4096  100 Gb/s  ofa-v2-d0  10.9.0.1\n") != std::string::npos);
   CHECK(format_table(gids).find("rxe0    1     3      RoCE v2  ::ffff:10.9.0.1\n") != std::string::npos);
-  Json json;
-  json.begin_object();
-  info::port_as_json(port, json);
-  json.end_object();
-  CHECK(json.document().find("\"mtu_bytes\": 4096,\n  \"speed_gbit_s\": 100.000,\n  \"open_as\": \"ofa-v2-d0\"") !=
+  const std::string json = document_of(info::port_as_json(port));
+  CHECK(json.find("\"mtu_bytes\": 4096,\n  \"speed_gbit_s\": 100.0,\n  \"open_as\": \"ofa-v2-d0\"") !=
         std::string::npos);
   // Without an address no name opens it.
   info::Port down;

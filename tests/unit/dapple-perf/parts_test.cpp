@@ -189,7 +189,7 @@ void results__as_a_table_and_as_json() {
   report.results[0].latency = LatencyStatistics{1, 2, 1.5, 1.25, 0.5, 2, 2};
   CHECK(for_people(report).find("64      10           1.000        2.000        1.500") != std::string::npos);
   CHECK(for_people(report).starts_with("Send latency: ia0 with 10.0.0.1\n"));
-  CHECK(as_json(report).find("\"t_typical_us\": 1.500") != std::string::npos);
+  CHECK(as_json(report).find("\"t_typical_us\": 1.5") != std::string::npos);
   report.local = {"rxe0", "1", "10.0.0.2", "::ffff:10.0.0.2", "1024"};
   CHECK(for_people(report).starts_with(
       "Send latency: ia0 with 10.0.0.1\nrxe0 port 1, 10.0.0.2, GID ::ffff:10.0.0.2, MTU 1024\n#bytes"));
@@ -206,7 +206,7 @@ void results__small_rates_are_not_zero() {
   report.results[0].bandwidth = bandwidth_of({0.00001, 0.00002, 0.00003}, 2, 1);
   CHECK(for_people(report).find("BW average[Gb/sec]  MsgRate[Mpps]\n") != std::string::npos);
   CHECK(for_people(report).find("  0.002               0.100000\n") != std::string::npos);
-  CHECK(as_json(report).find("\"rate_mpps\": 0.100000") != std::string::npos);
+  CHECK(as_json(report).find("\"rate_mpps\": 0.1") != std::string::npos);
   CHECK(as_json(report).find("\"bw_average_gbit_s\": 0.002") != std::string::npos);
 }
 

@@ -249,18 +249,24 @@ PingFacts ping(const std::string& peer, unsigned int count, const std::function<
   return facts;
 }
 
-void ping_as_json(const PingFacts& facts, Json& json) {
-  json.begin_object().text("peer", facts.peer).text("address", facts.address).text("local", facts.local);
-  json.text("netdev", facts.netdev).text("result", word_of(judge(facts)));
-  json.number("exit_status", static_cast<uint64_t>(judge(facts))).number("asked", facts.asked);
-  json.begin_array("round_trips_us");
-  for (const double time : facts.answers_us) json.real({}, time);
-  json.end_array().number("changed_on_the_way", facts.bad_icrc + facts.changed_port + facts.changed_address);
+Json ping_as_json(const PingFacts& facts) {
+  Json json = {{"peer", facts.peer},
+               {"address", facts.address},
+               {"local", facts.local},
+               {"netdev", facts.netdev},
+               {"result", word_of(judge(facts))},
+               {"exit_status", static_cast<int>(judge(facts))},
+               {"asked", facts.asked},
+               {"round_trips_us", Json::array()},
+               {"changed_on_the_way", facts.bad_icrc + facts.changed_port + facts.changed_address}};
+  for (const double time : facts.answers_us) json["round_trips_us"].push_back(rounded(time));
   if (facts.netdev_mtu != 0) {
-    json.number("netdev_mtu", facts.netdev_mtu).number("needed_bytes", facts.needed);
-    json.number("passing_bytes", facts.passes);
+    json["netdev_mtu"] = facts.netdev_mtu;
+    json["needed_bytes"] = facts.needed;
+    json["passing_bytes"] = facts.passes;
   }
-  json.text("explanation", ping_for_people(facts)).end_object();
+  json["explanation"] = ping_for_people(facts);
+  return json;
 }
 
 }  // namespace dapple::info

@@ -15,6 +15,6 @@ namespace dapple::info {
 // Asks the peer `count` times, then tests the MTU. Calls `tell` with a line for each step, as it happens.
 PingFacts ping(const std::string& peer, unsigned int count, const std::function<void(const std::string&)>& tell);
 
-void ping_as_json(const PingFacts& facts, Json& json);
+Json ping_as_json(const PingFacts& facts);
 
 }  // namespace dapple::info
