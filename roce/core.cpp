@@ -123,6 +123,7 @@ bool Core::take_receive() {
 
 void Core::finish_receive(CompletionStatus status, Completion completion) {
   assert(has_receive);
+  assert(status != CompletionStatus::kSuccess || received <= receive_room);
   completion.request_id = receive_request.id;
   completion.status = status;
   if (completion.opcode != CompletionOpcode::kReceiveWriteImmediate) {

@@ -80,6 +80,17 @@ bool Requester::awaits(uint32_t psn) const {
   return !psn_before(psn, oldest_psn_) && psn_before(psn, highest_psn_);
 }
 
+void Requester::assert_consistent() const {
+  assert(core_.sends.head() <= cursor_ && cursor_ <= core_.sends.tail());
+  // The PSNs that were acknowledged, sent and given to requests, in this order.
+  assert(!psn_before(highest_psn_, oldest_psn_) && !psn_before(next_psn_, highest_psn_));
+  assert(!psn_before(cursor_psn(), oldest_psn_));
+  assert(!outstanding() || !core_.sends.empty());
+  assert(ack_deadline_ == kNever || outstanding());
+  assert(chunk_tail_ - chunk_head_ <= kChunks);
+  assert(chunk_tail_ == chunk_head_ || !psn_before(chunk_ends_[chunk_head_ % kChunks], oldest_psn_));
+}
+
 void Requester::move_cursor(uint32_t psn) {
   while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
   cursor_packet_ = 0;
@@ -269,6 +280,7 @@ bool Requester::transmit(Time now, PacketSink& sink) {
   }
   set_timer(now);
   check_drained();
+  assert_consistent();
   return is_full;
 }
 
@@ -357,6 +369,7 @@ void Requester::receive(Time now, const Packet& packet) {
   } else {
     on_response(now, packet);
   }
+  assert_consistent();
 }
 
 void Requester::on_acknowledgement(Time now, const Packet& packet) {
@@ -468,6 +481,7 @@ void Requester::expire(Time now) {
   window_.timed_out();
   move_cursor(oldest_psn_);
   set_timer(now);
+  assert_consistent();
 }
 
 }  // namespace dapple::roce

@@ -78,6 +78,9 @@ class Requester {
   // Tells whether the packet with this PSN was sent and not acknowledged before.
   bool awaits(uint32_t psn) const;
 
+  // What holds between two calls.
+  void assert_consistent() const;
+
   Core& core_;
   CongestionWindow window_;
   uint64_t cursor_ = 0;         // number of the entry

@@ -63,7 +63,17 @@ void Responder::stop() {
   reply_ = Reply::kNone;
 }
 
+void Responder::assert_consistent() const {
+  assert(newest_ - oldest_ <= room_);
+  for (uint32_t number = oldest_; number != newest_; number++) assert(resources_[number % room_].consistent());
+}
+
 void Responder::receive(const Packet& packet) {
+  take(packet);
+  assert_consistent();
+}
+
+void Responder::take(const Packet& packet) {
   if (!established_ && core_.state() == QpState::kRtr) {
     established_ = true;
     core_.raise(QpEvent::kEstablished);
@@ -321,6 +331,7 @@ bool Responder::transmit_responses(PacketSink& sink) {
       if (core_.state() == QpState::kError) break;
     }
   }
+  assert_consistent();
   return reply_ == Reply::kNak && !send_acknowledgement(sink);
 }
 

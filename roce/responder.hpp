@@ -52,8 +52,10 @@ class Responder {
     uint32_t end = 0;
 
     bool pending() const { return next < end; }
+    bool consistent() const { return begin <= next && next <= end && end <= packets && answered <= packets; }
   };
 
+  void take(const Packet& packet);
   void on_new(const Packet& packet);
   void on_duplicate(const Packet& packet);
   void on_request_with_response(const Packet& packet);
@@ -65,6 +67,9 @@ class Responder {
   bool duplicate_read(const Packet& packet, Resource& old);
   bool send_response(Resource& resource, PacketSink& sink);
   bool send_acknowledgement(PacketSink& sink);
+
+  // What holds between two calls.
+  void assert_consistent() const;
 
   enum class Reply : uint8_t { kNone, kAck, kNak };
 

@@ -7,6 +7,7 @@
 #define DAPPLE_ROCE_WINDOW_HPP
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 
 namespace dapple::roce {
@@ -25,6 +26,7 @@ class CongestionWindow {
   uint32_t packets() const { return packets_; }
 
   void acknowledged(uint32_t count) {
+    assert(kLeast <= packets_ && packets_ <= most_);
     if (packets_ < threshold_) {
       packets_ = std::min(packets_ + count, most_);
       return;

@@ -7,6 +7,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include <cassert>
+
 #include "provider/dappled/slot_lease.hpp"
 #include "provider/soft/port_owner.hpp"
 #include "provider/soft/trust.hpp"
@@ -150,6 +152,7 @@ bool Slots::announce(uint32_t slot, soft::Descriptors& handed, soft::Problem& pr
 }
 
 void Slots::leave(uint32_t slot) {
+  assert(slot < group_.size() && states_[slot] == State::kOwned);
   states_[slot] = State::kLeft;
   tidy();
 }

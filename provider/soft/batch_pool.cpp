@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/batch_pool.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include "provider/soft/context.hpp"
@@ -18,6 +19,7 @@ std::unique_ptr<SendBatch> BatchPool::take() {
 
 void BatchPool::give(std::unique_ptr<SendBatch> batch) {
   const std::lock_guard lock(mutex_);
+  assert(batch != nullptr);
   if (count_ < kKept) kept_[count_++] = std::move(batch);
 }
 

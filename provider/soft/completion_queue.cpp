@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <bit>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -29,6 +30,7 @@ void CompletionQueue::complete(const roce::Completion& completion) {
     overrun_ = true;
     notice = kOverrun;
   } else {
+    assert(count < capacity_);
     ring_[(head_ + count) & (capacity_ - 1)] = completion;
     count_.store(count + 1, std::memory_order_release);
     // IBTA 11.4.2.2: an unsuccessful completion counts as solicited.

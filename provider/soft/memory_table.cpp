@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include <cassert>
 #include <new>
 
 namespace dapple::soft {
@@ -96,7 +97,10 @@ void MemoryTable::revoke(Entry& entry) {
 }
 
 void MemoryTable::unbind(Entry& window) {
-  if (window.region != nullptr) --window.region->bound_windows;
+  if (window.region != nullptr) {
+    assert(window.region->bound_windows > 0);
+    --window.region->bound_windows;
+  }
   window.region = nullptr;
   window.memory = nullptr;
   window.length = 0;
@@ -105,6 +109,7 @@ void MemoryTable::unbind(Entry& window) {
 }
 
 void MemoryTable::release(Entry& entry) {
+  assert(used_ > 0 && entry.kind != Kind::kFree && entry.valid_key.load() == 0 && entry.bound_windows == 0);
   used_--;
   entry.kind = Kind::kFree;
   entry.key = 0;

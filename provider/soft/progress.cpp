@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <cassert>
+
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -47,6 +49,7 @@ void Node::hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& pack
     return;
   }
   pinned.touched = true;
+  assert(touched_count_ < kMaxTouched);
   touched_[touched_count_++] = &pinned;
   if (touched_count_ == kMaxTouched) finish_touched();
 }

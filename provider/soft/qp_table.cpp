@@ -4,6 +4,8 @@
 
 #include <sched.h>
 
+#include <cassert>
+
 namespace dapple::soft {
 
 uint32_t QpTable::add(Qp& qp) {
@@ -28,6 +30,7 @@ void QpTable::open(Qp& qp) {
 void QpTable::remove(Qp& qp) {
   {
     const std::lock_guard lock(mutex_);
+    assert(qps_[qp.qpn - first_] == &qp);
     qps_[qp.qpn - first_] = nullptr;
   }
   while (qp.pins.load(std::memory_order_acquire) != 0) sched_yield();

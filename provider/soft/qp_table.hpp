@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include <cassert>
 #include <mutex>
 
 #include "provider/soft/objects.hpp"
@@ -30,7 +31,10 @@ class QpTable {
 
   Qp* pin(uint32_t qpn);
   static void pin(Qp& qp) { qp.pins.fetch_add(1, std::memory_order_relaxed); }
-  static void unpin(Qp& qp) { qp.pins.fetch_sub(1, std::memory_order_release); }
+  static void unpin(Qp& qp) {
+    [[maybe_unused]] const uint32_t before = qp.pins.fetch_sub(1, std::memory_order_release);
+    assert(before > 0);
+  }
 
  private:
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -24,6 +25,7 @@ int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
   const std::lock_guard lock(mutex_);
   if (segments.size() > max_segments_) return EINVAL;
   if (count_ == depth_) return ENOMEM;
+  assert(head_ < depth_ && count_ < depth_);
   const uint32_t at = (head_ + count_) % depth_;
   slots_[at] = {id, static_cast<uint32_t>(segments.size())};
   std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
@@ -34,7 +36,9 @@ int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
 bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   const std::lock_guard lock(mutex_);
   if (count_ == 0) return false;
+  assert(head_ < depth_ && count_ <= depth_);
   const Slot& slot = slots_[head_];
+  assert(slot.segment_count <= max_segments_);
   request.id = slot.id;
   request.segment_count = slot.segment_count;
   std::copy_n(&segments_[size_t{head_} * max_segments_], slot.segment_count, request.segments);

@@ -3,6 +3,7 @@
 #include "provider/soft/timers.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -26,6 +27,7 @@ bool Timers::make_room() {
 
 void Timers::remove(Qp& qp) {
   const std::lock_guard lock(mutex_);
+  assert(members_ > 0);
   --members_;
   if (qp.scheduled.load(std::memory_order_relaxed) == roce::kNever) return;
   take_out(qp.heap_index);
@@ -37,6 +39,8 @@ bool Timers::schedule(Qp& qp, roce::Time deadline) {
   const std::lock_guard lock(mutex_);
   const bool is_new = qp.scheduled.load(std::memory_order_relaxed) == roce::kNever;
   qp.scheduled.store(deadline, std::memory_order_relaxed);
+  // make_room() has been called for each queue pair.
+  assert(size_ < members_ || !is_new);
   if (is_new) place(size_++, &qp);
   rise(qp.heap_index);
   publish();
@@ -61,6 +65,7 @@ bool Timers::before(uint32_t a, uint32_t b) const {
 }
 
 void Timers::place(uint32_t at, Qp* qp) {
+  assert(at < room_);
   heap_[at] = qp;
   qp->heap_index = at;
 }
@@ -88,6 +93,7 @@ void Timers::sink(uint32_t at) {
 }
 
 void Timers::take_out(uint32_t at) {
+  assert(at < size_ && heap_[at]->heap_index == at);
   heap_[at]->scheduled.store(roce::kNever, std::memory_order_relaxed);
   --size_;
   if (at == size_) return;

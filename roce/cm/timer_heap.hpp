@@ -6,6 +6,7 @@
 #ifndef DAPPLE_ROCE_CM_TIMER_HEAP_HPP
 #define DAPPLE_ROCE_CM_TIMER_HEAP_HPP
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,13 +21,17 @@ class TimerHeap {
  public:
   // False if there is no memory.
   bool create(uint32_t capacity) {
+    capacity_ = capacity;
     heap_.reset(new (std::nothrow) Item*[size_t{capacity} + 1]);
     return heap_ != nullptr;
   }
 
   // Replaces the item's earlier deadline.
   void set(Item& item, Time deadline) {
-    if (item.timer_at == 0) place(item, ++size_);
+    if (item.timer_at == 0) {
+      assert(size_ < capacity_);
+      place(item, ++size_);
+    }
     item.deadline = deadline;
     rise(item);
     sink(item);
@@ -34,6 +39,7 @@ class TimerHeap {
   void cancel(Item& item) {
     const uint32_t at = item.timer_at;
     if (at == 0) return;
+    assert(at <= size_ && heap_[at] == &item);
     item.timer_at = 0;
     item.deadline = kNever;
     Item& moved = *heap_[size_--];
@@ -54,6 +60,7 @@ class TimerHeap {
 
  private:
   void place(Item& item, uint32_t at) {
+    assert(at >= 1 && at <= size_);
     heap_[at] = &item;
     item.timer_at = at;
   }
@@ -74,6 +81,7 @@ class TimerHeap {
   }
 
   std::unique_ptr<Item*[]> heap_;
+  uint32_t capacity_ = 0;
   uint32_t size_ = 0;
 };
 

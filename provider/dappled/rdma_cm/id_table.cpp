@@ -2,9 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/dappled/rdma_cm/id_table.hpp"
 
+#include <cassert>
+
 namespace dapple::dappled::rdma_cm {
 
 uint32_t IdTable::unused() {
+  assert(size_ < kNumbers);
   while (has(next_)) next_ = (next_ + 1) % kNumbers;
   const uint32_t number = next_;
   next_ = (next_ + 1) % kNumbers;
@@ -29,6 +32,7 @@ bool IdTable::add(CmId& id) {
 void IdTable::remove(CmId& id) {
   CmId** link = &buckets_[id.number % kBuckets];
   while (*link != &id) link = &(*link)->same_bucket;
+  assert(size_ > 0);
   *link = id.same_bucket;
   size_--;
 }

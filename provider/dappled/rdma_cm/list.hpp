@@ -5,6 +5,7 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
 
+#include <cassert>
 #include <cstdint>
 
 namespace dapple::dappled::rdma_cm {
@@ -23,6 +24,7 @@ class List {
     size_++;
   }
   void remove(Item& item) {
+    assert(size_ > 0 && (item.older != nullptr || first_ == &item) && (item.newer != nullptr || last_ == &item));
     (item.older == nullptr ? first_ : item.older->newer) = item.newer;
     (item.newer == nullptr ? last_ : item.newer->older) = item.older;
     item.older = item.newer = nullptr;
