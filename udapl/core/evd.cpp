@@ -401,38 +401,25 @@ void Evd::forget_completions(Ep& ep) {
 void Evd::forget(Ep& ep) {
   forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
-    switch (event.kind) {
-      case EventKind::kEstablished:
-      case EventKind::kPeerRejected:
-      case EventKind::kNonPeerRejected:
-      case EventKind::kAcceptCompletionError:
-      case EventKind::kDisconnected:
-      case EventKind::kBroken:
-      case EventKind::kTimedOut:
-      case EventKind::kUnreachable:
+    switch (data_of(event.kind)) {
+      case EventData::kConnection:
         return event.connection.ep == &ep;
-      case EventKind::kUdEstablished:
-      case EventKind::kUdRejected:
-      case EventKind::kUdError:
+      case EventData::kDatagrams:
         return event.datagrams.ep == &ep;
-      default:
-        return false;
+      case EventData::kDto:
+      case EventData::kBind:
+      case EventData::kCr:
+      case EventData::kAsync:
+      case EventData::kSoftware:
+        break;
     }
+    return false;
   });
 }
 
 void Evd::forget_errors(const Object& object) {
   software_.remove_if([&object](const Event& event) {
-    switch (event.kind) {
-      case EventKind::kAsyncEvdOverflow:
-      case EventKind::kAsyncIaCatastrophic:
-      case EventKind::kAsyncEpBroken:
-      case EventKind::kAsyncProviderInternal:
-      case EventKind::kAsyncSrq:
-        return event.async.object == &object;
-      default:
-        return false;
-    }
+    return data_of(event.kind) == EventData::kAsync && event.async.object == &object;
   });
 }
 

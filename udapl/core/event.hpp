@@ -40,6 +40,44 @@ enum class EventKind : uint8_t {
   kUdError,
 };
 
+// The member of Event's union that events of a kind have.
+enum class EventData : uint8_t { kDto, kBind, kCr, kConnection, kDatagrams, kAsync, kSoftware };
+
+// Without a default: a new kind does not compile before it has its data here.
+constexpr EventData data_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::kDtoCompletion:
+      return EventData::kDto;
+    case EventKind::kBindCompletion:
+      return EventData::kBind;
+    case EventKind::kConnectionRequest:
+    case EventKind::kUdRequest:
+      return EventData::kCr;
+    case EventKind::kEstablished:
+    case EventKind::kPeerRejected:
+    case EventKind::kNonPeerRejected:
+    case EventKind::kAcceptCompletionError:
+    case EventKind::kDisconnected:
+    case EventKind::kBroken:
+    case EventKind::kTimedOut:
+    case EventKind::kUnreachable:
+      return EventData::kConnection;
+    case EventKind::kUdEstablished:
+    case EventKind::kUdRejected:
+    case EventKind::kUdError:
+      return EventData::kDatagrams;
+    case EventKind::kAsyncEvdOverflow:
+    case EventKind::kAsyncIaCatastrophic:
+    case EventKind::kAsyncEpBroken:
+    case EventKind::kAsyncProviderInternal:
+    case EventKind::kAsyncSrq:
+      return EventData::kAsync;
+    case EventKind::kSoftware:
+      return EventData::kSoftware;
+  }
+  __builtin_unreachable();
+}
+
 // DAT_DTO_COMPLETION_STATUS; 1.2 and 2.0 agree on these values.
 enum class DtoStatus : uint8_t {
   kSuccess = 0,

@@ -262,11 +262,11 @@ DAT_RETURN to_dat(dat::Error failure) noexcept {
 }
 
 void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
-  using dat::EventKind;
+  using dat::EventData;
   out.event_number = to_number(event.kind);
   out.evd_handle = event.evd;
-  switch (event.kind) {
-    case EventKind::kDtoCompletion: {
+  switch (data_of(event.kind)) {
+    case EventData::kDto: {
       auto& data = out.event_data.dto_completion_event_data;
       data.ep_handle = event.dto.ep;
       data.user_cookie.as_64 = event.dto.user_cookie;
@@ -277,22 +277,18 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
         extend_completion(event.dto, out);
       break;
     }
-    case EventKind::kBindCompletion: {
+    case EventData::kBind: {
       auto& data = out.event_data.rmr_completion_event_data;
       data.rmr_handle = event.bind.rmr;
       data.user_cookie.as_64 = event.bind.user_cookie;
       data.status = static_cast<DAT_RMR_BIND_COMPLETION_STATUS>(event.bind.status);
       break;
     }
-    case EventKind::kUdEstablished:
-    case EventKind::kUdRejected:
-    case EventKind::kUdError:
+    case EventData::kDatagrams:
       fill_datagrams(event, out);
       break;
-    case EventKind::kUdRequest:
-      extend_request(out);
-      [[fallthrough]];
-    case EventKind::kConnectionRequest: {
+    case EventData::kCr: {
+      if (event.kind == dat::EventKind::kUdRequest) extend_request(out);
       auto& data = out.event_data.cr_arrival_event_data;
       data.sp_handle.psp_handle = event.cr.service_point;
       // The EVD's IA, not the service point's: the service point may have been freed since.
@@ -302,20 +298,16 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       fill_truncation(data);
       break;
     }
-    case EventKind::kAsyncEvdOverflow:
-    case EventKind::kAsyncIaCatastrophic:
-    case EventKind::kAsyncEpBroken:
-    case EventKind::kAsyncProviderInternal:
-    case EventKind::kAsyncSrq:
-      out.event_data.asynch_error_event_data.dat_handle = event.kind == EventKind::kAsyncIaCatastrophic
+    case EventData::kAsync:
+      out.event_data.asynch_error_event_data.dat_handle = event.kind == dat::EventKind::kAsyncIaCatastrophic
                                                               ? consumer_handle(event.async.object->ia())
                                                               : event.async.object;
       out.event_data.asynch_error_event_data.reason = event.async.reason;
       break;
-    case EventKind::kSoftware:
+    case EventData::kSoftware:
       out.event_data.software_event_data.pointer = event.software;
       break;
-    default: {
+    case EventData::kConnection: {
       auto& data = out.event_data.connect_event_data;
       data.ep_handle = event.connection.ep;
       data.private_data_size = static_cast<DAT_COUNT>(event.connection.private_data_size);
