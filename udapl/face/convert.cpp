@@ -52,8 +52,6 @@ DAT_RETURN_TYPE to_type(Type type) {
       return DAT_INTERRUPTED_CALL;
     case Type::kInvalidAddress:
       return DAT_INVALID_ADDRESS;
-    case Type::kNotImplemented:
-      return DAT_NOT_IMPLEMENTED;
     case Type::kPortInUse:
       return kPortInUse;
     case Type::kCommNotSupported:
@@ -76,36 +74,10 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_RESOURCE_MEMORY_REGION;
     case Subtype::kErrorHandler:
       return DAT_RESOURCE_ERROR_HANDLER;
-    case Subtype::kCredits:
-      return DAT_RESOURCE_CREDITS;
-    case Subtype::kSrq:
-      return DAT_RESOURCE_SRQ;
-    case Subtype::kHandleIa:
-      return DAT_INVALID_HANDLE_IA;
     case Subtype::kHandleEp:
       return DAT_INVALID_HANDLE_EP;
     case Subtype::kHandleLmr:
       return DAT_INVALID_HANDLE_LMR;
-    case Subtype::kHandlePz:
-      return DAT_INVALID_HANDLE_PZ;
-    case Subtype::kHandlePsp:
-      return DAT_INVALID_HANDLE_PSP;
-    case Subtype::kHandleCr:
-      return DAT_INVALID_HANDLE_CR;
-    case Subtype::kHandleEvdRequest:
-      return DAT_INVALID_HANDLE_EVD_REQUEST;
-    case Subtype::kHandleEvdRecv:
-      return DAT_INVALID_HANDLE_EVD_RECV;
-    case Subtype::kHandleEvdConn:
-      return DAT_INVALID_HANDLE_EVD_CONN;
-    case Subtype::kHandleEvdAsync:
-      return DAT_INVALID_HANDLE_EVD_ASYNC;
-    case Subtype::kHandleCno:
-      return DAT_INVALID_HANDLE_CNO;
-    case Subtype::kHandle1:
-      return DAT_INVALID_HANDLE1;
-    case Subtype::kHandle2:
-      return DAT_INVALID_HANDLE2;
     case Subtype::kArg1:
       return DAT_INVALID_ARG1;
     case Subtype::kArg2:
@@ -118,14 +90,8 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_ARG5;
     case Subtype::kArg6:
       return DAT_INVALID_ARG6;
-    case Subtype::kArg7:
-      return DAT_INVALID_ARG7;
     case Subtype::kArg8:
       return DAT_INVALID_ARG8;
-    case Subtype::kArg9:
-      return DAT_INVALID_ARG9;
-    case Subtype::kArg10:
-      return DAT_INVALID_ARG10;
     case Subtype::kEpUnconnected:
       return DAT_INVALID_STATE_EP_UNCONNECTED;
     case Subtype::kEpActConnPending:
@@ -144,8 +110,6 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_EP_COMPLPENDING;
     case Subtype::kEpDiscPending:
       return DAT_INVALID_STATE_EP_DISCPENDING;
-    case Subtype::kEpNotReady:
-      return DAT_INVALID_STATE_EP_NOTREADY;
     case Subtype::kEpEvdConnect:
       return DAT_INVALID_STATE_EP_EVD_CONNECT;
     case Subtype::kEpPz:
@@ -164,8 +128,6 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_EVD_WAITER;
     case Subtype::kEvdUnwaitable:
       return DAT_INVALID_STATE_EVD_UNWAITABLE;
-    case Subtype::kEvdAsync:
-      return DAT_INVALID_STATE_EVD_ASYNC;
     case Subtype::kEvdConfig:
       return DAT_INVALID_STATE_EVD_CONFIG_NOTIFY;
     case Subtype::kIaInUse:
@@ -180,8 +142,6 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_STATE_EVD_CONFIG_SOLICITED;
     case Subtype::kEvdConfigThreshold:
       return DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD;
-    case Subtype::kHandleSrq:
-      return DAT_INVALID_HANDLE_SRQ;
     case Subtype::kSrqInUse:
       return DAT_INVALID_STATE_SRQ_IN_USE;
     case Subtype::kAddressUnsupported:
