@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What programs of tests need to connect: an IA with an EP, waits that end, and the end of the program after an error,
- * with one line on stderr. One thread uses a session.
+ * A session lets a test's program connect: it has an open IA with an EP, and no wait takes longer than its time-out. An
+ * error ends the program with one line on stderr. One thread uses a session.
  */
 #ifndef DAPPLE_TESTS_SOFTROCE_SESSION_H
 #define DAPPLE_TESTS_SOFTROCE_SESSION_H
