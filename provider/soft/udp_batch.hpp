@@ -3,7 +3,6 @@
 #ifndef DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
 #define DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -12,6 +11,7 @@
 
 #include "provider/soft/packet_tap.hpp"
 #include "provider/soft/send_sockets.hpp"
+#include "provider/soft/socket_address.hpp"
 #include "provider/soft/wire.hpp"
 #include "provider/soft/wire_counters.hpp"
 #include "roce/icrc.hpp"
@@ -56,14 +56,15 @@ class UdpBatch final : public SendBatch {
     uint8_t hop_limit = 0;
     uint8_t traffic_class = 0;
     roce::IcrcAddresses addresses;
-    sockaddr_in6 destination = {};  // or a sockaddr_in
-    socklen_t destination_size = 0;
+    SocketAddress destination;  // empty for a connected socket
     size_t control_size = 0;
     size_t control_with_segments = 0;
     // The gaps between the messages go to the kernel, too.
     alignas(cmsghdr) char control[kControlSize] = {};
   };
 
+  static size_t describe(const Path& path, bool ipv6, uint8_t hop_limit, char* control);
+  static void set_destination(Run& run, msghdr& message);
   bool start_run(uint8_t slot);
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
   void write_icrc(const Run& run, uint32_t place, std::byte* packet, size_t transport_size);
@@ -77,7 +78,9 @@ class UdpBatch final : public SendBatch {
   uint32_t run_count_ = 0;
   size_t used_ = 0;
   size_t reserved_ = 0;
-  uint8_t run_slot_ = 0;  // of the last run's destination
+  // Of the last run.
+  uint8_t run_slot_ = 0;
+  SendSocket socket_;
   // Prefixes of the last run's path, for one size.
   size_t prefix_size_ = 0;
   uint64_t prefix_known_ = 0;
