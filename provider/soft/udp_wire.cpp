@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 
+#include <algorithm>
 #include <new>
 
 #include "provider/soft/crc.hpp"
@@ -216,8 +217,10 @@ size_t UdpWire::receive(ArrivalSink& sink) {
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
   for (int call = 0; call < kCallsAtOnce; call++) {
-    const int count = recvmmsg(slot_.receive_socket, room.messages, kDatagrams, MSG_DONTWAIT, nullptr);
+    const int count = recvmmsg(slot_.receive_socket, room.messages, ask_for_, MSG_DONTWAIT, nullptr);
     if (count < 0 && errno == EINTR) continue;
+    const bool all = count == static_cast<int>(ask_for_);
+    ask_for_ = all ? std::min(2 * ask_for_, kDatagrams) : 1;
     if (count <= 0) break;
     for (int i = 0; i < count; i++) {
       take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);

@@ -72,6 +72,8 @@ class UdpWire final : public Wire {
   static constexpr uint32_t kMostMerged = 64;
   Explained explained_[kMostMerged];
   std::unique_ptr<Room> room_;
+  // Asking for more datagrams than wait costs a second look at the socket, before the first one is passed on.
+  uint32_t ask_for_ = 1;
   // By the call of receive() that runs.
   size_t delivered_ = 0;
   size_t delivered_bytes_ = 0;
