@@ -76,6 +76,10 @@ constexpr auto kFar = powers<65536 / 4 / kNearWords + 1>(product(kNear[kNearWord
 // multiplies by one more.
 constexpr size_t kWordsBehindIdentification = 3 + kUdpSize / 4 + 1;
 
+// The beginning of a packet that is copied for its ICRC: the BTH at least.
+constexpr size_t kFront = 64;
+static_assert(kFront >= kBthSize);
+
 uint32_t stored(uint32_t crc) {
   if constexpr (std::endian::native == std::endian::little) return ~crc;
   const uint32_t value = ~crc;
@@ -120,12 +124,15 @@ uint32_t icrc_prefix(const IcrcAddresses& addresses, size_t transport_size, Crc3
 }
 
 uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 crc) {
-  // FECN, BECN and the reserved bits beside them may change under way.
-  std::byte bth[kBthSize] = {};
-  const size_t size = std::min(transport.size(), kBthSize);
-  std::copy_n(transport.data(), size, bth);
-  bth[4] = kMasked;
-  return stored(crc(crc(prefix, bth, size), transport.data() + size, transport.size() - size));
+  // FECN, BECN and the reserved bits beside them may change under way. Of a short packet everything is copied, because
+  // a second call of `crc` takes longer than that.
+  std::byte front[kFront] = {};
+  const size_t size = std::min(transport.size(), kFront);
+  std::memcpy(front, transport.data(), size);
+  front[4] = kMasked;
+  const uint32_t value = crc(prefix, front, size);
+  const std::span<const std::byte> rest = transport.subspan(size);
+  return stored(rest.empty() ? value : crc(value, rest.data(), rest.size()));
 }
 
 int32_t icrc_identification(uint32_t received, uint32_t computed_for_zero, size_t transport_size) {

@@ -23,6 +23,8 @@ struct IcrcAddresses {
   uint16_t source_port = 0;
   uint16_t destination_port = 4791;
   uint16_t identification = 0;  // IPv4, with "don't fragment"
+
+  bool operator==(const IcrcAddresses&) const = default;
 };
 
 // The part of the ICRC that comes before the BTH: the same for all packets of one size between two ends.

@@ -104,7 +104,7 @@ bool UdpBatch::start_run(uint8_t slot) {
   add_control(run.control, used, IPPROTO_UDP, kUdpSegment, uint16_t{0});
   run.control_with_segments = used;
 
-  if (path_changed_ || slot != run_slot_ || socket_.port != port_before) prefix_size_ = 0;
+  if (path_changed_ || slot != run_slot_ || socket_.port != port_before) forget_prefixes();
   path_changed_ = false;
   run_slot_ = slot;
   run_count_++;
@@ -112,18 +112,27 @@ bool UdpBatch::start_run(uint8_t slot) {
 }
 
 uint32_t UdpBatch::prefix_of(const Run& run, uint32_t identification, size_t transport_size) {
-  if (prefix_size_ != transport_size) {
-    prefix_size_ = transport_size;
-    prefix_known_ = 0;
+  Prefixes* prefixes = &prefixes_[1 - older_prefixes_];
+  if (prefixes->size != transport_size) {
+    prefixes = &prefixes_[older_prefixes_];
+    older_prefixes_ = 1 - older_prefixes_;
+    if (prefixes->size != transport_size) {
+      prefixes->size = transport_size;
+      prefixes->known = 0;
+    }
   }
   const uint64_t bit = uint64_t{1} << identification;
-  if ((prefix_known_ & bit) == 0) {
+  if ((prefixes->known & bit) == 0) {
     roce::IcrcAddresses addresses = run.addresses;
     addresses.identification = static_cast<uint16_t>(identification);
-    prefix_[identification] = roce::icrc_prefix(addresses, transport_size, crc32);
-    prefix_known_ |= bit;
+    prefixes->of[identification] = roce::icrc_prefix(addresses, transport_size, crc32);
+    prefixes->known |= bit;
   }
-  return prefix_[identification];
+  return prefixes->of[identification];
+}
+
+void UdpBatch::forget_prefixes() {
+  for (Prefixes& prefixes : prefixes_) prefixes.size = 0;
 }
 
 void UdpBatch::write_icrc(const Run& run, uint32_t place, std::byte* packet, size_t transport_size) {
@@ -175,7 +184,7 @@ void UdpBatch::set_destination(Run& run, msghdr& message) {
 
 // The kernel does not segment, or not this. Each packet is sent by itself then, with identification 0.
 bool UdpBatch::send_singly(Run& run, bool& full) {
-  prefix_size_ = 0;
+  forget_prefixes();
   bool any = false;
   for (uint32_t i = 0; i < run.count; i++) {
     const size_t offset = i * run.segment_size;
@@ -202,7 +211,7 @@ bool UdpBatch::send_singly(Run& run, bool& full) {
       side_.counters->send_error.set(static_cast<uint64_t>(errno));
     }
   }
-  prefix_size_ = 0;
+  forget_prefixes();
   return any;
 }
 

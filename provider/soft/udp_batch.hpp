@@ -67,6 +67,7 @@ class UdpBatch final : public SendBatch {
   static void set_destination(Run& run, msghdr& message);
   bool start_run(uint8_t slot);
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
+  void forget_prefixes();
   void write_icrc(const Run& run, uint32_t place, std::byte* packet, size_t transport_size);
   void note(const Run& run);
   bool send_all();
@@ -81,10 +82,15 @@ class UdpBatch final : public SendBatch {
   // Of the last run.
   uint8_t run_slot_ = 0;
   SendSocket socket_;
-  // Prefixes of the last run's path, for one size.
-  size_t prefix_size_ = 0;
-  uint64_t prefix_known_ = 0;
-  uint32_t prefix_[kMaxSegments];
+  // ICRC prefixes of the last run's path, by the identification, for the last two sizes: of messages and of the
+  // acknowledgements between them, say.
+  struct Prefixes {
+    size_t size = 0;     // 0: none
+    uint64_t known = 0;  // a bit for each
+    uint32_t of[kMaxSegments];
+  };
+  Prefixes prefixes_[2];
+  uint32_t older_prefixes_ = 0;
   Run runs_[kMaxRuns];
   alignas(64) std::byte room_[kRoom];
 };

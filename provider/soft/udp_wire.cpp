@@ -105,14 +105,6 @@ struct UdpWire::Origin {
     memcpy(addresses.destination, destination + from, 16 - from);
     return addresses;
   }
-
-  uint32_t icrc(std::span<const std::byte> transport, const roce::IcrcAddresses& addresses) {
-    if (icrc_prefix_size != transport.size()) {
-      icrc_prefix_size = transport.size();
-      icrc_prefix = roce::icrc_prefix(addresses, transport.size(), crc32);
-    }
-    return roce::icrc_of(icrc_prefix, transport, crc32);
-  }
 };
 
 struct UdpWire::Room {
@@ -350,6 +342,14 @@ int32_t UdpWire::identification_of(uint32_t received, uint32_t expected, size_t 
   return last.identification;
 }
 
+uint32_t UdpWire::prefix_of(const roce::IcrcAddresses& addresses, size_t transport_size) {
+  Prefix& last = prefixes_[transport_size / 4 % kPrefixes];
+  if (last.transport_size != transport_size || last.addresses != addresses) {
+    last = {addresses, transport_size, roce::icrc_prefix(addresses, transport_size, crc32)};
+  }
+  return last.value;
+}
+
 void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink) {
   if (packet.size() < kShortestPacket) return counters_->runts.add();
   if (packet.size() > kLongestPacket) return counters_->giants.add();
@@ -363,7 +363,11 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   roce::IcrcAddresses addresses = origin.icrc_addresses();
   uint32_t received;
   memcpy(&received, packet.data() + transport.size(), sizeof received);
-  const uint32_t expected = origin.icrc(transport, addresses);
+  if (origin.icrc_prefix_size != transport.size()) {
+    origin.icrc_prefix_size = transport.size();
+    origin.icrc_prefix = prefix_of(addresses, transport.size());
+  }
+  const uint32_t expected = roce::icrc_of(origin.icrc_prefix, transport, crc32);
   int32_t identification = 0;
   if (received != expected) {
     identification = addresses.ipv6 ? -1 : identification_of(received, expected, transport.size(), origin.place);

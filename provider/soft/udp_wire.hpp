@@ -16,6 +16,7 @@
 #include "provider/soft/problem.hpp"
 #include "provider/soft/udp_batch.hpp"
 #include "provider/soft/wire.hpp"
+#include "roce/icrc.hpp"
 
 namespace dapple::soft {
 
@@ -55,6 +56,7 @@ class UdpWire final : public Wire {
   void deliver(Origin& origin, std::span<const std::byte> packet, ArrivalSink& sink);
   void deliver_delayed(ArrivalSink& sink);
   int32_t identification_of(uint32_t received, uint32_t expected, size_t transport_size, uint32_t place);
+  uint32_t prefix_of(const roce::IcrcAddresses& addresses, size_t transport_size);
   int membership(const uint8_t group[16], uint32_t netdev_index, bool join);
 
   Slot slot_;
@@ -71,6 +73,14 @@ class UdpWire final : public Wire {
   };
   static constexpr uint32_t kMostMerged = 64;
   Explained explained_[kMostMerged];
+  // ICRC prefixes of the last packets of some sizes.
+  struct Prefix {
+    roce::IcrcAddresses addresses;
+    size_t transport_size = 0;
+    uint32_t value = 0;
+  };
+  static constexpr size_t kPrefixes = 4;
+  Prefix prefixes_[kPrefixes];
   std::unique_ptr<Room> room_;
   // Asking for more datagrams than wait costs a second look at the socket, before the first one is passed on.
   uint32_t ask_for_ = 1;
