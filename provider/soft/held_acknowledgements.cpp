@@ -16,6 +16,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -44,6 +45,7 @@ bool Node::holds_acknowledgement(Qp& qp) {
 
 void Node::settle_posts(Qp& qp) {
   if (polls_.load(std::memory_order_relaxed) - qp.acknowledgement_poll <= 1) qp.answered = true;
+  const Undisturbed undisturbed;
   settle(qp, now());
 }
 

@@ -118,7 +118,6 @@ void Node::remove(Qp& qp) {
 
 bool Node::transmit(Qp& qp, roce::Time now) {
   const bool connected = qp.init.qp_type != IBV_QPT_UD;
-  const Undisturbed undisturbed;
   Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
   return qp.engine->transmit(now, turn);
 }

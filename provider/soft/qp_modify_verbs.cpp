@@ -8,6 +8,7 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
+#include "provider/soft/undisturbed.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft::verbs {
@@ -88,6 +89,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
   {
+    const Undisturbed undisturbed;
     const std::lock_guard lock(qp.mutex);
     if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) return EINVAL;
     if ((mask & roce::kAddress) != 0) {
