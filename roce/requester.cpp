@@ -16,9 +16,6 @@ namespace {
 // Bytes of a response that one RDMA Read request asks for, at most: what the default socket buffer holds in any case.
 constexpr uint32_t kChunkBytes = 32 * 1024;
 
-// An acknowledgement is requested at least this often, so that a long message makes progress.
-constexpr uint32_t kAskInterval = 32;
-
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
 
@@ -199,7 +196,7 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
   Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu());
   headers.destination_qpn = core_.values.destination_qpn;
   headers.ack_request =
-      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= window_.packets() || unasked_ + 1 >= kAskInterval;
+      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= window_.packets() || unasked_ + 1 >= window_.part();
   switch (emit_data(core_, entry, headers, cursor_packet_, sink, nullptr)) {
     case Emitted::kFull:
       return false;
@@ -263,11 +260,23 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
   return true;
 }
 
+// A long message goes out in thirds of the window, because a few packets cost the host as much as many. While one part
+// is acknowledged, others are on their way: each has a packet that asks.
+bool Requester::waits_for_part() const {
+  if (cursor_ == core_.sends.tail()) return false;
+  const SendEntry& entry = core_.sends[cursor_];
+  if (!entry.started || entry.failed || wants_response(entry.request.opcode)) return false;
+  const uint32_t flying = in_flight();
+  const uint32_t free = window_.packets() - std::min(flying, window_.packets());
+  return flying > 0 && free < window_.part() && free < entry.packets - cursor_packet_;
+}
+
 bool Requester::transmit(Time now, PacketSink& sink) {
   if (rnr_deadline_ != kNever) {
     if (now < rnr_deadline_) return false;
     rnr_deadline_ = kNever;
   }
+  if (waits_for_part()) return false;
   bool is_full = false;
   while (!is_full && cursor_ < core_.sends.tail()) {
     const Step step = step_cursor();

@@ -47,6 +47,7 @@ class Requester {
   Step step_local(SendEntry& entry);
   bool start_entry(SendEntry& entry);
   bool window_allows(const SendEntry& entry) const;
+  bool waits_for_part() const;
   // These are false if the sink is full.
   bool send_data(SendEntry& entry, PacketSink& sink);
   bool send_request(SendEntry& entry, PacketSink& sink);

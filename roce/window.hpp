@@ -14,16 +14,18 @@ namespace dapple::roce {
 
 class CongestionWindow {
  public:
-  // The default socket buffer of Linux, 212,992 bytes, holds 25 packets of 4,120 bytes or 92 of 1,084. Ours is larger
-  // if the system's limit allows; several senders share it.
+  // The default socket buffer of Linux, 212,992 bytes, holds 25 packets of 4,120 bytes or 92 of 1,084. Ours holds twice
+  // as many, or more if the system's limit allows; several senders share it.
   void reset(uint32_t mtu) {
-    most_ = std::clamp<uint32_t>(kMostBytes / mtu, 16, 128);
+    most_ = std::clamp<uint32_t>(kMostBytes / mtu, 16, kMostPackets);
     threshold_ = most_;
     packets_ = std::clamp<uint32_t>(kFirstBytes / mtu, 8, most_);
     credit_ = 0;
   }
 
   uint32_t packets() const { return packets_; }
+  // Packets of a part. Long messages are sent and acknowledged in parts.
+  uint32_t part() const { return std::max<uint32_t>(packets_ / 3, 1); }
 
   void acknowledged(uint32_t count) {
     assert(kLeast <= packets_ && packets_ <= most_);
@@ -52,6 +54,7 @@ class CongestionWindow {
 
  private:
   static constexpr uint32_t kMostBytes = 192 * 1024;
+  static constexpr uint32_t kMostPackets = 180;
   static constexpr uint32_t kFirstBytes = 32 * 1024;
   static constexpr uint32_t kLeast = 2;
 
