@@ -10,6 +10,7 @@
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/messages.hpp"
+#include "provider/soft/uncancelled.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {
@@ -237,7 +238,7 @@ bool UdpBatch::send_all() {
       header.msg_control = run.control;
       header.msg_controllen = run.count > 1 ? run.control_with_segments : run.control_size;
     }
-    const int result = sendmmsg(runs_[sent].fd, messages, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const int result = send_datagrams(runs_[sent].fd, messages, count);
     if (result > 0) {
       for (int i = 0; i < result; i++, sent++) {
         side_.counters->sent_batches.add();

@@ -18,6 +18,7 @@
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/ip_headers.hpp"
+#include "provider/soft/uncancelled.hpp"
 #include "roce/icrc.hpp"
 #include "roce/packet.hpp"
 
@@ -209,7 +210,7 @@ size_t UdpWire::receive(ArrivalSink& sink) {
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
   for (int call = 0; call < kCallsAtOnce; call++) {
-    const int count = recvmmsg(slot_.receive_socket, room.messages, ask_for_, MSG_DONTWAIT, nullptr);
+    const int count = receive_datagrams(slot_.receive_socket, room.messages, ask_for_);
     if (count < 0 && errno == EINTR) continue;
     const bool all = count == static_cast<int>(ask_for_);
     ask_for_ = all ? std::min(2 * ask_for_, kDatagrams) : 1;
