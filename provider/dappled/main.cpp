@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <initializer_list>
 
 #include "provider/dappled/daemonize.hpp"
 #include "provider/dappled/server.hpp"
@@ -25,10 +28,18 @@ constexpr Milliseconds kLinger = 1000;
 constexpr int kBacklog = 512;
 constexpr int kNameTries = 200;
 
-volatile int stop = 0;
-
-void on_signal(int) {
-  stop = 1;
+// Readable when a signal asks dappled to end.
+soft::OwnedFd signals_to_stop(bool foreground) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT}) {
+    if (number == SIGINT && !foreground) continue;
+    // A signalfd gets no signal that the starting program ignores.
+    signal(number, SIG_DFL);
+    sigaddset(&signals, number);
+  }
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return soft::OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 struct Options {
@@ -127,16 +138,12 @@ int main(int argc, char** argv) {
     tell(options, strerror(errno));
     return 1;
   }
-  struct sigaction action = {};
-  action.sa_handler = on_signal;
-  sigaction(SIGTERM, &action, nullptr);
-  if (options.foreground) sigaction(SIGINT, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
   // A limit on the size of files stops the writing, not dappled.
   signal(SIGXFSZ, SIG_IGN);
 
   static Server server(std::move(listener), linger_time());
-  if (const int error = server.prepare(); error != 0) {
+  if (const int error = server.prepare(signals_to_stop(options.foreground)); error != 0) {
     tell(options, strerror(error));
     return 1;
   }
@@ -144,6 +151,6 @@ int main(int argc, char** argv) {
     tell(options, "R");
     close(options.ready);
   }
-  server.run(stop);
+  server.run();
   return 0;
 }

@@ -21,6 +21,7 @@ namespace {
 constexpr uint64_t kListenerKey = UINT64_MAX;
 constexpr uint64_t kNetdevKey = UINT64_MAX - 1;
 constexpr uint64_t kCmKey = UINT64_MAX - 2;
+constexpr uint64_t kStopKey = UINT64_MAX - 3;
 constexpr int kEventsAtOnce = 64;
 constexpr Milliseconds kRetry = 20;
 // Members of a dappled that died announce themselves within that.
@@ -46,7 +47,9 @@ void Server::watch(int fd, uint64_t key, bool on) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-int Server::prepare() {
+int Server::prepare(soft::OwnedFd stop) {
+  stop_ = std::move(stop);
+  if (!stop_) return errno;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return errno;
   reserve_.reset(eventfd(0, EFD_CLOEXEC));
@@ -56,13 +59,14 @@ int Server::prepare() {
   if (const int error = cm_.prepare(); error != 0) return error;
   watch(cm_.fd(), kCmKey, true);
   watch(listener_.get(), kListenerKey, true);
+  watch(stop_.get(), kStopKey, true);
   alone_since_ = now();
   return 0;
 }
 
-void Server::run(const volatile int& stop) {
+void Server::run() {
   epoll_event events[kEventsAtOnce];
-  while (stop == 0 && !finished()) {
+  for (bool stops = false; !stops && !finished();) {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
     cm_.begin_turn();
     for (int i = 0; i < count; i++) {
@@ -73,6 +77,8 @@ void Server::run(const volatile int& stop) {
         refresh_devices();
       } else if (key == kCmKey) {
         cm_.serve();
+      } else if (key == kStopKey) {
+        stops = true;
       } else if (connections_[key].socket) {
         serve(connections_[key]);
       }

@@ -28,10 +28,10 @@ class Server {
   // `listener` listens on dappled's name. `linger`: the time that dappled stays without members.
   Server(soft::OwnedFd listener, Milliseconds linger);
 
-  // 0, or an errno.
-  int prepare();
-  // Runs until the last member has been gone for long enough, or a signal handler sets `stop`.
-  void run(const volatile int& stop);
+  // `stop` becomes readable when run() is to end: a signalfd. 0, or an errno.
+  int prepare(soft::OwnedFd stop);
+  // Runs until the last member has been gone for long enough, or `stop` says so.
+  void run();
 
  private:
   static constexpr uint32_t kMaxConnections = 1024;
@@ -84,6 +84,7 @@ class Server {
   void watch(int fd, uint64_t key, bool on);
   uint32_t number_of(const Connection& connection) const { return static_cast<uint32_t>(&connection - connections_); }
 
+  soft::OwnedFd stop_;
   soft::OwnedFd listener_;
   Milliseconds linger_;
   soft::OwnedFd epoll_;
