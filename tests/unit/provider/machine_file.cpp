@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <string>
 
 #include "provider/override.hpp"
 
@@ -56,6 +57,7 @@ const std::map<std::string, Cpu>& cpus() {
 
 void write(const fs::path& path, const std::string& content) {
   fs::create_directories(path.parent_path());
+  fs::remove(path);
   std::ofstream(path, std::ios::binary) << content;
 }
 
@@ -90,21 +92,24 @@ void write_bytes(const fs::path& path, std::istringstream& line) {
   while (line >> byte) file.put(static_cast<char>(byte));
 }
 
-bool read_line(const std::string& text, const std::string& root, MachineFile& machine) {
+// `folder` has the machines' files.
+bool read_line(const std::string& text, const fs::path& folder, const std::string& root, MachineFile& machine) {
   std::istringstream line(text);
   std::string keyword;
   std::string name;
   if (!(line >> keyword) || keyword[0] == '#') return true;
+  if (!(line >> name)) return false;
   if (keyword == "expect") {
-    machine.expected += rest_of(line) + "\n";
+    machine.expected[name] = rest_of(line);
     return true;
   }
-  if (!(line >> name)) return false;
   const fs::path path = root + "/" + name;
   if (keyword == "architecture") {
     machine.architecture = name;
     return cpus().count(name) != 0;
   }
+  if (keyword == "like") return read(folder / name, root, machine);
+  if (keyword == "without") return fs::remove_all(path) > 0;
   if (keyword == "device") {
     machine.device = name;
   } else if (keyword == "environment") {
@@ -137,6 +142,7 @@ bool read_line(const std::string& text, const std::string& root, MachineFile& ma
     write_bytes(path, line);
   } else if (keyword == "link") {
     fs::create_directories(path.parent_path());
+    fs::remove(path);
     fs::create_symlink(rest_of(line), path);
   } else {
     return false;
@@ -159,7 +165,7 @@ bool read(const std::string& file, const std::string& root, MachineFile& machine
   int number = 0;
   for (std::string line; std::getline(input, line);) {
     ++number;
-    if (read_line(line, root, machine)) continue;
+    if (read_line(line, fs::path(file).parent_path(), root, machine)) continue;
     std::fprintf(stderr, "%s:%d: %s\n", file.c_str(), number, line.c_str());
     return false;
   }
@@ -183,27 +189,28 @@ dappledv_device_attr describe(const MachineFile& machine, const std::string& roo
   return attr;
 }
 
-std::string to_text(const dappledv_device_attr& attr) {
-  std::ostringstream out;
-  out << "coherence " << dappledv_coherence_str(attr.coherence) << '\n'
-      << "reason " << dappledv_reason_str(attr.reason) << '\n'
-      << "certainty " << dappledv_certainty_str(attr.certainty) << '\n'
-      << "explanation " << attr.explanation << '\n'
-      << "line_size " << attr.line_size << '\n'
-      << "writeback_granule " << attr.writeback_granule << '\n'
-      << "sync_for_device_required " << int{attr.sync_for_device_required} << '\n'
-      << "sync_for_cpu_required " << int{attr.sync_for_cpu_required} << '\n'
-      << "sync_supported " << int{attr.sync_supported} << '\n'
-      << "sync_complete " << int{attr.sync_complete} << '\n'
-      << "clean_instruction " << attr.clean_instruction << '\n'
-      << "clean_invalidate_instruction " << attr.clean_invalidate_instruction << '\n'
-      << "caches_persistent " << answer(attr.caches_persistent) << '\n'
-      << "persist_instruction " << attr.persist_instruction << '\n'
-      << "persist_supported " << int{attr.persist_supported} << '\n'
-      << "refusal " << (attr.refusal ? attr.refusal : "none") << '\n'
-      << "pci_relaxed_ordering " << answer(attr.pci_relaxed_ordering) << '\n'
-      << "pci_no_snoop " << answer(attr.pci_no_snoop) << '\n';
-  return out.str();
+std::map<std::string, std::string> fields_of(const dappledv_device_attr& attr) {
+  const auto number = [](uint64_t value) { return std::to_string(value); };
+  return {
+      {"coherence", dappledv_coherence_str(attr.coherence)},
+      {"reason", dappledv_reason_str(attr.reason)},
+      {"certainty", dappledv_certainty_str(attr.certainty)},
+      {"explanation", attr.explanation},
+      {"line_size", number(attr.line_size)},
+      {"writeback_granule", number(attr.writeback_granule)},
+      {"sync_for_device_required", number(attr.sync_for_device_required)},
+      {"sync_for_cpu_required", number(attr.sync_for_cpu_required)},
+      {"sync_supported", number(attr.sync_supported)},
+      {"sync_complete", number(attr.sync_complete)},
+      {"clean_instruction", attr.clean_instruction},
+      {"clean_invalidate_instruction", attr.clean_invalidate_instruction},
+      {"caches_persistent", answer(attr.caches_persistent)},
+      {"persist_instruction", attr.persist_instruction},
+      {"persist_supported", number(attr.persist_supported)},
+      {"refusal", attr.refusal ? attr.refusal : "none"},
+      {"pci_relaxed_ordering", answer(attr.pci_relaxed_ordering)},
+      {"pci_no_snoop", answer(attr.pci_no_snoop)},
+  };
 }
 
 }  // namespace machine_file

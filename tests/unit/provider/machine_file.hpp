@@ -4,8 +4,9 @@
 // A machine as a text file, for tests: what its sysfs and devicetree hold, and what must come of it. A line is a
 // keyword and its arguments; # begins a comment. Paths have no blanks.
 //
-//   architecture NAME           x86-64, arm64, riscv64, riscv64-without-zicbom, ppc64le
-//   device PATH                 the folder below class/infiniband
+//   like NAME                   all of that machine's file; the lines below add to it, or replace the same path or
+//   field without PATH                that machine's file, folder or link is missing here architecture NAME x86-64,
+//   arm64, riscv64, riscv64-without-zicbom, ppc64le device PATH                 the folder below class/infiniband
 //   folder PATH
 //   file PATH [TEXT]            TEXT and a newline; empty without TEXT
 //   strings PATH WORD...        each ended by a zero byte, as in a devicetree
@@ -17,10 +18,11 @@
 //   registration accepted|refused
 //   dma bounced                 the device says so
 //   environment VALUE, parameter WORD, persistence WORD
-//   expect FIELD VALUE          a line of the attributes as text
+//   expect FIELD VALUE          a field of the attributes, as text
 #ifndef DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
 #define DAPPLE_TESTS_UNIT_PROVIDER_MACHINE_FILE_HPP
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -37,7 +39,7 @@ struct MachineFile {
   bool software_driver = false;
   bool bounced = false;
   dapple::provider::Registration registration = dapple::provider::Registration::kNotAsked;
-  std::string expected;  // "field value\n"...
+  std::map<std::string, std::string> expected;  // by field
 };
 
 // Makes the machine's tree below root. False, and a line on standard error, if the file makes no sense.
@@ -46,8 +48,8 @@ bool read(const std::string& file, const std::string& root, MachineFile& machine
 // The attributes of its device, as the provider reports them.
 dappledv_device_attr describe(const MachineFile& machine, const std::string& root);
 
-// Every field of the attributes except reserved ones, as "field value\n".
-std::string to_text(const dappledv_device_attr& attr);
+// Every field of the attributes except reserved ones, as text, by its name.
+std::map<std::string, std::string> fields_of(const dappledv_device_attr& attr);
 
 }  // namespace machine_file
 
