@@ -30,6 +30,12 @@ void add_control(char* control, size_t& used, int level, int type, const Value& 
   used += CMSG_SPACE(sizeof value);
 }
 
+bool same_flow(const Path& a, const Path& b) {
+  return memcmp(a.source, b.source, sizeof a.source) == 0 &&
+         memcmp(a.destination, b.destination, sizeof a.destination) == 0 && a.netdev_index == b.netdev_index &&
+         a.traffic_class == b.traffic_class && a.hop_limit == b.hop_limit;
+}
+
 }  // namespace
 
 void UdpBatch::set_path(const Path& path) {
@@ -45,67 +51,65 @@ std::byte* UdpBatch::reserve(size_t size) {
   return room_ + used_;
 }
 
-// Ancillary data for a socket that all destinations share. Returns its size.
-size_t UdpBatch::describe(const Path& path, bool ipv6, uint8_t hop_limit, char* control) {
-  static_assert(kControlSize >= CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(2));
-  // An interface for what has no route by its address alone.
-  const bool scoped = is_multicast(path.destination) || is_link_local(path.destination);
-  const uint32_t netdev_index = scoped ? path.netdev_index : 0;
-  size_t used = 0;
-  if (ipv6) {
-    in6_pktinfo info = {};
-    memcpy(&info.ipi6_addr, path.source, 16);
-    info.ipi6_ifindex = netdev_index;
-    if (is_link_local(path.source)) info.ipi6_ifindex = path.netdev_index;
-    add_control(control, used, IPPROTO_IPV6, IPV6_PKTINFO, info);
-    add_control(control, used, IPPROTO_IPV6, IPV6_HOPLIMIT, static_cast<int>(hop_limit));
-    add_control(control, used, IPPROTO_IPV6, IPV6_TCLASS, static_cast<int>(path.traffic_class));
-  } else {
-    in_pktinfo info = {};
-    memcpy(&info.ipi_spec_dst, path.source + 12, 4);
-    info.ipi_ifindex = static_cast<int>(netdev_index);
-    add_control(control, used, IPPROTO_IP, IP_PKTINFO, info);
-    add_control(control, used, IPPROTO_IP, IP_TTL, static_cast<int>(hop_limit));
-    add_control(control, used, IPPROTO_IP, IP_TOS, static_cast<int>(path.traffic_class));
-  }
-  return used;
-}
-
 bool UdpBatch::start_run(uint8_t slot) {
   const bool ipv6 = !is_ipv4(path_.destination);
   if (ipv6 == is_ipv4(path_.source)) return false;
-  const uint16_t port_before = socket_.port;
-  if (path_changed_ || slot != run_slot_ || !socket_.connected) {
-    if (const int error = side_.sockets.get(path_, slot, socket_); error != 0) {
-      side_.counters->send_error.set(static_cast<uint64_t>(error));
-      return false;
-    }
+  SendSocket socket;
+  if (const int error = side_.sockets.get(ipv6, slot, socket); error != 0) {
+    side_.counters->send_error.set(static_cast<uint64_t>(error));
+    return false;
   }
   Run& run = runs_[run_count_];
   run.first = used_;
   run.segment_size = run.size = run.count = 0;
   run.closed = false;
   run.ipv6 = ipv6;
-  run.fd = socket_.fd;
-  run.hop_limit = path_.hop_limit != 0 ? path_.hop_limit : kDefaultHopLimit;
+  run.fd = socket.fd;
+  run.hop_limit = path_.hop_limit != 0 ? path_.hop_limit : 64;
   run.traffic_class = path_.traffic_class;
   run.addresses = {};
   run.addresses.ipv6 = ipv6;
-  run.addresses.source_port = socket_.port;
+  run.addresses.source_port = socket.port;
   memcpy(run.addresses.source, path_.source + (ipv6 ? 0 : 12), ipv6 ? 16 : 4);
   memcpy(run.addresses.destination, path_.destination + (ipv6 ? 0 : 12), ipv6 ? 16 : 4);
 
-  run.destination = {};
+  // An interface for what has no route by its address alone.
+  const bool scoped = is_multicast(path_.destination) || is_link_local(path_.destination);
+  const uint32_t netdev_index = scoped ? path_.netdev_index : 0;
   size_t used = 0;
-  if (!socket_.connected) {
-    run.destination = socket_address(path_.destination, path_.netdev_index, kRocePort);
-    used = describe(path_, ipv6, run.hop_limit, run.control);
+  run.destination = {};
+  if (ipv6) {
+    run.destination.sin6_family = AF_INET6;
+    run.destination.sin6_port = htons(kRocePort);
+    memcpy(&run.destination.sin6_addr, path_.destination, 16);
+    run.destination.sin6_scope_id = is_link_local(path_.destination) ? path_.netdev_index : 0;
+    run.destination_size = sizeof(sockaddr_in6);
+    in6_pktinfo info = {};
+    memcpy(&info.ipi6_addr, path_.source, 16);
+    info.ipi6_ifindex = netdev_index;
+    if (is_link_local(path_.source)) info.ipi6_ifindex = path_.netdev_index;
+    add_control(run.control, used, IPPROTO_IPV6, IPV6_PKTINFO, info);
+    add_control(run.control, used, IPPROTO_IPV6, IPV6_HOPLIMIT, static_cast<int>(run.hop_limit));
+    add_control(run.control, used, IPPROTO_IPV6, IPV6_TCLASS, static_cast<int>(run.traffic_class));
+  } else {
+    auto& in = reinterpret_cast<sockaddr_in&>(run.destination);
+    in.sin_family = AF_INET;
+    in.sin_port = htons(kRocePort);
+    memcpy(&in.sin_addr, path_.destination + 12, 4);
+    run.destination_size = sizeof(sockaddr_in);
+    in_pktinfo info = {};
+    memcpy(&info.ipi_spec_dst, path_.source + 12, 4);
+    info.ipi_ifindex = static_cast<int>(netdev_index);
+    add_control(run.control, used, IPPROTO_IP, IP_PKTINFO, info);
+    add_control(run.control, used, IPPROTO_IP, IP_TTL, static_cast<int>(run.hop_limit));
+    add_control(run.control, used, IPPROTO_IP, IP_TOS, static_cast<int>(run.traffic_class));
   }
   run.control_size = used;
+  static_assert(kControlSize >= CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(2));
   add_control(run.control, used, IPPROTO_UDP, kUdpSegment, uint16_t{0});
   run.control_with_segments = used;
 
-  if (path_changed_ || slot != run_slot_ || socket_.port != port_before) forget_prefixes();
+  if (path_changed_ || slot != run_slot_) forget_prefixes();
   path_changed_ = false;
   run_slot_ = slot;
   run_count_++;
@@ -177,12 +181,6 @@ void UdpBatch::note(const Run& run) {
   }
 }
 
-void UdpBatch::set_destination(Run& run, msghdr& message) {
-  if (run.destination.size == 0) return;
-  message.msg_name = &run.destination.bytes;
-  message.msg_namelen = run.destination.size;
-}
-
 // The kernel does not segment, or not this. Each packet is sent by itself then, with identification 0.
 bool UdpBatch::send_singly(Run& run, bool& full) {
   forget_prefixes();
@@ -194,13 +192,13 @@ bool UdpBatch::send_singly(Run& run, bool& full) {
     if (i > 0 && !run.ipv6) write_icrc(run, 0, packet, size - roce::kIcrcSize);
     iovec part = {packet, size};
     msghdr message = {};
-    set_destination(run, message);
+    message.msg_name = &run.destination;
+    message.msg_namelen = run.destination_size;
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = run.control;
     message.msg_controllen = run.control_size;
-    const auto send = [&] { return sendmsg(run.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0; };
-    if (send() || (errno == ECONNREFUSED && send())) {
+    if (sendmsg(run.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
       any = true;
       side_.counters->sent_packets.add();
       side_.counters->sent_bytes.add(size);
@@ -218,7 +216,6 @@ bool UdpBatch::send_singly(Run& run, bool& full) {
 
 bool UdpBatch::send_all() {
   bool full = false, waited = false;
-  uint32_t refused = kMaxRuns;
   for (uint32_t sent = 0; sent < run_count_;) {
     mmsghdr messages[kMaxRuns];
     iovec parts[kMaxRuns];
@@ -232,7 +229,8 @@ bool UdpBatch::send_all() {
       parts[count] = {room_ + run.first, run.size};
       messages[count] = {};
       msghdr& header = messages[count].msg_hdr;
-      set_destination(run, header);
+      header.msg_name = &run.destination;
+      header.msg_namelen = run.destination_size;
       header.msg_iov = &parts[count];
       header.msg_iovlen = 1;
       header.msg_control = run.control;
@@ -249,11 +247,6 @@ bool UdpBatch::send_all() {
     }
     Run& run = runs_[sent];
     if (errno == EINTR) continue;
-    if (errno == ECONNREFUSED && refused != sent) {
-      // An earlier packet's: ICMP has said that nobody had the port. This one has not been sent.
-      refused = sent;
-      continue;
-    }
     if (errno == EAGAIN || errno == ENOBUFS) {
       pollfd waiting = {run.fd, POLLOUT, 0};
       const bool wait = !waited && errno == EAGAIN;

@@ -3,6 +3,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
 #define DAPPLE_PROVIDER_SOFT_UDP_BATCH_HPP
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -11,7 +12,6 @@
 
 #include "provider/soft/packet_tap.hpp"
 #include "provider/soft/send_sockets.hpp"
-#include "provider/soft/socket_address.hpp"
 #include "provider/soft/wire.hpp"
 #include "provider/soft/wire_counters.hpp"
 #include "roce/icrc.hpp"
@@ -56,15 +56,14 @@ class UdpBatch final : public SendBatch {
     uint8_t hop_limit = 0;
     uint8_t traffic_class = 0;
     roce::IcrcAddresses addresses;
-    SocketAddress destination;  // empty for a connected socket
+    sockaddr_in6 destination = {};  // or a sockaddr_in
+    socklen_t destination_size = 0;
     size_t control_size = 0;
     size_t control_with_segments = 0;
     // The gaps between the messages go to the kernel, too.
     alignas(cmsghdr) char control[kControlSize] = {};
   };
 
-  static size_t describe(const Path& path, bool ipv6, uint8_t hop_limit, char* control);
-  static void set_destination(Run& run, msghdr& message);
   bool start_run(uint8_t slot);
   uint32_t prefix_of(const Run& run, uint32_t identification, size_t transport_size);
   void forget_prefixes();
@@ -79,9 +78,7 @@ class UdpBatch final : public SendBatch {
   uint32_t run_count_ = 0;
   size_t used_ = 0;
   size_t reserved_ = 0;
-  // Of the last run.
-  uint8_t run_slot_ = 0;
-  SendSocket socket_;
+  uint8_t run_slot_ = 0;  // of the last run's destination
   // ICRC prefixes of the last run's path, by the identification, for the last two sizes: of messages and of the
   // acknowledgements between them, say.
   struct Prefixes {

@@ -13,9 +13,6 @@
 
 namespace dapple::soft {
 
-// For a path that names no hop limit.
-inline constexpr uint8_t kDefaultHopLimit = 64;
-
 // The two ends of packets. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
 struct Path {
   uint8_t source[16] = {};
@@ -23,7 +20,7 @@ struct Path {
   uint32_t netdev_index = 0;  // the device's; the scope of link-local addresses
   uint32_t flow_label = 0;
   uint8_t traffic_class = 0;
-  uint8_t hop_limit = kDefaultHopLimit;
+  uint8_t hop_limit = 64;
   uint32_t source_qpn = 0;
   uint32_t destination_qpn = 0;  // its slot and the peer choose the UDP source port
 };
