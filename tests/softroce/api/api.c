@@ -125,6 +125,20 @@ void connect_ends(struct fixture* f) {
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
 }
 
+void disconnect_ends(struct fixture* f, DAT_CLOSE_FLAGS flags) {
+  assert_ok(dat_ep_disconnect(f->active.ep, flags));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
+  assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_DISCONNECTED);
+}
+
+void reset_ends(struct fixture* f) {
+  assert_ok(dat_ep_reset(f->active.ep));
+  assert_ok(dat_ep_reset(f->passive.ep));
+  assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_UNCONNECTED);
+}
+
 DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number) {
   DAT_EVENT event;
   DAT_COUNT more = 0;

@@ -97,6 +97,10 @@ void begin_connect(struct fixture* f, struct end* end, const void* data, DAT_COU
 DAT_CR_HANDLE take_request(struct fixture* f);
 /* Connects the two ends; both are ESTABLISHED when it returns. */
 void connect_ends(struct fixture* f);
+/* Ends that connection. */
+void disconnect_ends(struct fixture* f, DAT_CLOSE_FLAGS flags);
+/* Makes both UNCONNECTED again. */
+void reset_ends(struct fixture* f);
 
 /*
  * True if the device is software iWARP, which has no windows, atomics, immediate data, datagrams and zero-based
