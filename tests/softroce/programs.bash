@@ -21,6 +21,9 @@ perftest_programs() {
   "$1" "ib_send_lat -R, $2" "$3" "$4" 'ib_send_lat -R -F -n 100' "ib_send_lat -R -F -n 100 $5"
 }
 
+# was_refused FILE: true if this output of a client says that nobody listened yet. cmtime says so and exits with 0.
+was_refused() { grep -qiE 'reject|refused|unreachable|NON_PEER' "$1"; }
+
 # judge NAME CODE FILE...: counts and prints the verdict on a run with this exit code and these outputs. Some programs print their
 # errors and exit with 0.
 judge() {
