@@ -89,7 +89,7 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
 
 Result<> Cr::reject(std::span<const uint8_t> private_data) {
   const size_t most = datagrams_ ? UdMessage::kMaxReplyData : kMaxRejectData;
-  if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (private_data.size() > most) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
   const int result = datagrams_ ? reject_datagrams(private_data) : reject_connection(private_data);
   // Any other failure means that the request was withdrawn; its event may be on the way. No peer is left to inform.
   if (result && is_shortage(errno)) return fail_errno(errno);
@@ -116,7 +116,7 @@ Result<> Cr::hand_off(uint64_t conn_qual) {
   arena<Ia>().for_each(Kind::kIa, [&](Ia& other) {
     if (!target && verbs::same_address(other.address(), ia().address())) target = other.find_service_point(conn_qual);
   });
-  if (!target) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (!target) return fail(Type::kInvalidParameter, Subtype::kConnQual);
   verbs::CmEvent event;
   event.responder_resources = responder_resources_;
   event.initiator_depth = initiator_depth_;

@@ -35,7 +35,7 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   return attr;
 }
 
-Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
+Result<> check(const Ia& ia, const EpAttr& attr) {
   const ibv_device_attr& device = ia.device();
   const uint64_t largest = ia.port_attr().max_msg_sz;
   const uint64_t max_wr = ia.max_dtos();
@@ -57,12 +57,12 @@ Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype) {
       {"an EP's max_rdma_read_out", attr.max_rdma_read_out, static_cast<uint64_t>(device.max_qp_init_rd_atom)},
   };
   for (const auto& [what, value, limit] : limits) {
-    if (!within(ia, what, value, limit)) return fail(Type::kInvalidParameter, subtype);
+    if (!within(ia, what, value, limit)) return fail(Type::kInvalidParameter, Subtype::kAttr);
   }
   const uint32_t flags = attr.recv_completion_flags | attr.request_completion_flags;
   if (flags & ~uint32_t{kAllCompletionFlags}) {
     log_refused(ia, "an EP's completion_flags", flags, "unknown flags");
-    return fail(Type::kInvalidParameter, subtype);
+    return fail(Type::kInvalidParameter, Subtype::kAttr);
   }
   return {};
 }
@@ -86,10 +86,10 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
 Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
   if (wanted.datagrams && !ia.has_datagrams()) return fail(Type::kModelNotSupported);
   const EpAttr attr = with_defaults(ia, wanted);
-  if (auto fits = check(ia, attr, Subtype::kArg6); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
   // DEVIATION dat_ep_create_with_srq: the EP and its SRQ have one protection zone, as the provider's attributes
   // declare.
-  if (srq && pz && &srq->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (srq && pz && &srq->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kPz);
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, 0)) {
     return fail(Type::kInvalidState, conflict_with(evds.recv->config()));

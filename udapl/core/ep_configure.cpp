@@ -93,10 +93,11 @@ Result<> Ep::check_can_free() const {
 Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const Comm& comm) {
   if (!is_before_connection(state())) return tl::unexpected(state_error());
   const EpAttr attr = with_defaults(ia(), wanted);
-  if (auto fits = check(ia(), attr, Subtype::kArg3); !fits) return fits;
+  if (auto fits = check(ia(), attr); !fits) return fits;
   if (!is_supported(comm, ia().address()->sa_family)) return fail(Type::kCommNotSupported);
   // The request of dat_ep_create_with_srq stays valid.
-  if (srq_ && (!evds.recv || (pz && &srq_->pz() != pz))) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (srq_ && !evds.recv) return fail(Type::kInvalidParameter, Subtype::kEvd);
+  if (srq_ && pz && &srq_->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kPz);
   const EvdConfig config = recv_config(attr);
   if (evds.recv && !evds.recv->can_configure(config, evds.recv == evds_.recv ? 1 : 0)) {
     return fail(Type::kInvalidState, conflict_with(evds.recv->config()));

@@ -39,7 +39,7 @@ Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeou
   if (ud_) return connect_datagrams(remote, conn_qual, timeout_us, private_data);
   if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
-  if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
   if (remote->sa_family != ia().address()->sa_family) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
 
   id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
@@ -132,7 +132,7 @@ Result<> Ep::check_can_accept(const Cr& request, size_t private_data_size) const
   if (request_ != &request && state() != EpState::kUnconnected && !takes_more) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
   if (private_data_size > (ud_ ? UdMessage::kMaxReplyData : kMaxAcceptData)) {
-    return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return fail(Type::kInvalidParameter, Subtype::kPrivateData);
   }
   return {};
 }

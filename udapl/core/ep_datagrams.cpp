@@ -54,7 +54,7 @@ Result<> Ep::connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint3
       return tl::unexpected(state_error());
   }
   if (auto ready = check_configured(); !ready) return ready;
-  if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (private_data.size() > kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
   make_room(ud_->connections);
   remember_peer(remote, conn_qual);
   sockaddr_storage peer = remote_;
@@ -138,7 +138,7 @@ void Ep::on_datagrams(UdConnection& connection, EventKind kind) {
 
 Result<> Ep::free_connection(const void* wanted) {
   UdConnection* connection = arena<UdConnection>().find(wanted, Kind::kUdConnection);
-  if (!ud_ || !connection || &connection->ep() != this) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (!ud_ || !connection || &connection->ep() != this) return fail(Type::kInvalidParameter, Subtype::kConnection);
   std::erase(ud_->connections, connection);
   UdConnection::free(*connection);
   update_datagrams();
@@ -146,7 +146,7 @@ Result<> Ep::free_connection(const void* wanted) {
 }
 
 Result<> Ep::free_address(ibv_ah* address) {
-  if (!ud_ || !ud_->addresses.remove(address)) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (!ud_ || !ud_->addresses.remove(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
   if (int error = ibv_destroy_ah(address)) {
     ud_->addresses.add(address);  // its slot is still free, so this allocates nothing
     return fail_errno(error);
@@ -170,9 +170,9 @@ void Ep::drop_datagrams(uint32_t former_qp_num) {
 Result<> Ep::post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
                           uint32_t flags) {
   if (!ud_) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (!ud_->addresses.contains(address)) return fail(Type::kInvalidParameter, Subtype::kArg4);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (!ud_->addresses.contains(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   uint64_t length = 0;
   for (const ibv_sge& segment : segments) length += segment.length;
   if (length > ia().mtu()) return fail(Type::kLengthError);

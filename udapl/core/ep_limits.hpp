@@ -24,8 +24,8 @@ inline uint32_t max_request_segments(const EpAttr& attr) {
 
 // The limits of an EP that asks for none.
 EpAttr with_defaults(const Ia& ia, EpAttr attr);
-// INVALID_PARAMETER with this subtype, and a line that names the attribute, if a limit exceeds the device's.
-Result<> check(const Ia& ia, const EpAttr& attr, Subtype subtype);
+// INVALID_PARAMETER, and a line that names the attribute, if a limit exceeds the device's.
+Result<> check(const Ia& ia, const EpAttr& attr);
 
 // The notification that such an EP needs of its receive EVD, and the error if the EVD has another one.
 EvdConfig recv_config(const EpAttr& attr);

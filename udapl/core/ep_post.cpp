@@ -58,8 +58,8 @@ Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
 }
 
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
-  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   const uint64_t length = total_length(segments);
   // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
@@ -147,8 +147,8 @@ void Ep::give_up_device() {
 Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
@@ -172,8 +172,8 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
                         DtoOperation operation, uint32_t flags) {
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
-  if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   // uDAPL 2.0 6.6.21: a read of more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
@@ -185,8 +185,8 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   wr.opcode = IBV_WR_RDMA_READ;
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
-  if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg6);
+  if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   // Verbs reads as much as the local segments hold, so the remote buffer must hold all of that.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
@@ -253,7 +253,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   const uint64_t length = total_length(segments);
   // The device's limit counts, not the EP's: consumers ask for less than they use, and no provider has enforced the
   // EP's.
-  if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kSegments);
   bool spare = false;
   if (requests_.full() || flags & kSuppress) [[unlikely]] {
     const auto room = find_room(operation, flags, guard);

@@ -41,15 +41,15 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND_WITH_INV;
   wr.invalidate_rkey = context;
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
 // Verbs names the sink of a read by lkey, so a window stands for the part of the region to which it is bound.
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg5);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   const auto window = ia().windows().find(sink.context);
   if (!window) return fail(Type::kProtectionViolation);
   if (&window->lmr->pz() != pz_) return fail(Type::kProtectionViolation);
@@ -58,7 +58,7 @@ Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, co
   if (sink.address < base || sink.length > window->length || sink.address - base > window->length - sink.length) {
     return fail(Type::kProtectionViolation);
   }
-  if (sink.length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (sink.length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kSegments);
   const ibv_sge segment{sink.address - base + window->address, static_cast<uint32_t>(sink.length),
                         window->lmr->context()};
   return post_rdma_read({&segment, 1}, cookie, remote, flags);

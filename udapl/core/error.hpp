@@ -44,14 +44,6 @@ enum class Subtype : uint8_t {
   // INVALID_HANDLE
   kHandleEp,
   kHandleLmr,
-  // INVALID_PARAMETER
-  kArg1,
-  kArg2,
-  kArg3,
-  kArg4,
-  kArg5,
-  kArg6,
-  kArg8,
   // INVALID_STATE
   kEpUnconnected,
   kEpActConnPending,
@@ -83,6 +75,20 @@ enum class Subtype : uint8_t {
   kAddressUnsupported,
   kAddressUnreachable,
   kAddressMalformed,
+  // INVALID_PARAMETER: the refused argument, whose number depends on the called function
+  kAddress,
+  kAttr,
+  kConnection,
+  kConnQual,
+  kEvd,
+  kFlags,
+  kLength,
+  kPrivateData,
+  kPrivileges,
+  kPz,
+  kSegmentCount,
+  kSegments,
+  kThreshold,
 };
 
 struct Error {

@@ -150,7 +150,7 @@ bool Evd::grow_pending() {
 }
 
 Result<> Evd::allow_threshold(uint32_t threshold) {
-  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kArg3);
+  if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kThreshold);
   if (!cq_) return {};
   std::lock_guard guard(data_mutex_);
   while (pending_mask_ < threshold) {
@@ -220,7 +220,7 @@ bool Evd::post(Event event) {
 }
 
 Result<> Evd::post_software(void* pointer) {
-  if (!has(kEvdSoftware)) return fail(Type::kInvalidParameter, Subtype::kArg1);
+  if (!has(kEvdSoftware)) return fail(Type::kInvalidParameter, Subtype::kEvd);
   Event event{};
   event.kind = EventKind::kSoftware;
   event.evd = this;

@@ -26,7 +26,7 @@ int to_access(uint32_t privileges) {
 
 Result<> check(const Ia& ia, const LmrRequest& request) {
   if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
-    return fail(Type::kInvalidParameter, Subtype::kArg6);
+    return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
   if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
     log_error("IA %s: memory that needs cache maintenance, and this CPU has no instruction for it in user space",
@@ -40,16 +40,16 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   }
   if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
   if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
-    return fail(Type::kInvalidParameter, Subtype::kArg4);
+    return fail(Type::kInvalidParameter, Subtype::kLength);
   }
   // siw counts pages in 32 bits and uses a count that overflowed.
   constexpr uint64_t kMostSiwPages = UINT64_C(1) << 31;
   if (ia.is_siw() && request.length / static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + 2 >= kMostSiwPages) {
-    return fail(Type::kInvalidParameter, Subtype::kArg4);
+    return fail(Type::kInvalidParameter, Subtype::kLength);
   }
   const auto address = reinterpret_cast<uint64_t>(request.address);
   if (address + (request.length - 1) < address) {
-    return fail(Type::kInvalidParameter, Subtype::kArg4);  // wraps the address space
+    return fail(Type::kInvalidParameter, Subtype::kLength);  // wraps the address space
   }
   if (!request.zero_based) return {};
   // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
@@ -127,8 +127,8 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   if (!mr) {
     // EFAULT: the memory is not mapped, or lacks the requested rights. EINVAL: it is longer than an address space;
     // everything else was checked.
-    if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kArg3);
-    return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kArg4) : fail_errno(error);
+    if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kAddress);
+    return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kLength) : fail_errno(error);
   }
   Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);

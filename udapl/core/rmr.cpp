@@ -55,15 +55,15 @@ Result<> Rmr::free(Rmr& rmr) {
 
 Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
   if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
-    return fail(Type::kInvalidParameter, Subtype::kArg4);
+    return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
-  if (request.flags & ~ep.request_flags()) return fail(Type::kInvalidParameter, Subtype::kArg8);
+  if (request.flags & ~ep.request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   if (!ep.evds().request || !ep.evds().request->has(kEvdRmrBind)) return fail(Type::kInvalidState);
   if (ep.pz() != &pz_) return fail(Type::kProtectionViolation);
   if (request.length == 0) return {};
   const Lmr& lmr = *request.lmr;
   if (lmr.context() != request.lmr_context || !lmr.contains(request.address, request.length)) {
-    return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return fail(Type::kInvalidParameter, Subtype::kSegments);
   }
   if (&lmr.pz() != &pz_) return fail(Type::kProtectionViolation);
   const uint32_t needed = needed_privileges(request.privileges);

@@ -38,7 +38,7 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
       !within(ia, "an SRQ's max_recv_dtos", attr.max_recv_dtos, static_cast<uint64_t>(device.max_srq_wr)) ||
       !within(ia, "an SRQ's max_recv_iov", attr.max_recv_iov, static_cast<uint64_t>(device.max_srq_sge)) ||
       !within(ia, "an SRQ's low_watermark", attr.low_watermark, attr.max_recv_dtos)) {
-    return fail(Type::kInvalidParameter, Subtype::kArg3);
+    return fail(Type::kInvalidParameter, Subtype::kAttr);
   }
   ibv_srq_init_attr init{};
   init.attr.max_wr = attr.max_recv_dtos;
@@ -91,7 +91,7 @@ SrqCounts Srq::count() {
 
 Result<> Srq::resize(uint32_t max_recv_dtos) {
   if (!within(ia(), "an SRQ's max_recv_dtos", max_recv_dtos, static_cast<uint64_t>(ia().device().max_srq_wr))) {
-    return fail(Type::kInvalidParameter, Subtype::kArg2);
+    return fail(Type::kInvalidParameter, Subtype::kAttr);
   }
   std::lock_guard guard(mutex_);
   if (max_recv_dtos < outstanding_ || max_recv_dtos < attr_.low_watermark) return fail(Type::kInvalidState);
@@ -109,7 +109,7 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
 }
 
 Result<> Srq::set_low_watermark(uint32_t low_watermark) {
-  if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
   const bool below = count().available < low_watermark;
   // The device checks the watermark only when it takes a receive, which may never happen.
   ibv_srq_attr limit{};
@@ -123,7 +123,7 @@ Result<> Srq::set_low_watermark(uint32_t low_watermark) {
 }
 
 Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie) {
-  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
   if (failed_.load(std::memory_order_relaxed)) return fail(Type::kInvalidState);
   std::lock_guard guard(mutex_);
   if (outstanding_ >= attr_.max_recv_dtos || !free_) return fail(Type::kInsufficientResources);

@@ -57,7 +57,7 @@ void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, con
 template <class Adapter, class Triplet>
 Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, SyncFunction sync) {
   if (count == 0) return {};
-  if (!segments) return fail(Type::kInvalidParameter, Subtype::kArg2);
+  if (!segments) return fail(Type::kInvalidParameter, Subtype::kSegments);
   const Lmr* lmr = nullptr;
   bool maintain = ia.maintains_caches();
   {
@@ -66,7 +66,7 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
       const Triplet& segment = segments[i];
       if (!lmr || lmr->context() != segment.lmr_context) lmr = ia.lmrs().find(segment.lmr_context);
       if (!lmr || !lmr->contains(segment.virtual_address, segment.segment_length)) {
-        return fail(Type::kInvalidParameter, Subtype::kArg2);
+        return fail(Type::kInvalidParameter, Subtype::kSegments);
       }
       maintain |= lmr->marked();
     }

@@ -10,26 +10,6 @@
 #include "udapl/face/rmr.hpp"
 
 namespace dapple::face {
-namespace {
-
-using dat::Subtype;
-
-// The core numbers the arguments as 2.0 does: the LMR's handle precedes the triplet, and the kind of address follows
-// the privileges.
-dat::Error renumbered(dat::Error failure) {
-  switch (failure.subtype) {
-    case Subtype::kArg3:
-      return {failure.type, Subtype::kArg2};
-    case Subtype::kArg4:
-      return {failure.type, Subtype::kArg3};
-    case Subtype::kArg8:
-      return {failure.type, Subtype::kArg6};
-    default:
-      return failure;
-  }
-}
-
-}  // namespace
 
 void fill_scope(const dat::Rmr&, const dat::Binding&, DAT_RMR_PARAM&) noexcept {}
 
@@ -61,7 +41,11 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, D
                                  user_cookie.as_64,
                                  static_cast<uint32_t>(flags)};
   const auto context = rmr->bind(*ep, request);
-  if (!context) return to_dat(renumbered(context.error()));
+  if (!context) {
+    return to_dat(context.error(), {{dat::Subtype::kSegments, DAT_INVALID_ARG2},
+                                    {dat::Subtype::kPrivileges, DAT_INVALID_ARG3},
+                                    {dat::Subtype::kFlags, DAT_INVALID_ARG6}});
+  }
   if (rmr_context) *rmr_context = *context;
   return DAT_SUCCESS;
 }

@@ -17,7 +17,8 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID pr
   if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+    return to_dat(cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG2}});
   });
 }
 

@@ -30,7 +30,8 @@ DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_
     const uint16_t port = ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port);
     if (port == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
     return to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
-                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }
 

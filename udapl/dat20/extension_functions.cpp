@@ -31,10 +31,11 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   if (auto status = segments.status()) return status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (static_cast<uint32_t>(flags) & ~ep->request_flags()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  return to_dat(ep->post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags));
+  return to_dat_of_post(ep->post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags),
+                        DAT_INVALID_ARG7);
 }
 
-// The core numbers a post's arguments by their place in its own list; this table gives their places in the macros.
+// The numbers of a macro's arguments.
 struct AtomicArguments {
   DAT_RETURN_SUBTYPE local;
   DAT_RETURN_SUBTYPE remote;
@@ -95,7 +96,11 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return to_dat(ep->post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags));
+  const auto posted = ep->post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags);
+  return to_dat(posted, {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
+                         {dat::Subtype::kSegments, DAT_INVALID_ARG3},
+                         {dat::Subtype::kAddress, DAT_INVALID_ARG4},
+                         {dat::Subtype::kFlags, DAT_INVALID_ARG6}});
 }
 
 // Argument: the context of an event.
@@ -105,7 +110,7 @@ DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(ep->free_connection(connection));
+    return to_dat(ep->free_connection(connection), {{dat::Subtype::kConnection, DAT_INVALID_ARG2}});
   });
 }
 
@@ -117,7 +122,7 @@ DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(ep->free_address(address->ah));
+    return to_dat(ep->free_address(address->ah), {{dat::Subtype::kAddress, DAT_INVALID_ARG2}});
   });
 }
 

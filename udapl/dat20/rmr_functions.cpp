@@ -50,7 +50,11 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
                                  user_cookie.as_64,
                                  static_cast<uint32_t>(flags)};
   const auto context = rmr->bind(*ep, request);
-  if (!context) return to_dat(context.error());
+  if (!context) {
+    return to_dat(context.error(), {{dat::Subtype::kSegments, DAT_INVALID_ARG3},
+                                    {dat::Subtype::kPrivileges, DAT_INVALID_ARG4},
+                                    {dat::Subtype::kFlags, DAT_INVALID_ARG8}});
+  }
   if (rmr_context) *rmr_context = *context;
   return DAT_SUCCESS;
 }
@@ -62,8 +66,9 @@ DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT count
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
-  if (!invalidate) return to_dat(ep->post_send(segments.span(), cookie.as_64, flags));
-  return to_dat(ep->post_send_with_invalidate(segments.span(), cookie.as_64, rmr_context, flags));
+  if (!invalidate) return to_dat_of_post(ep->post_send(segments.span(), cookie.as_64, flags), DAT_INVALID_ARG5);
+  return to_dat_of_post(ep->post_send_with_invalidate(segments.span(), cookie.as_64, rmr_context, flags),
+                        DAT_INVALID_ARG5);
 }
 
 DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie,
@@ -72,7 +77,10 @@ DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPL
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!local) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return to_dat(ep->post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags));
+  return to_dat(ep->post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags),
+                {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
+                 {dat::Subtype::kSegments, DAT_INVALID_ARG2},
+                 {dat::Subtype::kFlags, DAT_INVALID_ARG5}});
 }
 
 }  // namespace dapple::face

@@ -34,7 +34,8 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
   if (auto status = check_private_data(size, private_data, dat::Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+    return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG3}});
   });
 }
 
@@ -45,7 +46,7 @@ DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
   // between event channels, which are a process's own.
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(cr->hand_off(handoff));
+    return to_dat(cr->hand_off(handoff), {{dat::Subtype::kConnQual, DAT_INVALID_ARG2}});
   });
 }
 

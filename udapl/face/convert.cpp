@@ -78,20 +78,6 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_HANDLE_EP;
     case Subtype::kHandleLmr:
       return DAT_INVALID_HANDLE_LMR;
-    case Subtype::kArg1:
-      return DAT_INVALID_ARG1;
-    case Subtype::kArg2:
-      return DAT_INVALID_ARG2;
-    case Subtype::kArg3:
-      return DAT_INVALID_ARG3;
-    case Subtype::kArg4:
-      return DAT_INVALID_ARG4;
-    case Subtype::kArg5:
-      return DAT_INVALID_ARG5;
-    case Subtype::kArg6:
-      return DAT_INVALID_ARG6;
-    case Subtype::kArg8:
-      return DAT_INVALID_ARG8;
     case Subtype::kEpUnconnected:
       return DAT_INVALID_STATE_EP_UNCONNECTED;
     case Subtype::kEpActConnPending:
@@ -150,6 +136,20 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
       return DAT_INVALID_ADDRESS_UNREACHABLE;
     case Subtype::kAddressMalformed:
       return DAT_INVALID_ADDRESS_MALFORMED;
+    case Subtype::kAddress:
+    case Subtype::kAttr:
+    case Subtype::kConnection:
+    case Subtype::kConnQual:
+    case Subtype::kEvd:
+    case Subtype::kFlags:
+    case Subtype::kLength:
+    case Subtype::kPrivateData:
+    case Subtype::kPrivileges:
+    case Subtype::kPz:
+    case Subtype::kSegmentCount:
+    case Subtype::kSegments:
+    case Subtype::kThreshold:
+      break;  // their numbers are the called function's
   }
   return DAT_NO_SUBTYPE;
 }
@@ -217,7 +217,10 @@ static_assert(static_cast<int>(dat::DtoStatus::kRmrOperationFailed) == DAT_RMR_O
 
 }  // namespace
 
-DAT_RETURN to_dat(dat::Error failure) noexcept {
+DAT_RETURN to_dat(dat::Error failure, std::initializer_list<ArgumentNumber> arguments) noexcept {
+  for (const auto& [argument, number] : arguments) {
+    if (failure.subtype == argument) return error(to_type(failure.type), number);
+  }
   return error(to_type(failure.type), to_subtype(failure.subtype));
 }
 

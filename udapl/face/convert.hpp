@@ -4,6 +4,7 @@
 // Converts the core's values to DAT's.
 #pragma once
 
+#include <initializer_list>
 #include <new>
 
 #include "ibverbs-glue/no_cancel.hpp"
@@ -21,12 +22,19 @@ constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DA
 
 inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
 
-DAT_RETURN to_dat(dat::Error failure) noexcept;
+// An argument that the core may refuse, and its number in the called function.
+struct ArgumentNumber {
+  dat::Subtype argument;
+  DAT_RETURN_SUBTYPE number;
+};
+
+// arguments: those of the called function that this error may name.
+DAT_RETURN to_dat(dat::Error failure, std::initializer_list<ArgumentNumber> arguments = {}) noexcept;
 void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept;
 DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept;
 
-inline DAT_RETURN to_dat(const dat::Result<>& result) noexcept {
-  return result ? kSuccess : to_dat(result.error());
+inline DAT_RETURN to_dat(const dat::Result<>& result, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {
+  return result ? kSuccess : to_dat(result.error(), arguments);
 }
 
 constexpr DAT_BOOLEAN to_dat(bool value) {

@@ -25,7 +25,8 @@ DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT
     std::lock_guard guard(dat::control_mutex());
     if (auto connected = dup->check_connected(); !connected) return to_dat(connected);
     return to_dat(ep->connect(dup->remote_address(), dup->remote_port(), timeout,
-                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}));
+                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }
 

@@ -122,10 +122,10 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
   }
   auto* srq = srq_handle ? argument<dat::Srq>(*srq_handle, *ia) : nullptr;
   if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-  const DAT_RETURN bad_attr = error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
+  const DAT_RETURN_SUBTYPE attr_number = srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
   dat::EpAttr attr;
-  if (ep_attr && !to_core(*ia, *ep_attr, attr)) return bad_attr;
-  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6)) {
+  if (ep_attr && !to_core(*ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
+  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), attr_number)) {
     dat::log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
     return status;
   }
@@ -133,8 +133,9 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
     auto ep = Ep::create(*ia, pz, evds, attr, srq);
-    if (!ep && ep.error() == dat::Error{dat::Type::kInvalidParameter, dat::Subtype::kArg6}) return bad_attr;
-    if (!ep) return face::to_dat(ep.error());
+    if (!ep) {
+      return face::to_dat(ep.error(), {{dat::Subtype::kPz, DAT_INVALID_ARG2}, {dat::Subtype::kAttr, attr_number}});
+    }
     *ep_handle = *ep;
     return kSuccess;
   });
@@ -224,7 +225,8 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
     const sockaddr_storage peer = peer_address(*remote_address);
     const auto* data = static_cast<const uint8_t*>(private_data);
     return face::to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
-                                    {data, static_cast<size_t>(private_data_size)}));
+                                    {data, static_cast<size_t>(private_data_size)}),
+                        {{dat::Subtype::kPrivateData, DAT_INVALID_ARG5}});
   });
 }
 

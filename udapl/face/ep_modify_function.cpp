@@ -95,7 +95,9 @@ DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
   if (!evds_good) return bad;
   dat::EpAttr attr = ep.attr();
   if (auto status = Change(mask, param.ep_attr, attr).apply()) return status;
-  return to_dat(ep.configure(pz, evds, attr, changed_comm(ep, mask, param)));
+  return to_dat(ep.configure(pz, evds, attr, changed_comm(ep, mask, param)), {{dat::Subtype::kAttr, DAT_INVALID_ARG3},
+                                                                              {dat::Subtype::kEvd, DAT_INVALID_ARG3},
+                                                                              {dat::Subtype::kPz, DAT_INVALID_ARG3}});
 }
 
 }  // namespace

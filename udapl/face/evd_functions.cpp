@@ -111,7 +111,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   uint32_t more = 0;
   const auto result = evd->wait_to(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
   *nmore = static_cast<DAT_COUNT>(more);
-  return to_dat(result);
+  return to_dat(result, {{dat::Subtype::kThreshold, DAT_INVALID_ARG3}});
 }
 
 // to_dat(), with a fast path for the result that polling consumers see most.
@@ -133,7 +133,8 @@ DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return to_dat(evd->post_software(event->event_data.software_event_data.pointer));
+  return to_dat(evd->post_software(event->event_data.software_event_data.pointer),
+                {{dat::Subtype::kEvd, DAT_INVALID_ARG1}});
 }
 
 DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {

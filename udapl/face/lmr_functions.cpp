@@ -88,7 +88,11 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
     std::unique_lock control(dat::control_mutex());
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
     auto lmr = Lmr::create(ia, *pz, request, control);
-    if (!lmr) return to_dat(lmr.error());
+    if (!lmr) {
+      return to_dat(lmr.error(), {{dat::Subtype::kAddress, DAT_INVALID_ARG3},
+                                  {dat::Subtype::kLength, DAT_INVALID_ARG4},
+                                  {dat::Subtype::kPrivileges, DAT_INVALID_ARG6}});
+    }
     *out.handle = *lmr;
     if (out.lmr_context) *out.lmr_context = (*lmr)->context();
     if (out.rmr_context) *out.rmr_context = (*lmr)->remote_context();
@@ -130,13 +134,15 @@ DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
 DAT_RETURN lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_device));
+  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_device),
+                {{dat::Subtype::kSegments, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_cpu));
+  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_cpu),
+                {{dat::Subtype::kSegments, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::face

@@ -27,7 +27,7 @@ template <class List>
 [[gnu::noinline]] DAT_RETURN post_unusual(Post post, Ep& ep, const List& segments, DAT_DTO_COOKIE cookie,
                                           DAT_COMPLETION_FLAGS flags) {
   if (auto status = segments.status()) return status;
-  return to_dat((ep.*post)(segments.span(), cookie.as_64, flags));
+  return to_dat_of_post((ep.*post)(segments.span(), cookie.as_64, flags), DAT_INVALID_ARG5);
 }
 
 using RdmaPost = dat::Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, const dat::RemoteBuffer&, uint32_t);
@@ -37,7 +37,7 @@ template <RdmaPost kPost>
                                                const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags) {
   if (auto status = segments.status()) return status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return to_dat((ep.*kPost)(segments.span(), cookie.as_64, to_remote(*remote), flags));
+  return to_dat_of_post((ep.*kPost)(segments.span(), cookie.as_64, to_remote(*remote), flags), DAT_INVALID_ARG6);
 }
 
 template <DtoOperation kOperation, RdmaPost kPost>

@@ -23,6 +23,13 @@ inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) no
   return kSuccess;
 }
 
+// The result of such a function. flags is the number of its flags.
+inline DAT_RETURN to_dat_of_post(const dat::Result<>& result, DAT_RETURN_SUBTYPE flags) noexcept {
+  return to_dat(result, {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
+                         {dat::Subtype::kSegments, DAT_INVALID_ARG3},
+                         {dat::Subtype::kFlags, flags}});
+}
+
 #if DAPPLE_DAT_MAJOR == 1
 
 // More than any device takes in one request.

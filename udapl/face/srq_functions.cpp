@@ -33,7 +33,7 @@ DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_
                            {.max_recv_dtos = static_cast<uint32_t>(attr->max_recv_dtos),
                             .max_recv_iov = static_cast<uint32_t>(attr->max_recv_iov),
                             .low_watermark = static_cast<uint32_t>(attr->low_watermark)});
-    if (!srq) return to_dat(srq.error());
+    if (!srq) return to_dat(srq.error(), {{dat::Subtype::kAttr, DAT_INVALID_ARG3}});
     *srq_handle = *srq;
     return kSuccess;
   });
@@ -66,7 +66,7 @@ DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
   if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(srq->resize(static_cast<uint32_t>(max_recv_dtos)));
+    return to_dat(srq->resize(static_cast<uint32_t>(max_recv_dtos)), {{dat::Subtype::kAttr, DAT_INVALID_ARG2}});
   });
 }
 
@@ -76,7 +76,8 @@ DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
   if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     std::lock_guard guard(dat::control_mutex());
-    return to_dat(srq->set_low_watermark(static_cast<uint32_t>(low_watermark)));
+    return to_dat(srq->set_low_watermark(static_cast<uint32_t>(low_watermark)),
+                  {{dat::Subtype::kAttr, DAT_INVALID_ARG2}});
   });
 }
 
@@ -85,7 +86,7 @@ DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRI
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const ReceiveSegments segments(count, iov);
   if (auto status = segments.status()) return status;
-  return to_dat(srq->post_recv(segments.span(), cookie.as_64));
+  return to_dat(srq->post_recv(segments.span(), cookie.as_64), {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN srq_free(DAT_SRQ_HANDLE srq_handle) {

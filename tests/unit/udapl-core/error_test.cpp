@@ -58,13 +58,6 @@ const SubtypeRow kSubtypes[] = {
     {Subtype::kErrorHandler, DAT_RESOURCE_ERROR_HANDLER},
     {Subtype::kHandleEp, DAT_INVALID_HANDLE_EP},
     {Subtype::kHandleLmr, DAT_INVALID_HANDLE_LMR},
-    {Subtype::kArg1, DAT_INVALID_ARG1},
-    {Subtype::kArg2, DAT_INVALID_ARG2},
-    {Subtype::kArg3, DAT_INVALID_ARG3},
-    {Subtype::kArg4, DAT_INVALID_ARG4},
-    {Subtype::kArg5, DAT_INVALID_ARG5},
-    {Subtype::kArg6, DAT_INVALID_ARG6},
-    {Subtype::kArg8, DAT_INVALID_ARG8},
     {Subtype::kEpUnconnected, DAT_INVALID_STATE_EP_UNCONNECTED},
     {Subtype::kEpActConnPending, DAT_INVALID_STATE_EP_ACTCONNPENDING},
     {Subtype::kEpPassConnPending, DAT_INVALID_STATE_EP_PASSCONNPENDING},
@@ -122,6 +115,17 @@ void to_dat__no_two_subtypes_share_a_number() {
       CHECK(face::to_dat(Error{Type::kInvalidState, a.subtype}) != face::to_dat(Error{Type::kInvalidState, b.subtype}));
     }
   }
+}
+
+void to_dat__a_refused_argument_has_the_called_functions_number() {
+  const Error bad_flags{Type::kInvalidParameter, Subtype::kFlags};
+  CHECK_EQUAL(face::to_dat(bad_flags, {{Subtype::kPrivileges, DAT_INVALID_ARG4}, {Subtype::kFlags, DAT_INVALID_ARG8}}),
+              DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG8);
+  CHECK_EQUAL(face::to_dat(bad_flags, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
+              DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
+  CHECK_EQUAL(face::to_dat(bad_flags), DAT_CLASS_ERROR | DAT_INVALID_PARAMETER);
+  CHECK_EQUAL(face::to_dat(Error{Type::kInvalidState, Subtype::kEpPz}, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
+              DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_EP_PZ);
 }
 
 // The values in consumers that were built long ago.
@@ -222,10 +226,15 @@ void guarded__waits_with_cancellation() {
 
 int main() {
   const CMUnitTest tests[] = {
-      TEST(to_dat__every_type_has_its_number),      TEST(to_dat__every_subtype_has_its_number),
-      TEST(to_dat__no_two_subtypes_share_a_number), TEST(to_dat__numbers_of_the_specification),
-      TEST(to_dat__every_one_can_be_spelled),       TEST(fail_errno__what_verbs_and_rdma_cm_report),
-      TEST(guarded__nothing_is_thrown_through),     TEST(to_dat__every_kind_of_handle),
+      TEST(to_dat__every_type_has_its_number),
+      TEST(to_dat__every_subtype_has_its_number),
+      TEST(to_dat__no_two_subtypes_share_a_number),
+      TEST(to_dat__a_refused_argument_has_the_called_functions_number),
+      TEST(to_dat__numbers_of_the_specification),
+      TEST(to_dat__every_one_can_be_spelled),
+      TEST(fail_errno__what_verbs_and_rdma_cm_report),
+      TEST(guarded__nothing_is_thrown_through),
+      TEST(to_dat__every_kind_of_handle),
       TEST(guarded__waits_with_cancellation),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

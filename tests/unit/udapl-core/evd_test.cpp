@@ -40,9 +40,9 @@ void await_waiter(Evd& evd) {
 
 void evd_wait__threshold_out_of_range() {
   Fixture f;
-  CHECK(f.failed(f.evd.wait(0, 0, f.event, f.more), Type::kInvalidParameter, Subtype::kArg3));
-  CHECK(f.failed(f.evd.wait(0, 5, f.event, f.more), Type::kInvalidParameter, Subtype::kArg3));
-  CHECK(f.failed(f.evd.wait(0, UINT32_MAX, f.event, f.more), Type::kInvalidParameter, Subtype::kArg3));
+  CHECK(f.failed(f.evd.wait(0, 0, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
+  CHECK(f.failed(f.evd.wait(0, 5, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
+  CHECK(f.failed(f.evd.wait(0, UINT32_MAX, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
   CHECK(f.failed(f.evd.wait(0, 4, f.event, f.more), Type::kTimeoutExpired));
 }
 
@@ -242,7 +242,7 @@ void evd_post__only_where_software_events_may_come() {
   no_device::OpenIa ia;
   no_device::OpenEvd open(ia.get(), 4, kEvdConnection);
   const auto result = open.get().post_software(nullptr);
-  CHECK(!result && result.error() == (Error{Type::kInvalidParameter, Subtype::kArg1}));
+  CHECK(!result && result.error() == (Error{Type::kInvalidParameter, Subtype::kEvd}));
 }
 
 // No event is lost or delivered twice, and no wait sleeps through an event.

@@ -28,14 +28,14 @@ std::string said_about(Change change) {
   EpAttr attr = empty_attr();
   change(attr);
   Result<> result;
-  const std::string said = captured([&] { result = check(ia.get(), attr, Subtype::kArg6); });
-  CHECK((!result && result.error() == Error{Type::kInvalidParameter, Subtype::kArg6}));
+  const std::string said = captured([&] { result = check(ia.get(), attr); });
+  CHECK((!result && result.error() == Error{Type::kInvalidParameter, Subtype::kAttr}));
   return said;
 }
 
 void check__nothing_is_said_about_what_fits() {
   no_device::OpenIa ia;
-  CHECK_EQUAL(captured([&] { CHECK(check(ia.get(), empty_attr(), Subtype::kArg6).has_value()); }), "");
+  CHECK_EQUAL(captured([&] { CHECK(check(ia.get(), empty_attr()).has_value()); }), "");
 }
 
 void check__names_the_attribute_and_the_limit() {

@@ -116,7 +116,7 @@ Result<> sync(FakeIa& ia, const std::vector<DAT_LMR_TRIPLET>& segments) {
   return sync_segments(ia, segments.data(), segments.size(), record);
 }
 
-const Error kBadSegment = {Type::kInvalidParameter, Subtype::kArg2};
+const Error kBadSegment = {Type::kInvalidParameter, Subtype::kSegments};
 
 void expect_refused(const std::vector<DAT_LMR_TRIPLET>& segments) {
   for (const bool maintains : {false, true}) {
