@@ -4,9 +4,9 @@
 // The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/cno_helpers.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 
 namespace dapple::face {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/cr.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/connect_arguments.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 
 namespace dapple::face {

@@ -4,9 +4,9 @@
 
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/connect_arguments.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 #include "udapl/face/peer_address.hpp"
 

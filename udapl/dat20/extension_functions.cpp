@@ -8,9 +8,9 @@
 
 #include "udapl/core/ep.hpp"
 #include "udapl/dat20/counter_functions.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/dat20/open_query.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 #include "udapl/face/segments.hpp"
 
@@ -128,7 +128,7 @@ DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
 
 }  // namespace
 
-DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
+DAT_RETURN handle_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   switch (static_cast<int>(op)) {
     case DAT_IB_FETCH_AND_ADD_OP:
       return fetch_and_add(handle, args);
@@ -164,5 +164,5 @@ DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
 // The original exports its extension function beside the slot in its table.
 extern "C" [[gnu::visibility("default")]] DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op,
                                                                      va_list args) {
-  return dapple::face::extended_op(handle, op, args);
+  return dapple::face::handle_extendedop(handle, op, args);
 }

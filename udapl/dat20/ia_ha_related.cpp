@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 #include "udapl/face/provider.hpp"
 

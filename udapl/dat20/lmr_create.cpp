@@ -3,8 +3,8 @@
 #include <dat2/dat_dapple_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 #include "udapl/face/lmr.hpp"
 

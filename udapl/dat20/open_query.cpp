@@ -3,8 +3,8 @@
 #include "udapl/dat20/open_query.hpp"
 
 #include "udapl/core/ia.hpp"
-#include "udapl/dat20/functions.hpp"
 #include "udapl/face/convert.hpp"
+#include "udapl/face/functions.hpp"
 #include "udapl/face/handles.hpp"
 #include "udapl/face/provider.hpp"
 

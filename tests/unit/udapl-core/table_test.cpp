@@ -33,92 +33,11 @@ DAT_RETURN call(DAT_RETURN (*slot)(Arguments...)) {
   return slot(Arguments{}...);
 }
 
-// The slots in the order of the table.
 template <class Visit>
 void for_each_slot(const DAT_PROVIDER& t, Visit visit) {
-#define SLOT(name) visit(#name, t.name##_func)
-  SLOT(ia_open);
-  SLOT(ia_query);
-  SLOT(ia_close);
-  SLOT(set_consumer_context);
-  SLOT(get_consumer_context);
-  SLOT(get_handle_type);
-  SLOT(cno_create);
-  SLOT(cno_modify_agent);
-  SLOT(cno_query);
-  SLOT(cno_free);
-  SLOT(cno_wait);
-  SLOT(cr_query);
-  SLOT(cr_accept);
-  SLOT(cr_reject);
-  SLOT(cr_handoff);
-  SLOT(evd_create);
-  SLOT(evd_query);
-  SLOT(evd_modify_cno);
-  SLOT(evd_enable);
-  SLOT(evd_disable);
-  SLOT(evd_wait);
-  SLOT(evd_resize);
-  SLOT(evd_post_se);
-  SLOT(evd_dequeue);
-  SLOT(evd_free);
-  SLOT(ep_create);
-  SLOT(ep_query);
-  SLOT(ep_modify);
-  SLOT(ep_connect);
-  SLOT(ep_dup_connect);
-  SLOT(ep_disconnect);
-  SLOT(ep_post_send);
-  SLOT(ep_post_recv);
-  SLOT(ep_post_rdma_read);
-  SLOT(ep_post_rdma_write);
-  SLOT(ep_get_status);
-  SLOT(ep_free);
-  SLOT(lmr_create);
-  SLOT(lmr_query);
-  SLOT(lmr_free);
-  SLOT(rmr_create);
-  SLOT(rmr_query);
-  SLOT(rmr_bind);
-  SLOT(rmr_free);
-  SLOT(psp_create);
-  SLOT(psp_query);
-  SLOT(psp_free);
-  SLOT(rsp_create);
-  SLOT(rsp_query);
-  SLOT(rsp_free);
-  SLOT(pz_create);
-  SLOT(pz_query);
-  SLOT(pz_free);
-  SLOT(psp_create_any);
-  SLOT(ep_reset);
-  SLOT(evd_set_unwaitable);
-  SLOT(evd_clear_unwaitable);
-  SLOT(lmr_sync_rdma_read);
-  SLOT(lmr_sync_rdma_write);
-  SLOT(ep_create_with_srq);
-  SLOT(ep_recv_query);
-  SLOT(ep_set_watermark);
-  SLOT(srq_create);
-  SLOT(srq_free);
-  SLOT(srq_post_recv);
-  SLOT(srq_query);
-  SLOT(srq_resize);
-  SLOT(srq_set_lw);
-#if DAPPLE_DAT_MAJOR == 2
-  SLOT(csp_create);
-  SLOT(csp_query);
-  SLOT(csp_free);
-  SLOT(ep_common_connect);
-  SLOT(rmr_create_for_ep);
-  SLOT(ep_post_send_with_invalidate);
-  SLOT(ep_post_rdma_read_to_rmr);
-  SLOT(cno_fd_create);
-  SLOT(cno_trigger);
-  SLOT(ia_ha_related);
-  SLOT(handle_extendedop);
-#endif
-#undef SLOT
+  visit("ia_open", t.ia_open_func);
+#define SLOT(SUBTYPE, NAME) visit(#NAME, t.NAME##_func);
+#include "udapl/api/functions.def"
 }
 
 void check_words(const DAT_PROVIDER& table) {
