@@ -33,8 +33,8 @@ function(dapple_shared name)
   if(NOT arg_VERSION)
     set(arg_VERSION ${arg_SOVERSION}.0.0)
   endif()
-  set_target_properties(${name} PROPERTIES
-    OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP})
+  cmake_path(ABSOLUTE_PATH arg_MAP BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${arg_MAP})
   if(arg_FOLDER)
     string(REGEX REPLACE "[^/]+" ".." up ${arg_FOLDER})
     # The path goes up and back again: when the C library looks for $ORIGIN it reads 16 bytes at once. If the text is
@@ -46,7 +46,7 @@ function(dapple_shared name)
     set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION})
   endif()
   target_link_options(${name} PRIVATE
-    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/${arg_MAP}
+    -Wl,--version-script=${arg_MAP}
     -Wl,--no-undefined -Wl,-z,relro,-z,now -Wl,--exclude-libs,ALL -Wl,--as-needed
     # Links only the used parts of the C++ runtime.
     -Wl,--gc-sections)
