@@ -90,7 +90,7 @@ void Requester::assert_consistent() const {
 
 void Requester::move_cursor(uint32_t psn) {
   while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
-  cursor_packet_ = 0;
+  cursor_packet_ = unasked_ = 0;
   for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
     const SendEntry& entry = core_.sends[cursor_];
     if (!entry.started) return;
@@ -207,6 +207,7 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
       break;
   }
   unasked_ = headers.ack_request ? 0 : unasked_ + 1;
+  message_ended_ = false;
   sent(entry, cursor_packet_ + 1);
   return true;
 }
@@ -260,10 +261,11 @@ bool Requester::send_request(SendEntry& entry, PacketSink& sink) {
   return true;
 }
 
-// A long message goes out in thirds of the window, because a few packets cost the host as much as many. While one part
-// is acknowledged, others are on their way: each has a packet that asks.
+// A long message goes out in thirds of the window, because the kernel takes about as long for a few packets as for
+// many. While one part is acknowledged, others are on their way: each has a packet that asks. The acknowledgement of a
+// message that ended may be the last one. If all packets behind it are lost, the ones that follow provoke a NAK.
 bool Requester::waits_for_part() const {
-  if (cursor_ == core_.sends.tail()) return false;
+  if (message_ended_ || cursor_ == core_.sends.tail()) return false;
   const SendEntry& entry = core_.sends[cursor_];
   if (!entry.started || entry.failed || wants_response(entry.request.opcode)) return false;
   const uint32_t flying = in_flight();
@@ -344,6 +346,7 @@ bool Requester::acknowledge(Time now, uint32_t psn) {
       }
     }
     core_.finish_send(CompletionStatus::kSuccess);
+    message_ended_ = true;
   }
   const int32_t advance = psn_distance(oldest, oldest_psn_);
   if (advance > 0) {

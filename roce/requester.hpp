@@ -90,6 +90,7 @@ class Requester {
   uint32_t oldest_psn_ = 0;     // not acknowledged
   uint32_t highest_psn_ = 0;    // one after the highest that was ever sent
   uint32_t unasked_ = 0;        // packets since the last one that asks for an acknowledgement
+  bool message_ended_ = false;  // by an acknowledgement, and no packet has been sent since
 
   // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.
   static constexpr uint32_t kChunks = 256;
