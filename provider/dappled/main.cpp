@@ -33,10 +33,7 @@ soft::OwnedFd signals_to_stop(bool foreground) {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGTERM, SIGINT}) {
-    if (number == SIGINT && !foreground) continue;
-    // A signalfd gets no signal that the starting program ignores.
-    signal(number, SIG_DFL);
-    sigaddset(&signals, number);
+    if (number == SIGTERM || foreground) sigaddset(&signals, number);
   }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   return soft::OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -84,6 +84,7 @@ void Node::send_held() {
 }
 
 void Node::leave() {
+  const Undisturbed undisturbed;
   // exit() may have interrupted the lock's owner.
   for (int i = 0; i < kTriesToLeave && held_count_.load() != 0; ++i) {
     if (receive_mutex_.try_lock()) {

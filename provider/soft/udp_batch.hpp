@@ -79,8 +79,8 @@ class UdpBatch final : public SendBatch {
   size_t used_ = 0;
   size_t reserved_ = 0;
   uint8_t run_slot_ = 0;  // of the last run's destination
-  // ICRC prefixes of the last run's path, by the identification, for the last two sizes: of messages and of the
-  // acknowledgements between them, say.
+  // ICRC prefixes of the last run's path, by the identification, for the last two sizes, for example those of
+  // messages and of acknowledgements.
   struct Prefixes {
     size_t size = 0;     // 0: none
     uint64_t known = 0;  // a bit for each

@@ -219,7 +219,8 @@ size_t UdpWire::receive(ArrivalSink& sink) {
       take_datagram(static_cast<uint32_t>(i), room.messages[i].msg_len, sink);
       room.prepare(static_cast<uint32_t>(i));
     }
-    if (count < static_cast<int>(kDatagrams)) break;
+    // Good packets may wait behind bad ones.
+    if (!all || (delivered_ > 0 && count < static_cast<int>(kDatagrams))) break;
   }
   if (delivered_ > 0) {
     counters_->received_packets.add(delivered_);

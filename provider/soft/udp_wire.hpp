@@ -82,7 +82,7 @@ class UdpWire final : public Wire {
   static constexpr size_t kPrefixes = 4;
   Prefix prefixes_[kPrefixes];
   std::unique_ptr<Room> room_;
-  // Asking for more datagrams than wait costs a second look at the socket, before the first one is passed on.
+  // A call that asks for more datagrams than there are looks at the socket once more before it returns.
   uint32_t ask_for_ = 1;
   // By the call of receive() that runs.
   size_t delivered_ = 0;
