@@ -76,7 +76,7 @@ constexpr auto kFar = powers<65536 / 4 / kNearWords + 1>(product(kNear[kNearWord
 // multiplies by one more.
 constexpr size_t kWordsBehindIdentification = 3 + kUdpSize / 4 + 1;
 
-// The beginning of a packet that is copied for its ICRC: the BTH at least.
+// Bytes that are copied from the front of a packet for its ICRC. They contain the BTH.
 constexpr size_t kFront = 64;
 static_assert(kFront >= kBthSize);
 
@@ -124,8 +124,8 @@ uint32_t icrc_prefix(const IcrcAddresses& addresses, size_t transport_size, Crc3
 }
 
 uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 crc) {
-  // FECN, BECN and the reserved bits beside them may change under way. Of a short packet everything is copied, because
-  // a second call of `crc` takes longer than that.
+  // FECN, BECN and the reserved bits beside them may change under way. A short packet is copied whole: that takes less
+  // time than a second call of `crc`.
   std::byte front[kFront] = {};
   const size_t size = std::min(transport.size(), kFront);
   std::memcpy(front, transport.data(), size);

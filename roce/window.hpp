@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The number of packets that a queue pair may have in flight. Its peer's socket buffer holds perhaps fifty, and the
-// peer cannot report this: a loss is the only sign. Additive increase, multiplicative decrease, as TCP does.
+// The number of packets that a queue pair may have in flight. Its peer's socket buffer holds from fifty to a few
+// hundred, and the peer cannot report this: a loss is the only sign. Additive increase, multiplicative decrease, as TCP
+// does.
 #ifndef DAPPLE_ROCE_WINDOW_HPP
 #define DAPPLE_ROCE_WINDOW_HPP
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * How connections are made, or fail: between two endpoints of this process, and with a busy one.
+ * How connections are made, or fail: between two endpoints of this process, and to a busy server.
  */
 #include <netinet/in.h>
 #include <signal.h>

@@ -4,9 +4,10 @@
 // A machine as a text file, for tests: what its sysfs and devicetree hold, and what must come of it. A line is a
 // keyword and its arguments; # begins a comment. Paths have no blanks.
 //
-//   like NAME                   all of that machine's file; the lines below add to it, or replace the same path or
-//   field without PATH                that machine's file, folder or link is missing here architecture NAME x86-64,
-//   arm64, riscv64, riscv64-without-zicbom, ppc64le device PATH                 the folder below class/infiniband
+//   like NAME                   all of that file; lines below replace its paths and fields
+//   without PATH                is missing here, unlike there
+//   architecture NAME           x86-64, arm64, riscv64, riscv64-without-zicbom, ppc64le
+//   device PATH                 the folder below class/infiniband
 //   folder PATH
 //   file PATH [TEXT]            TEXT and a newline; empty without TEXT
 //   strings PATH WORD...        each ended by a zero byte, as in a devicetree
