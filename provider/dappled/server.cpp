@@ -13,7 +13,6 @@
 #include <algorithm>
 
 #include "provider/dappled/namespace_identity.hpp"
-#include "provider/soft/look_again.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::dappled {
@@ -65,20 +64,10 @@ int Server::prepare(soft::OwnedFd stop) {
   return 0;
 }
 
-int Server::await(std::span<epoll_event> events) {
-  const auto look = [&](int timeout) {
-    return epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
-  };
-  const int timeout = wait_for_cm(wait_time());
-  int count = 0;
-  if (timeout == 0 || !soft::look_again([&] { return (count = look(0)) != 0; })) count = look(timeout);
-  return count;
-}
-
 void Server::run() {
   epoll_event events[kEventsAtOnce];
   for (bool stops = false; !stops && !finished();) {
-    const int count = await(events);
+    const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_for_cm(wait_time()));
     cm_.begin_turn();
     for (int i = 0; i < count; i++) {
       const uint64_t key = events[i].data.u64;

@@ -5,7 +5,6 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
 #define DAPPLE_PROVIDER_DAPPLED_SERVER_HPP
 
-#include <sys/epoll.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -78,7 +77,6 @@ class Server {
   void refresh_devices();
   void tell_changes();
   void retry_waiting();
-  int await(std::span<epoll_event> events);
   int wait_time() const;
   int wait_for_cm(int milliseconds) const;
   Milliseconds linger() const;

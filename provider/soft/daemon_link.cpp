@@ -12,7 +12,6 @@
 
 #include "provider/soft/counters_file.hpp"
 #include "provider/soft/daemon_start.hpp"
-#include "provider/soft/look_again.hpp"
 #include "provider/soft/trust.hpp"
 
 namespace dapple::soft {
@@ -121,11 +120,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   alignas(8) std::byte room[kMaxMessageSize];
   ssize_t size;
   do {
-    const auto answered = [&] {
-      size = receive_message(socket_.get(), room, descriptors, MSG_DONTWAIT);
-      return size != -EAGAIN;
-    };
-    if (!look_again(answered)) size = receive_message(socket_.get(), room, descriptors);
+    size = receive_message(socket_.get(), room, descriptors);
   } while (is_change(room, size));
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);

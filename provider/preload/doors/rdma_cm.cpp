@@ -20,7 +20,6 @@
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/preload/doors/real.hpp"
-#include "provider/soft/look_again.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::doors {
@@ -142,28 +141,16 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
   return carry_out(fd, command, request);
 }
 
-// Waits for the byte of an event and leaves it. The result is recv()'s.
-ssize_t await_byte(int fd) {
-  char byte;
-  const auto look = [&](int flags) { return recv(fd, &byte, sizeof byte, MSG_PEEK | flags); };
-  const bool waits = (real.fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-  ssize_t size = -1;
-  const auto found = [&] {
-    size = look(MSG_DONTWAIT);
-    return size >= 0 || errno != EAGAIN;
-  };
-  // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
-  // the byte for others.
-  return waits && soft::look_again(found) ? size : look(0);
-}
-
 // 0, or the errno for the program. The caller has just seen that the channel is open.
 int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   for (bool waited = false;; waited = true) {
     // Another thread may have closed the channel under the wait.
     int error = waited && !is_open(fd, request.channel) ? EBADF : take_event(fd, command, request);
     if (error == EAGAIN) {
-      const ssize_t size = await_byte(fd);
+      // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here
+      // leaves the byte for others.
+      char byte;
+      const ssize_t size = recv(fd, &byte, sizeof byte, MSG_PEEK);
       if (size > 0) continue;
       // 0: no process holds dappled's end any more.
       error = size < 0 ? errno : ENODEV;
