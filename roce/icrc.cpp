@@ -128,7 +128,7 @@ uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 cr
   // time than a second call of `crc`.
   std::byte front[kFront] = {};
   const size_t size = std::min(transport.size(), kFront);
-  std::memcpy(front, transport.data(), size);
+  std::copy_n(transport.data(), size, front);
   front[4] = kMasked;
   const uint32_t value = crc(prefix, front, size);
   const std::span<const std::byte> rest = transport.subspan(size);
