@@ -237,19 +237,26 @@ void udp_wire__datagram__has_a_grh(void** state) {
   }
 }
 
-void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
-  auto& [a, b] = *static_cast<Two*>(*state);
+// A socket without a slot that sends to the RoCE port of loopback.
+int stranger() {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in to = {};
   to.sin_family = AF_INET;
   to.sin_port = htons(kRocePort);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  assert_int_equal(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  return fd;
+}
+
+void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
+  auto& [a, b] = *static_cast<Two*>(*state);
+  const int fd = stranger();
   static unsigned char bytes[60000];
   const auto send_sized = [&](size_t size, uint32_t slot) {
     memset(bytes, 0, sizeof bytes);
     bytes[0] = 4;
     bytes[5] = static_cast<unsigned char>(slot);
-    assert_int_equal(sendto(fd, bytes, size, 0, reinterpret_cast<sockaddr*>(&to), sizeof to), size);
+    assert_int_equal(send(fd, bytes, size, 0), size);
   };
   const uint32_t slot = b.slot.number;
   send_sized(12, slot);
@@ -280,15 +287,11 @@ void udp_wire__bad_packets__are_counted_and_dropped(void** state) {
 
 void udp_wire__good_packet_behind_a_bad_one__arrives_at_once(void** state) {
   auto& [a, b] = *static_cast<Two*>(*state);
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in to = {};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(kRocePort);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = stranger();
   unsigned char bytes[48] = {4};
   bytes[5] = static_cast<unsigned char>(b.slot.number);
   for (int i = 0; i < 3; i++) {
-    assert_int_equal(sendto(fd, bytes, sizeof bytes, 0, reinterpret_cast<sockaddr*>(&to), sizeof to), sizeof bytes);
+    assert_int_equal(send(fd, bytes, sizeof bytes, 0), sizeof bytes);
   }
   close(fd);
   assert_true(put(a, path_between("127.0.0.1", "127.0.0.1", false), b.slot.number << 16 | 7, 1, 64));
