@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <initializer_list>
-
 #include "provider/dappled/daemonize.hpp"
 #include "provider/dappled/server.hpp"
 
@@ -32,9 +30,8 @@ constexpr int kNameTries = 200;
 soft::OwnedFd signals_to_stop(bool foreground) {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGTERM, SIGINT}) {
-    if (number == SIGTERM || foreground) sigaddset(&signals, number);
-  }
+  sigaddset(&signals, SIGTERM);
+  if (foreground) sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   return soft::OwnedFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
