@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Errors of the core, under DAT's names but without its numbers: DAT 1.2 and 2.0 give different numbers to the same
-// subtype, so each face has one table from these errors to its DAT_RETURN.
+// subtype, so the functions of each version have one table from these errors to its DAT_RETURN.
 #pragma once
 
 #include <cerrno>

@@ -70,8 +70,8 @@ class Evd : public Object {
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
-  // A face takes an event through sink(event), or through sink.completion(cookie, length) when it is a successful DTO
-  // with a plain cookie; then no Event is built. Inline, in evd_take.hpp.
+  // The API's function takes an event through sink(event), or through sink.completion(cookie, length) when it is a
+  // successful DTO with a plain cookie; then no Event is built. Inline, in evd_take.hpp.
   //
   // QUEUE_EMPTY if there is none.
   template <class Sink>

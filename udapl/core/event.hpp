@@ -15,7 +15,7 @@ class Object;
 class Rmr;
 class UdConnection;
 
-// The values are the core's own: each face has a table from these to its event numbers.
+// The values are the core's own: each version of the API has a table from these to its event numbers.
 enum class EventKind : uint8_t {
   kDtoCompletion,
   kBindCompletion,

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The header of the object behind every DAT handle. The registry dispatches through the first word of a handle without
-// asking us, so that word belongs to the ABI. The rest tells the faces the kind of the handle.
+// asking us, so that word belongs to the ABI. The rest tells the API's functions the kind of the handle.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace dapple::dat {
 
 enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
 
-// The function tables of one face: one for live objects, and one for freed objects, whose slots all answer
+// The function tables of one version: one for live objects, and one for freed objects, whose slots all answer
 // INVALID_HANDLE as long as the library is loaded.
 struct Tables {
   const void* live;

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
 
 namespace dapple::face {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/lmr.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/lmr.hpp"
 
 namespace dapple::face {
 

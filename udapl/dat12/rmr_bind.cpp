@@ -4,10 +4,10 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"
 #include "udapl/core/rmr.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/rmr.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/rmr.hpp"
 
 namespace dapple::face {
 

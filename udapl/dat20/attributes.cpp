@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The attributes that exist only in 2.0.
-#include "udapl/face/attributes.hpp"
+#include "udapl/functions/attributes.hpp"
 
 #include <dat2/dat_ib_extensions.h>
 
-#include "udapl/face/convert.hpp"
+#include "udapl/functions/convert.hpp"
 
 namespace dapple::face {
 

@@ -4,10 +4,10 @@
 // The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
 #include "udapl/core/cno.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/face/cno_helpers.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
+#include "udapl/functions/cno_helpers.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
 
 namespace dapple::face {
 

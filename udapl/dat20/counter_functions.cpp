@@ -12,8 +12,8 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/dat20/counter_names.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/handles.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/handles.hpp"
 
 namespace dapple::face {
 namespace {

@@ -3,11 +3,11 @@
 #include "udapl/core/csp.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/peer_address.hpp"
-#include "udapl/face/request_evd.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/peer_address.hpp"
+#include "udapl/functions/request_evd.hpp"
 
 namespace dapple::face {
 

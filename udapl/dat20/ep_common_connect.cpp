@@ -4,11 +4,11 @@
 
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
-#include "udapl/face/connect_arguments.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/peer_address.hpp"
+#include "udapl/functions/connect_arguments.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/peer_address.hpp"
 
 namespace dapple::face {
 

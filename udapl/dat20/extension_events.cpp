@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "udapl/core/ud_connection.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/version.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/version.hpp"
 
 namespace dapple::face {
 namespace {

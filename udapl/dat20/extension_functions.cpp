@@ -9,10 +9,10 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/dat20/counter_functions.hpp"
 #include "udapl/dat20/open_query.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/segments.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/segments.hpp"
 
 namespace dapple::face {
 namespace {

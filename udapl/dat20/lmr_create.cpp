@@ -3,10 +3,10 @@
 #include <dat2/dat_dapple_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/lmr.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/lmr.hpp"
 
 namespace dapple::face {
 

@@ -3,10 +3,10 @@
 #include "udapl/dat20/open_query.hpp"
 
 #include "udapl/core/ia.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/functions.hpp"
-#include "udapl/face/handles.hpp"
-#include "udapl/face/provider.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/provider.hpp"
 
 namespace dapple::face {
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <mutex>
 
+#include "udapl/common/fork_turn.hpp"
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/registry.hpp"
-#include "udapl/seam/fork_turn.hpp"
 
 namespace dapple::dat {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "udapl/common/table_mark.hpp"
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/conf_file.hpp"
 #include "udapl/registry/dat.hpp"
-#include "udapl/seam/table_mark.hpp"
 
 namespace dapple::dat {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "udapl/common/table_mark.hpp"
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/dat.hpp"
-#include "udapl/seam/table_mark.hpp"
 
 namespace dapple::dat {
 

@@ -9,7 +9,7 @@
 
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/service_point.hpp"
-#include "udapl/face/peer_address.hpp"
+#include "udapl/functions/peer_address.hpp"
 
 using dapple::dat::to_port;
 using dapple::face::peer_address;

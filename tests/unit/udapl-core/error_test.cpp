@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/face/convert.hpp"
+#include "udapl/functions/convert.hpp"
 
 using namespace dapple;
 using dat::Error;

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/face/convert.hpp"
-#include "udapl/face/dat.hpp"
-#include "udapl/face/provider.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/dat.hpp"
+#include "udapl/functions/provider.hpp"
 
 using namespace dapple;
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include "udapl/core/ia.hpp"
+#include "udapl/functions/dat.hpp"
+
+namespace dapple::face {
+
+// Each function fills the whole structure and leaves nothing of the memory's earlier contents.
+void fill(const dat::Ia& ia, DAT_IA_ATTR& attr);
+void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
+
+// The fields that only one version has.
+void fill_of_version(const dat::Ia& ia, DAT_IA_ATTR& attr);
+void fill_of_version(const dat::Ia& ia, DAT_PROVIDER_ATTR& attr);
+
+}  // namespace dapple::face

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include <system_error>
+
+#include "udapl/core/cno.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/functions/cno_helpers.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+
+namespace dapple::face {
+namespace {
+
+using dat::Cno;
+using dat::Ia;
+
+dat::WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
+  return {agent.proxy_agent_func, agent.instance_data};
+}
+
+}  // namespace
+
+DAT_RETURN cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  return create_cno(*ia, to_core(agent), false, cno_handle);
+}
+
+DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent) {
+  auto* cno = self<Cno>(cno_handle);
+  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  // A consumer that polls a descriptor has no agent.
+  if (cno->has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
+  // Called without the control mutex: the call waits for the former agent's call, which may need the mutex.
+  return guarded([&] {
+    try {
+      cno->notifier()->set_agent(to_core(agent));
+    } catch (const std::system_error&) {
+      return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_ERROR_HANDLER);
+    }
+    return kSuccess;
+  });
+}
+
+DAT_RETURN cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
+  auto* cno = self<Cno>(cno_handle);
+  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  const auto notifier = cno->notifier();
+  return give_evd(notifier->wait(timeout), evd_handle);
+}
+
+DAT_RETURN cno_free(DAT_CNO_HANDLE cno_handle) {
+  auto* cno = self<Cno>(cno_handle);
+  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  return guarded([&] {
+    dat::Notifier::Threads agents;
+    const DAT_RETURN status = [&] {
+      std::lock_guard guard(dat::control_mutex());
+      return to_dat(Cno::free(*cno, false, agents));
+    }();
+    dat::Notifier::join(agents);
+    return status;
+  });
+}
+
+}  // namespace dapple::face

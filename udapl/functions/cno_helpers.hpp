@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The common parts of the functions that make a CNO, and of those that take a notification.
+#pragma once
+
+#include "udapl/core/cno.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/functions/convert.hpp"
+
+namespace dapple::face {
+
+inline DAT_RETURN create_cno(dat::Ia& ia, const dat::WaitAgent& agent, bool has_fd, DAT_CNO_HANDLE* cno_handle) {
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto cno = dat::Cno::create(ia, agent, has_fd);
+    if (!cno) return to_dat(cno.error());
+    *cno_handle = *cno;
+    return kSuccess;
+  });
+}
+
+inline DAT_RETURN give_evd(const dat::Result<dat::Evd*>& found, DAT_EVD_HANDLE* evd_handle) {
+  *evd_handle = found ? *found : DAT_HANDLE_NULL;
+  return found ? kSuccess : to_dat(found.error());
+}
+
+}  // namespace dapple::face

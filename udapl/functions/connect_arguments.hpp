@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The common checks of the three functions that connect an endpoint, and of the two that answer a request. Each returns
+// the error with the number of the caller's argument, or DAT_SUCCESS.
+#pragma once
+
+#include "udapl/core/ep.hpp"
+#include "udapl/functions/convert.hpp"
+
+namespace dapple::face {
+
+// A timeout of 0 is refused, because a connection takes time.
+inline DAT_RETURN check_timeout(DAT_TIMEOUT timeout, DAT_RETURN_SUBTYPE argument) noexcept {
+  return timeout == 0 ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
+}
+
+// argument is the number of the size's argument; the data's follows it. limit is in bytes.
+inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t limit,
+                                     DAT_RETURN_SUBTYPE argument) noexcept {
+  if (size < 0 || static_cast<size_t>(size) > limit) return error(DAT_INVALID_PARAMETER, argument);
+  if (size > 0 && !data) return error(DAT_INVALID_PARAMETER, static_cast<DAT_RETURN_SUBTYPE>(argument + 1));
+  return kSuccess;
+}
+
+// Known qualities are not supported; other values are invalid.
+inline DAT_RETURN check_qos(DAT_QOS qos, DAT_RETURN_SUBTYPE argument) noexcept {
+  constexpr int kKnown = DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM;
+  if (static_cast<int>(qos) & ~kKnown) return error(DAT_INVALID_PARAMETER, argument);
+  return qos == DAT_QOS_BEST_EFFORT ? kSuccess : error(DAT_MODEL_NOT_SUPPORTED);
+}
+
+}  // namespace dapple::face

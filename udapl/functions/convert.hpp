@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Converts the core's values to DAT's.
+#pragma once
+
+#include <initializer_list>
+#include <new>
+
+#include "ibverbs-glue/no_cancel.hpp"
+#include "udapl/core/error.hpp"
+#include "udapl/core/event.hpp"
+#include "udapl/core/object.hpp"
+#include "udapl/functions/dat.hpp"
+
+namespace dapple::face {
+
+// A full DAT_RETURN: class, type and subtype.
+constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DAT_NO_SUBTYPE) {
+  return DAT_CLASS_ERROR | static_cast<DAT_UINT32>(type) | static_cast<DAT_UINT32>(subtype);
+}
+
+inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
+
+// An argument that the core may refuse, and its number in the called function.
+struct ArgumentNumber {
+  dat::Subtype argument;
+  DAT_RETURN_SUBTYPE number;
+};
+
+// arguments: those of the called function that this error may name.
+DAT_RETURN to_dat(dat::Error failure, std::initializer_list<ArgumentNumber> arguments = {}) noexcept;
+void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept;
+DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept;
+
+inline DAT_RETURN to_dat(const dat::Result<>& result, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {
+  return result ? kSuccess : to_dat(result.error(), arguments);
+}
+
+constexpr DAT_BOOLEAN to_dat(bool value) {
+  return value ? DAT_TRUE : DAT_FALSE;
+}
+
+// Runs code of a C function that may allocate: no exception leaves it, and no thread is cancelled in it.
+template <class Function>
+DAT_RETURN guarded(Function&& function) noexcept {
+  const NoCancel whole;
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+  } catch (...) {
+    return error(DAT_INTERNAL_ERROR);
+  }
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ep.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/functions/connect_arguments.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+
+namespace dapple::face {
+
+using dat::Ep;
+
+// Connects to the address and the qualifier to which another EP is connected.
+DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout, DAT_COUNT size,
+                          const DAT_PVOID private_data, DAT_QOS qos) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const auto* dup = argument<Ep>(dup_handle, ep->ia());
+  if (!dup) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
+  if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
+  if (auto status = check_qos(qos, DAT_INVALID_ARG6)) return status;
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    if (auto connected = dup->check_connected(); !connected) return to_dat(connected);
+    return to_dat(ep->connect(dup->remote_address(), dup->remote_port(), timeout,
+                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG4}});
+  });
+}
+
+}  // namespace dapple::face

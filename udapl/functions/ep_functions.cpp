@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ep.hpp"
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/pz.hpp"
+#include "udapl/core/refusal.hpp"
+#include "udapl/core/srq.hpp"
+#include "udapl/functions/connect_arguments.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/peer_address.hpp"
+#include "udapl/functions/version.hpp"
+
+namespace dapple::face {
+namespace {
+
+using dat::Ep;
+using dat::EpState;
+using dat::Evd;
+using dat::Ia;
+
+static_assert(static_cast<int>(EpState::kUnconnected) == DAT_EP_STATE_UNCONNECTED);
+static_assert(static_cast<int>(EpState::kReserved) == DAT_EP_STATE_RESERVED);
+static_assert(static_cast<int>(EpState::kPassiveConnectionPending) == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+static_assert(static_cast<int>(EpState::kActiveConnectionPending) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+static_assert(static_cast<int>(EpState::kTentativeConnectionPending) == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+static_assert(static_cast<int>(EpState::kConnected) == DAT_EP_STATE_CONNECTED);
+static_assert(static_cast<int>(EpState::kDisconnectPending) == DAT_EP_STATE_DISCONNECT_PENDING);
+static_assert(static_cast<int>(EpState::kDisconnected) == DAT_EP_STATE_DISCONNECTED);
+static_assert(static_cast<int>(EpState::kUnconfiguredUnconnected) == DAT_EP_STATE_UNCONFIGURED_UNCONNECTED);
+static_assert(static_cast<int>(EpState::kUnconfiguredReserved) == DAT_EP_STATE_UNCONFIGURED_RESERVED);
+static_assert(static_cast<int>(EpState::kUnconfiguredPassive) == DAT_EP_STATE_UNCONFIGURED_PASSIVE);
+static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
+static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
+
+// False for an attribute that no EP can have; a logged line names it.
+bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
+  if (!to_service(in.service_type, out.datagrams)) {
+    dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
+    return false;
+  }
+  const struct {
+    const char* what;
+    DAT_COUNT count;
+  } counts[] = {
+      {"an EP's max_recv_dtos", in.max_recv_dtos},         {"an EP's max_request_dtos", in.max_request_dtos},
+      {"an EP's max_recv_iov", in.max_recv_iov},           {"an EP's max_request_iov", in.max_request_iov},
+      {"an EP's max_rdma_read_in", in.max_rdma_read_in},   {"an EP's max_rdma_read_out", in.max_rdma_read_out},
+      {"an EP's max_rdma_read_iov", in.max_rdma_read_iov}, {"an EP's max_rdma_write_iov", in.max_rdma_write_iov},
+  };
+  for (const auto& [what, count] : counts) {
+    if (count >= 0) continue;
+    dat::log_refused(ia, what, count, "it must not be negative");
+    return false;
+  }
+  out.max_message_size = in.max_message_size;
+  out.max_rdma_size = in.max_rdma_size;
+  out.qos = in.qos;
+  out.recv_completion_flags = in.recv_completion_flags;
+  out.request_completion_flags = in.request_completion_flags;
+  out.max_recv_dtos = static_cast<uint32_t>(in.max_recv_dtos);
+  out.max_request_dtos = static_cast<uint32_t>(in.max_request_dtos);
+  out.max_recv_iov = static_cast<uint32_t>(in.max_recv_iov);
+  out.max_request_iov = static_cast<uint32_t>(in.max_request_iov);
+  out.max_rdma_read_in = static_cast<uint32_t>(in.max_rdma_read_in);
+  out.max_rdma_read_out = static_cast<uint32_t>(in.max_rdma_read_out);
+  out.max_rdma_read_iov = static_cast<uint32_t>(in.max_rdma_read_iov);
+  out.max_rdma_write_iov = static_cast<uint32_t>(in.max_rdma_write_iov);
+  return true;
+}
+
+void to_dat(const dat::EpAttr& in, DAT_EP_ATTR& out) {
+  out = {};
+  out.service_type = to_dat_service(in.datagrams);
+  out.max_message_size = static_cast<decltype(out.max_message_size)>(in.max_message_size);
+  out.max_rdma_size = static_cast<decltype(out.max_rdma_size)>(in.max_rdma_size);
+  out.qos = static_cast<DAT_QOS>(in.qos);
+  out.recv_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.recv_completion_flags);
+  out.request_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.request_completion_flags);
+  out.max_recv_dtos = static_cast<DAT_COUNT>(in.max_recv_dtos);
+  out.max_request_dtos = static_cast<DAT_COUNT>(in.max_request_dtos);
+  out.max_recv_iov = static_cast<DAT_COUNT>(in.max_recv_iov);
+  out.max_request_iov = static_cast<DAT_COUNT>(in.max_request_iov);
+  out.max_rdma_read_in = static_cast<DAT_COUNT>(in.max_rdma_read_in);
+  out.max_rdma_read_out = static_cast<DAT_COUNT>(in.max_rdma_read_out);
+  out.max_rdma_read_iov = static_cast<DAT_COUNT>(in.max_rdma_read_iov);
+  out.max_rdma_write_iov = static_cast<DAT_COUNT>(in.max_rdma_write_iov);
+}
+
+// An EVD argument that may be null; false if it is neither null nor an EVD of this IA that feeds this stream.
+bool evd_argument(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
+  if (handle == DAT_HANDLE_NULL) return true;
+  out = argument<Evd>(handle, ia);
+  return out && out->has(stream);
+}
+
+}  // namespace
+
+namespace {
+
+// srq: null for an EP with receives of its own, otherwise the handle to check; then the numbers of later arguments are
+// one higher.
+DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                  DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
+                  DAT_EP_HANDLE* ep_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  dat::Pz* pz = nullptr;
+  if (pz_handle != DAT_HANDLE_NULL) pz = argument<dat::Pz>(pz_handle, *ia);
+  if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+  dat::EpEvds evds;
+  if (!evd_argument(recv_evd, *ia, dat::kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
+    return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
+  }
+  if (!evd_argument(request_evd, *ia, dat::kEvdDto, evds.request)) {
+    return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  }
+  if (!evd_argument(connect_evd, *ia, dat::kEvdConnection, evds.connect)) {
+    return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+  }
+  auto* srq = srq_handle ? argument<dat::Srq>(*srq_handle, *ia) : nullptr;
+  if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+  const DAT_RETURN_SUBTYPE attr_number = srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
+  dat::EpAttr attr;
+  if (ep_attr && !to_core(*ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
+  if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), attr_number)) {
+    dat::log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
+    return status;
+  }
+  if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto ep = Ep::create(*ia, pz, evds, attr, srq);
+    if (!ep) {
+      return face::to_dat(ep.error(), {{dat::Subtype::kPz, DAT_INVALID_ARG2}, {dat::Subtype::kAttr, attr_number}});
+    }
+    *ep_handle = *ep;
+    return kSuccess;
+  });
+}
+
+}  // namespace
+
+DAT_RETURN ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                     DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR* attr, DAT_EP_HANDLE* ep) {
+  return create(ia, pz, recv_evd, request_evd, connect_evd, nullptr, attr, ep);
+}
+
+DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                              DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR* attr,
+                              DAT_EP_HANDLE* ep) {
+  return create(ia, pz, recv_evd, request_evd, connect_evd, &srq, attr, ep);
+}
+
+// Only the device knows how many receives an EP holds from a shared queue.
+DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  const DAT_COUNT count = ep->srq() ? DAT_VALUE_UNKNOWN : static_cast<DAT_COUNT>(ep->outstanding_receives());
+  if (buffers) *buffers = count;
+  if (span) *span = count;
+  return DAT_SUCCESS;
+}
+
+// Verbs has no such watermarks, so only none can be granted.
+DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (!ep->srq()) return error(DAT_INVALID_STATE);
+  if (soft != DAT_WATERMARK_INFINITE || hard != DAT_WATERMARK_INFINITE) return error(DAT_MODEL_NOT_SUPPORTED);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  std::lock_guard guard(dat::control_mutex());
+  *param = {};
+  param->ia_handle = consumer_handle(ep->ia());
+  param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
+  fill_comm(*ep, *param);
+  param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->local_address());
+  param->local_port_qual = ep->local_port();
+  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->remote_address());
+  param->remote_port_qual = ep->remote_port();
+  param->pz_handle = ep->pz();
+  param->recv_evd_handle = ep->evds().recv;
+  param->request_evd_handle = ep->evds().request;
+  param->connect_evd_handle = ep->evds().connect;
+  param->srq_handle = ep->srq();
+  to_dat(ep->attr(), param->ep_attr);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
+                         DAT_BOOLEAN* request_idle) {
+  const auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (state) *state = static_cast<DAT_EP_STATE>(ep->reported_state());
+  if (recv_idle) *recv_idle = face::to_dat(ep->recv_idle());
+  if (request_idle) *request_idle = face::to_dat(ep->request_idle());
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual,
+                      DAT_TIMEOUT timeout, DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
+                      DAT_CONNECT_FLAGS flags) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
+  if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
+  if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
+    return status;
+  if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
+  if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    const sockaddr_storage peer = peer_address(*remote_address);
+    const auto* data = static_cast<const uint8_t*>(private_data);
+    return face::to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
+                                    {data, static_cast<size_t>(private_data_size)}),
+                        {{dat::Subtype::kPrivateData, DAT_INVALID_ARG5}});
+  });
+}
+
+DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  }
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return face::to_dat(ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG));
+  });
+}
+
+DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return face::to_dat(ep->reset());
+  });
+}
+
+DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
+  auto* ep = self<Ep>(ep_handle);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    if (auto free = ep->check_can_free(); !free) return face::to_dat(free);
+    return face::to_dat(Ep::free(*ep));
+  });
+}
+
+}  // namespace dapple::face

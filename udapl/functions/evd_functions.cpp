@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/evd.hpp"
+
+#include "udapl/core/cno.hpp"
+#include "udapl/core/evd_take.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/refusal.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+
+namespace dapple::face {
+
+using dat::Evd;
+using dat::Ia;
+using dat::log_refused;
+
+static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
+              DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
+              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
+static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
+
+namespace {
+
+// A CNO argument that may be null; false if it is neither null nor a CNO of this IA.
+bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
+  if (handle == DAT_HANDLE_NULL) return true;
+  out = argument<dat::Cno>(handle, ia);
+  return out != nullptr;
+}
+
+bool is_qlen(const Ia& ia, DAT_COUNT min_qlen) {
+  if (min_qlen > 0) return true;
+  log_refused(ia, "an EVD's length", min_qlen, "it must be above 0");
+  return false;
+}
+
+bool fits(const Ia& ia, DAT_COUNT min_qlen) {
+  return dat::within(ia, "an EVD's length", static_cast<uint64_t>(min_qlen),
+                     static_cast<uint64_t>(ia.device().max_cqe));
+}
+
+// Receives the events that the core takes off an EVD.
+struct ConsumersEvent {
+  Evd& evd;
+  DAT_EVENT& out;
+  void operator()(const dat::Event& event) const { to_dat(event, out); }
+  void completion(const dat::Cookie& cookie, uint64_t length) const {
+    out.event_number = DAT_DTO_COMPLETION_EVENT;
+    out.evd_handle = &evd;
+    auto& data = out.event_data.dto_completion_event_data;
+    data.ep_handle = cookie.ep;
+    data.user_cookie.as_64 = cookie.user_cookie;
+    data.status = DAT_DTO_SUCCESS;
+    data.transfered_length = static_cast<decltype(data.transfered_length)>(length);
+    fill_operation(data, cookie.operation, 0);
+  }
+};
+
+}  // namespace
+
+DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
+                      DAT_EVD_HANDLE* evd_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!is_qlen(*ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  dat::Cno* notified = nullptr;
+  if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
+    log_refused(*ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  }
+  if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  if (!fits(*ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
+    if (!evd) return to_dat(evd.error());
+    if (auto set = (*evd)->set_cno(notified); !set) {
+      (void)Evd::free(**evd);
+      return to_dat(set);
+    }
+    *evd_handle = *evd;
+    return kSuccess;
+  });
+}
+
+DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
+  const auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  *param = {};
+  param->ia_handle = consumer_handle(evd->ia());
+  param->evd_qlen = static_cast<DAT_COUNT>(evd->qlen());
+  param->evd_state = static_cast<DAT_EVD_STATE>((evd->enabled() ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+                                                (evd->waitable() ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE));
+  param->cno_handle = evd->cno();
+  param->evd_flags = static_cast<DAT_EVD_FLAGS>(evd->streams());
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT* event,
+                    DAT_COUNT* nmore) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  uint32_t more = 0;
+  const auto result = evd->wait_to(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
+  *nmore = static_cast<DAT_COUNT>(more);
+  return to_dat(result, {{dat::Subtype::kThreshold, DAT_INVALID_ARG3}});
+}
+
+// to_dat(), with a fast path for the result that polling consumers see most.
+inline DAT_RETURN to_dat_of_poll(const dat::Result<>& result) {
+  if (result) [[likely]]
+    return DAT_SUCCESS;
+  return result.error().type == dat::Type::kQueueEmpty ? error(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
+                                                       : to_dat(result.error());
+}
+
+DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return to_dat_of_poll(evd->dequeue_to(ConsumersEvent{*evd, *event}));
+}
+
+DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return to_dat(evd->post_software(event->event_data.software_event_data.pointer),
+                {{dat::Subtype::kEvd, DAT_INVALID_ARG1}});
+}
+
+DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  evd->set_waitable(false);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  evd->set_waitable(true);
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->resize(static_cast<uint32_t>(min_qlen)));
+  });
+}
+
+DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  dat::Cno* notified = nullptr;
+  if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_cno(notified));
+  });
+}
+
+DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_enabled(true));
+  });
+}
+
+DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(evd->set_enabled(false));
+  });
+}
+
+DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
+  auto* evd = self<Evd>(evd_handle);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Evd::free(*evd));
+  });
+}
+
+}  // namespace dapple::face

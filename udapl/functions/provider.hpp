@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "udapl/functions/dat.hpp"
+
+namespace dapple::face {
+
+// The table whose slots all answer INVALID_HANDLE. Freed objects dispatch through it.
+const DAT_PROVIDER& dead_table();
+// A table with every function set; ia_open is one of the two below.
+DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open);
+
+// From here on each slot answers INVALID_STATE, for all objects that dispatch through the table.
+void refuse_everything(DAT_PROVIDER& table);
+
+// ia_open has no argument for thread safety, so there are two functions, with this version's type, over open_ia.
+std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_thread_safe;
+std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_not_thread_safe;
+
+struct OpenOptions {
+  bool thread_safe;
+  bool relaxed_ordering;
+};
+DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
+                   OpenOptions options);
+
+// The dat.conf entry of a table.
+const DAT_PROVIDER_INFO& info_of(const void* table);
+// The ia_params of our entry with this name; null if there is none.
+const std::string* params_of(const char* name);
+
+}  // namespace dapple::face

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ia.hpp"
+#include "udapl/core/lmr.hpp"
+#include "udapl/core/pz.hpp"
+#include "udapl/core/rmr.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/rmr.hpp"
+
+namespace dapple::face {
+
+using dat::Rmr;
+
+DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
+  auto* pz = self<dat::Pz>(pz_handle);
+  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+  if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto rmr = Rmr::create(pz->ia(), *pz, for_ep);
+    if (!rmr) return to_dat(rmr.error());
+    *rmr_handle = *rmr;
+    return kSuccess;
+  });
+}
+
+DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
+  return create_rmr(pz_handle, rmr_handle, false);
+}
+
+DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
+  const auto* rmr = self<Rmr>(rmr_handle);
+  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+  if (mask & ~DAT_RMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  const auto state = rmr->ia().windows().state(*rmr);
+  *param = {};
+  param->ia_handle = consumer_handle(rmr->ia());
+  param->pz_handle = &rmr->pz();
+  fill_scope(*rmr, state.binding, *param);
+  if (!state.binding.lmr) return DAT_SUCCESS;
+  auto& triplet = param->lmr_triplet;
+  triplet.virtual_address = state.binding.address;
+  triplet.segment_length = static_cast<decltype(triplet.segment_length)>(state.binding.length);
+  triplet.lmr_context = state.binding.lmr->context();
+  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(state.binding.privileges);
+  param->rmr_context = state.context;
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
+  auto* rmr = self<Rmr>(rmr_handle);
+  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Rmr::free(*rmr));
+  });
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/evd.hpp"
+#include "udapl/core/ia.hpp"
+#include "udapl/core/psp.hpp"
+#include "udapl/core/rsp.hpp"
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/handles.hpp"
+#include "udapl/functions/request_evd.hpp"
+
+namespace dapple::face {
+namespace {
+
+using dat::Ia;
+using dat::Psp;
+using dat::Rsp;
+
+DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, Psp*& out) {
+  dat::Evd* evd = request_evd(evd_handle, ia);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+  if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+    return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto psp = Psp::create(ia, conn_qual, *evd, flags == DAT_PSP_PROVIDER_FLAG);
+    if (!psp) return to_dat(psp.error());
+    out = *psp;
+    return kSuccess;
+  });
+}
+
+}  // namespace
+
+DAT_RETURN psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+                      DAT_PSP_HANDLE* psp_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  Psp* psp = nullptr;
+  const DAT_RETURN status = create_psp(*ia, conn_qual, evd_handle, flags, psp);
+  if (status == DAT_SUCCESS) *psp_handle = psp;
+  return status;
+}
+
+DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_handle,
+                          DAT_PSP_FLAGS flags, DAT_PSP_HANDLE* psp_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (!conn_qual) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  Psp* psp = nullptr;
+  const DAT_RETURN status = create_psp(*ia, 0, evd_handle, flags, psp);
+  if (status != DAT_SUCCESS) return status;
+  *psp_handle = psp;
+  *conn_qual = psp->conn_qual();
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
+  auto* psp = self<Psp>(psp_handle);
+  if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+  if (mask & ~DAT_PSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  param->ia_handle = consumer_handle(psp->ia());
+  param->conn_qual = psp->conn_qual();
+  param->evd_handle = &psp->evd();
+  param->psp_flags = psp->creates_eps() ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG;
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
+  auto* psp = self<Psp>(psp_handle);
+  if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Psp::free(*psp));
+  });
+}
+
+DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
+                      DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE* rsp_handle) {
+  Ia* ia = self<Ia>(ia_handle);
+  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  auto* ep = argument<dat::Ep>(ep_handle, *ia);
+  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  dat::Evd* evd = request_evd(evd_handle, *ia);
+  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+  if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    auto rsp = Rsp::create(*ia, conn_qual, *ep, *evd);
+    if (!rsp) return to_dat(rsp.error());
+    *rsp_handle = *rsp;
+    return kSuccess;
+  });
+}
+
+DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
+  auto* rsp = self<Rsp>(rsp_handle);
+  if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+  if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  std::lock_guard guard(dat::control_mutex());
+  param->ia_handle = consumer_handle(rsp->ia());
+  param->conn_qual = rsp->conn_qual();
+  param->evd_handle = &rsp->evd();
+  param->ep_handle = rsp->ep();
+  return DAT_SUCCESS;
+}
+
+DAT_RETURN rsp_free(DAT_RSP_HANDLE rsp_handle) {
+  auto* rsp = self<Rsp>(rsp_handle);
+  if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+  return guarded([&] {
+    std::lock_guard guard(dat::control_mutex());
+    return to_dat(Rsp::free(*rsp));
+  });
+}
+
+}  // namespace dapple::face

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The tables of functions: the provider's, and the one of freed objects.
+#include "udapl/functions/convert.hpp"
+#include "udapl/functions/functions.hpp"
+#include "udapl/functions/provider.hpp"
+#include "udapl/functions/version.hpp"
+
+namespace dapple::face {
+namespace {
+
+// A function of any slot's type that only returns a status.
+template <class Pointer>
+struct Answer;
+
+template <class... Arguments>
+struct Answer<DAT_RETURN (*)(Arguments...)> {
+  template <DAT_RETURN_TYPE kType, DAT_RETURN_SUBTYPE kSubtype>
+  static DAT_RETURN call(Arguments...) {
+    return error(kType, kSubtype);
+  }
+};
+
+template <DAT_RETURN_TYPE kType, DAT_RETURN_SUBTYPE kSubtype, class Pointer>
+void refuse(Pointer& slot) {
+  slot = Answer<Pointer>::template call<kType, kSubtype>;
+}
+
+DAT_PROVIDER empty_table(const char* name) {
+  DAT_PROVIDER table{};
+  table.device_name = name;
+  table.extension = reinterpret_cast<DAT_PVOID>(kTableMark);  // NOLINT(performance-no-int-to-ptr): it is a number
+  return table;
+}
+
+}  // namespace
+
+const DAT_PROVIDER& dead_table() {
+  static const DAT_PROVIDER table = [] {
+    DAT_PROVIDER dead = empty_table("freed");
+    refuse<DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA>(dead.ia_open_func);
+#define SLOT(SUBTYPE, NAME) refuse<DAT_INVALID_HANDLE, SUBTYPE>(dead.NAME##_func);
+#include "udapl/api/functions.def"
+    return dead;
+  }();
+  return table;
+}
+
+void refuse_everything(DAT_PROVIDER& table) {
+  refuse<DAT_INVALID_STATE, DAT_NO_SUBTYPE>(table.ia_open_func);
+#define SLOT(SUBTYPE, NAME) refuse<DAT_INVALID_STATE, DAT_NO_SUBTYPE>(table.NAME##_func);
+#include "udapl/api/functions.def"
+}
+
+DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
+  DAT_PROVIDER table = empty_table(name);
+  table.ia_open_func = ia_open;
+#define SLOT(SUBTYPE, NAME) table.NAME##_func = NAME;
+#include "udapl/api/functions.def"
+  return table;
+}
+
+}  // namespace dapple::face

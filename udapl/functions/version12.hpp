@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <dat/udat.h>
+
+#include "udapl/common/table_mark.hpp"
+#include "udapl/core/ep.hpp"
+#include "udapl/core/event.hpp"
+#include "udapl/functions/convert.hpp"
+
+namespace dapple::face {
+
+inline constexpr uintptr_t kTableMark = dat::kTableMark12;
+
+// IA handles are pointers, as all other handles are.
+inline DAT_IA_HANDLE consumer_handle(dat::Ia& ia) noexcept {
+  return &ia;
+}
+
+// Errors and kinds of handles that only 2.0 names; only 2.0's functions cause them.
+inline constexpr DAT_RETURN_TYPE kPortInUse = DAT_CONN_QUAL_IN_USE;
+inline constexpr DAT_RETURN_TYPE kCommNotSupported = DAT_MODEL_NOT_SUPPORTED;
+inline constexpr DAT_HANDLE_TYPE kCspHandle = DAT_HANDLE_TYPE_PSP;
+inline constexpr DAT_HANDLE_TYPE kOtherHandle = DAT_HANDLE_TYPE_IA;
+
+inline constexpr int kEvdStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG;
+
+inline bool to_service(DAT_SERVICE_TYPE type, bool& datagrams) noexcept {
+  datagrams = false;
+  return type == DAT_SERVICE_TYPE_RC;
+}
+
+inline DAT_SERVICE_TYPE to_dat_service(bool) noexcept {
+  return DAT_SERVICE_TYPE_RC;
+}
+
+// Both originals fill in every field and never look at the mask; programs pass 0xFFFF.
+inline bool is_ep_query_mask(DAT_EP_PARAM_MASK) noexcept {
+  return true;
+}
+
+// In 1.2 several paths are only a wish, which one path may fulfil.
+inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYPE argument) noexcept {
+  return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
+}
+
+inline void fill_comm(const dat::Ep&, DAT_EP_PARAM&) noexcept {}
+
+inline dat::Comm changed_comm(const dat::Ep& ep, DAT_EP_PARAM_MASK, const DAT_EP_PARAM&) noexcept {
+  return ep.comm();
+}
+
+inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA&, dat::DtoOperation, uint32_t) noexcept {}
+
+inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA&) noexcept {}
+
+// 1.2 has no extensions, and so no endpoint or DTO that could cause their events.
+inline DAT_EVENT_NUMBER extension_number(dat::EventKind) noexcept {
+  return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
+}
+inline void extend_completion(const dat::DtoCompletion&, DAT_EVENT&) noexcept {}
+inline void extend_request(DAT_EVENT&) noexcept {}
+inline void fill_datagrams(const dat::Event&, DAT_EVENT&) noexcept {}
+
+}  // namespace dapple::face
