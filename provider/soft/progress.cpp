@@ -8,6 +8,7 @@
 
 #include <cassert>
 
+#include "provider/soft/considerate_yield.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -169,9 +170,10 @@ bool Node::work(Worker worker) {
 void Node::progress() {
   const Undisturbed undisturbed;
   polls_.fetch_add(1, std::memory_order_relaxed);
+  static thread_local constinit ConsiderateYield yield;
   if (!receive_mutex_.try_lock()) {
     // Its owner may wait for this CPU.
-    sched_yield();
+    yield(now, sched_yield);
     return;
   }
   poller_works_.store(true, std::memory_order_relaxed);
@@ -180,9 +182,9 @@ void Node::progress() {
   poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
-  thread_local uint32_t in_vain = 0;
+  static thread_local constinit uint32_t in_vain = 0;
   in_vain = any ? 0 : in_vain + 1;
-  if (in_vain >= kPollsInVain) sched_yield();
+  if (in_vain >= kPollsInVain) yield(now, sched_yield);
 }
 
 void Node::catch_up() {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Gives the CPU to other threads between polls in vain. A peer on the same CPU needs it and gives it back soon. A
+// program that computes keeps it for a whole time slice, and a message would wait that long. So a yield that took long
+// is followed by a pause without yields that is many times longer.
+#ifndef DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
+#define DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+class ConsiderateYield {
+ public:
+  // `now` returns the monotonic time.
+  template <class Now, class Yield>
+  void operator()(Now now, Yield yield) {
+    const roce::Time before = now();
+    if (before < resume_) return;
+    yield();
+    const roce::Time after = now();
+    if (after - before > kLong) resume_ = after + kPause * (after - before);
+  }
+
+ private:
+  static constexpr roce::Time kLong = 500'000;
+  static constexpr roce::Time kPause = 8;
+
+  roce::Time resume_ = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
