@@ -21,7 +21,7 @@
 
 namespace {
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 constexpr double kOneSegmentNs = 25;
 constexpr double kFurtherSegmentNs = 10;

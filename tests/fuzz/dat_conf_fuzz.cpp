@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     last_bad = line;
   };
   unsigned last_good = 0;
-  for (const auto& entry : dapple::dat::parse_dat_conf(text, {2}, report)) {
+  for (const auto& entry : dapple::registry::parse_dat_conf(text, {2}, report)) {
     require(!entry.ia_name.empty() && entry.ia_name.size() <= 255);
     require(!entry.library.empty() && !entry.provider_id.empty());
     require(entry.api.major >= 2);

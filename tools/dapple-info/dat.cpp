@@ -150,12 +150,12 @@ void try_entry(const std::string& registry, DatEntry& entry) {
   if (entry.opens) entry.why.clear();
 }
 
-bool is_entry_of(const DatEntry& entry, const dat::ConfEntry& line) {
+bool is_entry_of(const DatEntry& entry, const registry::ConfEntry& line) {
   return line.ia_name == entry.name && line.api.major == entry.major && line.api.minor == entry.minor &&
          line.is_thread_safe == entry.thread_safe;
 }
 
-DatEntry entry_of(const dat::ConfEntry& line, const std::string& path) {
+DatEntry entry_of(const registry::ConfEntry& line, const std::string& path) {
   DatEntry entry;
   entry.name = line.ia_name;
   entry.major = line.api.major;
@@ -189,16 +189,16 @@ std::vector<DatEntry> listed_by(const std::string& registry, std::string& proble
 
 // The 2.0 registry does not search the last place of the 1.2 registry.
 bool is_read_by_20(const std::string& path) {
-  const dat::ConfSearch search = dat::default_search();
+  const registry::ConfSearch search = registry::default_search();
   return search.override_path || std::find(search.paths.begin(), search.paths.end(), path) != search.paths.end();
 }
 
-void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, const dat::AutomaticStyle& style,
+void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, const registry::AutomaticStyle& style,
                    DatReport& report) {
-  const std::vector<dat::AutomaticEntry> made = dat::automatic_entries(dat::rdma_ports(), {}, style);
+  const std::vector<registry::AutomaticEntry> made = registry::automatic_entries(registry::rdma_ports(), {}, style);
   for (DatEntry& entry : offered) {
     // The registry reports only the name; `made` are the automatic entries that it can have here.
-    for (const dat::AutomaticEntry& candidate : made) {
+    for (const registry::AutomaticEntry& candidate : made) {
       if (!is_entry_of(entry, candidate.entry)) continue;
       entry.library = candidate.entry.library;
       entry.params = candidate.entry.ia_params;
@@ -212,14 +212,15 @@ void add_automatic(const DatRegistry& registry, std::vector<DatEntry>& offered, 
 
 DatReport read_dat(const std::string& registry, const std::string& registry12, bool all) {
   DatReport report{{registry, {}}, {registry12, {}}, {}, {}};
-  const dat::Configuration configuration = dat::load_configuration(dat::default_search({dat::kFurtherPath12}), {1, 2});
+  const registry::Configuration configuration =
+      registry::load_configuration(registry::default_search({registry::kFurtherPath12}), {1, 2});
   report.conf_path = configuration.path;
   std::vector<DatEntry> offered20 = listed_by(registry, report.registry.problem);
   std::vector<DatEntry> offered12 = listed_by(registry12, report.registry12.problem);
   const std::vector<std::string> here = names_here();
 
   // The lines in the file's order, each with its result; then the entries without a line.
-  for (const dat::ConfEntry& line : configuration.entries) {
+  for (const registry::ConfEntry& line : configuration.entries) {
     DatEntry entry = entry_of(line, configuration.path);
     const DatRegistry& asked = line.api.major == 1 ? report.registry12 : report.registry;
     std::vector<DatEntry>& offered = line.api.major == 1 ? offered12 : offered20;
@@ -243,8 +244,8 @@ DatReport read_dat(const std::string& registry, const std::string& registry12, b
     }
     report.entries.push_back(std::move(entry));
   }
-  add_automatic(report.registry, offered20, dat::kAutomatic20, report);
-  add_automatic(report.registry12, offered12, dat::kAutomatic12, report);
+  add_automatic(report.registry, offered20, registry::kAutomatic20, report);
+  add_automatic(report.registry12, offered12, registry::kAutomatic12, report);
   return report;
 }
 

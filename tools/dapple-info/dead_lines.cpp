@@ -57,7 +57,7 @@ std::vector<std::string> names_here() {
   return names;
 }
 
-bool is_dead(const dat::ConfEntry& line, const std::vector<std::string>& here) {
+bool is_dead(const registry::ConfEntry& line, const std::vector<std::string>& here) {
   // All of the original providers, and their replacements.
   if (!line.library.substr(line.library.rfind('/') + 1).starts_with("libdapl")) return false;
   std::string where;

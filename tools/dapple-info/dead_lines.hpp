@@ -17,6 +17,6 @@ std::vector<std::string> names_here();
 
 // True if the line's provider has ia_params that begin with a name or an address, and this machine lacks that name. A
 // name with a dot may be a host's, which needs DNS, so it counts as present.
-bool is_dead(const dat::ConfEntry& line, const std::vector<std::string>& here);
+bool is_dead(const registry::ConfEntry& line, const std::vector<std::string>& here);
 
 }  // namespace dapple::info

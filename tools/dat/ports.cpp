@@ -12,25 +12,26 @@
 namespace dapple::tools {
 namespace {
 
-std::string name_of(const dat::RdmaPort& port, const std::vector<dat::ConfEntry>& lines) {
+std::string name_of(const registry::RdmaPort& port, const std::vector<registry::ConfEntry>& lines) {
   if (port.netdev.empty()) return {};
-  const auto is_for = [&port](const dat::ConfEntry& line) {
-    return line.api.major == 2 && !line.is_thread_safe && line.is_default && dat::names_port(line, port);
+  const auto is_for = [&port](const registry::ConfEntry& line) {
+    return line.api.major == 2 && !line.is_thread_safe && line.is_default && registry::names_port(line, port);
   };
   const auto line = std::find_if(lines.begin(), lines.end(), is_for);
   return line == lines.end() ? "ofa-v2-" + port.netdev : line->ia_name;
 }
 
-bool is_meant(const dat::RdmaPort& port, const std::string& device) {
+bool is_meant(const registry::RdmaPort& port, const std::string& device) {
   return device == port.device || device == port.netdev ||
          std::find(port.addresses.begin(), port.addresses.end(), device) != port.addresses.end();
 }
 
 }  // namespace
 
-std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::vector<dat::ConfEntry>& lines) {
+std::vector<NamedPort> named_ports(std::vector<registry::RdmaPort> ports,
+                                   const std::vector<registry::ConfEntry>& lines) {
   std::vector<NamedPort> named;
-  for (dat::RdmaPort& port : ports) {
+  for (registry::RdmaPort& port : ports) {
     std::string name = name_of(port, lines);
     named.push_back({std::move(port), std::move(name)});
   }
@@ -39,7 +40,7 @@ std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::
 
 std::vector<NamedPort> named_ports() {
   const Silence silence;
-  return named_ports(dat::rdma_ports(), dat::load_configuration(dat::default_search(), {2, 2}).entries);
+  return named_ports(registry::rdma_ports(), registry::load_configuration(registry::default_search(), {2, 2}).entries);
 }
 
 std::string ia_of(const std::vector<NamedPort>& ports, const std::string& device) {

@@ -13,14 +13,15 @@
 namespace dapple::tools {
 
 struct NamedPort {
-  dat::RdmaPort port;
+  registry::RdmaPort port;
   // The name of the first line for the port that is not thread-safe, otherwise the automatic name. Empty: the port has
   // no network device.
   std::string ia;
 };
 
 // lines: those of dat.conf.
-std::vector<NamedPort> named_ports(std::vector<dat::RdmaPort> ports, const std::vector<dat::ConfEntry>& lines);
+std::vector<NamedPort> named_ports(std::vector<registry::RdmaPort> ports,
+                                   const std::vector<registry::ConfEntry>& lines);
 // The ports of this machine and the lines of its dat.conf. Prints no messages.
 std::vector<NamedPort> named_ports();
 

@@ -22,7 +22,7 @@ constexpr uint64_t kSpinsBetweenLooks = 1024;
 uint64_t check_transfer(const DAT_EVENT& event, const char* what) {
   const DAT_DTO_COMPLETION_EVENT_DATA& completion = event.event_data.dto_completion_event_data;
   if (event.event_number != DAT_DTO_COMPLETION_EVENT) {
-    throw Failure(fmt::format("{}: {} came instead", what, dat::name_of_event(event.event_number)));
+    throw Failure(fmt::format("{}: {} came instead", what, registry::name_of_event(event.event_number)));
   }
   if (completion.status != DAT_DTO_SUCCESS) throw Failure(fmt::format("{}: {}", what, text_of(completion.status)));
   return completion.transfered_length;
@@ -108,7 +108,7 @@ RemoteMemory Connection::connect(const std::string& host, uint16_t port, const P
     case DAT_CONNECTION_EVENT_TIMED_OUT:
       throw Failure(fmt::format("{} does not answer", host));
     default:
-      throw Failure(fmt::format("{}: no connection ({})", host, dat::name_of_event(event.event_number)));
+      throw Failure(fmt::format("{}: no connection ({})", host, registry::name_of_event(event.event_number)));
   }
   const DAT_CONNECTION_EVENT_DATA& data = event.event_data.connect_event_data;
   const auto memory = decode_reply(data.private_data, static_cast<size_t>(std::max(0, data.private_data_size)));
@@ -121,7 +121,8 @@ void Connection::accept(DAT_CR_HANDLE request, const RemoteMemory& memory) {
   check(dat_cr_accept(request, ep_, reply.size(), reply.data()), "dat_cr_accept", "the client may be gone");
   const DAT_EVENT event = await_connection_event("the connection");
   if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
-    throw Failure(fmt::format("no connection ({}); the client may be gone", dat::name_of_event(event.event_number)));
+    throw Failure(
+        fmt::format("no connection ({}); the client may be gone", registry::name_of_event(event.event_number)));
   }
 }
 

@@ -35,7 +35,7 @@ std::string text_of(DAT_DTO_COMPLETION_STATUS status) {
     case DAT_DTO_ERR_RECEIVER_NOT_READY:
       return "the peer posted no receive";
     default:
-      return dat::name_of_dto_status(status);
+      return registry::name_of_dto_status(status);
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-namespace dapple::dat {
+namespace dapple::udapl::common {
 
 class ForkTurn {
  public:
@@ -46,4 +46,4 @@ class ForkTurn {
   int nested_ = 0;  // the owner's thread
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl::common

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace dapple::dat {
+namespace dapple::udapl::common {
 
 // Both versions of the API dispatch through the first word of a handle, but their tables differ. So the `extension`
 // word of our tables holds the version, and a registry refuses a handle of the other version. The original has a
@@ -14,4 +14,4 @@ namespace dapple::dat {
 inline constexpr std::uintptr_t kTableMark12 = 0xda12;
 inline constexpr std::uintptr_t kTableMark20 = 0xda20;
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl::common

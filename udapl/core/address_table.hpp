@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class AddressTable {
  public:
@@ -106,4 +106,4 @@ class AddressTable {
   size_t count_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -18,7 +18,7 @@
 
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 template <class T>
 class Arena {
@@ -130,4 +130,4 @@ Arena<T>& arena() {
   return instance;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -11,7 +11,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The segment with its address for the CPU, which differs in a zero-based region. The result is empty if the segment is
 // in no region: the device will refuse it, so it needs no maintenance.
@@ -31,4 +31,4 @@ inline void maintain(const Ia& ia, std::span<const ibv_sge> segments, bool for_c
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

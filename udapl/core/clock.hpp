@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -22,4 +22,4 @@ inline timespec to_timespec(int64_t ns) {
   return {ns / 1'000'000'000, ns % 1'000'000'000};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Cno::Cno(Ia& ia, std::shared_ptr<Notifier> notifier, bool has_fd)
     : Object(ia.tables().live, kKind, &ia), notifier_(std::move(notifier)), has_fd_(has_fd) {}
@@ -44,4 +44,4 @@ Result<> Cno::free(Cno& cno, bool tell_agent, Notifier::Threads& agents) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

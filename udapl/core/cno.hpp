@@ -10,7 +10,7 @@
 #include "udapl/core/notifier.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Evd;
 
@@ -39,4 +39,4 @@ class Cno : public Object {
   const bool has_fd_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -4,7 +4,7 @@
 
 #include <infiniband/dappledv.h>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The reason why no IA may be opened on a device with these attributes, as a line of text; null if one may be opened.
 //
@@ -28,4 +28,4 @@ inline const char* obstacle_of(const dappledv_device_attr& attr) {
   return nullptr;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 struct Comm {
   int domain = AF_UNSPEC;
@@ -22,4 +22,4 @@ inline bool is_supported(const Comm& comm, int ia_family) {
   return comm.domain == ia_family && comm.type == SOCK_STREAM && (comm.protocol == 0 || comm.protocol == IPPROTO_TCP);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 #include "udapl/core/log.hpp"
 #include "udapl/core/service_point.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 void log_failed_connect(const Ia& ia, const sockaddr* remote, unsigned long long qualifier, const char* what,
                         int status) {
@@ -22,4 +22,4 @@ void log_failed_connect(const Ia& ia, const sockaddr* remote, unsigned long long
       address, unsigned{to_port(qualifier)}, qualifier, what, status);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -4,7 +4,7 @@
 
 #include <sys/socket.h>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ia;
 
@@ -13,4 +13,4 @@ class Ia;
 void log_failed_connect(const Ia& ia, const sockaddr* remote, unsigned long long qualifier, const char* what,
                         int status);
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

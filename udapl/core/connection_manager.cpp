@@ -26,7 +26,7 @@
 #include "udapl/core/srq.hpp"
 #include "udapl/core/ud_connection.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 ConnectionManager& ConnectionManager::instance() {
   static ConnectionManager& manager = *new ConnectionManager;  // the thread may outlive static destruction
@@ -326,4 +326,4 @@ void ConnectionManager::serve_deadlines() {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -20,7 +20,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/unique_fd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ep;
 
@@ -108,4 +108,4 @@ class ConnectionManager {
   Ep* attention_ = nullptr;     // the list goes through Client::next_
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

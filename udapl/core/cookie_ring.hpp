@@ -22,7 +22,7 @@
 
 #include "udapl/core/event.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Srq;
 
@@ -173,4 +173,4 @@ class CookieRing {
   std::unique_ptr<ibv_sge[]> segments_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

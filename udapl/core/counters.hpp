@@ -12,7 +12,7 @@
 
 #include "udapl/core/event.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Positions are those of the extensions' DAT_IA_COUNTERS, DAT_EP_COUNTERS and DAT_EVD_COUNTERS. IA counters that are
 // not named here either belong to the kernel (port_counters.hpp), or count things that this provider does not have and
@@ -185,4 +185,4 @@ class EvdCounterSet : public Counters<EvdCounter, kEvdCounters, 1> {
 template <size_t Size>
 using CounterBases = std::array<uint64_t, Size>;
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -11,7 +11,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/service_point.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 // The private data of a consumer's reject starts with this word (DAT version 2.0, provider version 1.0), so that the
@@ -143,4 +143,4 @@ void Cr::on_connection_event(const verbs::CmEvent& event) {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

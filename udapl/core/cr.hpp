@@ -14,7 +14,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/core/ud_message.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ep;
 
@@ -76,4 +76,4 @@ class Cr : public Object {
   std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

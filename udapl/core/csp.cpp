@@ -7,7 +7,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 bool is_any(const sockaddr* address) {
@@ -50,4 +50,4 @@ Result<> Csp::free(Csp& csp) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 #include "udapl/core/comm.hpp"
 #include "udapl/core/service_point.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Common service point: listens at a socket address until it is freed. All calls are made with the control mutex held.
 class Csp : public ServicePoint {
@@ -31,4 +31,4 @@ class Csp : public ServicePoint {
   sockaddr_storage address_{};
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -18,7 +18,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 inline void given_to_device([[maybe_unused]] const void* cookie) {
 #ifdef DAPPLE_UNDER_TSAN
@@ -32,4 +32,4 @@ inline void taken_from_device([[maybe_unused]] const void* cookie) {
 #endif
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

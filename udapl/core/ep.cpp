@@ -14,7 +14,7 @@
 #include "udapl/core/refusal.hpp"
 #include "udapl/core/srq.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
@@ -320,4 +320,4 @@ Error Ep::state_error() const {
   return {Type::kInvalidState, subtype()};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -31,7 +31,7 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Cr;
 class Evd;
@@ -399,4 +399,4 @@ class Ep : public Object {
   size_t private_data_size_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -3,7 +3,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 namespace {
 
@@ -39,4 +39,4 @@ Result<> Ep::post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie
   return post_request(wr, {&word, 1}, cookie, operation, flags);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -12,7 +12,7 @@
 #include "udapl/core/rsp.hpp"
 #include "udapl/core/srq.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 bool is_before_connection(EpState state) {
@@ -168,4 +168,4 @@ void Ep::forget_request() {
   set_state(EpState::kUnconnected);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

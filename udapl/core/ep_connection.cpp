@@ -20,7 +20,7 @@
 #include "udapl/core/psp.hpp"
 #include "udapl/core/ud_message.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason code of a consumer's reject
@@ -515,4 +515,4 @@ void Ep::on_deadline() {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -17,7 +17,7 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/core/ud_connection.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 constexpr uint32_t kQkey = RDMA_UDP_QKEY;  // the connection manager's own messages to peers
@@ -184,4 +184,4 @@ Result<> Ep::post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ib
   return post_request(wr, segments, cookie, DtoOperation::kSendUd, flags);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -10,7 +10,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // An EP remembers its buffers only on a device that needs maintenance. An atomic has one buffer, whatever the limits
 // are.
@@ -31,4 +31,4 @@ Result<> check(const Ia& ia, const EpAttr& attr);
 EvdConfig recv_config(const EpAttr& attr);
 Subtype conflict_with(EvdConfig config);
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

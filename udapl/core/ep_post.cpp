@@ -16,7 +16,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 // Tells whether the device writes to a request's segments.
@@ -366,4 +366,4 @@ void Ep::retire(CookieRing& ring, uint32_t end) {
   ring.retire(ring.at(end - 1));
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

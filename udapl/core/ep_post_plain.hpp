@@ -11,7 +11,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The sum of the bytes of all segments.
 inline uint64_t total_length(std::span<const ibv_sge> segments) {
@@ -108,4 +108,4 @@ template <DtoOperation kOperation>
   return 0;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/lmr.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Result<> Ep::post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags) {
   return post_request(wr, {}, cookie, DtoOperation::kBind, flags, &rmr);
@@ -64,4 +64,4 @@ Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, co
   return post_rdma_read({&segment, 1}, cookie, remote, flags);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

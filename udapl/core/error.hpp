@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <tl/expected.hpp>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 enum class Type : uint8_t {
   kAbort,
@@ -144,4 +144,4 @@ inline tl::unexpected<Error> fail_errno(int error) {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

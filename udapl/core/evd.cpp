@@ -18,7 +18,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 DtoStatus to_dto_status(ibv_wc_status status) {
@@ -489,4 +489,4 @@ void Evd::wake() {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

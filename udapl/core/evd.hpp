@@ -24,7 +24,7 @@
 #include "udapl/core/unique_fd.hpp"
 #include "udapl/core/wake_up.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Cno;
 class Ep;
@@ -277,4 +277,4 @@ class Evd : public Object {
   NotifierLink notifier_link_;  // guarded by the notifier's lock
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

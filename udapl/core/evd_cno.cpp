@@ -10,7 +10,7 @@
 #include "udapl/core/cno.hpp"
 #include "udapl/core/evd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Result<> Evd::set_cno(Cno* cno) {
   std::unique_lock lock(cno_mutex_);
@@ -139,4 +139,4 @@ bool Evd::arm_for_cno() {
   return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken();
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

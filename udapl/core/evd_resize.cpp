@@ -5,7 +5,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The CQ keeps its identity when it is resized, so queue pairs continue to report to it.
 Result<> Evd::resize(uint32_t min_qlen) {
@@ -57,4 +57,4 @@ Result<> Evd::make_room_to_flush(uint32_t num_requests) {
   return fail_errno(reason);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

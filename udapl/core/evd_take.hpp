@@ -13,7 +13,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The sink of callers that want an Event.
 struct EventSink {
@@ -170,4 +170,4 @@ template <class Sink>
   return wait_for_events(timeout_us, threshold, looked_at, taker, more);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

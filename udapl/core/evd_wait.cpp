@@ -16,7 +16,7 @@
 #include "udapl/core/evd_take.hpp"
 #include "udapl/core/event_fd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 constexpr int64_t kMaxSpinNs = 20'000;
@@ -181,4 +181,4 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

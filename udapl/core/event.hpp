@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Evd;
 class Ep;
@@ -164,4 +164,4 @@ struct Event {
   };
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

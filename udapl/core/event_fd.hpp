@@ -13,7 +13,7 @@
 
 #include "udapl/core/unique_fd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Empty, with errno set, on failure.
 inline UniqueFd make_event_fd() {
@@ -32,4 +32,4 @@ inline void drain(const UniqueFd& fd) {
   syscall(SYS_read, fd.get(), &count, sizeof count);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

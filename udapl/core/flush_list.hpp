@@ -13,7 +13,7 @@
 
 #include "udapl/core/cookie_ring.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 struct FlushLink {
   explicit FlushLink(CookieRing& of) : ring(of) {}
@@ -64,4 +64,4 @@ class FlushList {
   FlushLink* first_ = nullptr;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -23,7 +23,7 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/core/srq.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 std::mutex& control_mutex() {
   static constinit std::mutex instance;
@@ -370,4 +370,4 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -29,7 +29,7 @@
 #include "udapl/core/ud_replies.hpp"
 #include "udapl/core/window_table.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Cno;
 class Cr;
@@ -223,4 +223,4 @@ class Ia : public Object {
   std::unordered_set<Srq*> srqs_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -17,7 +17,7 @@
 #include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 sockaddr_storage copy(const sockaddr* address) {
@@ -130,4 +130,4 @@ Result<sockaddr_storage> resolve(const IaParams& params) {
   return fail(Type::kInvalidAddress, Subtype::kAddressMalformed);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -13,7 +13,7 @@
 
 #include "udapl/core/error.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 struct IaParams {
   std::string where;      // network device, address, host name or RDMA device
@@ -28,4 +28,4 @@ struct IaParams {
 // INSUFFICIENT_RESOURCES.
 Result<sockaddr_storage> resolve(const IaParams& params);
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 #include "udapl/core/ia_params.hpp"
 #include "udapl/core/lock.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Result<bool> Ia::is_on_device_of(const std::string& params) {
   const auto parsed = IaParams::parse(params);
@@ -26,4 +26,4 @@ Result<bool> Ia::is_on_device_of(const std::string& params) {
   return std::strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(context()->device)) == 0;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

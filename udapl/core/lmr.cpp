@@ -11,7 +11,7 @@
 #include "udapl/core/pz.hpp"
 #include "udapl/core/refusal.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 int to_access(uint32_t privileges) {
@@ -177,4 +177,4 @@ Result<> Lmr::free(Lmr& lmr) {
   return lmr.finish_free(lmr.deregister());
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

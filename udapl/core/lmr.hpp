@@ -12,7 +12,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/core/shared_memory.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Pz;
 
@@ -117,4 +117,4 @@ class Lmr : public Object {
   verbs::Mr mr_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -12,7 +12,7 @@
 #include "udapl/core/lmr.hpp"
 #include "udapl/core/lock.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The LMRs of an IA by lmr_context, for the sync calls to look up their segments.
 //
@@ -82,4 +82,4 @@ class LmrTable {
   std::atomic<uint32_t> zero_based_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

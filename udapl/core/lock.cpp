@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
@@ -31,4 +31,4 @@ void SmallMutex::unlock_awaited() {
   futex(state_, FUTEX_WAKE, 1);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // A mutex of 4 bytes that costs a few instructions while no thread waits for it: the data path takes one for each
 // event.
@@ -63,4 +63,4 @@ class OptionalMutex {
 // then an Evd's software queue.
 std::mutex& control_mutex();
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

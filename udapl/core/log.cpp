@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 constexpr unsigned long kStderr = 1;
@@ -56,4 +56,4 @@ void log_error(const char* format, ...) {
   va_end(args);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -6,7 +6,7 @@
 // provider; by default only errors are shown. The data path logs nothing. Any thread may log.
 #pragma once
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Bits of DAPL_DBG_TYPE.
 constexpr unsigned kLogErrors = 0x1;
@@ -18,4 +18,4 @@ bool log_wants(unsigned types);
 [[gnu::format(printf, 2, 3)]] void log(unsigned types, const char* format, ...);
 [[gnu::format(printf, 1, 2)]] void log_error(const char* format, ...);
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -13,7 +13,7 @@
 #include "ibverbs-glue/capabilities.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 ibv_gid mapped_gid(const sockaddr* address) {
@@ -146,4 +146,4 @@ void NamedAttributes::fill(const Ia& ia) {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ia;
 
@@ -32,4 +32,4 @@ class NamedAttributes {
   size_t first_of_ours_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -15,7 +15,7 @@
 #include "udapl/core/event_fd.hpp"
 #include "udapl/core/silent_thread.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Result<std::shared_ptr<Notifier>> Notifier::create() {
   auto notifier = std::make_shared<Notifier>(Private{});
@@ -260,4 +260,4 @@ void Notifier::close(bool tell_agent, Threads& threads) {
   agent_thread_.clear();
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

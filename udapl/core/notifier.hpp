@@ -19,7 +19,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/unique_fd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Evd;
 
@@ -126,4 +126,4 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   std::condition_variable called_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

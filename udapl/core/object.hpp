@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
 
@@ -71,4 +71,4 @@ struct DeadObject {
   Kind kind;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -11,7 +11,7 @@
 
 #include "udapl/core/unique_fd.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 struct Row {
@@ -167,4 +167,4 @@ void PortCounters::reset(size_t index) {
   if (row != kNoRow) values_[index] = state_of(row) == State::kRunning ? read(row) : 0;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

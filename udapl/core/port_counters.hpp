@@ -11,7 +11,7 @@
 
 #include "udapl/core/counters.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // DAT_IA_COUNTER_TYPE.
 enum class CounterGroup : uint8_t { kConnectionManager, kLink, kDiagnostic };
@@ -44,4 +44,4 @@ class PortCounters {
   CounterBases<kIaCounters> values_{};
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

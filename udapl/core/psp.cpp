@@ -5,7 +5,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 namespace {
 
@@ -46,4 +46,4 @@ Result<> Psp::free(Psp& psp) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/service_point.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Public service point: listens until it is freed. All calls are made with the control mutex held.
 class Psp : public ServicePoint {
@@ -27,4 +27,4 @@ class Psp : public ServicePoint {
   const bool creates_eps_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -4,7 +4,7 @@
 
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Pz::Pz(Ia& ia, verbs::Pd pd) : Object(ia.tables().live, kKind, &ia), pd_(std::move(pd)) {}
 
@@ -25,4 +25,4 @@ Result<> Pz::free(Pz& pz) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Protection zone: one verbs protection domain. Immutable.
 class Pz : public Object {
@@ -27,4 +27,4 @@ class Pz : public Object {
   verbs::Pd pd_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/log.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 void log_refused(const Ia& ia, const char* what, int64_t value, const char* why) {
   log_error("IA %s: %s %" PRId64 " is refused: %s", ia.name().c_str(), what, value, why);
@@ -19,4 +19,4 @@ bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit) {
   return false;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ia;
 
@@ -16,4 +16,4 @@ void log_refused(const Ia& ia, const char* what, int64_t value, const char* why)
 // True if `what` does not exceed the limit; otherwise prints the line.
 bool within(const Ia& ia, const char* what, uint64_t value, uint64_t limit);
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

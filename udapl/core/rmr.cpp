@@ -8,7 +8,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 unsigned int to_access(const BindRequest& request) {
@@ -129,4 +129,4 @@ Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -9,7 +9,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ep;
 class Lmr;
@@ -75,4 +75,4 @@ class Rmr : public Object {
   Rmr** link_on_ep_ = nullptr;  // the pointer that points to this window
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

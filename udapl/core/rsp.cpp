@@ -5,7 +5,7 @@
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 Rsp::Rsp(Ia& ia, Ep& ep, Evd& evd) : ServicePoint(ia, kKind, evd), ep_(&ep) {}
 
@@ -42,4 +42,4 @@ void Rsp::forget_ep() {
   stop_listening();  // there is nothing left to take a request
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

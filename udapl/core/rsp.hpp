@@ -8,7 +8,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/core/service_point.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Reserved service point: listens for one request, which takes the reserved EP. All calls are made with the control
 // mutex held.
@@ -34,4 +34,4 @@ class Rsp : public ServicePoint {
   Ep* ep_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -16,7 +16,7 @@
 #include "udapl/core/rsp.hpp"
 #include "udapl/core/ud_message.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 // The kernel lowers it to net.rdma_ucm.max_backlog. The kernel drops a request that finds no room, and the peer sends
@@ -138,4 +138,4 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

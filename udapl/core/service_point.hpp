@@ -11,7 +11,7 @@
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Evd;
 
@@ -61,4 +61,4 @@ inline uint16_t to_port(uint64_t conn_qual) {
   return static_cast<uint16_t>(conn_qual <= 0xffff ? conn_qual : conn_qual % kSpan + kBase);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 
 #include "udapl/core/log.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 template <class T>
@@ -61,4 +61,4 @@ Settings Settings::from_environment() {
   return s;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

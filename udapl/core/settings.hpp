@@ -8,7 +8,7 @@
 
 #include "ibverbs-glue/verbs.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 struct Settings {
   uint8_t retry_count = 7;          // DAPL_ACK_RETRY: transport retries
@@ -30,4 +30,4 @@ struct Settings {
   static Settings from_environment();
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 
 #include "ibverbs-glue/files.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 struct Line {
@@ -95,4 +95,4 @@ SharedCookieHold::~SharedCookieHold() {
 SharedCookieHold::SharedCookieHold(SharedCookieHold&& other) noexcept
     : cookie_(std::exchange(other.cookie_, std::nullopt)) {}
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

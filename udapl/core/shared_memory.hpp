@@ -13,7 +13,7 @@
 
 #include "udapl/core/error.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Part of an object that mappings share. Two parts are the same memory if they compare equal.
 struct SharedMapping {
@@ -63,4 +63,4 @@ class SharedCookieHold {
   std::optional<SharedCookie> cookie_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // Starts a named thread with all signals blocked, because an application's signal handlers must never run on our
 // threads. name has at most 15 characters. Throws std::system_error.
@@ -28,4 +28,4 @@ std::thread silent_thread(Function&& function, const char* name) {
   return thread;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

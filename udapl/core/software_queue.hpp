@@ -12,7 +12,7 @@
 
 #include "udapl/core/event.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class SoftwareQueue {
  public:
@@ -92,4 +92,4 @@ class SoftwareQueue {
   std::atomic<uint32_t> count_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

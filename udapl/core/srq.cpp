@@ -15,7 +15,7 @@
 #include "udapl/core/pz.hpp"
 #include "udapl/core/refusal.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
     : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)) {
   grow(attr.max_recv_dtos);
@@ -187,4 +187,4 @@ void Srq::on_device_event(ibv_event_type type) {
                     static_cast<int>(error ? SrqReason::kTransferToError : SrqReason::kLowWatermark));
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

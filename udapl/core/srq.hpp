@@ -20,7 +20,7 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ep;
 class Pz;
@@ -98,4 +98,4 @@ class Srq : public Object {
   std::unordered_map<uint32_t, Ep*> eps_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -10,7 +10,7 @@
 
 #include "udapl/core/ia.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
@@ -81,4 +81,4 @@ Result<> sync_segments(Adapter& ia, const Triplet* segments, uint64_t count, Syn
   return {};
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -19,7 +19,7 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/core/pz.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 // The index of a GID in the port's table. On some devices RoCE has each GID twice; Linux connects over version 2.
@@ -261,4 +261,4 @@ void UdConnection::on_deadline() {
   fail("the consumer's time-out", -ETIMEDOUT);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -23,7 +23,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/core/ud_message.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class Ep;
 
@@ -89,4 +89,4 @@ class UdConnection : public Object {
   size_t private_data_size_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // In network byte order: 'D' 'A' 'U' and a version, 24 bits of queue pair number, 8 bits of length, and 32 bits that
 // distinguish requests of the same queue pair; a request that the kernel sends again keeps them.
@@ -68,4 +68,4 @@ struct UdReceived {
   }
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -7,7 +7,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/clock.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 namespace {
 
 constexpr int64_t kRememberedNs = 120'000'000'000;  // the peer's kernel repeats a request for about a minute
@@ -43,4 +43,4 @@ void UdReplies::forget(uint32_t qp_num) {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -15,7 +15,7 @@
 
 #include "udapl/core/ud_message.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 struct UdReply {
   sockaddr_storage peer;
@@ -41,4 +41,4 @@ class UdReplies {
   size_t oldest_ = 0;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

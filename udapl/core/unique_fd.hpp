@@ -9,7 +9,7 @@
 
 #include "ibverbs-glue/no_cancel.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // False with errno set on failure.
 inline bool make_non_blocking(int fd) {
@@ -37,4 +37,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

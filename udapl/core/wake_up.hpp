@@ -12,7 +12,7 @@
 
 #include "udapl/core/clock.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 class WakeUp {
  public:
@@ -41,4 +41,4 @@ class WakeUp {
   sem_t semaphore_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

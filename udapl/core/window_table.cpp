@@ -9,7 +9,7 @@
 #include "udapl/core/lmr.hpp"
 #include "udapl/core/pz.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 void WindowTable::add(Rmr& rmr) {
   std::lock_guard guard(mutex_);
@@ -143,4 +143,4 @@ std::optional<Binding> WindowTable::find(uint32_t context) const {
   return rmr->binding_;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -11,7 +11,7 @@
 #include "udapl/core/lock.hpp"
 #include "udapl/core/rmr.hpp"
 
-namespace dapple::dat {
+namespace dapple::udapl {
 
 // The windows of an IA and the target of each. The table also counts the windows of each LMR, and the count holds the
 // LMR. A window is found by its rmr_context, and the windows of an Ep from there; nothing walks over all windows.
@@ -67,4 +67,4 @@ class WindowTable {
   std::vector<Rmr*> buckets_;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::udapl

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/attributes.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-void fill_of_version(const dat::Ia&, DAT_IA_ATTR&) {}
-void fill_of_version(const dat::Ia&, DAT_PROVIDER_ATTR&) {}
+void fill_of_version(const Ia&, DAT_IA_ATTR&) {}
+void fill_of_version(const Ia&, DAT_PROVIDER_ATTR&) {}
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

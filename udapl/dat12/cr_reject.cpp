@@ -6,15 +6,15 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle) {
-  auto* cr = self<dat::Cr>(cr_handle);
+  auto* cr = self<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(cr->reject({}));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

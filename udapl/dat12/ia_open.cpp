@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/provider.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // Verbs can switch relaxed ordering off for a region, so a consumer that is not aware of it can always be served.
 DAT_RETURN ia_open_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
@@ -17,4 +17,4 @@ DAT_RETURN ia_open_not_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen
                  {.thread_safe = false, .relaxed_ordering = ro_aware != DAT_FALSE});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

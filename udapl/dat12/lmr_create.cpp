@@ -5,17 +5,17 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/lmr.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-static_assert(DAT_MEM_TYPE_SO_VIRTUAL == static_cast<int>(dat::MemType::kSoVirtual));
+static_assert(DAT_MEM_TYPE_SO_VIRTUAL == static_cast<int>(MemType::kSoVirtual));
 
-void fill_va_type(const dat::Lmr&, DAT_LMR_PARAM&) noexcept {}
+void fill_va_type(const Lmr&, DAT_LMR_PARAM&) noexcept {}
 
 DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE* lmr_handle,
                       DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context, DAT_VLEN* registered_size,
                       DAT_VADDR* registered_address) {
-  auto* ia = self<dat::Ia>(ia_handle);
+  auto* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (mem_type < DAT_MEM_TYPE_VIRTUAL || mem_type > DAT_MEM_TYPE_SO_VIRTUAL) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -25,8 +25,8 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   }
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  dat::LmrRequest request;
-  request.type = static_cast<dat::MemType>(mem_type);
+  LmrRequest request;
+  request.type = static_cast<MemType>(mem_type);
   request.length = length;
   request.privileges = privileges & DAT_MEM_PRIV_ALL_FLAG;
   // dat_lmr_create(3DAT): a consumer that did not open with RO_AWARE_ gets all regions strongly ordered.
@@ -36,4 +36,4 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION
                     {lmr_handle, lmr_context, rmr_context, registered_size, registered_address});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

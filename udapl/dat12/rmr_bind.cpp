@@ -9,45 +9,45 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/rmr.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-void fill_scope(const dat::Rmr&, const dat::Binding&, DAT_RMR_PARAM&) noexcept {}
+void fill_scope(const Rmr&, const Binding&, DAT_RMR_PARAM&) noexcept {}
 
 // The triplet's context identifies the region.
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,
                     DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags,
                     DAT_RMR_CONTEXT* rmr_context) {
-  auto* rmr = self<dat::Rmr>(rmr_handle);
+  auto* rmr = self<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   // 0x40 means something to the core that 1.2 has no name for.
   if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  auto* ep = argument<dat::Ep>(ep_handle, rmr->ia());
+  auto* ep = argument<Ep>(ep_handle, rmr->ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const bool unbinds = triplet->segment_length == 0;
-  dat::Lmr* lmr = nullptr;
+  Lmr* lmr = nullptr;
   if (!unbinds) {
     const auto guard = rmr->ia().lmrs().guard();
     lmr = rmr->ia().lmrs().find(triplet->lmr_context);
     if (!lmr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  const dat::BindRequest request{lmr,
-                                 triplet->virtual_address,
-                                 triplet->segment_length,
-                                 triplet->lmr_context,
-                                 static_cast<uint32_t>(privileges),
-                                 false,
-                                 user_cookie.as_64,
-                                 static_cast<uint32_t>(flags)};
+  const BindRequest request{lmr,
+                            triplet->virtual_address,
+                            triplet->segment_length,
+                            triplet->lmr_context,
+                            static_cast<uint32_t>(privileges),
+                            false,
+                            user_cookie.as_64,
+                            static_cast<uint32_t>(flags)};
   const auto context = rmr->bind(*ep, request);
   if (!context) {
-    return to_dat(context.error(), {{dat::Subtype::kSegments, DAT_INVALID_ARG2},
-                                    {dat::Subtype::kPrivileges, DAT_INVALID_ARG3},
-                                    {dat::Subtype::kFlags, DAT_INVALID_ARG6}});
+    return to_dat(context.error(), {{Subtype::kSegments, DAT_INVALID_ARG2},
+                                    {Subtype::kPrivileges, DAT_INVALID_ARG3},
+                                    {Subtype::kFlags, DAT_INVALID_ARG6}});
   }
   if (rmr_context) *rmr_context = *context;
   return DAT_SUCCESS;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

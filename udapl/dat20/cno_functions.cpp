@@ -9,10 +9,7 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
-
-using dat::Cno;
-using dat::Ia;
+namespace dapple::udapl::functions {
 
 DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
   Ia* ia = self<Ia>(ia_handle);
@@ -31,7 +28,7 @@ DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (mask & ~kMasks) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const dat::WaitAgent agent = cno->notifier()->agent();
+  const WaitAgent agent = cno->notifier()->agent();
   *param = {};
   param->ia_handle = consumer_handle(cno->ia());
   param->proxy.agent = {agent.instance_data, agent.function};
@@ -52,4 +49,4 @@ DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE* evd_handle) {
   return give_evd(notifier->take(), evd_handle);
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -15,18 +15,15 @@
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
-using dat::EpCounter;
-using dat::IaCounter;
-
-static_assert(dat::kIaCounters == DCNT_IA_ALL_COUNTERS && std::size(kIaCounterNames) == dat::kIaCounters);
-static_assert(dat::kEpCounters == DCNT_EP_ALL_COUNTERS && std::size(kEpCounterNames) == dat::kEpCounters);
-static_assert(dat::kEvdCounters == DCNT_EVD_ALL_COUNTERS && std::size(kEvdCounterNames) == dat::kEvdCounters);
-static_assert(int{DCNT_IA_CM} == static_cast<int>(dat::CounterGroup::kConnectionManager) &&
-              int{DCNT_IA_LNK} == static_cast<int>(dat::CounterGroup::kLink) &&
-              int{DCNT_IA_DIAG} == static_cast<int>(dat::CounterGroup::kDiagnostic));
+static_assert(kIaCounters == DCNT_IA_ALL_COUNTERS && std::size(kIaCounterNames) == kIaCounters);
+static_assert(kEpCounters == DCNT_EP_ALL_COUNTERS && std::size(kEpCounterNames) == kEpCounters);
+static_assert(kEvdCounters == DCNT_EVD_ALL_COUNTERS && std::size(kEvdCounterNames) == kEvdCounters);
+static_assert(int{DCNT_IA_CM} == static_cast<int>(CounterGroup::kConnectionManager) &&
+              int{DCNT_IA_LNK} == static_cast<int>(CounterGroup::kLink) &&
+              int{DCNT_IA_DIAG} == static_cast<int>(CounterGroup::kDiagnostic));
 static_assert(int{DCNT_IA_LMR_FREE} == static_cast<int>(IaCounter::kLmrFree));
 static_assert(int{DCNT_IA_PSP_FREE} == static_cast<int>(IaCounter::kPspFree));
 static_assert(int{DCNT_IA_EP_FREE} == static_cast<int>(IaCounter::kEpFree));
@@ -49,18 +46,18 @@ static_assert(int{DCNT_EP_POST_SEND_UD} == static_cast<int>(EpCounter::kPostSend
 static_assert(int{DCNT_EP_POST_CMP_SWAP} == static_cast<int>(EpCounter::kPostCompareAndSwap));
 static_assert(int{DCNT_EP_POST_FETCH_ADD} == static_cast<int>(EpCounter::kPostFetchAndAdd));
 static_assert(int{DCNT_EP_RECV_UD} == static_cast<int>(EpCounter::kRecvUd));
-static_assert(int{DCNT_EVD_WAIT_NOTIFY} == static_cast<int>(dat::EvdCounter::kWaitNotify));
-static_assert(int{DCNT_EVD_DEQUEUE_POLL_FOUND} == static_cast<int>(dat::EvdCounter::kPollFound));
-static_assert(int{DCNT_EVD_DTO_CALLBACK} == static_cast<int>(dat::EvdCounter::kDtoCallback));
+static_assert(int{DCNT_EVD_WAIT_NOTIFY} == static_cast<int>(EvdCounter::kWaitNotify));
+static_assert(int{DCNT_EVD_DEQUEUE_POLL_FOUND} == static_cast<int>(EvdCounter::kPollFound));
+static_assert(int{DCNT_EVD_DTO_CALLBACK} == static_cast<int>(EvdCounter::kDtoCallback));
 static_assert(int{DCNT_EP_RECV_RDMA_IMM} == static_cast<int>(EpCounter::kRecvRdmaImm));
 
 // The counters of an object of one kind, their values at the last reset, and their names.
 template <class Set, size_t Size>
 struct Counted {
   const Set& counters;
-  dat::CounterBases<Size>& bases;
+  CounterBases<Size>& bases;
   const char* const (&names)[Size];
-  dat::PortCounters* port = nullptr;
+  PortCounters* port = nullptr;
 
   uint64_t at(size_t i) const { return counters.at(i) - bases[i] + (port ? port->at(i) : 0); }
   void reset(size_t i) const {
@@ -86,21 +83,20 @@ DAT_RETURN visit_counters(const Counted<Set, Size>& of, int number, bool reset, 
 template <class Visit>
 DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) {
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    if (auto* ia = self<dat::Ia>(handle)) {
-      return visit_counters(Counted<dat::IaCounterSet, dat::kIaCounters>{ia->counters(), ia->counter_bases(),
-                                                                         kIaCounterNames, &ia->port_counters()},
+    std::lock_guard guard(control_mutex());
+    if (auto* ia = self<Ia>(handle)) {
+      return visit_counters(Counted<IaCounterSet, kIaCounters>{ia->counters(), ia->counter_bases(), kIaCounterNames,
+                                                               &ia->port_counters()},
                             number, reset, visit);
     }
-    if (auto* ep = self<dat::Ep>(handle)) {
-      return visit_counters(
-          Counted<dat::EpCounterSet, dat::kEpCounters>{ep->counters(), ep->counter_bases(), kEpCounterNames}, number,
-          reset, visit);
+    if (auto* ep = self<Ep>(handle)) {
+      return visit_counters(Counted<EpCounterSet, kEpCounters>{ep->counters(), ep->counter_bases(), kEpCounterNames},
+                            number, reset, visit);
     }
-    if (auto* evd = self<dat::Evd>(handle)) {
+    if (auto* evd = self<Evd>(handle)) {
       return visit_counters(
-          Counted<dat::EvdCounterSet, dat::kEvdCounters>{evd->counters(), evd->counter_bases(), kEvdCounterNames},
-          number, reset, visit);
+          Counted<EvdCounterSet, kEvdCounters>{evd->counters(), evd->counter_bases(), kEvdCounterNames}, number, reset,
+          visit);
     }
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
   });
@@ -109,12 +105,12 @@ DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) 
 // Calls change(counters, group) on an IA and one of its groups.
 template <class Change>
 DAT_RETURN change_group(DAT_HANDLE handle, int type, Change change) {
-  auto* ia = self<dat::Ia>(handle);
+  auto* ia = self<Ia>(handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  if (type < 0 || type >= static_cast<int>(dat::kCounterGroups)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (type < 0 || type >= static_cast<int>(kCounterGroups)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    change(ia->port_counters(), static_cast<dat::CounterGroup>(type));
+    std::lock_guard guard(control_mutex());
+    change(ia->port_counters(), static_cast<CounterGroup>(type));
     return kSuccess;
   });
 }
@@ -139,12 +135,12 @@ DAT_RETURN print_counters(DAT_HANDLE handle, va_list args) {
 
 DAT_RETURN start_counters(DAT_HANDLE handle, va_list args) {
   return change_group(handle, va_arg(args, int),
-                      [](dat::PortCounters& counters, dat::CounterGroup group) { counters.start(group); });
+                      [](PortCounters& counters, CounterGroup group) { counters.start(group); });
 }
 
 DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args) {
   return change_group(handle, va_arg(args, int),
-                      [](dat::PortCounters& counters, dat::CounterGroup group) { counters.stop(group); });
+                      [](PortCounters& counters, CounterGroup group) { counters.stop(group); });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -8,7 +8,7 @@
 
 #include <cstdarg>
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // args holds the arguments that the macros of dat_ib_extensions.h pass after the operation.
 DAT_RETURN query_counters(DAT_HANDLE handle, va_list args);
@@ -18,4 +18,4 @@ DAT_RETURN print_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN start_counters(DAT_HANDLE handle, va_list args);
 DAT_RETURN stop_counters(DAT_HANDLE handle, va_list args);
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -4,7 +4,7 @@
 // The names of the extensions' counters by number, as dat_ib_print_counters prints them.
 #pragma once
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 inline constexpr const char* kIaCounterNames[] = {
     "DCNT_IA_PZ_CREATE",
@@ -109,4 +109,4 @@ inline constexpr const char* kEvdCounterNames[] = {
     "DCNT_EVD_CONN_CALLBACK", "DCNT_EVD_DTO_CALLBACK",
 };
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,13 +9,10 @@
 #include "udapl/functions/peer_address.hpp"
 #include "udapl/functions/request_evd.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-using dat::Csp;
-using dat::Ia;
-
-static_assert(sizeof(DAT_COMM) == sizeof(dat::Comm) && offsetof(DAT_COMM, type) == offsetof(dat::Comm, type) &&
-              offsetof(DAT_COMM, protocol) == offsetof(dat::Comm, protocol));
+static_assert(sizeof(DAT_COMM) == sizeof(Comm) && offsetof(DAT_COMM, type) == offsetof(Comm, type) &&
+              offsetof(DAT_COMM, protocol) == offsetof(Comm, protocol));
 
 DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
                       DAT_CSP_HANDLE* csp_handle) {
@@ -23,11 +20,11 @@ DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PT
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!comm) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  dat::Evd* evd = request_evd(evd_handle, *ia);
+  Evd* evd = request_evd(evd_handle, *ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     const sockaddr_storage where = peer_address(*address);
     auto csp =
         Csp::create(*ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd);
@@ -43,7 +40,7 @@ DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP
   if (mask & ~DAT_CSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   param->ia_handle = consumer_handle(csp->ia());
-  param->comm = reinterpret_cast<DAT_COMM*>(const_cast<dat::Comm*>(&csp->comm()));
+  param->comm = reinterpret_cast<DAT_COMM*>(const_cast<Comm*>(&csp->comm()));
   param->address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(csp->address());
   param->evd_handle = &csp->evd();
   return DAT_SUCCESS;
@@ -53,9 +50,9 @@ DAT_RETURN csp_free(DAT_CSP_HANDLE csp_handle) {
   auto* csp = self<Csp>(csp_handle);
   if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Csp::free(*csp));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

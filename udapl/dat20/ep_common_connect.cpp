@@ -10,9 +10,7 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/peer_address.hpp"
 
-namespace dapple::face {
-
-using dat::Ep;
+namespace dapple::udapl::functions {
 
 // Connects to a socket address, which includes the port, over the EP's comm.
 DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout,
@@ -23,7 +21,7 @@ DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
   if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     const sockaddr_storage peer = peer_address(*remote_address);
     if (peer.ss_family != ep->comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
     // sin_port and sin6_port lie at the same place.
@@ -31,8 +29,8 @@ DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_
     if (port == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
     return to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
                               {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG4}});
+                  {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -10,31 +10,31 @@
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/version.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
-static_assert(static_cast<int>(dat::DtoOperation::kSend) == DAT_DTO_SEND);
-static_assert(static_cast<int>(dat::DtoOperation::kRdmaWrite) == DAT_DTO_RDMA_WRITE);
-static_assert(static_cast<int>(dat::DtoOperation::kRdmaRead) == DAT_DTO_RDMA_READ);
-static_assert(static_cast<int>(dat::DtoOperation::kReceive) == DAT_DTO_RECEIVE);
-static_assert(static_cast<int>(dat::DtoOperation::kReceiveWithInvalidate) == DAT_DTO_RECEIVE_WITH_INVALIDATE);
-static_assert(static_cast<int>(dat::DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
-static_assert(static_cast<int>(dat::DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
-static_assert(static_cast<int>(dat::DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
-static_assert(static_cast<int>(dat::DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
-static_assert(static_cast<int>(dat::DtoOperation::kSendUd) == DAT_IB_DTO_SEND_UD);
-static_assert(static_cast<int>(dat::DtoOperation::kReceiveUd) == DAT_IB_DTO_RECV_UD);
+static_assert(static_cast<int>(DtoOperation::kSend) == DAT_DTO_SEND);
+static_assert(static_cast<int>(DtoOperation::kRdmaWrite) == DAT_DTO_RDMA_WRITE);
+static_assert(static_cast<int>(DtoOperation::kRdmaRead) == DAT_DTO_RDMA_READ);
+static_assert(static_cast<int>(DtoOperation::kReceive) == DAT_DTO_RECEIVE);
+static_assert(static_cast<int>(DtoOperation::kReceiveWithInvalidate) == DAT_DTO_RECEIVE_WITH_INVALIDATE);
+static_assert(static_cast<int>(DtoOperation::kRdmaWriteImmed) == DAT_IB_DTO_RDMA_WRITE_IMMED);
+static_assert(static_cast<int>(DtoOperation::kReceiveImmed) == DAT_IB_DTO_RECV_IMMED);
+static_assert(static_cast<int>(DtoOperation::kFetchAndAdd) == DAT_IB_DTO_FETCH_ADD);
+static_assert(static_cast<int>(DtoOperation::kCompareAndSwap) == DAT_IB_DTO_CMP_SWAP);
+static_assert(static_cast<int>(DtoOperation::kSendUd) == DAT_IB_DTO_SEND_UD);
+static_assert(static_cast<int>(DtoOperation::kReceiveUd) == DAT_IB_DTO_RECV_UD);
 
 DAT_IB_EXTENSION_EVENT_DATA& extension_of(DAT_EVENT& event) {
   static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof event.event_extension_data);
   return *reinterpret_cast<DAT_IB_EXTENSION_EVENT_DATA*>(event.event_extension_data);
 }
 
-DAT_IB_EXT_TYPE to_extension_type(const dat::Event& event) {
+DAT_IB_EXT_TYPE to_extension_type(const Event& event) {
   switch (event.kind) {
-    case dat::EventKind::kUdEstablished:
+    case EventKind::kUdEstablished:
       return event.datagrams.connection->passive() ? DAT_IB_UD_PASSIVE_REMOTE_AH : DAT_IB_UD_REMOTE_AH;
-    case dat::EventKind::kUdRejected:
+    case EventKind::kUdRejected:
       return DAT_IB_UD_CONNECT_REJECT;
     default:
       return DAT_IB_UD_CONNECT_ERROR;
@@ -43,13 +43,13 @@ DAT_IB_EXT_TYPE to_extension_type(const dat::Event& event) {
 
 }  // namespace
 
-DAT_EVENT_NUMBER extension_number(dat::EventKind kind) noexcept {
+DAT_EVENT_NUMBER extension_number(EventKind kind) noexcept {
   switch (kind) {
-    case dat::EventKind::kUdRequest:
+    case EventKind::kUdRequest:
       return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT);
-    case dat::EventKind::kUdEstablished:
+    case EventKind::kUdEstablished:
       return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
-    case dat::EventKind::kUdRejected:
+    case EventKind::kUdRejected:
       return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REJECT_EVENT);
     default:
       return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_ERROR_EVENT);
@@ -57,25 +57,25 @@ DAT_EVENT_NUMBER extension_number(dat::EventKind kind) noexcept {
 }
 
 // Turns the completion of an extension's DTO into the extension's event.
-void extend_completion(const dat::DtoCompletion& dto, DAT_EVENT& out) noexcept {
+void extend_completion(const DtoCompletion& dto, DAT_EVENT& out) noexcept {
   out.event_number = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);
   auto& data = extension_of(out);
   data.status = static_cast<DAT_IB_STATUS>(dto.status);
   switch (dto.operation) {
-    case dat::DtoOperation::kReceiveImmed:
+    case DtoOperation::kReceiveImmed:
       data.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
       data.val.immed.data = dto.immediate;
       break;
-    case dat::DtoOperation::kFetchAndAdd:
+    case DtoOperation::kFetchAndAdd:
       data.type = DAT_IB_FETCH_AND_ADD;
       break;
-    case dat::DtoOperation::kCompareAndSwap:
+    case DtoOperation::kCompareAndSwap:
       data.type = DAT_IB_CMP_AND_SWAP;
       break;
-    case dat::DtoOperation::kSendUd:
+    case DtoOperation::kSendUd:
       data.type = DAT_IB_UD_SEND;
       break;
-    case dat::DtoOperation::kReceiveUd:
+    case DtoOperation::kReceiveUd:
       data.type = DAT_IB_UD_RECV;
       break;
     default:
@@ -90,8 +90,8 @@ void extend_request(DAT_EVENT& out) noexcept {
 }
 
 // The result of connecting or accepting datagrams. Its context is the argument of dat_ib_ud_cm_free.
-void fill_datagrams(const dat::Event& event, DAT_EVENT& out) noexcept {
-  const dat::UdConnection& connection = *event.datagrams.connection;
+void fill_datagrams(const Event& event, DAT_EVENT& out) noexcept {
+  const UdConnection& connection = *event.datagrams.connection;
   auto& told = out.event_data.connect_event_data;
   told.ep_handle = event.datagrams.ep;
   told.private_data_size = static_cast<DAT_COUNT>(connection.private_data().size());
@@ -99,11 +99,11 @@ void fill_datagrams(const dat::Event& event, DAT_EVENT& out) noexcept {
   auto& data = extension_of(out);
   data = {};
   data.type = to_extension_type(event);
-  data.status = event.kind == dat::EventKind::kUdEstablished ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
+  data.status = event.kind == EventKind::kUdEstablished ? DAT_OP_SUCCESS : DAT_IB_OP_ERR;
   data.remote_ah.ah = connection.address_handle();
   data.remote_ah.qpn = connection.qp_num();
   std::memcpy(&data.remote_ah.ia_addr, connection.peer(), sizeof data.remote_ah.ia_addr);
-  data.context.as_ptr = const_cast<dat::UdConnection*>(&connection);
+  data.context.as_ptr = const_cast<UdConnection*>(&connection);
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

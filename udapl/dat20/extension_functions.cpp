@@ -14,12 +14,12 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
 // Arguments in the order of the dat_ib_post_rdma_write_immed macro.
 DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -43,8 +43,8 @@ struct AtomicArguments {
 };
 
 template <class Post>
-DAT_RETURN atomic(const dat::Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIPLET* remote,
-                  DAT_COMPLETION_FLAGS flags, const AtomicArguments& at, Post post) {
+DAT_RETURN atomic(const Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags,
+                  const AtomicArguments& at, Post post) {
   if (!local) return error(DAT_INVALID_PARAMETER, at.local);
   if (!remote || remote->virtual_address % 8 != 0) return error(DAT_INVALID_PARAMETER, at.remote);
   if (static_cast<uint32_t>(flags) & ~ep.request_flags()) {
@@ -55,7 +55,7 @@ DAT_RETURN atomic(const dat::Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR
 
 // Arguments in the order of the dat_ib_post_fetch_and_add macro.
 DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto add = va_arg(args, DAT_UINT64);
   const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -63,14 +63,14 @@ DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
   const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
   return atomic(*ep, local, remote, flags, {DAT_INVALID_ARG3, DAT_INVALID_ARG5, DAT_INVALID_ARG6},
-                [&](const ibv_sge& result, const dat::RemoteBuffer& word) {
+                [&](const ibv_sge& result, const RemoteBuffer& word) {
                   return ep->post_fetch_and_add(result, cookie.as_64, word, add, flags);
                 });
 }
 
 // Arguments in the order of the dat_ib_post_cmp_and_swap macro.
 DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto compare = va_arg(args, DAT_UINT64);
   const auto swap = va_arg(args, DAT_UINT64);
@@ -79,14 +79,14 @@ DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
   const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
   return atomic(*ep, local, remote, flags, {DAT_INVALID_ARG4, DAT_INVALID_ARG6, DAT_INVALID_ARG7},
-                [&](const ibv_sge& result, const dat::RemoteBuffer& word) {
+                [&](const ibv_sge& result, const RemoteBuffer& word) {
                   return ep->post_compare_and_swap(result, cookie.as_64, word, compare, swap, flags);
                 });
 }
 
 // Arguments in the order of the dat_ib_post_send_ud macro.
 DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -97,32 +97,32 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
   if (auto status = segments.status()) return status;
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   const auto posted = ep->post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags);
-  return to_dat(posted, {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
-                         {dat::Subtype::kSegments, DAT_INVALID_ARG3},
-                         {dat::Subtype::kAddress, DAT_INVALID_ARG4},
-                         {dat::Subtype::kFlags, DAT_INVALID_ARG6}});
+  return to_dat(posted, {{Subtype::kSegmentCount, DAT_INVALID_ARG2},
+                         {Subtype::kSegments, DAT_INVALID_ARG3},
+                         {Subtype::kAddress, DAT_INVALID_ARG4},
+                         {Subtype::kFlags, DAT_INVALID_ARG6}});
 }
 
 // Argument: the context of an event.
 DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(ep->free_connection(connection), {{dat::Subtype::kConnection, DAT_INVALID_ARG2}});
+    std::lock_guard guard(control_mutex());
+    return to_dat(ep->free_connection(connection), {{Subtype::kConnection, DAT_INVALID_ARG2}});
   });
 }
 
 // Argument: an address from an event.
 DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<dat::Ep>(ep_handle);
+  auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(ep->free_address(address->ah), {{dat::Subtype::kAddress, DAT_INVALID_ARG2}});
+    std::lock_guard guard(control_mutex());
+    return to_dat(ep->free_address(address->ah), {{Subtype::kAddress, DAT_INVALID_ARG2}});
   });
 }
 
@@ -159,10 +159,10 @@ DAT_RETURN handle_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
   }
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions
 
 // The original exports its extension function beside the slot in its table.
 extern "C" [[gnu::visibility("default")]] DAT_RETURN dapl_extensions(DAT_HANDLE handle, DAT_EXTENDED_OP op,
                                                                      va_list args) {
-  return dapple::face::handle_extendedop(handle, op, args);
+  return dapple::udapl::functions::handle_extendedop(handle, op, args);
 }

@@ -6,9 +6,7 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
-namespace dapple::face {
-
-using dat::Ia;
+namespace dapple::udapl::functions {
 
 // The IAs of one device are related, because a fault of the device affects them all.
 DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
@@ -18,11 +16,11 @@ DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_B
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
     const std::string* params = params_of(name);
-    const dat::Result<bool> related = params ? ia->is_on_device_of(*params) : false;
+    const Result<bool> related = params ? ia->is_on_device_of(*params) : false;
     if (!related) return to_dat(related.error());
     *answer = to_dat(*related);
     return kSuccess;
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/provider.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 DAT_RETURN ia_open_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd,
                                DAT_IA_HANDLE* ia_handle) {
@@ -14,4 +14,4 @@ DAT_RETURN ia_open_not_thread_safe(const DAT_NAME_PTR name, DAT_COUNT async_qlen
   return open_ia(name, async_qlen, async_evd, ia_handle, {.thread_safe = false, .relaxed_ordering = false});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

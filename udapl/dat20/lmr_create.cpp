@@ -8,13 +8,13 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/lmr.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{dat::kRemoteAtomic} &&
-              DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{dat::kNoncoherent} &&
-              DAT_DAPPLE_MEM_PRIV_PERSISTENT == int{dat::kPersistent});
+static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{kRemoteAtomic} &&
+              DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{kNoncoherent} &&
+              DAT_DAPPLE_MEM_PRIV_PERSISTENT == int{kPersistent});
 
-void fill_va_type(const dat::Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
+void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
   param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
@@ -22,15 +22,15 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
                       DAT_LMR_HANDLE* lmr_handle, DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context,
                       DAT_VLEN* registered_size, DAT_VADDR* registered_address) {
-  auto* ia = self<dat::Ia>(ia_handle);
+  auto* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (mem_type < DAT_MEM_TYPE_VIRTUAL || mem_type > DAT_MEM_TYPE_SHARED_VIRTUAL) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
   if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-  dat::LmrRequest request;
-  request.type = static_cast<dat::MemType>(mem_type);
+  LmrRequest request;
+  request.type = static_cast<MemType>(mem_type);
   request.length = length;
   request.privileges = privileges;
   request.zero_based = va_type == DAT_VA_TYPE_ZB;
@@ -38,4 +38,4 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION
                     {lmr_handle, lmr_context, rmr_context, registered_size, registered_address});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -8,7 +8,7 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
   auto* handle = va_arg(args, DAT_HANDLE*);
@@ -34,10 +34,10 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
 }
 
 DAT_RETURN close_query(DAT_HANDLE handle) {
-  dat::Ia* ia = self<dat::Ia>(handle);
+  Ia* ia = self<Ia>(handle);
   // An IA that was opened for use is closed by dat_ia_close, which tells the registry.
   if (!ia || consumer_handle(*ia) != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

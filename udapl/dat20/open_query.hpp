@@ -8,7 +8,7 @@
 
 #include <cstdarg>
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // args holds the arguments that the dat_ib_open_query macro passes after the name. The attributes' pointers are valid
 // until close_query.
@@ -16,4 +16,4 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args);
 // Closes a handle from open_query, which the registry does not know.
 DAT_RETURN close_query(DAT_HANDLE handle);
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

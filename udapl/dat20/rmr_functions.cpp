@@ -13,13 +13,9 @@
 #include "udapl/functions/rmr.hpp"
 #include "udapl/functions/segments.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-using dat::Ep;
-using dat::Lmr;
-using dat::Rmr;
-
-void fill_scope(const Rmr& rmr, const dat::Binding& binding, DAT_RMR_PARAM& param) noexcept {
+void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept {
   param.rmr_scope = rmr.for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
   if (binding.lmr) param.va_type = binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
@@ -41,19 +37,19 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
   auto* ep = argument<Ep>(ep_handle, rmr->ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
-  const dat::BindRequest request{lmr,
-                                 triplet->virtual_address,
-                                 triplet->segment_length,
-                                 triplet->lmr_context,
-                                 static_cast<uint32_t>(privileges),
-                                 va_type == DAT_VA_TYPE_ZB,
-                                 user_cookie.as_64,
-                                 static_cast<uint32_t>(flags)};
+  const BindRequest request{lmr,
+                            triplet->virtual_address,
+                            triplet->segment_length,
+                            triplet->lmr_context,
+                            static_cast<uint32_t>(privileges),
+                            va_type == DAT_VA_TYPE_ZB,
+                            user_cookie.as_64,
+                            static_cast<uint32_t>(flags)};
   const auto context = rmr->bind(*ep, request);
   if (!context) {
-    return to_dat(context.error(), {{dat::Subtype::kSegments, DAT_INVALID_ARG3},
-                                    {dat::Subtype::kPrivileges, DAT_INVALID_ARG4},
-                                    {dat::Subtype::kFlags, DAT_INVALID_ARG8}});
+    return to_dat(context.error(), {{Subtype::kSegments, DAT_INVALID_ARG3},
+                                    {Subtype::kPrivileges, DAT_INVALID_ARG4},
+                                    {Subtype::kFlags, DAT_INVALID_ARG8}});
   }
   if (rmr_context) *rmr_context = *context;
   return DAT_SUCCESS;
@@ -78,9 +74,9 @@ DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPL
   if (!local) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   return to_dat(ep->post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags),
-                {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
-                 {dat::Subtype::kSegments, DAT_INVALID_ARG2},
-                 {dat::Subtype::kFlags, DAT_INVALID_ARG5}});
+                {{Subtype::kSegmentCount, DAT_INVALID_ARG2},
+                 {Subtype::kSegments, DAT_INVALID_ARG2},
+                 {Subtype::kFlags, DAT_INVALID_ARG5}});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -10,7 +10,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/functions/convert.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
 constexpr DAT_COUNT kMaxCount = std::numeric_limits<DAT_COUNT>::max();
@@ -42,15 +42,15 @@ void split_version(const char* text, DAT_UINT32& major, DAT_UINT32& minor) {
 }
 
 // The structure's pointer is not const, but the consumer must not change the target.
-DAT_NAMED_ATTR* to_dat(const dat::NamedAttribute* attributes) {
-  static_assert(sizeof(dat::NamedAttribute) == sizeof(DAT_NAMED_ATTR) &&
-                offsetof(dat::NamedAttribute, value) == offsetof(DAT_NAMED_ATTR, value));
+DAT_NAMED_ATTR* to_dat(const NamedAttribute* attributes) {
+  static_assert(sizeof(NamedAttribute) == sizeof(DAT_NAMED_ATTR) &&
+                offsetof(NamedAttribute, value) == offsetof(DAT_NAMED_ATTR, value));
   return const_cast<DAT_NAMED_ATTR*>(reinterpret_cast<const DAT_NAMED_ATTR*>(attributes));
 }
 
 }  // namespace
 
-void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
+void fill(const Ia& ia, DAT_IA_ATTR& attr) {
   const ibv_device_attr& device = ia.device();
   const ibv_port_attr& port = ia.port_attr();
   attr = {};
@@ -92,7 +92,7 @@ void fill(const dat::Ia& ia, DAT_IA_ATTR& attr) {
   attr.vendor_attr = nullptr;
 }
 
-void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr) {
+void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr) {
   const dappledv_device_attr& coherence = ia.coherence();
   std::memset(static_cast<void*>(&attr), 0, sizeof attr);
   copy(attr.provider_name, ia.name().c_str());
@@ -109,7 +109,7 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.completion_flags_supported = static_cast<DAT_COMPLETION_FLAGS>(
       DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
       DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
-  attr.max_private_data_size = static_cast<DAT_COUNT>(dat::Ep::kMaxConnectData);
+  attr.max_private_data_size = static_cast<DAT_COUNT>(Ep::kMaxConnectData);
   attr.supports_multipath = DAT_FALSE;
   attr.ep_creator = DAT_PSP_CREATES_EP_IFASKED;
   attr.pz_support = DAT_PZ_UNIQUE;
@@ -131,4 +131,4 @@ void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& a
   attr.provider_specific_attr = to_dat(ia.named_attributes().data());
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -5,14 +5,14 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // Each function fills the whole structure and leaves nothing of the memory's earlier contents.
-void fill(const dat::Ia& ia, DAT_IA_ATTR& attr);
-void fill(const dat::Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
+void fill(const Ia& ia, DAT_IA_ATTR& attr);
+void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
 
 // The fields that only one version has.
-void fill_of_version(const dat::Ia& ia, DAT_IA_ATTR& attr);
-void fill_of_version(const dat::Ia& ia, DAT_PROVIDER_ATTR& attr);
+void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr);
+void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr);
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -10,13 +10,10 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
-using dat::Cno;
-using dat::Ia;
-
-dat::WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
+WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
   return {agent.proxy_agent_func, agent.instance_data};
 }
 
@@ -57,14 +54,14 @@ DAT_RETURN cno_free(DAT_CNO_HANDLE cno_handle) {
   auto* cno = self<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
-    dat::Notifier::Threads agents;
+    Notifier::Threads agents;
     const DAT_RETURN status = [&] {
-      std::lock_guard guard(dat::control_mutex());
+      std::lock_guard guard(control_mutex());
       return to_dat(Cno::free(*cno, false, agents));
     }();
-    dat::Notifier::join(agents);
+    Notifier::join(agents);
     return status;
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,21 +9,21 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/functions/convert.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-inline DAT_RETURN create_cno(dat::Ia& ia, const dat::WaitAgent& agent, bool has_fd, DAT_CNO_HANDLE* cno_handle) {
+inline DAT_RETURN create_cno(Ia& ia, const WaitAgent& agent, bool has_fd, DAT_CNO_HANDLE* cno_handle) {
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    auto cno = dat::Cno::create(ia, agent, has_fd);
+    std::lock_guard guard(control_mutex());
+    auto cno = Cno::create(ia, agent, has_fd);
     if (!cno) return to_dat(cno.error());
     *cno_handle = *cno;
     return kSuccess;
   });
 }
 
-inline DAT_RETURN give_evd(const dat::Result<dat::Evd*>& found, DAT_EVD_HANDLE* evd_handle) {
+inline DAT_RETURN give_evd(const Result<Evd*>& found, DAT_EVD_HANDLE* evd_handle) {
   *evd_handle = found ? *found : DAT_HANDLE_NULL;
   return found ? kSuccess : to_dat(found.error());
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

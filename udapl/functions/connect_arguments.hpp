@@ -8,7 +8,7 @@
 #include "udapl/core/ep.hpp"
 #include "udapl/functions/convert.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // A timeout of 0 is refused, because a connection takes time.
 inline DAT_RETURN check_timeout(DAT_TIMEOUT timeout, DAT_RETURN_SUBTYPE argument) noexcept {
@@ -30,4 +30,4 @@ inline DAT_RETURN check_qos(DAT_QOS qos, DAT_RETURN_SUBTYPE argument) noexcept {
   return qos == DAT_QOS_BEST_EFFORT ? kSuccess : error(DAT_MODEL_NOT_SUPPORTED);
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

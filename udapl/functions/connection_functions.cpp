@@ -8,9 +8,7 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
-
-using dat::Cr;
+namespace dapple::udapl::functions {
 
 DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
   // Consumers pass the mask of another object here, so the mask is ignored and every field is filled.
@@ -28,14 +26,14 @@ DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* pa
 DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_PVOID private_data) {
   auto* cr = self<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-  dat::Ep* ep = nullptr;
-  if (ep_handle != DAT_HANDLE_NULL) ep = argument<dat::Ep>(ep_handle, cr->ia());
+  Ep* ep = nullptr;
+  if (ep_handle != DAT_HANDLE_NULL) ep = argument<Ep>(ep_handle, cr->ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  if (auto status = check_private_data(size, private_data, dat::Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
+  if (auto status = check_private_data(size, private_data, Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG3}});
+                  {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
   });
 }
 
@@ -45,9 +43,9 @@ DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
   // DEVIATION uDAPL 2.0 6.4.3.4: only a service point of the same process can take over. rdma_cm moves a request
   // between event channels, which are a process's own.
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(cr->hand_off(handoff), {{dat::Subtype::kConnQual, DAT_INVALID_ARG2}});
+    std::lock_guard guard(control_mutex());
+    return to_dat(cr->hand_off(handoff), {{Subtype::kConnQual, DAT_INVALID_ARG2}});
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -10,11 +10,8 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/functions/version.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
-
-using dat::Subtype;
-using dat::Type;
 
 DAT_RETURN_TYPE to_type(Type type) {
   switch (type) {
@@ -154,8 +151,7 @@ DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
   return DAT_NO_SUBTYPE;
 }
 
-DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
-  using dat::EventKind;
+DAT_EVENT_NUMBER to_number(EventKind kind) {
   switch (kind) {
     case EventKind::kDtoCompletion:
       return DAT_DTO_COMPLETION_EVENT;
@@ -202,30 +198,29 @@ DAT_EVENT_NUMBER to_number(dat::EventKind kind) {
 }
 
 // The core keeps DAT's own values where both API versions agree on them.
-static_assert(static_cast<int>(dat::DtoStatus::kSuccess) == DAT_DTO_SUCCESS);
-static_assert(static_cast<int>(dat::DtoStatus::kFlushed) == DAT_DTO_ERR_FLUSHED);
-static_assert(static_cast<int>(dat::DtoStatus::kLocalLength) == DAT_DTO_ERR_LOCAL_LENGTH);
-static_assert(static_cast<int>(dat::DtoStatus::kLocalEp) == DAT_DTO_ERR_LOCAL_EP);
-static_assert(static_cast<int>(dat::DtoStatus::kLocalProtection) == DAT_DTO_ERR_LOCAL_PROTECTION);
-static_assert(static_cast<int>(dat::DtoStatus::kBadResponse) == DAT_DTO_ERR_BAD_RESPONSE);
-static_assert(static_cast<int>(dat::DtoStatus::kRemoteAccess) == DAT_DTO_ERR_REMOTE_ACCESS);
-static_assert(static_cast<int>(dat::DtoStatus::kRemoteResponder) == DAT_DTO_ERR_REMOTE_RESPONDER);
-static_assert(static_cast<int>(dat::DtoStatus::kTransport) == DAT_DTO_ERR_TRANSPORT);
-static_assert(static_cast<int>(dat::DtoStatus::kReceiverNotReady) == DAT_DTO_ERR_RECEIVER_NOT_READY);
-static_assert(static_cast<int>(dat::DtoStatus::kPartialPacket) == DAT_DTO_ERR_PARTIAL_PACKET);
-static_assert(static_cast<int>(dat::DtoStatus::kRmrOperationFailed) == DAT_RMR_OPERATION_FAILED);
+static_assert(static_cast<int>(DtoStatus::kSuccess) == DAT_DTO_SUCCESS);
+static_assert(static_cast<int>(DtoStatus::kFlushed) == DAT_DTO_ERR_FLUSHED);
+static_assert(static_cast<int>(DtoStatus::kLocalLength) == DAT_DTO_ERR_LOCAL_LENGTH);
+static_assert(static_cast<int>(DtoStatus::kLocalEp) == DAT_DTO_ERR_LOCAL_EP);
+static_assert(static_cast<int>(DtoStatus::kLocalProtection) == DAT_DTO_ERR_LOCAL_PROTECTION);
+static_assert(static_cast<int>(DtoStatus::kBadResponse) == DAT_DTO_ERR_BAD_RESPONSE);
+static_assert(static_cast<int>(DtoStatus::kRemoteAccess) == DAT_DTO_ERR_REMOTE_ACCESS);
+static_assert(static_cast<int>(DtoStatus::kRemoteResponder) == DAT_DTO_ERR_REMOTE_RESPONDER);
+static_assert(static_cast<int>(DtoStatus::kTransport) == DAT_DTO_ERR_TRANSPORT);
+static_assert(static_cast<int>(DtoStatus::kReceiverNotReady) == DAT_DTO_ERR_RECEIVER_NOT_READY);
+static_assert(static_cast<int>(DtoStatus::kPartialPacket) == DAT_DTO_ERR_PARTIAL_PACKET);
+static_assert(static_cast<int>(DtoStatus::kRmrOperationFailed) == DAT_RMR_OPERATION_FAILED);
 
 }  // namespace
 
-DAT_RETURN to_dat(dat::Error failure, std::initializer_list<ArgumentNumber> arguments) noexcept {
+DAT_RETURN to_dat(Error failure, std::initializer_list<ArgumentNumber> arguments) noexcept {
   for (const auto& [argument, number] : arguments) {
     if (failure.subtype == argument) return error(to_type(failure.type), number);
   }
   return error(to_type(failure.type), to_subtype(failure.subtype));
 }
 
-void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
-  using dat::EventData;
+void to_dat(const Event& event, DAT_EVENT& out) noexcept {
   out.event_number = to_number(event.kind);
   out.evd_handle = event.evd;
   switch (data_of(event.kind)) {
@@ -236,7 +231,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       data.status = static_cast<DAT_DTO_COMPLETION_STATUS>(event.dto.status);
       data.transfered_length = static_cast<decltype(data.transfered_length)>(event.dto.length);
       fill_operation(data, event.dto.operation, event.dto.rmr_context);
-      if (event.dto.operation >= dat::DtoOperation::kRdmaWriteImmed) [[unlikely]]
+      if (event.dto.operation >= DtoOperation::kRdmaWriteImmed) [[unlikely]]
         extend_completion(event.dto, out);
       break;
     }
@@ -251,7 +246,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       fill_datagrams(event, out);
       break;
     case EventData::kCr: {
-      if (event.kind == dat::EventKind::kUdRequest) extend_request(out);
+      if (event.kind == EventKind::kUdRequest) extend_request(out);
       auto& data = out.event_data.cr_arrival_event_data;
       data.sp_handle.psp_handle = event.cr.service_point;
       // The EVD's IA, not the service point's: the service point may have been freed since.
@@ -262,7 +257,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
       break;
     }
     case EventData::kAsync:
-      out.event_data.asynch_error_event_data.dat_handle = event.kind == dat::EventKind::kAsyncIaCatastrophic
+      out.event_data.asynch_error_event_data.dat_handle = event.kind == EventKind::kAsyncIaCatastrophic
                                                               ? consumer_handle(event.async.object->ia())
                                                               : event.async.object;
       out.event_data.asynch_error_event_data.reason = event.async.reason;
@@ -280,8 +275,7 @@ void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept {
   }
 }
 
-DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
-  using dat::Kind;
+DAT_HANDLE_TYPE to_dat(Kind kind) noexcept {
   switch (kind) {
     case Kind::kIa:
       return DAT_HANDLE_TYPE_IA;
@@ -314,4 +308,4 @@ DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept {
   return kOtherHandle;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

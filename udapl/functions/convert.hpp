@@ -13,7 +13,7 @@
 #include "udapl/core/object.hpp"
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // A full DAT_RETURN: class, type and subtype.
 constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DAT_NO_SUBTYPE) {
@@ -24,16 +24,16 @@ inline constexpr DAT_RETURN kSuccess = DAT_SUCCESS;
 
 // An argument that the core may refuse, and its number in the called function.
 struct ArgumentNumber {
-  dat::Subtype argument;
+  Subtype argument;
   DAT_RETURN_SUBTYPE number;
 };
 
 // arguments: those of the called function that this error may name.
-DAT_RETURN to_dat(dat::Error failure, std::initializer_list<ArgumentNumber> arguments = {}) noexcept;
-void to_dat(const dat::Event& event, DAT_EVENT& out) noexcept;
-DAT_HANDLE_TYPE to_dat(dat::Kind kind) noexcept;
+DAT_RETURN to_dat(Error failure, std::initializer_list<ArgumentNumber> arguments = {}) noexcept;
+void to_dat(const Event& event, DAT_EVENT& out) noexcept;
+DAT_HANDLE_TYPE to_dat(Kind kind) noexcept;
 
-inline DAT_RETURN to_dat(const dat::Result<>& result, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {
+inline DAT_RETURN to_dat(const Result<>& result, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {
   return result ? kSuccess : to_dat(result.error(), arguments);
 }
 
@@ -54,4 +54,4 @@ DAT_RETURN guarded(Function&& function) noexcept {
   }
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

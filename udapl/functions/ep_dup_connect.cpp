@@ -7,9 +7,7 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
-
-using dat::Ep;
+namespace dapple::udapl::functions {
 
 // Connects to the address and the qualifier to which another EP is connected.
 DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout, DAT_COUNT size,
@@ -22,12 +20,12 @@ DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT
   if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG6)) return status;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     if (auto connected = dup->check_connected(); !connected) return to_dat(connected);
     return to_dat(ep->connect(dup->remote_address(), dup->remote_port(), timeout,
                               {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{dat::Subtype::kPrivateData, DAT_INVALID_ARG4}});
+                  {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -13,13 +13,8 @@
 #include "udapl/functions/peer_address.hpp"
 #include "udapl/functions/version.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
-
-using dat::Ep;
-using dat::EpState;
-using dat::Evd;
-using dat::Ia;
 
 static_assert(static_cast<int>(EpState::kUnconnected) == DAT_EP_STATE_UNCONNECTED);
 static_assert(static_cast<int>(EpState::kReserved) == DAT_EP_STATE_RESERVED);
@@ -36,9 +31,9 @@ static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_
 static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
 
 // False for an attribute that no EP can have; a logged line names it.
-bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
+bool to_core(const Ia& ia, const DAT_EP_ATTR& in, EpAttr& out) {
   if (!to_service(in.service_type, out.datagrams)) {
-    dat::log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
+    log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
     return false;
   }
   const struct {
@@ -52,7 +47,7 @@ bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
   };
   for (const auto& [what, count] : counts) {
     if (count >= 0) continue;
-    dat::log_refused(ia, what, count, "it must not be negative");
+    log_refused(ia, what, count, "it must not be negative");
     return false;
   }
   out.max_message_size = in.max_message_size;
@@ -71,7 +66,7 @@ bool to_core(const Ia& ia, const DAT_EP_ATTR& in, dat::EpAttr& out) {
   return true;
 }
 
-void to_dat(const dat::EpAttr& in, DAT_EP_ATTR& out) {
+void to_dat(const EpAttr& in, DAT_EP_ATTR& out) {
   out = {};
   out.service_type = to_dat_service(in.datagrams);
   out.max_message_size = static_cast<decltype(out.max_message_size)>(in.max_message_size);
@@ -107,34 +102,34 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
                   DAT_EP_HANDLE* ep_handle) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  dat::Pz* pz = nullptr;
-  if (pz_handle != DAT_HANDLE_NULL) pz = argument<dat::Pz>(pz_handle, *ia);
+  Pz* pz = nullptr;
+  if (pz_handle != DAT_HANDLE_NULL) pz = argument<Pz>(pz_handle, *ia);
   if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  dat::EpEvds evds;
-  if (!evd_argument(recv_evd, *ia, dat::kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
+  EpEvds evds;
+  if (!evd_argument(recv_evd, *ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
   }
-  if (!evd_argument(request_evd, *ia, dat::kEvdDto, evds.request)) {
+  if (!evd_argument(request_evd, *ia, kEvdDto, evds.request)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   }
-  if (!evd_argument(connect_evd, *ia, dat::kEvdConnection, evds.connect)) {
+  if (!evd_argument(connect_evd, *ia, kEvdConnection, evds.connect)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
   }
-  auto* srq = srq_handle ? argument<dat::Srq>(*srq_handle, *ia) : nullptr;
+  auto* srq = srq_handle ? argument<Srq>(*srq_handle, *ia) : nullptr;
   if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const DAT_RETURN_SUBTYPE attr_number = srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
-  dat::EpAttr attr;
+  EpAttr attr;
   if (ep_attr && !to_core(*ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
   if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), attr_number)) {
-    dat::log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
+    log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
     return status;
   }
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto ep = Ep::create(*ia, pz, evds, attr, srq);
     if (!ep) {
-      return face::to_dat(ep.error(), {{dat::Subtype::kPz, DAT_INVALID_ARG2}, {dat::Subtype::kAttr, attr_number}});
+      return functions::to_dat(ep.error(), {{Subtype::kPz, DAT_INVALID_ARG2}, {Subtype::kAttr, attr_number}});
     }
     *ep_handle = *ep;
     return kSuccess;
@@ -180,7 +175,7 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  std::lock_guard guard(dat::control_mutex());
+  std::lock_guard guard(control_mutex());
   *param = {};
   param->ia_handle = consumer_handle(ep->ia());
   param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
@@ -203,8 +198,8 @@ DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLE
   const auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (state) *state = static_cast<DAT_EP_STATE>(ep->reported_state());
-  if (recv_idle) *recv_idle = face::to_dat(ep->recv_idle());
-  if (request_idle) *request_idle = face::to_dat(ep->request_idle());
+  if (recv_idle) *recv_idle = functions::to_dat(ep->recv_idle());
+  if (request_idle) *request_idle = functions::to_dat(ep->request_idle());
   return DAT_SUCCESS;
 }
 
@@ -221,12 +216,12 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
   if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     const sockaddr_storage peer = peer_address(*remote_address);
     const auto* data = static_cast<const uint8_t*>(private_data);
-    return face::to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
-                                    {data, static_cast<size_t>(private_data_size)}),
-                        {{dat::Subtype::kPrivateData, DAT_INVALID_ARG5}});
+    return functions::to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
+                                         {data, static_cast<size_t>(private_data_size)}),
+                             {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
   });
 }
 
@@ -237,8 +232,8 @@ DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return face::to_dat(ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG));
+    std::lock_guard guard(control_mutex());
+    return functions::to_dat(ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG));
   });
 }
 
@@ -246,8 +241,8 @@ DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return face::to_dat(ep->reset());
+    std::lock_guard guard(control_mutex());
+    return functions::to_dat(ep->reset());
   });
 }
 
@@ -255,10 +250,10 @@ DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
   auto* ep = self<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    if (auto free = ep->check_can_free(); !free) return face::to_dat(free);
-    return face::to_dat(Ep::free(*ep));
+    std::lock_guard guard(control_mutex());
+    if (auto free = ep->check_can_free(); !free) return functions::to_dat(free);
+    return functions::to_dat(Ep::free(*ep));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

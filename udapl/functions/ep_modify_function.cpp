@@ -10,10 +10,8 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/version.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
-
-using dat::Ep;
 
 // The members that only a connection, the creation or another function sets.
 constexpr DAT_EP_PARAM_MASK kFixed =
@@ -23,7 +21,7 @@ constexpr DAT_EP_PARAM_MASK kFixed =
 // Sets those fields of an EP's attributes that the mask names; the errors are of dat_ep_modify's third argument.
 class Change {
  public:
-  Change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, dat::EpAttr& out) : mask_(mask), in_(in), out_(out) {}
+  Change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, EpAttr& out) : mask_(mask), in_(in), out_(out) {}
 
   DAT_RETURN apply() {
     if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in_.service_type != to_dat_service(out_.datagrams)) return bad();
@@ -64,40 +62,40 @@ class Change {
   bool flags(DAT_EP_PARAM_MASK field, DAT_COMPLETION_FLAGS in, uint32_t& out) const {
     if (!has(field)) return true;
     out = static_cast<uint32_t>(in);
-    return !(out & ~uint32_t{dat::kAllCompletionFlags});
+    return !(out & ~uint32_t{kAllCompletionFlags});
   }
 
   const DAT_EP_PARAM_MASK mask_;
   const DAT_EP_ATTR& in_;
-  dat::EpAttr& out_;
+  EpAttr& out_;
 };
 
 // False for a handle that is neither null nor an EVD of this IA that feeds this stream.
-bool replace_evd(DAT_EVD_HANDLE handle, const dat::Ia& ia, uint32_t stream, dat::Evd*& out) {
-  out = handle == DAT_HANDLE_NULL ? nullptr : argument<dat::Evd>(handle, ia);
+bool replace_evd(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
+  out = handle == DAT_HANDLE_NULL ? nullptr : argument<Evd>(handle, ia);
   return handle == DAT_HANDLE_NULL || (out && out->has(stream));
 }
 
 DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
   const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  dat::Pz* pz = ep.pz();
+  Pz* pz = ep.pz();
   if (mask & DAT_EP_FIELD_PZ_HANDLE) {
-    pz = param.pz_handle == DAT_HANDLE_NULL ? nullptr : argument<dat::Pz>(param.pz_handle, ep.ia());
+    pz = param.pz_handle == DAT_HANDLE_NULL ? nullptr : argument<Pz>(param.pz_handle, ep.ia());
     if (param.pz_handle != DAT_HANDLE_NULL && !pz) return bad;
   }
-  dat::EpEvds evds = ep.evds();
-  const bool evds_good = (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) ||
-                          replace_evd(param.recv_evd_handle, ep.ia(), dat::kEvdDto, evds.recv)) &&
-                         (!(mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) ||
-                          replace_evd(param.request_evd_handle, ep.ia(), dat::kEvdDto, evds.request)) &&
-                         (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
-                          replace_evd(param.connect_evd_handle, ep.ia(), dat::kEvdConnection, evds.connect));
+  EpEvds evds = ep.evds();
+  const bool evds_good =
+      (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) || replace_evd(param.recv_evd_handle, ep.ia(), kEvdDto, evds.recv)) &&
+      (!(mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) ||
+       replace_evd(param.request_evd_handle, ep.ia(), kEvdDto, evds.request)) &&
+      (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
+       replace_evd(param.connect_evd_handle, ep.ia(), kEvdConnection, evds.connect));
   if (!evds_good) return bad;
-  dat::EpAttr attr = ep.attr();
+  EpAttr attr = ep.attr();
   if (auto status = Change(mask, param.ep_attr, attr).apply()) return status;
-  return to_dat(ep.configure(pz, evds, attr, changed_comm(ep, mask, param)), {{dat::Subtype::kAttr, DAT_INVALID_ARG3},
-                                                                              {dat::Subtype::kEvd, DAT_INVALID_ARG3},
-                                                                              {dat::Subtype::kPz, DAT_INVALID_ARG3}});
+  return to_dat(
+      ep.configure(pz, evds, attr, changed_comm(ep, mask, param)),
+      {{Subtype::kAttr, DAT_INVALID_ARG3}, {Subtype::kEvd, DAT_INVALID_ARG3}, {Subtype::kPz, DAT_INVALID_ARG3}});
 }
 
 }  // namespace
@@ -108,9 +106,9 @@ DAT_RETURN ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_
   if (mask & (~DAT_EP_FIELD_ALL | kFixed)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return modify(*ep, mask, *param);
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -10,23 +10,19 @@
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-using dat::Evd;
-using dat::Ia;
-using dat::log_refused;
-
-static_assert(DAT_EVD_SOFTWARE_FLAG == int{dat::kEvdSoftware} && DAT_EVD_CR_FLAG == int{dat::kEvdCr} &&
-              DAT_EVD_DTO_FLAG == int{dat::kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{dat::kEvdConnection} &&
-              DAT_EVD_RMR_BIND_FLAG == int{dat::kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{dat::kEvdAsync});
+static_assert(DAT_EVD_SOFTWARE_FLAG == int{kEvdSoftware} && DAT_EVD_CR_FLAG == int{kEvdCr} &&
+              DAT_EVD_DTO_FLAG == int{kEvdDto} && DAT_EVD_CONNECTION_FLAG == int{kEvdConnection} &&
+              DAT_EVD_RMR_BIND_FLAG == int{kEvdRmrBind} && DAT_EVD_ASYNC_FLAG == int{kEvdAsync});
 static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
 
 namespace {
 
 // A CNO argument that may be null; false if it is neither null nor a CNO of this IA.
-bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, dat::Cno*& out) {
+bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, Cno*& out) {
   if (handle == DAT_HANDLE_NULL) return true;
-  out = argument<dat::Cno>(handle, ia);
+  out = argument<Cno>(handle, ia);
   return out != nullptr;
 }
 
@@ -37,16 +33,15 @@ bool is_qlen(const Ia& ia, DAT_COUNT min_qlen) {
 }
 
 bool fits(const Ia& ia, DAT_COUNT min_qlen) {
-  return dat::within(ia, "an EVD's length", static_cast<uint64_t>(min_qlen),
-                     static_cast<uint64_t>(ia.device().max_cqe));
+  return within(ia, "an EVD's length", static_cast<uint64_t>(min_qlen), static_cast<uint64_t>(ia.device().max_cqe));
 }
 
 // Receives the events that the core takes off an EVD.
 struct ConsumersEvent {
   Evd& evd;
   DAT_EVENT& out;
-  void operator()(const dat::Event& event) const { to_dat(event, out); }
-  void completion(const dat::Cookie& cookie, uint64_t length) const {
+  void operator()(const Event& event) const { to_dat(event, out); }
+  void completion(const Cookie& cookie, uint64_t length) const {
     out.event_number = DAT_DTO_COMPLETION_EVENT;
     out.evd_handle = &evd;
     auto& data = out.event_data.dto_completion_event_data;
@@ -65,7 +60,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!is_qlen(*ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  dat::Cno* notified = nullptr;
+  Cno* notified = nullptr;
   if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
     log_refused(*ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
@@ -74,7 +69,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (!fits(*ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
     if (!evd) return to_dat(evd.error());
     if (auto set = (*evd)->set_cno(notified); !set) {
@@ -111,15 +106,14 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   uint32_t more = 0;
   const auto result = evd->wait_to(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
   *nmore = static_cast<DAT_COUNT>(more);
-  return to_dat(result, {{dat::Subtype::kThreshold, DAT_INVALID_ARG3}});
+  return to_dat(result, {{Subtype::kThreshold, DAT_INVALID_ARG3}});
 }
 
 // to_dat(), with a fast path for the result that polling consumers see most.
-inline DAT_RETURN to_dat_of_poll(const dat::Result<>& result) {
+inline DAT_RETURN to_dat_of_poll(const Result<>& result) {
   if (result) [[likely]]
     return DAT_SUCCESS;
-  return result.error().type == dat::Type::kQueueEmpty ? error(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE)
-                                                       : to_dat(result.error());
+  return result.error().type == Type::kQueueEmpty ? error(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE) : to_dat(result.error());
 }
 
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
@@ -133,8 +127,7 @@ DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return to_dat(evd->post_software(event->event_data.software_event_data.pointer),
-                {{dat::Subtype::kEvd, DAT_INVALID_ARG1}});
+  return to_dat(evd->post_software(event->event_data.software_event_data.pointer), {{Subtype::kEvd, DAT_INVALID_ARG1}});
 }
 
 DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
@@ -157,7 +150,7 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
   if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(evd->resize(static_cast<uint32_t>(min_qlen)));
   });
 }
@@ -165,10 +158,10 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  dat::Cno* notified = nullptr;
+  Cno* notified = nullptr;
   if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(evd->set_cno(notified));
   });
 }
@@ -177,7 +170,7 @@ DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(evd->set_enabled(true));
   });
 }
@@ -186,7 +179,7 @@ DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(evd->set_enabled(false));
   });
 }
@@ -195,9 +188,9 @@ DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
   auto* evd = self<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Evd::free(*evd));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

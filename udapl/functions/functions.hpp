@@ -8,9 +8,9 @@
 
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 #define SLOT(SUBTYPE, NAME) std::remove_pointer_t<decltype(DAT_PROVIDER::NAME##_func)> NAME;
 #include "udapl/api/functions.def"
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

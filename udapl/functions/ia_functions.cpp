@@ -11,9 +11,7 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
-namespace dapple::face {
-
-using dat::Ia;
+namespace dapple::udapl::functions {
 
 DAT_RETURN ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE* async_evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR* ia_attr,
                     DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR* provider_attr) {
@@ -39,14 +37,14 @@ DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
 }
 
 DAT_RETURN set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context) {
-  auto* object = static_cast<dat::Object*>(handle);
+  auto* object = static_cast<Object*>(handle);
   object->set_consumer_context(context.as_64);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT* context) {
   if (!context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  const auto* object = static_cast<const dat::Object*>(handle);
+  const auto* object = static_cast<const Object*>(handle);
   if (!object->has_consumer_context()) return error(DAT_INVALID_STATE);
   context->as_64 = object->consumer_context();
   return DAT_SUCCESS;
@@ -54,7 +52,7 @@ DAT_RETURN get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT* context) {
 
 DAT_RETURN get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE* type) {
   if (!type) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  *type = to_dat(static_cast<const dat::Object*>(handle)->kind());
+  *type = to_dat(static_cast<const Object*>(handle)->kind());
   return DAT_SUCCESS;
 }
 
@@ -63,8 +61,8 @@ DAT_RETURN pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* pz_handle) {
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!pz_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    auto pz = dat::Pz::create(*ia);
+    std::lock_guard guard(control_mutex());
+    auto pz = Pz::create(*ia);
     if (!pz) return to_dat(pz.error());
     *pz_handle = *pz;
     return kSuccess;
@@ -72,7 +70,7 @@ DAT_RETURN pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* pz_handle) {
 }
 
 DAT_RETURN pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param) {
-  auto* pz = self<dat::Pz>(pz_handle);
+  auto* pz = self<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (mask & ~DAT_PZ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -81,12 +79,12 @@ DAT_RETURN pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARA
 }
 
 DAT_RETURN pz_free(DAT_PZ_HANDLE pz_handle) {
-  auto* pz = self<dat::Pz>(pz_handle);
+  auto* pz = self<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(dat::Pz::free(*pz));
+    std::lock_guard guard(control_mutex());
+    return to_dat(Pz::free(*pz));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -6,7 +6,7 @@
 #include "udapl/core/lmr.hpp"
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // The outputs of dat_lmr_create. All but handle may be null.
 struct LmrOutputs {
@@ -18,10 +18,10 @@ struct LmrOutputs {
 };
 
 // Registers the region that the description and the rest of the request name. The type is a known one.
-DAT_RETURN create_lmr(dat::Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region,
-                      dat::LmrRequest request, const LmrOutputs& out);
+DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
+                      const LmrOutputs& out);
 
 // The field of dat_lmr_query that only one version has.
-void fill_va_type(const dat::Lmr& lmr, DAT_LMR_PARAM& param) noexcept;
+void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept;
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -11,32 +11,26 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/lmr.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-using dat::Ia;
-using dat::Lmr;
+static_assert(DAT_MEM_PRIV_LOCAL_READ_FLAG == int{kLocalRead} && DAT_MEM_PRIV_REMOTE_READ_FLAG == int{kRemoteRead} &&
+              DAT_MEM_PRIV_LOCAL_WRITE_FLAG == int{kLocalWrite} && DAT_MEM_PRIV_REMOTE_WRITE_FLAG == int{kRemoteWrite});
 
-static_assert(DAT_MEM_PRIV_LOCAL_READ_FLAG == int{dat::kLocalRead} &&
-              DAT_MEM_PRIV_REMOTE_READ_FLAG == int{dat::kRemoteRead} &&
-              DAT_MEM_PRIV_LOCAL_WRITE_FLAG == int{dat::kLocalWrite} &&
-              DAT_MEM_PRIV_REMOTE_WRITE_FLAG == int{dat::kRemoteWrite});
-
-static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(dat::MemType::kVirtual) &&
-              DAT_MEM_TYPE_LMR == static_cast<int>(dat::MemType::kLmr) &&
-              DAT_MEM_TYPE_SHARED_VIRTUAL == static_cast<int>(dat::MemType::kSharedVirtual));
+static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(MemType::kVirtual) &&
+              DAT_MEM_TYPE_LMR == static_cast<int>(MemType::kLmr) &&
+              DAT_MEM_TYPE_SHARED_VIRTUAL == static_cast<int>(MemType::kSharedVirtual));
 
 namespace {
 
 // Fills in the memory's location from the description of its kind. cookie is storage that must live as long as the
 // request.
-DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, dat::LmrRequest& request,
-                    dat::SharedCookie& cookie) {
+DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrRequest& request, SharedCookie& cookie) {
   switch (request.type) {
-    case dat::MemType::kVirtual:
-    case dat::MemType::kSoVirtual:
+    case MemType::kVirtual:
+    case MemType::kSoVirtual:
       request.address = region.for_va;
       return kSuccess;
-    case dat::MemType::kLmr: {
+    case MemType::kLmr: {
       const auto* original = argument<Lmr>(region.for_lmr_handle, ia);
       if (!original) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
       request.address = original->address();
@@ -45,7 +39,7 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, dat::Lmr
       request.relaxed_ordering &= original->relaxed_ordering();
       return kSuccess;
     }
-    case dat::MemType::kSharedVirtual: {
+    case MemType::kSharedVirtual: {
       const DAT_SHARED_MEMORY& shared = region.for_shared_memory;
       if (!shared.shared_memory_id) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
       request.address = shared.virtual_address;
@@ -60,14 +54,14 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, dat::Lmr
 DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
   DAT_REGION_DESCRIPTION region{};
   switch (lmr.type()) {
-    case dat::MemType::kVirtual:
-    case dat::MemType::kSoVirtual:
+    case MemType::kVirtual:
+    case MemType::kSoVirtual:
       region.for_va = lmr.address();
       break;
-    case dat::MemType::kLmr:
+    case MemType::kLmr:
       region.for_lmr_handle = const_cast<void*>(lmr.description());
       break;
-    case dat::MemType::kSharedVirtual:
+    case MemType::kSharedVirtual:
       region.for_shared_memory.virtual_address = lmr.address();
       // The provider's copy of the consumer's bytes, for the life of the LMR.
       region.for_shared_memory.shared_memory_id =
@@ -79,19 +73,19 @@ DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
 
 }  // namespace
 
-DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, dat::LmrRequest request,
+DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
                       const LmrOutputs& out) {
-  auto* pz = argument<dat::Pz>(pz_handle, ia);
+  auto* pz = argument<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  dat::SharedCookie cookie;
+  SharedCookie cookie;
   return guarded([&] {
-    std::unique_lock control(dat::control_mutex());
+    std::unique_lock control(control_mutex());
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
     auto lmr = Lmr::create(ia, *pz, request, control);
     if (!lmr) {
-      return to_dat(lmr.error(), {{dat::Subtype::kAddress, DAT_INVALID_ARG3},
-                                  {dat::Subtype::kLength, DAT_INVALID_ARG4},
-                                  {dat::Subtype::kPrivileges, DAT_INVALID_ARG6}});
+      return to_dat(lmr.error(), {{Subtype::kAddress, DAT_INVALID_ARG3},
+                                  {Subtype::kLength, DAT_INVALID_ARG4},
+                                  {Subtype::kPrivileges, DAT_INVALID_ARG6}});
     }
     *out.handle = *lmr;
     if (out.lmr_context) *out.lmr_context = (*lmr)->context();
@@ -126,7 +120,7 @@ DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
   auto* lmr = self<Lmr>(lmr_handle);
   if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   return guarded([&] {
-    std::unique_lock control(dat::control_mutex());
+    std::unique_lock control(control_mutex());
     return to_dat(Lmr::free(*lmr, control));
   });
 }
@@ -134,15 +128,14 @@ DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
 DAT_RETURN lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_device),
-                {{dat::Subtype::kSegments, DAT_INVALID_ARG2}});
+  return to_dat(sync_segments(*ia, segments, count, dappledv_sync_for_device),
+                {{Subtype::kSegments, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  return to_dat(dat::sync_segments(*ia, segments, count, dappledv_sync_for_cpu),
-                {{dat::Subtype::kSegments, DAT_INVALID_ARG2}});
+  return to_dat(sync_segments(*ia, segments, count, dappledv_sync_for_cpu), {{Subtype::kSegments, DAT_INVALID_ARG2}});
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // The address of a peer from a consumer. The original always took it for IPv4, and some consumers leave the family
 // unset, so every family but AF_INET6 means IPv4. Only for AF_INET6 are 28 bytes read.
@@ -18,4 +18,4 @@ inline sockaddr_storage peer_address(const sockaddr& given) noexcept {
   return address;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,11 +9,8 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
-
-using dat::DtoOperation;
-using dat::Ep;
 
 // Out of line, so that the usual path spends no registers on it.
 
@@ -21,7 +18,7 @@ using dat::Ep;
   return to_dat(Ep::refused(error).value());
 }
 
-using Post = dat::Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, uint32_t);
+using Post = Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, uint32_t);
 
 template <class List>
 [[gnu::noinline]] DAT_RETURN post_unusual(Post post, Ep& ep, const List& segments, DAT_DTO_COOKIE cookie,
@@ -30,7 +27,7 @@ template <class List>
   return to_dat_of_post((ep.*post)(segments.span(), cookie.as_64, flags), DAT_INVALID_ARG5);
 }
 
-using RdmaPost = dat::Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, const dat::RemoteBuffer&, uint32_t);
+using RdmaPost = Result<> (Ep::*)(std::span<const ibv_sge>, uint64_t, const RemoteBuffer&, uint32_t);
 
 template <RdmaPost kPost>
 [[gnu::noinline]] DAT_RETURN post_unusual_rdma(Ep& ep, const RequestSegments& segments, DAT_DTO_COOKIE cookie,
@@ -93,4 +90,4 @@ DAT_RETURN ep_post_rdma_read(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_T
   return post_rdma<DtoOperation::kRdmaRead, &Ep::post_rdma_read>(ep_handle, count, iov, cookie, remote, flags);
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

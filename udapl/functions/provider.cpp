@@ -21,7 +21,7 @@
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/convert.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
 struct Entry {
@@ -87,7 +87,7 @@ struct RefusedOpen;
 template <class... Arguments>
 struct RefusedOpen<DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN open(Arguments...) {
-    dat::log_error(
+    log_error(
         "this process was forked while its parent had an open IA or a call in progress: without the parent's threads "
         "and queues no IA can be opened here");
     return error(DAT_INVALID_STATE);
@@ -100,7 +100,7 @@ void leave_behind(DAT_PROVIDER& table) {
 }
 
 struct Fork {
-  dat::ForkTurn turn;
+  common::ForkTurn turn;
   bool has_control = false;
   bool has_entries = false;
   bool is_left_behind = false;  // in a child
@@ -109,13 +109,13 @@ constinit Fork the_fork;
 
 void before_fork() {
   if (!the_fork.turn.take()) return;
-  the_fork.has_control = dat::control_mutex().try_lock();
+  the_fork.has_control = control_mutex().try_lock();
   the_fork.has_entries = entries().mutex().try_lock();
 }
 
 void unlock_after_fork() {
   if (the_fork.has_entries) entries().mutex().unlock();
-  if (the_fork.has_control) dat::control_mutex().unlock();
+  if (the_fork.has_control) control_mutex().unlock();
 }
 
 void after_fork_in_parent() {
@@ -127,7 +127,7 @@ void after_fork_in_child() {
   const bool is_mine = the_fork.turn.is_mine();
   const bool has_all = is_mine && the_fork.has_control && the_fork.has_entries;
   if (is_mine) unlock_after_fork();
-  if (!has_all || dat::ConnectionManager::in_use()) {
+  if (!has_all || ConnectionManager::in_use()) {
     the_fork.is_left_behind = true;
     entries().for_each_table(leave_behind);
   }
@@ -150,9 +150,9 @@ DAT_RETURN add_refused_entry(const DAT_PROVIDER_INFO& info) {
 }
 
 // The meaning of *async_evd on entry (uDAPL 2.0 6.2.1.1).
-DAT_RETURN set_async_evd(dat::Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd) {
+DAT_RETURN set_async_evd(Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd) {
   if (*async_evd == DAT_HANDLE_NULL) {
-    if (!dat::within(ia, "an EVD's length", static_cast<uint64_t>(qlen), static_cast<uint64_t>(ia.device().max_cqe))) {
+    if (!within(ia, "an EVD's length", static_cast<uint64_t>(qlen), static_cast<uint64_t>(ia.device().max_cqe))) {
       return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
     }
     auto created = ia.create_async_evd(static_cast<uint32_t>(qlen));
@@ -160,8 +160,8 @@ DAT_RETURN set_async_evd(dat::Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd)
     return to_dat(created);
   }
   if (*async_evd == DAT_EVD_ASYNC_EXISTS || *async_evd == DAT_EVD_OUT_OF_SCOPE) return DAT_SUCCESS;
-  dat::Evd* evd = dat::arena<dat::Evd>().find(*async_evd, dat::Kind::kEvd);
-  if (!evd || !evd->has(dat::kEvdAsync)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+  Evd* evd = arena<Evd>().find(*async_evd, Kind::kEvd);
+  if (!evd || !evd->has(kEvdAsync)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
   ia.borrow_async_evd(*evd);
   return DAT_SUCCESS;
 }
@@ -180,16 +180,16 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE
              (candidate.info.is_thread_safe != DAT_FALSE) == options.thread_safe;
     });
     if (!entry) return error(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
-    auto ia = dat::Ia::open({.name = entry->info.ia_name,
-                             .params = entry->params,
-                             .thread_safe = options.thread_safe,
-                             .relaxed_ordering = options.relaxed_ordering,
-                             .extensions = DAT_VERSION_MAJOR >= 2,
-                             .tables = {&entry->table, &dead_table()}});
+    auto ia = Ia::open({.name = entry->info.ia_name,
+                        .params = entry->params,
+                        .thread_safe = options.thread_safe,
+                        .relaxed_ordering = options.relaxed_ordering,
+                        .extensions = DAT_VERSION_MAJOR >= 2,
+                        .tables = {&entry->table, &dead_table()}});
     if (!ia) return to_dat(ia.error());
     const DAT_RETURN status = guarded([&] { return set_async_evd(**ia, async_qlen, async_evd); });
     if (status != DAT_SUCCESS) {
-      (void)dat::Ia::close(**ia, true);
+      (void)Ia::close(**ia, true);
       return status;
     }
     *ia_handle = *ia;
@@ -207,35 +207,34 @@ const std::string* params_of(const char* name) {
   return entry ? &entry->params : nullptr;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions
 
-using dapple::face::entries;
+using namespace dapple::udapl::functions;
 
 extern "C" [[gnu::visibility("default")]] void dat_provider_init(const DAT_PROVIDER_INFO* info, const char* params) {
   if (!info) return;
   if (info->dapl_version_major != DAT_VERSION_MAJOR) {
-    dapple::dat::log_error("IA %s is of DAT %u.%u, and this provider is for %d.%d", info->ia_name,
-                           info->dapl_version_major, info->dapl_version_minor, DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
+    dapple::udapl::log_error("IA %s is of DAT %u.%u, and this provider is for %d.%d", info->ia_name,
+                             info->dapl_version_major, info->dapl_version_minor, DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
     return;
   }
-  (void)dapple::face::guarded([&] {
-    using namespace dapple::face;
+  (void)guarded([&] {
     if (the_fork.is_left_behind) return add_refused_entry(*info);
     watch_forks();
     auto& entry = entries().add(*info, params);
     const DAT_RETURN status = dat_registry_add_provider(&entry.table, &entry.info);
     if (status != DAT_SUCCESS) {
-      dapple::dat::log_error("the registry refuses provider %s: 0x%x", info->ia_name, status);
+      dapple::udapl::log_error("the registry refuses provider %s: 0x%x", info->ia_name, status);
     }
     return status;
   });
 }
 
 extern "C" [[gnu::visibility("default")]] void dat_provider_fini(const DAT_PROVIDER_INFO* info) {
-  if (!info || dapple::face::the_fork.is_left_behind) return;
-  (void)dapple::face::guarded([&] {
-    auto* entry = entries().find([&](const auto& candidate) { return dapple::face::equal(candidate.info, *info); });
+  if (!info || the_fork.is_left_behind) return;
+  (void)guarded([&] {
+    auto* entry = entries().find([&](const auto& candidate) { return equal(candidate.info, *info); });
     if (entry) (void)dat_registry_remove_provider(&entry->table, &entry->info);
-    return dapple::face::kSuccess;
+    return kSuccess;
   });
 }

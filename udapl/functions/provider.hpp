@@ -7,7 +7,7 @@
 
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // The table whose slots all answer INVALID_HANDLE. Freed objects dispatch through it.
 const DAT_PROVIDER& dead_table();
@@ -33,4 +33,4 @@ const DAT_PROVIDER_INFO& info_of(const void* table);
 // The ia_params of our entry with this name; null if there is none.
 const std::string* params_of(const char* name);
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

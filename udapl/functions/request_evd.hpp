@@ -6,12 +6,12 @@
 #include "udapl/core/ia.hpp"
 #include "udapl/functions/handles.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // Null unless it is an EVD of this IA that takes connection requests.
-inline dat::Evd* request_evd(DAT_EVD_HANDLE handle, const dat::Ia& ia) {
-  auto* evd = argument<dat::Evd>(handle, ia);
-  return evd && evd->has(dat::kEvdCr) ? evd : nullptr;
+inline Evd* request_evd(DAT_EVD_HANDLE handle, const Ia& ia) {
+  auto* evd = argument<Evd>(handle, ia);
+  return evd && evd->has(kEvdCr) ? evd : nullptr;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -5,12 +5,12 @@
 #include "udapl/core/rmr.hpp"
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // for_ep: makes a window that endpoints' binds use and peers may invalidate.
 DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep);
 
 // The fields of dat_rmr_query that only one version has.
-void fill_scope(const dat::Rmr& rmr, const dat::Binding& binding, DAT_RMR_PARAM& param) noexcept;
+void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept;
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

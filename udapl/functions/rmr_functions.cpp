@@ -9,16 +9,14 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/rmr.hpp"
 
-namespace dapple::face {
-
-using dat::Rmr;
+namespace dapple::udapl::functions {
 
 DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
-  auto* pz = self<dat::Pz>(pz_handle);
+  auto* pz = self<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto rmr = Rmr::create(pz->ia(), *pz, for_ep);
     if (!rmr) return to_dat(rmr.error());
     *rmr_handle = *rmr;
@@ -54,9 +52,9 @@ DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
   auto* rmr = self<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Rmr::free(*rmr));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -14,7 +14,7 @@
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/dat.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
 // count and iov are arguments 2 and 3 of the posting functions.
 inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) noexcept {
@@ -24,10 +24,10 @@ inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) no
 }
 
 // The result of such a function. flags is the number of its flags.
-inline DAT_RETURN to_dat_of_post(const dat::Result<>& result, DAT_RETURN_SUBTYPE flags) noexcept {
-  return to_dat(result, {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2},
-                         {dat::Subtype::kSegments, DAT_INVALID_ARG3},
-                         {dat::Subtype::kFlags, flags}});
+inline DAT_RETURN to_dat_of_post(const Result<>& result, DAT_RETURN_SUBTYPE flags) noexcept {
+  return to_dat(
+      result,
+      {{Subtype::kSegmentCount, DAT_INVALID_ARG2}, {Subtype::kSegments, DAT_INVALID_ARG3}, {Subtype::kFlags, flags}});
 }
 
 #if DAPPLE_DAT_MAJOR == 1
@@ -67,7 +67,7 @@ class SegmentList {
   ibv_sge sges_[kMaxSegments];  // NOLINT(cppcoreguidelines-pro-type-member-init): see above
 };
 
-inline dat::RemoteBuffer to_remote(const DAT_RMR_TRIPLET& remote) noexcept {
+inline RemoteBuffer to_remote(const DAT_RMR_TRIPLET& remote) noexcept {
   return {remote.target_address, remote.segment_length, remote.rmr_context};
 }
 
@@ -93,7 +93,7 @@ class SegmentList {
   const DAT_LMR_TRIPLET* iov_;
 };
 
-inline dat::RemoteBuffer to_remote(const DAT_RMR_TRIPLET& remote) noexcept {
+inline RemoteBuffer to_remote(const DAT_RMR_TRIPLET& remote) noexcept {
   return {remote.virtual_address, remote.segment_length, remote.rmr_context};
 }
 
@@ -102,4 +102,4 @@ inline dat::RemoteBuffer to_remote(const DAT_RMR_TRIPLET& remote) noexcept {
 using RequestSegments = SegmentList<false>;
 using ReceiveSegments = SegmentList<true>;
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,20 +9,16 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/request_evd.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
-using dat::Ia;
-using dat::Psp;
-using dat::Rsp;
-
 DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, Psp*& out) {
-  dat::Evd* evd = request_evd(evd_handle, ia);
+  Evd* evd = request_evd(evd_handle, ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto psp = Psp::create(ia, conn_qual, *evd, flags == DAT_PSP_PROVIDER_FLAG);
     if (!psp) return to_dat(psp.error());
     out = *psp;
@@ -74,7 +70,7 @@ DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
   auto* psp = self<Psp>(psp_handle);
   if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Psp::free(*psp));
   });
 }
@@ -84,13 +80,13 @@ DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_H
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  auto* ep = argument<dat::Ep>(ep_handle, *ia);
+  auto* ep = argument<Ep>(ep_handle, *ia);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  dat::Evd* evd = request_evd(evd_handle, *ia);
+  Evd* evd = request_evd(evd_handle, *ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto rsp = Rsp::create(*ia, conn_qual, *ep, *evd);
     if (!rsp) return to_dat(rsp.error());
     *rsp_handle = *rsp;
@@ -103,7 +99,7 @@ DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
   if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  std::lock_guard guard(dat::control_mutex());
+  std::lock_guard guard(control_mutex());
   param->ia_handle = consumer_handle(rsp->ia());
   param->conn_qual = rsp->conn_qual();
   param->evd_handle = &rsp->evd();
@@ -115,9 +111,9 @@ DAT_RETURN rsp_free(DAT_RSP_HANDLE rsp_handle) {
   auto* rsp = self<Rsp>(rsp_handle);
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Rsp::free(*rsp));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,31 +9,28 @@
 #include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-using dat::Ia;
-using dat::Srq;
-
-static_assert(static_cast<int>(dat::SrqReason::kTransferToError) == DAT_SRQ_TRANSFER_TO_ERROR &&
-              static_cast<int>(dat::SrqReason::kLowWatermark) == DAT_SRQ_LOW_WATERMARK_EVENT);
+static_assert(static_cast<int>(SrqReason::kTransferToError) == DAT_SRQ_TRANSFER_TO_ERROR &&
+              static_cast<int>(SrqReason::kLowWatermark) == DAT_SRQ_LOW_WATERMARK_EVENT);
 
 DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr,
                       DAT_SRQ_HANDLE* srq_handle) {
   Ia* ia = self<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  auto* pz = argument<dat::Pz>(pz_handle, *ia);
+  auto* pz = argument<Pz>(pz_handle, *ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_iov < 0 || attr->low_watermark < 0) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   }
   if (!srq_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     auto srq = Srq::create(*ia, *pz,
                            {.max_recv_dtos = static_cast<uint32_t>(attr->max_recv_dtos),
                             .max_recv_iov = static_cast<uint32_t>(attr->max_recv_iov),
                             .low_watermark = static_cast<uint32_t>(attr->low_watermark)});
-    if (!srq) return to_dat(srq.error(), {{dat::Subtype::kAttr, DAT_INVALID_ARG3}});
+    if (!srq) return to_dat(srq.error(), {{Subtype::kAttr, DAT_INVALID_ARG3}});
     *srq_handle = *srq;
     return kSuccess;
   });
@@ -45,8 +42,8 @@ DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ
   if (mask & ~DAT_SRQ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    const dat::SrqCounts counts = srq->count();
+    std::lock_guard guard(control_mutex());
+    const SrqCounts counts = srq->count();
     *param = {};
     param->ia_handle = consumer_handle(srq->ia());
     param->srq_state = srq->failed() ? DAT_SRQ_STATE_ERROR : DAT_SRQ_STATE_OPERATIONAL;
@@ -65,8 +62,8 @@ DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(srq->resize(static_cast<uint32_t>(max_recv_dtos)), {{dat::Subtype::kAttr, DAT_INVALID_ARG2}});
+    std::lock_guard guard(control_mutex());
+    return to_dat(srq->resize(static_cast<uint32_t>(max_recv_dtos)), {{Subtype::kAttr, DAT_INVALID_ARG2}});
   });
 }
 
@@ -75,9 +72,8 @@ DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
-    return to_dat(srq->set_low_watermark(static_cast<uint32_t>(low_watermark)),
-                  {{dat::Subtype::kAttr, DAT_INVALID_ARG2}});
+    std::lock_guard guard(control_mutex());
+    return to_dat(srq->set_low_watermark(static_cast<uint32_t>(low_watermark)), {{Subtype::kAttr, DAT_INVALID_ARG2}});
   });
 }
 
@@ -86,16 +82,16 @@ DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRI
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const ReceiveSegments segments(count, iov);
   if (auto status = segments.status()) return status;
-  return to_dat(srq->post_recv(segments.span(), cookie.as_64), {{dat::Subtype::kSegmentCount, DAT_INVALID_ARG2}});
+  return to_dat(srq->post_recv(segments.span(), cookie.as_64), {{Subtype::kSegmentCount, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN srq_free(DAT_SRQ_HANDLE srq_handle) {
   auto* srq = self<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   return guarded([&] {
-    std::lock_guard guard(dat::control_mutex());
+    std::lock_guard guard(control_mutex());
     return to_dat(Srq::free(*srq));
   });
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

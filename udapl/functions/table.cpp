@@ -7,7 +7,7 @@
 #include "udapl/functions/provider.hpp"
 #include "udapl/functions/version.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 namespace {
 
 // A function of any slot's type that only returns a status.
@@ -61,4 +61,4 @@ DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   return table;
 }
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -9,12 +9,12 @@
 #include "udapl/core/event.hpp"
 #include "udapl/functions/convert.hpp"
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-inline constexpr uintptr_t kTableMark = dat::kTableMark12;
+inline constexpr uintptr_t kTableMark = common::kTableMark12;
 
 // IA handles are pointers, as all other handles are.
-inline DAT_IA_HANDLE consumer_handle(dat::Ia& ia) noexcept {
+inline DAT_IA_HANDLE consumer_handle(Ia& ia) noexcept {
   return &ia;
 }
 
@@ -45,22 +45,22 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
   return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
 }
 
-inline void fill_comm(const dat::Ep&, DAT_EP_PARAM&) noexcept {}
+inline void fill_comm(const Ep&, DAT_EP_PARAM&) noexcept {}
 
-inline dat::Comm changed_comm(const dat::Ep& ep, DAT_EP_PARAM_MASK, const DAT_EP_PARAM&) noexcept {
+inline Comm changed_comm(const Ep& ep, DAT_EP_PARAM_MASK, const DAT_EP_PARAM&) noexcept {
   return ep.comm();
 }
 
-inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA&, dat::DtoOperation, uint32_t) noexcept {}
+inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA&, DtoOperation, uint32_t) noexcept {}
 
 inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA&) noexcept {}
 
 // 1.2 has no extensions, and so no endpoint or DTO that could cause their events.
-inline DAT_EVENT_NUMBER extension_number(dat::EventKind) noexcept {
+inline DAT_EVENT_NUMBER extension_number(EventKind) noexcept {
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
 }
-inline void extend_completion(const dat::DtoCompletion&, DAT_EVENT&) noexcept {}
+inline void extend_completion(const DtoCompletion&, DAT_EVENT&) noexcept {}
 inline void extend_request(DAT_EVENT&) noexcept {}
-inline void fill_datagrams(const dat::Event&, DAT_EVENT&) noexcept {}
+inline void fill_datagrams(const Event&, DAT_EVENT&) noexcept {}
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

@@ -14,11 +14,11 @@
 // The registry's functions that convert an IA's pointer to the consumer's small integer, and back.
 extern "C" DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle);
 
-namespace dapple::face {
+namespace dapple::udapl::functions {
 
-inline constexpr uintptr_t kTableMark = dat::kTableMark20;
+inline constexpr uintptr_t kTableMark = common::kTableMark20;
 
-inline DAT_IA_HANDLE consumer_handle(dat::Ia& ia) noexcept {
+inline DAT_IA_HANDLE consumer_handle(Ia& ia) noexcept {
   DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
   if (dats_get_ia_handle(reinterpret_cast<DAT_IA_HANDLE>(&ia), &handle) != DAT_SUCCESS) return DAT_HANDLE_NULL;
   return handle;
@@ -31,7 +31,7 @@ inline constexpr DAT_HANDLE_TYPE kCspHandle = DAT_HANDLE_TYPE_CSP;
 inline constexpr DAT_HANDLE_TYPE kOtherHandle = DAT_HANDLE_TYPE_EXTENSION_BASE;
 
 // Extension events arrive with the other events of their streams, requested or not.
-static_assert(int{DAT_IB_EVD_EXTENSION_FLAG} == int{dat::kEvdExtension});
+static_assert(int{DAT_IB_EVD_EXTENSION_FLAG} == int{kEvdExtension});
 inline constexpr int kEvdStreams = DAT_EVD_DEFAULT_FLAG | DAT_EVD_SOFTWARE_FLAG | DAT_IB_EVD_EXTENSION_FLAG;
 
 // False for a service that does not exist.
@@ -55,19 +55,18 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
   return flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG ? error(DAT_MODEL_NOT_SUPPORTED) : kSuccess;
 }
 
-inline void fill_comm(const dat::Ep& ep, DAT_EP_PARAM& param) noexcept {
+inline void fill_comm(const Ep& ep, DAT_EP_PARAM& param) noexcept {
   param.comm = {ep.comm().domain, ep.comm().type, ep.comm().protocol};
 }
 
 // The result of dat_ep_modify for an EP's comm.
-inline dat::Comm changed_comm(const dat::Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcept {
+inline Comm changed_comm(const Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) noexcept {
   if (!(mask & DAT_EP_FIELD_COMM)) return ep.comm();
   return {param.comm.domain, param.comm.type, param.comm.protocol};
 }
 
 // Fields of a completion's event that only 2.0 has.
-inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA& data, dat::DtoOperation operation,
-                           uint32_t rmr_context) noexcept {
+inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA& data, DtoOperation operation, uint32_t rmr_context) noexcept {
   data.operation = static_cast<DAT_DTOS>(operation);
   data.rmr_context = rmr_context;
 }
@@ -77,9 +76,9 @@ inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA& data) noexcept {
 }
 
 // Events of extensions: their numbers, and the fields that extend or replace those of the core's kind.
-DAT_EVENT_NUMBER extension_number(dat::EventKind kind) noexcept;
-void extend_completion(const dat::DtoCompletion& dto, DAT_EVENT& out) noexcept;
+DAT_EVENT_NUMBER extension_number(EventKind kind) noexcept;
+void extend_completion(const DtoCompletion& dto, DAT_EVENT& out) noexcept;
 void extend_request(DAT_EVENT& out) noexcept;
-void fill_datagrams(const dat::Event& event, DAT_EVENT& out) noexcept;
+void fill_datagrams(const Event& event, DAT_EVENT& out) noexcept;
 
-}  // namespace dapple::face
+}  // namespace dapple::udapl::functions

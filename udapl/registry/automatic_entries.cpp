@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 /// Takes the next word off the text; empty at the end of the text.
@@ -86,4 +86,4 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
   return made;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -7,7 +7,7 @@
 #include "udapl/registry/conf_parser.hpp"
 #include "udapl/registry/rdma_ports.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// An entry without a line: dat.conf is needed only for exceptions.
 struct AutomaticEntry {
@@ -45,4 +45,4 @@ std::vector<AutomaticEntry> automatic_entries(const std::vector<RdmaPort>& ports
 /// A host name is not looked up: true.
 bool names_no_usable_port(const ConfEntry& line, const std::vector<RdmaPort>& ports);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -10,7 +10,7 @@
 #include "ibverbs-glue/files.hpp"
 #include "udapl/registry/log.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 constexpr std::size_t kMaxFileSize = 1 << 20;
@@ -68,4 +68,4 @@ Configuration load_configuration(const ConfSearch& search, ApiMajors wanted) {
   return found;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

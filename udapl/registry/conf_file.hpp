@@ -7,7 +7,7 @@
 
 #include "udapl/registry/conf_parser.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// The places of dat.conf.
 struct ConfSearch {
@@ -34,4 +34,4 @@ struct Configuration {
 /// file. Throws only bad_alloc.
 Configuration load_configuration(const ConfSearch& search, ApiMajors wanted);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

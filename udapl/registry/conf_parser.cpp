@@ -8,7 +8,7 @@
 
 #include "udapl/registry/log.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 constexpr std::size_t kMaxName = 255;  // DAT_NAME_MAX_LENGTH includes the terminating zero
@@ -205,4 +205,4 @@ std::vector<ConfEntry> parse_dat_conf(std::string_view text, ApiMajors wanted, c
   return entries;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

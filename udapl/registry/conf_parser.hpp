@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 struct Version {
   std::uint32_t major = 0;
@@ -43,4 +43,4 @@ using ReportBadLine = std::function<void(unsigned line, const std::string& what)
 /// silently, if their second field can be read. Lines end in LF or CRLF. Never fails; throws only bad_alloc.
 std::vector<ConfEntry> parse_dat_conf(std::string_view text, ApiMajors wanted, const ReportBadLine& report);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -6,7 +6,7 @@
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 /// Calls a slot of the handle's table. kSubtype is the one for a bad handle, which tells the handle's kind: a program
@@ -26,12 +26,12 @@ inline DAT_RETURN dispatch(DAT_HANDLE handle, Args... args) {
 }
 
 }  // namespace
-}  // namespace dapple::dat
+}  // namespace dapple::registry
 
 #define SLOT(SUBTYPE, NAME)
-#define FUNCTION(SUBTYPE, NAME, PARAMETERS, ...)                                    \
-  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMETERS {                                  \
-    return dapple::dat::dispatch<SUBTYPE, &DAT_PROVIDER::NAME##_func>(__VA_ARGS__); \
-  }                                                                                 \
+#define FUNCTION(SUBTYPE, NAME, PARAMETERS, ...)                                         \
+  DAPPLE_EXPORT DAT_RETURN dat_##NAME PARAMETERS {                                       \
+    return dapple::registry::dispatch<SUBTYPE, &DAT_PROVIDER::NAME##_func>(__VA_ARGS__); \
+  }                                                                                      \
   DAPPLE_EXPORT_VERSIONS(dat_##NAME)
 #include "udapl/api/functions.def"

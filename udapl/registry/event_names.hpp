@@ -10,7 +10,7 @@
 #include <dat2/dat_ib_extensions.h>
 #endif
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 #define DAPPLE_SPELL(constant) \
   case constant:               \
@@ -80,4 +80,4 @@ constexpr const char* name_of_dto_status(DAT_DTO_COMPLETION_STATUS status) noexc
 
 #undef DAPPLE_SPELL
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -6,9 +6,9 @@
 #include "udapl/registry/export.hpp"
 
 DAPPLE_EXPORT const char* dat_event_str(DAT_EVENT_NUMBER event_number) {
-  return dapple::dat::name_of_event(event_number);
+  return dapple::registry::name_of_event(event_number);
 }
 
 DAPPLE_EXPORT const char* dat_dto_status_str(DAT_DTO_COMPLETION_STATUS status) {
-  return dapple::dat::name_of_dto_status(status);
+  return dapple::registry::name_of_dto_status(status);
 }

@@ -13,7 +13,7 @@
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 constinit std::atomic<bool> extensions_allowed{false};
@@ -69,10 +69,10 @@ void learn_extensions(DAT_IA_HANDLE provider_ia) {
   if (attributes.extension_supported != DAT_EXTENSION_NONE) allow_extensions();
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry
 
 DAPPLE_EXPORT DAT_RETURN dat_extension_op(DAT_HANDLE dat_handle, DAT_EXTENDED_OP op, ...) {
-  using namespace dapple::dat;
+  using namespace dapple::registry;
   va_list args;
   va_start(args, op);
   DAT_RETURN status;

@@ -11,10 +11,10 @@
 #include "udapl/registry/ia_table.hpp"
 #include "udapl/registry/registry.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
-constinit ForkTurn turn;
+constinit udapl::common::ForkTurn turn;
 
 void before_fork() {
   if (!turn.take()) return;
@@ -86,4 +86,4 @@ bool IaTable::after_fork_in_child() {
   return true;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -7,7 +7,7 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/registry/status.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// Runs the body of an exported function and keeps its exceptions from the C caller; it may throw only bad_alloc. It
 /// also disables cancellation, which would unwind through this function while files are read or libraries are loaded.
@@ -21,4 +21,4 @@ DAT_RETURN guarded(Body&& body) noexcept {
   }
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -7,7 +7,7 @@
 
 #include "udapl/registry/never_destroyed.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 IaTable& ia_table() {
   static NeverDestroyed<IaTable> only;
@@ -88,4 +88,4 @@ std::vector<IaTable::Open>::iterator IaTable::find(DAT_IA_HANDLE handle) {
   return std::find_if(open_.begin(), open_.end(), [=](const Open& open) { return open.handle == handle; });
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -13,7 +13,7 @@
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// The open IAs. In 2.0 a program's IA handle is an index into this table. The table detects a stale handle and
 /// distinguishes it from all other handles, which are pointers. In 1.2 the handle is the provider's own pointer.
@@ -91,4 +91,4 @@ class PinnedIa {
   DAT_IA_HANDLE provider_ia_ = nullptr;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -6,10 +6,10 @@
 
 #include "udapl/registry/dat.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 inline bool is_name(const char* name) {
   return name && ::strnlen(name, DAT_NAME_MAX_LENGTH) < DAT_NAME_MAX_LENGTH;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

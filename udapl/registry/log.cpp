@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 constexpr unsigned kDestStderr = 1;
@@ -71,4 +71,4 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// The subject of a message: the bits of DAT_DBG_TYPE. By default only errors are shown.
 enum class LogType : unsigned {
@@ -28,4 +28,4 @@ void log(LogType type, std::string_view line) noexcept;
 /// readable length.
 std::string quoted(std::string_view text);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

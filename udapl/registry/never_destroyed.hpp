@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// Holds a T that is never destroyed, because exit handlers may call the library after its own destructors would have
 /// run.
@@ -13,4 +13,4 @@ union NeverDestroyed {
   T value;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

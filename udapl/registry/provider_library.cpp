@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 /// Old providers call dats_get_ia_handle() and dat_registry_add_provider() without being linked with the registry. If
@@ -75,4 +75,4 @@ ProviderLibrary ProviderLibrary::load(const std::string& name, Search search, st
   return library;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -6,7 +6,7 @@
 
 #include "udapl/registry/dat.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// A provider's shared library, loaded, and its entry points. Move-only; the destructor unloads it. Confined: the
 /// caller holds the registry's loading lock around every call.
@@ -39,4 +39,4 @@ class ProviderLibrary {
   DAT_PROVIDER_FINI_FUNC fini_ = nullptr;
 };
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -13,7 +13,7 @@
 
 #include "ibverbs-glue/rdma_devices.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 // The addresses of the network devices in this network namespace.
@@ -73,4 +73,4 @@ std::vector<RdmaPort> rdma_ports() {
   return ports_of(devices);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

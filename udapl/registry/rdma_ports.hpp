@@ -12,7 +12,7 @@
 
 #include "ibverbs-glue/files.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 struct RdmaPort {
   std::string device;  // verbs name
@@ -30,4 +30,4 @@ std::vector<RdmaPort> rdma_ports();
 // Reads the ports from a tree with the layout of sysfs.
 std::vector<RdmaPort> rdma_ports(const std::string& sysfs);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -11,7 +11,7 @@
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 bool same(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
@@ -263,4 +263,4 @@ Registry::Registered* Registry::find_registered(const DAT_PROVIDER_INFO& key) {
   return found == registered_.end() ? nullptr : &*found;
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -12,7 +12,7 @@
 #include "udapl/registry/dat.hpp"
 #include "udapl/registry/provider_library.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// A line of dat.conf, or an automatic entry that was opened, and its library while it has users.
 struct Listed {
@@ -118,4 +118,4 @@ class Registry {
 /// This process's registry. It is cleared but never destroyed, because exit handlers may still call it.
 Registry& registry();
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

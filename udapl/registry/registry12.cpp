@@ -3,10 +3,10 @@
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 bool is_registered(const DAT_PROVIDER* provider) {
   return registry().has(provider);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

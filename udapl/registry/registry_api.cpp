@@ -15,7 +15,7 @@
 #include "udapl/registry/status.hpp"
 #include "udapl/registry/version.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
@@ -82,9 +82,9 @@ DAT_RETURN list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned, 
 }
 
 }  // namespace
-}  // namespace dapple::dat
+}  // namespace dapple::registry
 
-using namespace dapple::dat;
+using namespace dapple::registry;
 
 DAPPLE_EXPORT DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen, DAT_EVD_HANDLE* async_evd,
                                       DAT_IA_HANDLE* ia_handle, DAT_UINT32 dat_major, DAT_UINT32 dat_minor,

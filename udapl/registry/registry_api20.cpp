@@ -12,7 +12,7 @@
 #include "udapl/registry/registry.hpp"
 #include "udapl/registry/status.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 /// Asks the open IA `name`, if there is one, about `other`. It is an error if the provider lacks the resources to
@@ -56,9 +56,9 @@ DAT_RETURN relate(const DAT_NAME_PTR name, const DAT_NAME_PTR other, DAT_HA_RELA
 }
 
 }  // namespace
-}  // namespace dapple::dat
+}  // namespace dapple::registry
 
-using namespace dapple::dat;
+using namespace dapple::registry;
 
 DAPPLE_EXPORT DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR name, const DAT_NAME_PTR other,
                                                         DAT_HA_RELATIONSHIP* answer) {

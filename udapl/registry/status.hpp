@@ -4,11 +4,11 @@
 
 #include "udapl/registry/dat.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 /// A complete DAT error: class, type and subtype.
 constexpr DAT_RETURN error(DAT_RETURN_TYPE type, DAT_RETURN_SUBTYPE subtype = DAT_NO_SUBTYPE) {
   return DAT_CLASS_ERROR | static_cast<DAT_RETURN>(type) | static_cast<DAT_RETURN>(subtype);
 }
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

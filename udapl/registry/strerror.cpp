@@ -7,7 +7,7 @@
 #include "udapl/registry/export.hpp"
 #include "udapl/registry/status.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 namespace {
 
 struct Spelling {
@@ -180,10 +180,10 @@ bool spell(const Table& table, DAT_RETURN value, const char** message) {
 }
 
 }  // namespace
-}  // namespace dapple::dat
+}  // namespace dapple::registry
 
 DAPPLE_EXPORT DAT_RETURN dat_strerror(DAT_RETURN value, const char** major_message, const char** minor_message) {
-  using namespace dapple::dat;
+  using namespace dapple::registry;
   const bool type_known = spell(kTypes, DAT_GET_TYPE(value), major_message);
   const bool subtype_known = spell(kSubtypes, DAT_GET_SUBTYPE(value), minor_message);
   return type_known && subtype_known ? DAT_RETURN{DAT_SUCCESS} : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);

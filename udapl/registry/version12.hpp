@@ -12,7 +12,7 @@
 #include "udapl/registry/conf_file.hpp"
 #include "udapl/registry/dat.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 inline constexpr ApiMajors kServedMajors{1, 1};
 
@@ -31,7 +31,7 @@ inline constexpr bool kNumbersIas = false;
 bool is_registered(const DAT_PROVIDER* provider);
 
 inline bool is_of_other_version(const DAT_PROVIDER* provider) {
-  if (reinterpret_cast<std::uintptr_t>(provider->extension) == kTableMark12) [[likely]]
+  if (reinterpret_cast<std::uintptr_t>(provider->extension) == udapl::common::kTableMark12) [[likely]]
     return false;
   return !is_registered(provider);
 }
@@ -54,4 +54,4 @@ inline DAT_RETURN call_open(const DAT_PROVIDER& provider, const RequestedIa& wan
 
 inline void learn_extensions(DAT_IA_HANDLE) {}
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -10,7 +10,7 @@
 #include "udapl/registry/automatic_entries.hpp"
 #include "udapl/registry/dat.hpp"
 
-namespace dapple::dat {
+namespace dapple::registry {
 
 inline constexpr ApiMajors kServedMajors{2};
 
@@ -30,7 +30,7 @@ inline constexpr bool kNumbersIas = true;
 /// True if a table belongs to the other version, where the slots have other meanings. The tables of other vendors'
 /// providers do not show their version.
 inline bool is_of_other_version(const DAT_PROVIDER* provider) {
-  return reinterpret_cast<std::uintptr_t>(provider->extension) == kTableMark12;
+  return reinterpret_cast<std::uintptr_t>(provider->extension) == udapl::common::kTableMark12;
 }
 
 /// The name that a program opens, in the form that its provider takes.
@@ -50,4 +50,4 @@ inline DAT_RETURN call_open(const DAT_PROVIDER& provider, const RequestedIa& wan
 /// slot shorter.
 void learn_extensions(DAT_IA_HANDLE provider_ia);
 
-}  // namespace dapple::dat
+}  // namespace dapple::registry

@@ -17,8 +17,8 @@ using namespace dapple::tools;
 
 namespace {
 
-dat::ConfEntry line(const char* name, const char* params, const char* library = "libdaplofa.so.2") {
-  dat::ConfEntry made;
+registry::ConfEntry line(const char* name, const char* params, const char* library = "libdaplofa.so.2") {
+  registry::ConfEntry made;
   made.ia_name = name;
   made.api = {2, 0};
   made.is_default = true;
@@ -27,7 +27,7 @@ dat::ConfEntry line(const char* name, const char* params, const char* library = 
   return made;
 }
 
-std::vector<dat::RdmaPort> machine() {
+std::vector<registry::RdmaPort> machine() {
   return {{"mlx5_0", 1, "eth2", false, {}},
           {"mlx5_0", 2, "eth3", true, {"10.0.0.3", "fe80::3"}},
           {"mlx5_1", 1, "", true, {}},
@@ -35,9 +35,9 @@ std::vector<dat::RdmaPort> machine() {
 }
 
 void names__by_line_or_automatic() {
-  dat::ConfEntry for_threads = line("threads", "d0 0");
+  registry::ConfEntry for_threads = line("threads", "d0 0");
   for_threads.is_thread_safe = true;
-  dat::ConfEntry of_12 = line("of-1.2", "d0 0");
+  registry::ConfEntry of_12 = line("of-1.2", "d0 0");
   of_12.api = {1, 2};
   const auto ports = named_ports(
       machine(), {for_threads, of_12, line("other", "ib0 0"), line("mine", "mlx5_0 2"), line("later", "eth3 0")});

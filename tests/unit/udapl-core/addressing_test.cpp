@@ -11,8 +11,8 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/functions/peer_address.hpp"
 
-using dapple::dat::to_port;
-using dapple::face::peer_address;
+using dapple::udapl::to_port;
+using dapple::udapl::functions::peer_address;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "tests/unit/udapl-registry/checks.hpp"
 
-using dapple::dat::obstacle_of;
+using dapple::udapl::obstacle_of;
 
 namespace {
 

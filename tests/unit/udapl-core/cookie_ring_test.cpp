@@ -7,7 +7,7 @@
 
 #include "tests/unit/udapl-registry/checks.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

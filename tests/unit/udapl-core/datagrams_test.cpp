@@ -17,7 +17,7 @@
 #include "udapl/core/ud_message.hpp"
 #include "udapl/core/ud_replies.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

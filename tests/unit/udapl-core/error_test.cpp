@@ -10,10 +10,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/functions/convert.hpp"
 
-using namespace dapple;
-using dat::Error;
-using dat::Subtype;
-using dat::Type;
+using namespace dapple::udapl;
 
 namespace {
 
@@ -94,7 +91,7 @@ static_assert(std::size(kSubtypes) == static_cast<size_t>(Subtype::kAddressMalfo
 void to_dat__every_type_has_its_number() {
   for (size_t i = 0; i < std::size(kTypes); ++i) {
     CHECK_EQUAL(static_cast<size_t>(kTypes[i].type), i);
-    const DAT_RETURN status = face::to_dat(Error{kTypes[i].type});
+    const DAT_RETURN status = functions::to_dat(Error{kTypes[i].type});
     CHECK_EQUAL(status, DAT_CLASS_ERROR | kTypes[i].expected);
     CHECK_EQUAL(DAT_GET_TYPE(status), kTypes[i].expected);
   }
@@ -103,7 +100,7 @@ void to_dat__every_type_has_its_number() {
 void to_dat__every_subtype_has_its_number() {
   for (size_t i = 0; i < std::size(kSubtypes); ++i) {
     CHECK_EQUAL(static_cast<size_t>(kSubtypes[i].subtype), i);
-    const DAT_RETURN status = face::to_dat(Error{Type::kInvalidState, kSubtypes[i].subtype});
+    const DAT_RETURN status = functions::to_dat(Error{Type::kInvalidState, kSubtypes[i].subtype});
     CHECK_EQUAL(status, DAT_CLASS_ERROR | DAT_INVALID_STATE | kSubtypes[i].expected);
   }
 }
@@ -112,39 +109,41 @@ void to_dat__no_two_subtypes_share_a_number() {
   for (const SubtypeRow& a : kSubtypes) {
     for (const SubtypeRow& b : kSubtypes) {
       if (&a == &b) continue;
-      CHECK(face::to_dat(Error{Type::kInvalidState, a.subtype}) != face::to_dat(Error{Type::kInvalidState, b.subtype}));
+      CHECK(functions::to_dat(Error{Type::kInvalidState, a.subtype}) !=
+            functions::to_dat(Error{Type::kInvalidState, b.subtype}));
     }
   }
 }
 
 void to_dat__a_refused_argument_has_the_called_functions_number() {
   const Error bad_flags{Type::kInvalidParameter, Subtype::kFlags};
-  CHECK_EQUAL(face::to_dat(bad_flags, {{Subtype::kPrivileges, DAT_INVALID_ARG4}, {Subtype::kFlags, DAT_INVALID_ARG8}}),
-              DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG8);
-  CHECK_EQUAL(face::to_dat(bad_flags, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
+  CHECK_EQUAL(
+      functions::to_dat(bad_flags, {{Subtype::kPrivileges, DAT_INVALID_ARG4}, {Subtype::kFlags, DAT_INVALID_ARG8}}),
+      DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG8);
+  CHECK_EQUAL(functions::to_dat(bad_flags, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
               DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG6);
-  CHECK_EQUAL(face::to_dat(bad_flags), DAT_CLASS_ERROR | DAT_INVALID_PARAMETER);
-  CHECK_EQUAL(face::to_dat(Error{Type::kInvalidState, Subtype::kEpPz}, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
+  CHECK_EQUAL(functions::to_dat(bad_flags), DAT_CLASS_ERROR | DAT_INVALID_PARAMETER);
+  CHECK_EQUAL(functions::to_dat(Error{Type::kInvalidState, Subtype::kEpPz}, {{Subtype::kFlags, DAT_INVALID_ARG6}}),
               DAT_CLASS_ERROR | DAT_INVALID_STATE | DAT_INVALID_STATE_EP_PZ);
 }
 
 // The values in consumers that were built long ago.
 void to_dat__numbers_of_the_specification() {
-  CHECK_EQUAL(face::to_dat(Error{Type::kAbort}), 0x80010000U);
-  CHECK_EQUAL(face::to_dat(Error{Type::kTimeoutExpired}), 0x80000000U | DAT_TIMEOUT_EXPIRED);
-  CHECK_EQUAL(face::to_dat(dat::Result<>{}), 0);
+  CHECK_EQUAL(functions::to_dat(Error{Type::kAbort}), 0x80010000U);
+  CHECK_EQUAL(functions::to_dat(Error{Type::kTimeoutExpired}), 0x80000000U | DAT_TIMEOUT_EXPIRED);
+  CHECK_EQUAL(functions::to_dat(Result<>{}), 0);
 }
 
 void to_dat__every_one_can_be_spelled() {
   for (const TypeRow& row : kTypes) {
     const char* major = nullptr;
     const char* minor = nullptr;
-    CHECK_EQUAL(dat_strerror(face::to_dat(Error{row.type}), &major, &minor), DAT_SUCCESS);
+    CHECK_EQUAL(dat_strerror(functions::to_dat(Error{row.type}), &major, &minor), DAT_SUCCESS);
   }
   for (const SubtypeRow& row : kSubtypes) {
     const char* major = nullptr;
     const char* minor = nullptr;
-    CHECK_EQUAL(dat_strerror(face::to_dat(Error{Type::kInvalidState, row.subtype}), &major, &minor), DAT_SUCCESS);
+    CHECK_EQUAL(dat_strerror(functions::to_dat(Error{Type::kInvalidState, row.subtype}), &major, &minor), DAT_SUCCESS);
   }
 }
 
@@ -169,34 +168,33 @@ void fail_errno__what_verbs_and_rdma_cm_report() {
       {EIO, {Type::kInternalError}},
       {0, {Type::kInternalError}},
   };
-  for (const auto& [error, expected] : rows) CHECK(dat::fail_errno(error).value() == expected);
+  for (const auto& [error, expected] : rows) CHECK(fail_errno(error).value() == expected);
 }
 
 void guarded__nothing_is_thrown_through() {
-  CHECK_EQUAL(face::guarded([]() -> DAT_RETURN { throw std::bad_alloc(); }),
+  CHECK_EQUAL(functions::guarded([]() -> DAT_RETURN { throw std::bad_alloc(); }),
               DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY);
-  CHECK_EQUAL(face::guarded([]() -> DAT_RETURN { throw 1; }), DAT_CLASS_ERROR | DAT_INTERNAL_ERROR);
-  CHECK_EQUAL(face::guarded([] { return face::kSuccess; }), DAT_SUCCESS);
+  CHECK_EQUAL(functions::guarded([]() -> DAT_RETURN { throw 1; }), DAT_CLASS_ERROR | DAT_INTERNAL_ERROR);
+  CHECK_EQUAL(functions::guarded([] { return functions::kSuccess; }), DAT_SUCCESS);
 }
 
 void to_dat__every_kind_of_handle() {
-  using dat::Kind;
-  CHECK_EQUAL(face::to_dat(Kind::kIa), DAT_HANDLE_TYPE_IA);
-  CHECK_EQUAL(face::to_dat(Kind::kPz), DAT_HANDLE_TYPE_PZ);
-  CHECK_EQUAL(face::to_dat(Kind::kLmr), DAT_HANDLE_TYPE_LMR);
-  CHECK_EQUAL(face::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
-  CHECK_EQUAL(face::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
-  CHECK_EQUAL(face::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
-  CHECK_EQUAL(face::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
-  CHECK_EQUAL(face::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
-  CHECK_EQUAL(face::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
-  CHECK_EQUAL(face::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
-  CHECK_EQUAL(face::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
-  CHECK_EQUAL(face::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
+  CHECK_EQUAL(functions::to_dat(Kind::kIa), DAT_HANDLE_TYPE_IA);
+  CHECK_EQUAL(functions::to_dat(Kind::kPz), DAT_HANDLE_TYPE_PZ);
+  CHECK_EQUAL(functions::to_dat(Kind::kLmr), DAT_HANDLE_TYPE_LMR);
+  CHECK_EQUAL(functions::to_dat(Kind::kEvd), DAT_HANDLE_TYPE_EVD);
+  CHECK_EQUAL(functions::to_dat(Kind::kEp), DAT_HANDLE_TYPE_EP);
+  CHECK_EQUAL(functions::to_dat(Kind::kPsp), DAT_HANDLE_TYPE_PSP);
+  CHECK_EQUAL(functions::to_dat(Kind::kRsp), DAT_HANDLE_TYPE_RSP);
+  CHECK_EQUAL(functions::to_dat(Kind::kCsp), DAT_HANDLE_TYPE_CSP);
+  CHECK_EQUAL(functions::to_dat(Kind::kCr), DAT_HANDLE_TYPE_CR);
+  CHECK_EQUAL(functions::to_dat(Kind::kRmr), DAT_HANDLE_TYPE_RMR);
+  CHECK_EQUAL(functions::to_dat(Kind::kCno), DAT_HANDLE_TYPE_CNO);
+  CHECK_EQUAL(functions::to_dat(Kind::kSrq), DAT_HANDLE_TYPE_SRQ);
 }
 
 [[gnu::noinline]] DAT_RETURN be_guarded() {
-  return face::guarded([]() -> DAT_RETURN {
+  return functions::guarded([]() -> DAT_RETURN {
     pthread_testcancel();
     return DAT_CONN_QUAL_IN_USE;
   });

@@ -15,7 +15,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

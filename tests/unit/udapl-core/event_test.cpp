@@ -9,8 +9,7 @@
 #include "udapl/core/service_point.hpp"
 #include "udapl/functions/convert.hpp"
 
-using namespace dapple;
-using dat::EventKind;
+using namespace dapple::udapl;
 
 // Replaces the registry.
 extern "C" DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE* ia_handle);
@@ -26,10 +25,10 @@ T* fake(int& where) {
   return reinterpret_cast<T*>(&where);
 }
 
-DAT_EVENT converted(const dat::Event& event) {
+DAT_EVENT converted(const Event& event) {
   DAT_EVENT out;
   std::memset(&out, 0xa5, sizeof out);
-  face::to_dat(event, out);
+  functions::to_dat(event, out);
   return out;
 }
 
@@ -46,7 +45,7 @@ namespace {
 struct Fixture {
   no_device::OpenIa ia;
   no_device::OpenEvd evd{ia.get(), 4};
-  dat::Event event{};
+  Event event{};
   Fixture() { event.evd = &evd.get(); }
 };
 
@@ -64,7 +63,7 @@ void to_dat__connection_events() {
   Fixture f;
   for (const auto& [kind, number] : rows) {
     f.event.kind = kind;
-    f.event.connection = {fake<dat::Ep>(any_ep), &any_data, 56};
+    f.event.connection = {fake<Ep>(any_ep), &any_data, 56};
     const DAT_EVENT out = converted(f.event);
     CHECK_EQUAL(static_cast<int>(out.event_number), number);
     CHECK_EQUAL(out.evd_handle, &f.evd.get());
@@ -77,7 +76,7 @@ void to_dat__connection_events() {
 void to_dat__windows() {
   Fixture f;
   f.event.kind = EventKind::kBindCompletion;
-  f.event.bind = {fake<dat::Rmr>(any_data), 77, dat::DtoStatus::kRmrOperationFailed};
+  f.event.bind = {fake<Rmr>(any_data), 77, DtoStatus::kRmrOperationFailed};
   DAT_EVENT out = converted(f.event);
   CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_RMR_BIND_COMPLETION_EVENT));
   CHECK_EQUAL(out.event_data.rmr_completion_event_data.rmr_handle, &any_data);
@@ -85,8 +84,7 @@ void to_dat__windows() {
   CHECK(out.event_data.rmr_completion_event_data.status == DAT_RMR_OPERATION_FAILED);
 
   f.event.kind = EventKind::kDtoCompletion;
-  f.event.dto = {
-      fake<dat::Ep>(any_ep), 5, 100, 0, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveWithInvalidate, 0x1234};
+  f.event.dto = {fake<Ep>(any_ep), 5, 100, 0, DtoStatus::kSuccess, DtoOperation::kReceiveWithInvalidate, 0x1234};
   out = converted(f.event);
   CHECK(out.event_number == DAT_DTO_COMPLETION_EVENT);
   CHECK(out.event_data.dto_completion_event_data.operation == DAT_DTO_RECEIVE_WITH_INVALIDATE);
@@ -102,7 +100,7 @@ void to_dat__asynchronous_events() {
   Fixture f;
   for (const auto& [kind, number] : rows) {
     f.event.kind = kind;
-    f.event.async = {fake<dat::Object>(any_ep), 7};
+    f.event.async = {fake<Object>(any_ep), 7};
     const DAT_EVENT out = converted(f.event);
     CHECK_EQUAL(static_cast<int>(out.event_number), number);
     CHECK_EQUAL(out.evd_handle, &f.evd.get());
@@ -135,7 +133,7 @@ void to_dat__software_event() {
 void to_dat__connection_request_of_a_freed_psp() {
   Fixture f;
   f.event.kind = EventKind::kConnectionRequest;
-  f.event.cr = {fake<dat::ServicePoint>(any_psp), fake<dat::Cr>(any_cr), 0x123456789abcULL};
+  f.event.cr = {fake<ServicePoint>(any_psp), fake<Cr>(any_cr), 0x123456789abcULL};
   const DAT_EVENT out = converted(f.event);
   const DAT_CR_ARRIVAL_EVENT_DATA& data = out.event_data.cr_arrival_event_data;
   CHECK_EQUAL(static_cast<int>(out.event_number), DAT_CONNECTION_REQUEST_EVENT);
@@ -147,23 +145,18 @@ void to_dat__connection_request_of_a_freed_psp() {
 }
 
 void to_dat__dto_completions() {
-  const std::pair<dat::DtoOperation, int> operations[] = {
-      {dat::DtoOperation::kSend, DAT_DTO_SEND},
-      {dat::DtoOperation::kRdmaWrite, DAT_DTO_RDMA_WRITE},
-      {dat::DtoOperation::kRdmaRead, DAT_DTO_RDMA_READ},
-      {dat::DtoOperation::kReceive, DAT_DTO_RECEIVE},
+  const std::pair<DtoOperation, int> operations[] = {
+      {DtoOperation::kSend, DAT_DTO_SEND},
+      {DtoOperation::kRdmaWrite, DAT_DTO_RDMA_WRITE},
+      {DtoOperation::kRdmaRead, DAT_DTO_RDMA_READ},
+      {DtoOperation::kReceive, DAT_DTO_RECEIVE},
   };
   Fixture f;
   f.event.kind = EventKind::kDtoCompletion;
   for (const auto& [operation, number] : operations) {
     for (int status = 0; status <= 11; ++status) {
-      f.event.dto = {fake<dat::Ep>(any_ep),
-                     0xfedcba9876543210ULL,
-                     0x80000000ULL,
-                     0,
-                     static_cast<dat::DtoStatus>(status),
-                     operation,
-                     0};
+      f.event.dto = {
+          fake<Ep>(any_ep), 0xfedcba9876543210ULL, 0x80000000ULL, 0, static_cast<DtoStatus>(status), operation, 0};
       const DAT_EVENT out = converted(f.event);
       const DAT_DTO_COMPLETION_EVENT_DATA& data = out.event_data.dto_completion_event_data;
       CHECK_EQUAL(static_cast<int>(out.event_number), DAT_DTO_COMPLETION_EVENT);
@@ -181,8 +174,7 @@ void to_dat__dto_completions() {
 void to_dat__immediate_data() {
   Fixture f;
   f.event.kind = EventKind::kDtoCompletion;
-  f.event.dto = {
-      fake<dat::Ep>(any_ep), 5, 100, 0x01020304, dat::DtoStatus::kSuccess, dat::DtoOperation::kReceiveImmed, 0};
+  f.event.dto = {fake<Ep>(any_ep), 5, 100, 0x01020304, DtoStatus::kSuccess, DtoOperation::kReceiveImmed, 0};
   DAT_EVENT out = converted(f.event);
   const auto* data = reinterpret_cast<const DAT_IB_EXTENSION_EVENT_DATA*>(out.event_extension_data);
   CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_IB_DTO_EVENT));
@@ -191,7 +183,7 @@ void to_dat__immediate_data() {
   CHECK_EQUAL(static_cast<int>(data->status), DAT_OP_SUCCESS);
   CHECK_EQUAL(out.event_data.dto_completion_event_data.transfered_length, 100);
 
-  f.event.dto.operation = dat::DtoOperation::kRdmaWriteImmed;
+  f.event.dto.operation = DtoOperation::kRdmaWriteImmed;
   out = converted(f.event);
   CHECK_EQUAL(static_cast<int>(out.event_number), static_cast<int>(DAT_IB_DTO_EVENT));
   CHECK_EQUAL(static_cast<int>(data->type), DAT_IB_RDMA_WRITE_IMMED);

@@ -11,33 +11,33 @@ namespace no_device {
 
 inline const int kLiveTable = 0;
 inline const int kDeadTable = 0;
-inline const dapple::dat::Tables kTables = {&kLiveTable, &kDeadTable};
+inline const dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 
 class OpenIa {
  public:
   explicit OpenIa(bool thread_safe = false)
-      : ia_(dapple::dat::arena<dapple::dat::Ia>().create(
-            dapple::dat::IaOptions{.name = "none", .params = "", .thread_safe = thread_safe, .tables = kTables})) {}
-  ~OpenIa() { dapple::dat::arena<dapple::dat::Ia>().destroy(ia_, &kDeadTable); }
+      : ia_(dapple::udapl::arena<dapple::udapl::Ia>().create(
+            dapple::udapl::IaOptions{.name = "none", .params = "", .thread_safe = thread_safe, .tables = kTables})) {}
+  ~OpenIa() { dapple::udapl::arena<dapple::udapl::Ia>().destroy(ia_, &kDeadTable); }
   OpenIa(const OpenIa&) = delete;
   OpenIa& operator=(const OpenIa&) = delete;
-  dapple::dat::Ia& get() { return *ia_; }
+  dapple::udapl::Ia& get() { return *ia_; }
 
  private:
-  dapple::dat::Ia* ia_;
+  dapple::udapl::Ia* ia_;
 };
 
 class OpenEvd {
  public:
-  OpenEvd(dapple::dat::Ia& ia, uint32_t qlen, uint32_t streams = dapple::dat::kEvdSoftware)
-      : evd_(dapple::dat::Evd::create(ia, qlen, streams).value()) {}
-  ~OpenEvd() { (void)dapple::dat::Evd::free(*evd_); }
+  OpenEvd(dapple::udapl::Ia& ia, uint32_t qlen, uint32_t streams = dapple::udapl::kEvdSoftware)
+      : evd_(dapple::udapl::Evd::create(ia, qlen, streams).value()) {}
+  ~OpenEvd() { (void)dapple::udapl::Evd::free(*evd_); }
   OpenEvd(const OpenEvd&) = delete;
   OpenEvd& operator=(const OpenEvd&) = delete;
-  dapple::dat::Evd& get() { return *evd_; }
+  dapple::udapl::Evd& get() { return *evd_; }
 
  private:
-  dapple::dat::Evd* evd_;
+  dapple::udapl::Evd* evd_;
 };
 
 }  // namespace no_device

@@ -8,7 +8,7 @@
 #include "tests/unit/udapl-core/captured.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/ep_limits.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

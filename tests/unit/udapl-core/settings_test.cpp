@@ -8,7 +8,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/log.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/flush_list.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

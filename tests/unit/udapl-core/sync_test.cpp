@@ -12,7 +12,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/pz.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "udapl/functions/dat.hpp"
 #include "udapl/functions/provider.hpp"
 
-using namespace dapple;
+using namespace dapple::udapl;
 
 namespace {
 
@@ -49,10 +49,10 @@ void check_words(const DAT_PROVIDER& table) {
 }
 
 void make_table__no_slot_is_empty() {
-  const DAT_PROVIDER table = face::make_table("name", fake_open);
+  const DAT_PROVIDER table = functions::make_table("name", fake_open);
   check_words(table);
   CHECK_EQUAL(reinterpret_cast<uintptr_t>(table.extension), kIs12 ? 0xda12U : 0xda20U);
-  CHECK_EQUAL(reinterpret_cast<uintptr_t>(face::dead_table().extension), kIs12 ? 0xda12U : 0xda20U);
+  CHECK_EQUAL(reinterpret_cast<uintptr_t>(functions::dead_table().extension), kIs12 ? 0xda12U : 0xda20U);
   CHECK_EQUAL(table.device_name, std::string("name"));
   CHECK(table.ia_open_func == fake_open);
   int slots = 0;
@@ -66,7 +66,7 @@ void make_table__no_slot_is_empty() {
 void make_table__each_slot_has_a_function_of_its_own() {
   std::set<const void*> seen;
   int slots = 0;
-  for_each_slot(face::make_table("name", fake_open), [&](const char* name, auto slot) {
+  for_each_slot(functions::make_table("name", fake_open), [&](const char* name, auto slot) {
     ++slots;
     if (!seen.insert(reinterpret_cast<const void*>(slot)).second) std::cout << name << " twice" << std::endl;
   });
@@ -74,7 +74,7 @@ void make_table__each_slot_has_a_function_of_its_own() {
 }
 
 void make_table__a_null_handle_is_refused() {
-  for_each_slot(face::make_table("name", fake_open), [](const char* name, auto slot) {
+  for_each_slot(functions::make_table("name", fake_open), [](const char* name, auto slot) {
     const std::string text = name;
     // These functions have no kind of handle to check: the registry refuses a null handle before.
     const bool any_handle = text == "ia_open" || text.find("_context") != std::string::npos ||
@@ -87,8 +87,8 @@ void make_table__a_null_handle_is_refused() {
 }
 
 void dead_table__every_slot_says_invalid_handle() {
-  check_words(face::dead_table());
-  for_each_slot(face::dead_table(), [](const char* name, auto slot) {
+  check_words(functions::dead_table());
+  for_each_slot(functions::dead_table(), [](const char* name, auto slot) {
     const DAT_RETURN status = call(slot);
     if (DAT_GET_TYPE(status) != DAT_INVALID_HANDLE) std::cout << name << std::endl;
     CHECK_EQUAL(status & ~DAT_UINT32{0xffff}, DAT_CLASS_ERROR | DAT_INVALID_HANDLE);

@@ -13,7 +13,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/ep_post_plain.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "udapl/core/clock.hpp"
 #include "udapl/core/srq.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

@@ -222,7 +222,7 @@ void report(rdma_cm_id* id, rdma_cm_event_type type) {
   if (write(cm->write_fd, &one, 1) != 1) die("full pipe");
 }
 
-constexpr dapple::dat::Tables kTables = {&kLiveTable, &kDeadTable};
+constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 
 }  // namespace
 
@@ -247,7 +247,7 @@ void remove() {
   for (Channel* channel : channels) close(std::exchange(channel->write_fd, -1));
 }
 
-using dapple::dat::control_mutex;
+using dapple::udapl::control_mutex;
 
 Ia::Ia(bool thread_safe) {
   std::strcpy(device.name, "fake0");
@@ -265,29 +265,30 @@ Ia::Ia(bool thread_safe) {
   ops.dealloc_mw = dealloc_mw;
   int unused = -1;
   open_pipe(extended.context.async_fd, unused);
-  ia_ = dapple::dat::Ia::open({.name = "fake", .params = "127.0.0.1 0", .thread_safe = thread_safe, .tables = kTables})
-            .value();
+  ia_ =
+      dapple::udapl::Ia::open({.name = "fake", .params = "127.0.0.1 0", .thread_safe = thread_safe, .tables = kTables})
+          .value();
   std::lock_guard guard(control_mutex());
-  pz_ = dapple::dat::Pz::create(*ia_).value();
+  pz_ = dapple::udapl::Pz::create(*ia_).value();
 }
 
 Ia::~Ia() {
-  (void)dapple::dat::Ia::close(*ia_, true);
+  (void)dapple::udapl::Ia::close(*ia_, true);
 }
 
-dapple::dat::Evd& Ia::evd(uint32_t qlen, uint32_t streams) {
+dapple::udapl::Evd& Ia::evd(uint32_t qlen, uint32_t streams) {
   std::lock_guard guard(control_mutex());
-  return *dapple::dat::Evd::create(*ia_, qlen, streams).value();
+  return *dapple::udapl::Evd::create(*ia_, qlen, streams).value();
 }
 
-dapple::dat::Cno& Ia::cno() {
+dapple::udapl::Cno& Ia::cno() {
   std::lock_guard guard(control_mutex());
-  return *dapple::dat::Cno::create(*ia_, {}, false).value();
+  return *dapple::udapl::Cno::create(*ia_, {}, false).value();
 }
 
-dapple::dat::Ep& Ia::connected_ep(const dapple::dat::EpEvds& wanted, const dapple::dat::EpAttr& attr,
-                                  dapple::dat::Srq* srq) {
-  using namespace dapple::dat;
+dapple::udapl::Ep& Ia::connected_ep(const dapple::udapl::EpEvds& wanted, const dapple::udapl::EpAttr& attr,
+                                    dapple::udapl::Srq* srq) {
+  using namespace dapple::udapl;
   EpEvds evds = wanted;
   if (!evds.recv) evds.recv = &evd(64);
   if (!evds.request) evds.request = &evd(64);
@@ -307,8 +308,8 @@ dapple::dat::Ep& Ia::connected_ep(const dapple::dat::EpEvds& wanted, const dappl
   return *ep;
 }
 
-dapple::dat::Lmr& Ia::lmr(void* memory, uint64_t length) {
-  using namespace dapple::dat;
+dapple::udapl::Lmr& Ia::lmr(void* memory, uint64_t length) {
+  using namespace dapple::udapl;
   std::unique_lock control(control_mutex());
   return *Lmr::create(*ia_, *pz_, {.address = memory, .length = length, .privileges = kAllPrivileges}, control).value();
 }

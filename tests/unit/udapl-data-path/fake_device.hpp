@@ -55,18 +55,18 @@ class Ia {
   ~Ia();
   Ia(const Ia&) = delete;
   Ia& operator=(const Ia&) = delete;
-  dapple::dat::Ia& get() { return *ia_; }
-  dapple::dat::Pz& pz() { return *pz_; }
-  dapple::dat::Evd& evd(uint32_t qlen, uint32_t streams = dapple::dat::kEvdDto);
-  dapple::dat::Cno& cno();
+  dapple::udapl::Ia& get() { return *ia_; }
+  dapple::udapl::Pz& pz() { return *pz_; }
+  dapple::udapl::Evd& evd(uint32_t qlen, uint32_t streams = dapple::udapl::kEvdDto);
+  dapple::udapl::Cno& cno();
   // A connected EP. Null EVDs are replaced by new ones for all three streams.
-  dapple::dat::Ep& connected_ep(const dapple::dat::EpEvds& evds, const dapple::dat::EpAttr& attr,
-                                dapple::dat::Srq* srq = nullptr);
-  dapple::dat::Lmr& lmr(void* memory, uint64_t length);
+  dapple::udapl::Ep& connected_ep(const dapple::udapl::EpEvds& evds, const dapple::udapl::EpAttr& attr,
+                                  dapple::udapl::Srq* srq = nullptr);
+  dapple::udapl::Lmr& lmr(void* memory, uint64_t length);
 
  private:
-  dapple::dat::Ia* ia_;
-  dapple::dat::Pz* pz_;
+  dapple::udapl::Ia* ia_;
+  dapple::udapl::Pz* pz_;
 };
 
 }  // namespace fake_device

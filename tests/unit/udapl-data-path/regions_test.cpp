@@ -14,7 +14,7 @@
 #include "udapl/core/rmr.hpp"
 #include "udapl/core/sync.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

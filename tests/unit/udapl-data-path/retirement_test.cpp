@@ -5,7 +5,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/cookie_ring.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

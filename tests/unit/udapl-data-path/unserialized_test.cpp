@@ -16,7 +16,7 @@
 #include "udapl/core/srq.hpp"
 #include "udapl/core/sync.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::udapl;
 
 namespace {
 

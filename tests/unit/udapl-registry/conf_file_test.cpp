@@ -15,7 +15,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "tests/unit/udapl-registry/scratch.hpp"
 
-using namespace dapple::dat;
+using namespace dapple::registry;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "udapl/registry/conf_file.hpp"
 
 int main() {
-  const dapple::dat::ConfSearch search = dapple::dat::default_search();
+  const dapple::registry::ConfSearch search = dapple::registry::default_search();
   std::puts(search.override_path ? search.override_path : "no override");
   for (const std::string& path : search.paths) std::puts(path.c_str());
 }
