@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Errors and events in words.
+// Errors and events as strings.
 #include <librpma.h>
 
 #include "rpma/export.hpp"
