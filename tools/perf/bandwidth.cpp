@@ -12,10 +12,10 @@ constexpr uint64_t kNoteBytes = 1;
 // `depth` messages, as long as the client needs it, and one after the last message.
 class Notes {
  public:
-  explicit Notes(const Half& half)
-      : half_(half),
-        messages_(half.parameters.operation == Operation::kSend
-                      ? half.parameters.iterations * half.parameters.sizes().size()
+  explicit Notes(const Side& side)
+      : side_(side),
+        messages_(side.parameters.operation == Operation::kSend
+                      ? side.parameters.iterations * side.parameters.sizes().size()
                       : 0) {}
 
   // Called by the client before it posts one more.
@@ -30,34 +30,34 @@ class Notes {
   // For the server. The client leaves when it has the last note, which may be before the note's completion here.
   void serve() {
     for (uint64_t arrived = 1; arrived <= messages_; ++arrived) {
-      (void)half_.connection.await_receive();
-      half_.connection.post_receive(half_.areas.region().segment(half_.areas.inbox(), half_.parameters.size));
+      (void)side_.connection.await_receive();
+      side_.connection.post_receive(side_.areas.region().segment(side_.areas.inbox(), side_.parameters.size));
       const bool last = arrived == messages_;
       if (!last && (arrived % depth() != 0 || arrived + depth() >= messages_)) continue;
-      half_.connection.post(Operation::kSend, half_.areas.region().segment(half_.areas.outbox(), kNoteBytes), {});
-      if (!last) half_.connection.await_request();
+      side_.connection.post(Operation::kSend, side_.areas.region().segment(side_.areas.outbox(), kNoteBytes), {});
+      if (!last) side_.connection.await_request();
     }
   }
 
  private:
-  uint64_t depth() const { return half_.parameters.depth; }
+  uint64_t depth() const { return side_.parameters.depth; }
   void hear() {
-    (void)half_.connection.await_receive();
-    half_.connection.post_receive(half_.areas.region().segment(half_.areas.inbox(), half_.parameters.size));
+    (void)side_.connection.await_receive();
+    side_.connection.post_receive(side_.areas.region().segment(side_.areas.inbox(), side_.parameters.size));
     heard_of_ += depth();
   }
 
-  const Half& half_;
+  const Side& side_;
   const uint64_t messages_;
   uint64_t posted_ = 0;
   uint64_t heard_of_ = 0;
 };
 
-Result measure(Half& half, Notes& notes, uint64_t size) {
-  const Parameters& parameters = half.parameters;
+Result measure(Side& side, Notes& notes, uint64_t size) {
+  const Parameters& parameters = side.parameters;
   // Reads arrive beside the source of writes; all messages of a kind use the same place.
-  const DAT_LMR_TRIPLET local = half.areas.region().segment(half.areas.outbox(), size);
-  const RemoteMemory remote = Areas::at(half.peer, half.areas.target());
+  const DAT_LMR_TRIPLET local = side.areas.region().segment(side.areas.outbox(), size);
+  const RemoteMemory remote = Areas::at(side.peer, side.areas.target());
   std::vector<double> completed_s;
   completed_s.reserve(parameters.iterations);
   Progress progress(size, parameters.iterations);
@@ -66,9 +66,9 @@ Result measure(Half& half, Notes& notes, uint64_t size) {
   while (completed_s.size() < parameters.iterations) {
     for (; posted < parameters.iterations && posted - completed_s.size() < parameters.depth; ++posted) {
       notes.await_room();
-      half.connection.post(parameters.operation, local, remote);
+      side.connection.post(parameters.operation, local, remote);
     }
-    half.connection.await_request();
+    side.connection.await_request();
     completed_s.push_back(seconds_between(begin, Clock::now()));
     progress.at(completed_s.size());
   }
@@ -80,16 +80,16 @@ Result measure(Half& half, Notes& notes, uint64_t size) {
 
 }  // namespace
 
-std::vector<Result> run_bandwidth_client(Half& half) {
+std::vector<Result> run_bandwidth_client(Side& side) {
   std::vector<Result> results;
-  Notes notes(half);
-  for (const uint64_t size : half.parameters.sizes()) results.push_back(measure(half, notes, size));
+  Notes notes(side);
+  for (const uint64_t size : side.parameters.sizes()) results.push_back(measure(side, notes, size));
   notes.await_last();
   return results;
 }
 
-void run_bandwidth_server(Half& half) {
-  Notes(half).serve();
+void run_bandwidth_server(Side& side) {
+  Notes(side).serve();
 }
 
 }  // namespace dapple::perf

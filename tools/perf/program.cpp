@@ -29,8 +29,8 @@ struct Program {
   uint64_t size;
   uint64_t iterations;
   uint32_t depth;
-  std::vector<Result> (*client)(Half&);
-  void (*server)(Half&);
+  std::vector<Result> (*client)(Side&);
+  void (*server)(Side&);
 };
 
 constexpr Program kPrograms[] = {
@@ -76,11 +76,11 @@ Report run_client(const Options& options) {
   Areas areas(session, parameters);
   parameters.memory = areas.region().for_peer();
   Connection connection(session, connection_options(options, parameters, true));
-  Half half{session, areas, connection, parameters, {}};
-  post_first_receives(half, true);
-  half.peer = connection.connect(options.host, options.port, parameters);
+  Side side{session, areas, connection, parameters, {}};
+  post_first_receives(side, true);
+  side.peer = connection.connect(options.host, options.port, parameters);
   Report report{options.program.name,         session.name(), options.host, true, parameters,
-                options.program.client(half), session.port()};
+                options.program.client(side), session.port()};
   connection.say_goodbye(areas.region().segment(areas.outbox(), kGoodbyeBytes));
   return report;
 }
@@ -98,15 +98,15 @@ std::optional<Report> serve(const Options& options, Session& session, Listener& 
     listener.refuse(client, failure.what());
     return {};
   }
-  Half half{session, *areas, *connection, parameters, parameters.memory};
-  post_first_receives(half, false);
+  Side side{session, *areas, *connection, parameters, parameters.memory};
+  post_first_receives(side, false);
   try {
     connection->accept(client.request, areas->region().for_peer());
   } catch (const Failure& failure) {
     fmt::print(stderr, "lost {}: {}\n", client.address, failure.what());
     return {};
   }
-  options.program.server(half);
+  options.program.server(side);
   connection->await_goodbye();
   return Report{options.program.name, session.name(), client.address, false, parameters, {}, session.port()};
 }

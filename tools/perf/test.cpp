@@ -22,39 +22,39 @@ uint64_t seed_of(uint64_t size, uint64_t round, Step step) {
 // arrival.
 class Player {
  public:
-  explicit Player(Half& half) : half_(half), memory_(half.areas.region().memory()) {}
+  explicit Player(Side& side) : side_(side), memory_(side.areas.region().memory()) {}
 
   void send(uint64_t size, uint64_t seed) {
-    Areas& areas = half_.areas;
+    Areas& areas = side_.areas;
     fill(memory_ + areas.outbox(), size, seed);
-    half_.connection.post(Operation::kSend, areas.region().segment(areas.outbox(), size), {});
+    side_.connection.post(Operation::kSend, areas.region().segment(areas.outbox(), size), {});
     sending_ = true;
   }
 
   // The next receive is posted before the peer can know that this one has completed.
   void receive(uint64_t size, uint64_t seed, const char* what) {
-    Areas& areas = half_.areas;
-    const uint64_t length = half_.connection.await_receive();
+    Areas& areas = side_.areas;
+    const uint64_t length = side_.connection.await_receive();
     if (length != size) throw Failure(fmt::format("{}: received {} bytes instead of {}", what, length, size));
     verify(memory_ + areas.inbox(), size, seed, what);
-    half_.connection.post_receive(areas.region().segment(areas.inbox(), half_.parameters.size));
-    if (sending_) half_.connection.await_request();
+    side_.connection.post_receive(areas.region().segment(areas.inbox(), side_.parameters.size));
+    if (sending_) side_.connection.await_request();
     sending_ = false;
   }
 
   // Moves data between our outbox and the peer's target.
   void transfer(Operation operation, uint64_t size) {
-    Areas& areas = half_.areas;
-    half_.connection.post(operation, areas.region().segment(areas.outbox(), size),
-                          Areas::at(half_.peer, areas.target()));
-    half_.connection.await_request();
+    Areas& areas = side_.areas;
+    side_.connection.post(operation, areas.region().segment(areas.outbox(), size),
+                          Areas::at(side_.peer, areas.target()));
+    side_.connection.await_request();
   }
 
-  unsigned char* outbox() { return memory_ + half_.areas.outbox(); }
-  unsigned char* target() { return memory_ + half_.areas.target(); }
+  unsigned char* outbox() { return memory_ + side_.areas.outbox(); }
+  unsigned char* target() { return memory_ + side_.areas.target(); }
 
  private:
-  Half& half_;
+  Side& side_;
   unsigned char* memory_;
   bool sending_ = false;
 };
@@ -72,9 +72,9 @@ void client_round(Player& player, uint64_t size, uint64_t round) {
   verify(player.outbox(), size, seed_of(size, round, kChanged), "our RDMA Read");
 }
 
-void server_round(Player& player, Half& half, uint64_t size, uint64_t round) {
-  Region& region = half.areas.region();
-  const size_t target = half.areas.target();
+void server_round(Player& player, Side& side, uint64_t size, uint64_t round) {
+  Region& region = side.areas.region();
+  const size_t target = side.areas.target();
   player.receive(size, seed_of(size, round, kSent), "the client's Send");
   // This CPU has written to the memory, and the client writes next.
   region.around_peer_writes(target, size);
@@ -89,24 +89,24 @@ void server_round(Player& player, Half& half, uint64_t size, uint64_t round) {
 
 }  // namespace
 
-std::vector<Result> run_test_client(Half& half) {
+std::vector<Result> run_test_client(Side& side) {
   std::vector<Result> results;
-  Player player(half);
-  for (const uint64_t size : half.parameters.sizes()) {
-    Progress progress(size, half.parameters.iterations);
-    for (uint64_t round = 0; round < half.parameters.iterations; ++round) {
+  Player player(side);
+  for (const uint64_t size : side.parameters.sizes()) {
+    Progress progress(size, side.parameters.iterations);
+    for (uint64_t round = 0; round < side.parameters.iterations; ++round) {
       client_round(player, size, round);
       progress.at(round + 1);
     }
-    results.push_back({size, half.parameters.iterations, {}, {}});
+    results.push_back({size, side.parameters.iterations, {}, {}});
   }
   return results;
 }
 
-void run_test_server(Half& half) {
-  Player player(half);
-  for (const uint64_t size : half.parameters.sizes()) {
-    for (uint64_t round = 0; round < half.parameters.iterations; ++round) server_round(player, half, size, round);
+void run_test_server(Side& side) {
+  Player player(side);
+  for (const uint64_t size : side.parameters.sizes()) {
+    for (uint64_t round = 0; round < side.parameters.iterations; ++round) server_round(player, side, size, round);
   }
 }
 

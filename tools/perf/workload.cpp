@@ -56,10 +56,10 @@ void check_size(const Session& session, const Parameters& parameters) {
       fmt::format("the IA {} takes messages of up to {} bytes, not {}", session.name(), largest, parameters.size));
 }
 
-void post_first_receives(Half& half, bool client) {
-  const uint32_t count = queues_for(half.parameters, client).receives;
+void post_first_receives(Side& side, bool client) {
+  const uint32_t count = queues_for(side.parameters, client).receives;
   for (uint32_t i = 0; i < count; ++i) {
-    half.connection.post_receive(half.areas.region().segment(half.areas.inbox(), half.parameters.size));
+    side.connection.post_receive(side.areas.region().segment(side.areas.inbox(), side.parameters.size));
   }
 }
 

@@ -32,7 +32,8 @@ class Areas {
   Region region_;
 };
 
-struct Half {
+// One side of a run: its objects, and the memory of the peer.
+struct Side {
   Session& session;
   Areas& areas;
   Connection& connection;
@@ -45,16 +46,16 @@ uint64_t largest_size(const DAT_IA_ATTR& attr, const Parameters& parameters);
 // Throws if the IA does not support the size.
 void check_size(const Session& session, const Parameters& parameters);
 // Posts the receives that the peer's first messages need. One receive remains for the client's goodbye.
-void post_first_receives(Half& half, bool client);
+void post_first_receives(Side& side, bool client);
 // The number of requests and receives that a side has posted at a time.
 ConnectionOptions queues_for(const Parameters& parameters, bool client);
 
 // The client's side returns a row for each size. The client's goodbye follows both.
-std::vector<Result> run_latency_client(Half& half);
-void run_latency_server(Half& half);
-std::vector<Result> run_bandwidth_client(Half& half);
-void run_bandwidth_server(Half& half);
-std::vector<Result> run_test_client(Half& half);
-void run_test_server(Half& half);
+std::vector<Result> run_latency_client(Side& side);
+void run_latency_server(Side& side);
+std::vector<Result> run_bandwidth_client(Side& side);
+void run_bandwidth_server(Side& side);
+std::vector<Result> run_test_client(Side& side);
+void run_test_server(Side& side);
 
 }  // namespace dapple::perf
