@@ -39,10 +39,10 @@ struct Cookie {
   bool suppressed;   // a success is not delivered to the consumer
   bool unsignalled;  // a success wakes no thread
   bool spare;        // it takes one of its CQ's spare entries
-  bool plain;        // after a success, only reporting it and releasing the cookie are left to do
+  bool fast;         // a success takes the fast path: only reporting it and releasing the cookie are left to do
   uint16_t num_segments;
 
-  void set_plain(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
+  void set_fast(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
     user_cookie = users;
     length = bytes;
     ep = &of;
@@ -50,7 +50,7 @@ struct Cookie {
     suppressed = false;
     unsignalled = false;
     spare = false;
-    plain = true;
+    fast = true;
   }
 };
 

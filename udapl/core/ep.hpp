@@ -215,14 +215,14 @@ class Ep : public Object {
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
-  // The same for the usual request: default flags, a connected EP, no lock, and no caches to maintain. For any other
-  // request, and for a wrong one, there is no result and nothing has happened; the caller then uses the functions
+  // The fast path, for the usual request: default flags, a connected EP, no lock, and no caches to maintain. For any
+  // other request, and for a wrong one, there is no result and nothing has happened; the caller then uses the functions
   // above. The result is 0 when posted, otherwise the errno value with which the device refused. Inline, in
-  // ep_post_plain.hpp.
+  // ep_post_fast.hpp.
   template <DtoOperation kOperation>
-  std::optional<int> post_plain_request(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
-                                        uint32_t flags);
-  std::optional<int> post_plain_recv(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
+  std::optional<int> post_request_fast(int count, const ibv_sge* segments, uint64_t cookie, const RemoteBuffer& remote,
+                                       uint32_t flags);
+  std::optional<int> post_recv_fast(int count, const ibv_sge* segments, uint64_t cookie, uint32_t flags);
   // Translates the errno value of a refused request.
   static tl::unexpected<Error> refused(int error);
 
@@ -231,18 +231,18 @@ class Ep : public Object {
   // The EVD calls these when it takes a completion off the CQ and when it delivers the completion.
   void completed(Cookie& cookie, ibv_wc_status status, bool delivers);
   void delivered(const Cookie& cookie);
-  // The same for a completion with a plain cookie and a success.
-  void plain_completed(const Cookie& cookie) {
+  // The same for a completion with a fast cookie and a success.
+  void completed_fast(const Cookie& cookie) {
     ring_of(cookie).finish_delivering(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
       tell_progress();
   }
-  void plain_delivered(const Cookie& cookie) {
+  void delivered_fast(const Cookie& cookie) {
     CookieRing& ring = ring_of(cookie);
     ring.retire_to(ring.deliver(cookie));
   }
   // Both in one call, when no other completion of that ring waits for delivery.
-  void plain_completed_and_delivered(const Cookie& cookie) {
+  void completed_and_delivered_fast(const Cookie& cookie) {
     ring_of(cookie).finish_delivered(cookie);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
       tell_progress();
@@ -305,7 +305,7 @@ class Ep : public Object {
                        DtoOperation operation, uint32_t flags);
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
-  bool may_be_plain(uint32_t flags) const;
+  bool may_be_fast(uint32_t flags) const;
   void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
   CookieRing& ring_of(const Cookie& cookie) {
     return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
@@ -341,7 +341,7 @@ class Ep : public Object {
   void drop_datagrams(uint32_t former_qp_num);
   void serve_datagram_deadlines();
   bool is_up() const;
-  bool receives_unusually() const { return unusual_ || srq_ || attr_.datagrams || !evds_.recv; }
+  bool recv_needs_slow_path() const { return needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv; }
   void remember_peer(const sockaddr* address, uint64_t port);
   Error state_error() const;
 
@@ -356,13 +356,13 @@ class Ep : public Object {
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
-  // The first test of post_plain_*(). True if posting takes a lock or maintains caches, if the EP cannot post receives,
-  // or if it is for datagrams.
-  const bool unusual_;
-  bool unusual_recv_;
-  // Requests prepared for post_plain_*(), which change only the variable fields.
-  ibv_send_wr plain_request_{};
-  ibv_recv_wr plain_recv_{};
+  // The first test of post_request_fast() and post_recv_fast(). True if posting takes a lock or maintains caches, if
+  // the EP cannot post receives, or if it is for datagrams.
+  const bool needs_slow_path_;
+  bool recv_needs_slow_path_;
+  // Requests prepared for post_request_fast() and post_recv_fast(), which change only the variable fields.
+  ibv_send_wr fast_request_{};
+  ibv_recv_wr fast_recv_{};
   ibv_send_wr* refused_request_ = nullptr;
   ibv_recv_wr* refused_recv_ = nullptr;
 

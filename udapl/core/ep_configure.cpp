@@ -146,7 +146,7 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   }
   pz_ = pz;
   evds_ = evds;
-  unusual_recv_ = receives_unusually();
+  recv_needs_slow_path_ = recv_needs_slow_path();
   attr_ = attr;
   comm_ = comm;
   configured_.store(pz_ && evds_.connect, std::memory_order_release);

@@ -244,7 +244,7 @@ void Ep::signal_last_request() {
   cookie.ep = this;
   cookie.operation = DtoOperation::kInvalidate;  // the write makes no event, flushed or not
   cookie.suppressed = cookie.unsignalled = cookie.spare = true;
-  cookie.plain = false;
+  cookie.fast = false;
   cookie.num_segments = 0;
   ibv_send_wr wr{};
   wr.wr_id = reinterpret_cast<uint64_t>(&cookie);

@@ -11,7 +11,7 @@
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
-#include "udapl/core/ep_post_plain.hpp"
+#include "udapl/core/ep_post_fast.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
 #include "udapl/core/srq.hpp"
@@ -26,7 +26,7 @@ bool device_writes(DtoOperation operation) {
 }
 
 // The kind of requests whose completions the EP reports in the same way.
-bool is_plain(DtoOperation operation) {
+bool is_fast(DtoOperation operation) {
   return operation == DtoOperation::kSend || operation == DtoOperation::kRdmaWrite ||
          operation == DtoOperation::kRdmaRead;
 }
@@ -38,8 +38,8 @@ tl::unexpected<Error> Ep::refused(int error) {
   return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
-// True if a request with these flags may have a plain cookie.
-bool Ep::may_be_plain(uint32_t flags) const {
+// True if a request with these flags may have a fast cookie.
+bool Ep::may_be_fast(uint32_t flags) const {
   return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
 }
 
@@ -82,7 +82,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
   cookie.operation = DtoOperation::kReceive;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
-  cookie.plain = may_be_plain(flags);
+  cookie.fast = may_be_fast(flags);
   if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
 
   ibv_recv_wr wr{};
@@ -268,7 +268,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   cookie.operation = operation;
   cookie.suppressed = flags & kSuppress;
   cookie.unsignalled = flags & kUnsignalled;
-  cookie.plain = is_plain(operation) && may_be_plain(flags);
+  cookie.fast = is_fast(operation) && may_be_fast(flags);
   cookie.spare = spare;
 
   const bool reads = device_writes(operation);

@@ -89,7 +89,7 @@ Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
 Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
-  unusual_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
+  slow_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
   const auto channel = open_channel();
   if (!channel) return tl::unexpected(channel.error());
   errno = ENOSPC;  // the default meaning, for example from libsiw in a process with 144 queues
@@ -230,7 +230,7 @@ Result<> Evd::post_software(void* pointer) {
   return {};
 }
 
-// These are out of line so that the usual path spends no registers on them.
+// These are out of line so that the fast path spends no registers on them.
 void Evd::break_cq() {
   working_cq_.store(nullptr, std::memory_order_relaxed);
 }
@@ -260,10 +260,10 @@ bool Evd::pop(Event& out) {
 inline bool Evd::accept(ibv_wc& completion) {
   Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
   taken_from_device(&cookie);
-  if (!is_plain(completion, cookie)) [[unlikely]]
-    return accept_unusual(completion, cookie);
+  if (!is_fast(completion, cookie)) [[unlikely]]
+    return accept_slow(completion, cookie);
   ++signals_;
-  cookie.ep->plain_completed(cookie);
+  cookie.ep->completed_fast(cookie);
   return true;
 }
 
@@ -312,8 +312,8 @@ bool Evd::refill() {
   }
 }
 
-bool Evd::accept_unusual(const ibv_wc& completion, Cookie& cookie) {
-  cookie.plain = false;  // makes deliver() check all of it
+bool Evd::accept_slow(const ibv_wc& completion, Cookie& cookie) {
+  cookie.fast = false;  // makes deliver() check all of it
   if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
   // From here on the completion has its EP.
   if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num, completion.status == IBV_WC_SUCCESS);
@@ -455,7 +455,7 @@ void Evd::flush_rings() {
       if (is_full()) return false;
       // We assume that a suppressed request on a connection has succeeded.
       const bool delivers = !cookie.suppressed;
-      cookie.plain = false;
+      cookie.fast = false;
       cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);
       if (!delivers) return true;
       ibv_wc& completion = pending_[pending_head_++ & pending_mask_];

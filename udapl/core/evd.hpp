@@ -71,7 +71,7 @@ class Evd : public Object {
   Result<> post_software(void* pointer);
 
   // The API's function takes an event through sink(event), or through sink.completion(cookie, length) when it is a
-  // successful DTO with a plain cookie; then no Event is built. Inline, in evd_take.hpp.
+  // successful DTO with a fast cookie; then no Event is built. Inline, in evd_take.hpp.
   //
   // QUEUE_EMPTY if there is none.
   template <class Sink>
@@ -172,17 +172,17 @@ class Evd : public Object {
     Refilled (*refill_or_pop)(Evd&, void* sink);
   };
   template <class Sink>
-  bool pop_unusual(Sink sink);
+  bool pop_slow(Sink sink);
   bool refill();
   int poll_empty();
   bool accept_polled(int count) { return count != 0 && accept_batch(count); }
   bool accept_batch(int count);
   uint32_t accept_all(ibv_wc* batch, int count);
   bool accept(ibv_wc& completion);
-  bool is_plain(const ibv_wc& completion, const Cookie& cookie) const;
+  bool is_fast(const ibv_wc& completion, const Cookie& cookie) const;
   template <class Sink>
-  void report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink);
-  bool accept_unusual(const ibv_wc& completion, Cookie& cookie);
+  void report_fast(const ibv_wc& completion, const Cookie& cookie, Sink sink);
+  bool accept_slow(const ibv_wc& completion, Cookie& cookie);
   void flush_rings();
   void deliver(const ibv_wc& completion, Event& out);
   // Waits, after the caller's first look. looked_at: the value of signals_ at that look; empty if there was none.
@@ -230,7 +230,7 @@ class Evd : public Object {
 
   std::atomic<uint32_t> qlen_;
   const uint32_t streams_;
-  unsigned int unusual_wc_flags_ = 0;  // flags of a receive that is more than a plain success
+  unsigned int slow_wc_flags_ = 0;  // flags of a receive whose success takes the slow path
 
   WakeUp wake_up_;    // only without a channel_
   UniqueFd wake_fd_;  // used beside channel_; made at the first sleep

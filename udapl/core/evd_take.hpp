@@ -28,14 +28,14 @@ struct EventSink {
 };
 
 // True for a success that only needs to be reported.
-inline bool Evd::is_plain(const ibv_wc& completion, const Cookie& cookie) const {
-  if (completion.status != IBV_WC_SUCCESS || !cookie.plain) [[unlikely]]
+inline bool Evd::is_fast(const ibv_wc& completion, const Cookie& cookie) const {
+  if (completion.status != IBV_WC_SUCCESS || !cookie.fast) [[unlikely]]
     return false;
-  return cookie.operation != DtoOperation::kReceive || !(completion.wc_flags & unusual_wc_flags_);
+  return cookie.operation != DtoOperation::kReceive || !(completion.wc_flags & slow_wc_flags_);
 }
 
 template <class Sink>
-[[gnu::always_inline]] inline void Evd::report_plain(const ibv_wc& completion, const Cookie& cookie, Sink sink) {
+[[gnu::always_inline]] inline void Evd::report_fast(const ibv_wc& completion, const Cookie& cookie, Sink sink) {
   if (cookie.operation == DtoOperation::kReceive) {
     const uint32_t length = completion.byte_len;
     cookie.ep->counters().add_with_bytes(EpCounter::kRecv, length);
@@ -64,14 +64,14 @@ template <class Sink>
 }
 
 template <class Sink>
-[[gnu::noinline]] bool Evd::pop_unusual(Sink sink) {
+[[gnu::noinline]] bool Evd::pop_slow(Sink sink) {
   Event event;
   if (!pop(event)) return false;
   sink(event);
   return true;
 }
 
-// refill() when nothing is pending. A single plain completion goes directly to the sink and is never pending. Such a
+// refill() when nothing is pending. A single fast completion goes directly to the sink and is never pending. Such a
 // completion may always wake a thread.
 template <class Sink>
 [[gnu::always_inline]] inline Evd::Refilled Evd::refill_or_pop(Sink sink) {
@@ -81,12 +81,12 @@ template <class Sink>
     const ibv_wc& only = pending_[0];
     const Cookie& cookie = *reinterpret_cast<const Cookie*>(only.wr_id);
     taken_from_device(&cookie);
-    if (is_plain(only, cookie)) [[likely]] {
+    if (is_fast(only, cookie)) [[likely]] {
       ++signals_;
       const Cookie done = cookie;  // a local copy: the compiler must assume that a store to the consumer's event
                                    // changes the member
-      report_plain(only, done, sink);
-      done.ep->plain_completed_and_delivered(done);
+      report_fast(only, done, sink);
+      done.ep->completed_and_delivered_fast(done);
       return Refilled::kPopped;
     }
   }
@@ -96,7 +96,7 @@ template <class Sink>
 template <class Sink>
 [[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
   if (software_.any()) [[unlikely]]
-    return pop_unusual(sink);
+    return pop_slow(sink);
   if (pending_head_ == pending_tail_) {
     const Refilled refilled = refill_or_pop(sink);
     if (refilled != Refilled::kPending) [[likely]]
@@ -104,12 +104,12 @@ template <class Sink>
   }
   const ibv_wc& completion = pending_[pending_tail_ & pending_mask_];
   const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-  if (!cookie.plain) [[unlikely]]
-    return pop_unusual(sink);
+  if (!cookie.fast) [[unlikely]]
+    return pop_slow(sink);
   ++pending_tail_;
   const Cookie done = cookie;
-  report_plain(completion, done, sink);
-  done.ep->plain_delivered(done);
+  report_fast(completion, done, sink);
+  done.ep->delivered_fast(done);
   return true;
 }
 

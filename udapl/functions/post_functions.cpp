@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path: a usual request is posted at once; any other request, mistakes included, takes the longer path.
+// The data path: a usual request is posted at once; any other request, mistakes included, takes the slow path.
 #include "udapl/core/ep.hpp"
-#include "udapl/core/ep_post_plain.hpp"
+#include "udapl/core/ep_post_fast.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"
@@ -12,7 +12,7 @@
 namespace dapple::udapl::functions {
 namespace {
 
-// Out of line, so that the usual path spends no registers on it.
+// Out of line, so that the fast path spends no registers on it.
 
 [[gnu::noinline]] DAT_RETURN refused(int error) {
   return to_dat(Ep::refused(error).value());
@@ -47,7 +47,7 @@ template <DtoOperation kOperation, RdmaPost kPost>
   const RequestSegments segments(count, iov);
   if (remote) [[likely]] {
     const auto posted =
-        ep->post_plain_request<kOperation>(count, segments.data(), cookie.as_64, to_remote(*remote), flags);
+        ep->post_request_fast<kOperation>(count, segments.data(), cookie.as_64, to_remote(*remote), flags);
     if (posted) [[likely]]
       return *posted == 0 ? kSuccess : refused(*posted);
   }
@@ -62,7 +62,7 @@ DAT_RETURN ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLE
   if (!ep) [[unlikely]]
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
-  const auto posted = ep->post_plain_request<DtoOperation::kSend>(count, segments.data(), cookie.as_64, {}, flags);
+  const auto posted = ep->post_request_fast<DtoOperation::kSend>(count, segments.data(), cookie.as_64, {}, flags);
   if (posted) [[likely]]
     return *posted == 0 ? kSuccess : refused(*posted);
   return post_unusual(&Ep::post_send, *ep, segments, cookie, flags);
@@ -74,7 +74,7 @@ DAT_RETURN ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLE
   if (!ep) [[unlikely]]
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const ReceiveSegments segments(count, iov);
-  const auto posted = ep->post_plain_recv(count, segments.data(), cookie.as_64, flags);
+  const auto posted = ep->post_recv_fast(count, segments.data(), cookie.as_64, flags);
   if (posted) [[likely]]
     return *posted == 0 ? kSuccess : refused(*posted);
   return post_unusual(&Ep::post_recv, *ep, segments, cookie, flags);

@@ -11,7 +11,7 @@
 
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/ep_post_plain.hpp"
+#include "udapl/core/ep_post_fast.hpp"
 
 using namespace dapple::udapl;
 
@@ -174,7 +174,7 @@ void cno_trigger__is_no_cancellation_point() {
 // The thread may end in a post that is a system call, and then has posted.
 void ep_post__cancelled_inside_of_the_device() {
   Rig rig;
-  CHECK(!comes_back([&] { (void)rig.ep.post_plain_request<DtoOperation::kRdmaWrite>(1, &kSegment, 1, kRemote, 0); }));
+  CHECK(!comes_back([&] { (void)rig.ep.post_request_fast<DtoOperation::kRdmaWrite>(1, &kSegment, 1, kRemote, 0); }));
   CHECK(rig.gets(1));
   rig.post(2);
   CHECK(rig.gets(2));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path of an endpoint for usual requests. Each condition is checked once, and nothing is built that the device
-// does not read.
+// The fast path of an endpoint's data path, for usual requests. Each condition is checked once, and nothing is built
+// that the device does not read.
 #pragma once
 
 #include <optional>
@@ -28,15 +28,15 @@ inline uint64_t total_length(const ibv_sge* segments, uint32_t count) {
 }
 
 template <DtoOperation kOperation>
-[[gnu::always_inline]] inline std::optional<int> Ep::post_plain_request(int count, const ibv_sge* segments,
-                                                                        uint64_t user_cookie,
-                                                                        const RemoteBuffer& remote, uint32_t flags) {
+[[gnu::always_inline]] inline std::optional<int> Ep::post_request_fast(int count, const ibv_sge* segments,
+                                                                       uint64_t user_cookie, const RemoteBuffer& remote,
+                                                                       uint32_t flags) {
   constexpr bool kIsSend = kOperation == DtoOperation::kSend;
   constexpr bool kIsRead = kOperation == DtoOperation::kRdmaRead;
   static_assert(kIsSend || kIsRead || kOperation == DtoOperation::kRdmaWrite);
   const uint32_t limit = kIsSend ? attr_.max_request_iov : kIsRead ? attr_.max_rdma_read_iov : attr_.max_rdma_write_iov;
   // The cast makes a negative count a large one.
-  if ((flags | uint32_t{unusual_}) || !segments || static_cast<uint32_t>(count) > limit) [[unlikely]]
+  if ((flags | uint32_t{needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > limit) [[unlikely]]
     return std::nullopt;
   if (state() != EpState::kConnected || !evds_.request) [[unlikely]]
     return std::nullopt;
@@ -54,13 +54,13 @@ template <DtoOperation kOperation>
   Cookie* const cookie = requests_.claim();
   if (!cookie) [[unlikely]]
     return std::nullopt;
-  cookie->set_plain(user_cookie, length, *this, kOperation);
+  cookie->set_fast(user_cookie, length, *this, kOperation);
   constexpr EpCounter kCounter = kIsSend   ? EpCounter::kPostSend
                                  : kIsRead ? EpCounter::kPostRead
                                            : EpCounter::kPostWrite;
   counters_.add_with_bytes(kCounter, length);
 
-  ibv_send_wr& wr = plain_request_;
+  ibv_send_wr& wr = fast_request_;
   wr.wr_id = reinterpret_cast<uint64_t>(cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments);
   wr.num_sge = count;
@@ -80,9 +80,10 @@ template <DtoOperation kOperation>
   return 0;
 }
 
-[[gnu::always_inline]] inline std::optional<int> Ep::post_plain_recv(int count, const ibv_sge* segments,
-                                                                     uint64_t user_cookie, uint32_t flags) {
-  if ((flags | uint32_t{unusual_recv_}) || !segments || static_cast<uint32_t>(count) > attr_.max_recv_iov) [[unlikely]]
+[[gnu::always_inline]] inline std::optional<int> Ep::post_recv_fast(int count, const ibv_sge* segments,
+                                                                    uint64_t user_cookie, uint32_t flags) {
+  if ((flags | uint32_t{recv_needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > attr_.max_recv_iov)
+      [[unlikely]]
     return std::nullopt;
   if (!qp_) [[unlikely]]
     return std::nullopt;
@@ -90,10 +91,10 @@ template <DtoOperation kOperation>
   if (!cookie) [[unlikely]]
     return std::nullopt;
   const uint64_t length = total_length(segments, static_cast<uint32_t>(count));
-  cookie->set_plain(user_cookie, length, *this, DtoOperation::kReceive);
+  cookie->set_fast(user_cookie, length, *this, DtoOperation::kReceive);
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
 
-  ibv_recv_wr& wr = plain_recv_;
+  ibv_recv_wr& wr = fast_recv_;
   wr.wr_id = reinterpret_cast<uint64_t>(cookie);
   wr.sg_list = const_cast<ibv_sge*>(segments);
   wr.num_sge = count;
