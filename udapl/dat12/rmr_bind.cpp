@@ -17,12 +17,12 @@ void fill_scope(const Rmr&, const Binding&, DAT_RMR_PARAM&) noexcept {}
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,
                     DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags,
                     DAT_RMR_CONTEXT* rmr_context) {
-  auto* rmr = self<Rmr>(rmr_handle);
+  auto* rmr = object_of<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   // 0x40 means something to the core that 1.2 has no name for.
   if (privileges & ~DAT_MEM_PRIV_ALL_FLAG) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  auto* ep = argument<Ep>(ep_handle, rmr->ia());
+  auto* ep = find_object<Ep>(ep_handle, rmr->ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const bool unbinds = triplet->segment_length == 0;
   Lmr* lmr = nullptr;

@@ -12,19 +12,19 @@
 namespace dapple::udapl::functions {
 
 DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!fd) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const DAT_RETURN status = create_cno(*ia, {}, true, cno_handle);
-  if (status == DAT_SUCCESS) *fd = self<Cno>(*cno_handle)->notifier()->fd();
+  if (status == DAT_SUCCESS) *fd = object_of<Cno>(*cno_handle)->notifier()->fd();
   return status;
 }
 
 DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
   // The standard's masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
   constexpr int kMasks = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL;
-  const auto* cno = self<Cno>(cno_handle);
+  const auto* cno = object_of<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (mask & ~kMasks) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -42,7 +42,7 @@ DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO
 }
 
 DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE* evd_handle) {
-  auto* cno = self<Cno>(cno_handle);
+  auto* cno = object_of<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   const auto notifier = cno->notifier();

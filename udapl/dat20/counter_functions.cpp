@@ -84,16 +84,16 @@ template <class Visit>
 DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) {
   return guarded([&] {
     std::lock_guard guard(control_mutex());
-    if (auto* ia = self<Ia>(handle)) {
+    if (auto* ia = object_of<Ia>(handle)) {
       return visit_counters(Counted<IaCounterSet, kIaCounters>{ia->counters(), ia->counter_bases(), kIaCounterNames,
                                                                &ia->port_counters()},
                             number, reset, visit);
     }
-    if (auto* ep = self<Ep>(handle)) {
+    if (auto* ep = object_of<Ep>(handle)) {
       return visit_counters(Counted<EpCounterSet, kEpCounters>{ep->counters(), ep->counter_bases(), kEpCounterNames},
                             number, reset, visit);
     }
-    if (auto* evd = self<Evd>(handle)) {
+    if (auto* evd = object_of<Evd>(handle)) {
       return visit_counters(
           Counted<EvdCounterSet, kEvdCounters>{evd->counters(), evd->counter_bases(), kEvdCounterNames}, number, reset,
           visit);
@@ -105,7 +105,7 @@ DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) 
 // Calls change(counters, group) on an IA and one of its groups.
 template <class Change>
 DAT_RETURN change_group(DAT_HANDLE handle, int type, Change change) {
-  auto* ia = self<Ia>(handle);
+  auto* ia = object_of<Ia>(handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (type < 0 || type >= static_cast<int>(kCounterGroups)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {

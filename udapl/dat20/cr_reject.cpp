@@ -10,7 +10,7 @@
 namespace dapple::udapl::functions {
 
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* cr = self<Cr>(cr_handle);
+  auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
   return guarded([&] {

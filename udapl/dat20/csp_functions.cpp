@@ -16,7 +16,7 @@ static_assert(sizeof(DAT_COMM) == sizeof(Comm) && offsetof(DAT_COMM, type) == of
 
 DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
                       DAT_CSP_HANDLE* csp_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!comm) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -35,7 +35,7 @@ DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PT
 }
 
 DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param) {
-  auto* csp = self<Csp>(csp_handle);
+  auto* csp = object_of<Csp>(csp_handle);
   if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
   if (mask & ~DAT_CSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -47,7 +47,7 @@ DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP
 }
 
 DAT_RETURN csp_free(DAT_CSP_HANDLE csp_handle) {
-  auto* csp = self<Csp>(csp_handle);
+  auto* csp = object_of<Csp>(csp_handle);
   if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
   return guarded([&] {
     std::lock_guard guard(control_mutex());

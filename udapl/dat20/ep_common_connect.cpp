@@ -15,7 +15,7 @@ namespace dapple::udapl::functions {
 // Connects to a socket address, which includes the port, over the EP's comm.
 DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout,
                              DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;

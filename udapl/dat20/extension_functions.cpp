@@ -19,7 +19,7 @@ namespace {
 
 // Arguments in the order of the dat_ib_post_rdma_write_immed macro.
 DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -55,7 +55,7 @@ DAT_RETURN atomic(const Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIP
 
 // Arguments in the order of the dat_ib_post_fetch_and_add macro.
 DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto add = va_arg(args, DAT_UINT64);
   const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -70,7 +70,7 @@ DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
 
 // Arguments in the order of the dat_ib_post_cmp_and_swap macro.
 DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto compare = va_arg(args, DAT_UINT64);
   const auto swap = va_arg(args, DAT_UINT64);
@@ -86,7 +86,7 @@ DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
 
 // Arguments in the order of the dat_ib_post_send_ud macro.
 DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
@@ -105,7 +105,7 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
 
 // Argument: the context of an event.
 DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
   return guarded([&] {
@@ -116,7 +116,7 @@ DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
 
 // Argument: an address from an event.
 DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

@@ -10,7 +10,7 @@ namespace dapple::udapl::functions {
 
 // The IAs of one device are related, because a fault of the device affects them all.
 DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

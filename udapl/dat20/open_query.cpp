@@ -34,7 +34,7 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
 }
 
 DAT_RETURN close_query(DAT_HANDLE handle) {
-  Ia* ia = self<Ia>(handle);
+  Ia* ia = object_of<Ia>(handle);
   // An IA that was opened for use is closed by dat_ia_close, which tells the registry.
   if (!ia || consumer_handle(*ia) != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);

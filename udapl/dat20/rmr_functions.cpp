@@ -27,14 +27,14 @@ DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle
 DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* triplet,
                     DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle,
                     DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* rmr_context) {
-  auto* rmr = self<Rmr>(rmr_handle);
+  auto* rmr = object_of<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const bool unbinds = triplet->segment_length == 0;
-  auto* lmr = unbinds ? nullptr : argument<Lmr>(lmr_handle, rmr->ia());
+  auto* lmr = unbinds ? nullptr : find_object<Lmr>(lmr_handle, rmr->ia());
   if (!unbinds && !lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  auto* ep = argument<Ep>(ep_handle, rmr->ia());
+  auto* ep = find_object<Ep>(ep_handle, rmr->ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
   const BindRequest request{lmr,
@@ -58,7 +58,7 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
 DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov,
                                         DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
                                         DAT_RMR_CONTEXT rmr_context) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
@@ -69,7 +69,7 @@ DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT count
 
 DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie,
                                     const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!local) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);

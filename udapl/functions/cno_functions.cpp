@@ -20,14 +20,14 @@ WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
 }  // namespace
 
 DAT_RETURN cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return create_cno(*ia, to_core(agent), false, cno_handle);
 }
 
 DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent) {
-  auto* cno = self<Cno>(cno_handle);
+  auto* cno = object_of<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   // A consumer that polls a descriptor has no agent.
   if (cno->has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
@@ -43,7 +43,7 @@ DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT a
 }
 
 DAT_RETURN cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
-  auto* cno = self<Cno>(cno_handle);
+  auto* cno = object_of<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const auto notifier = cno->notifier();
@@ -51,7 +51,7 @@ DAT_RETURN cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HAND
 }
 
 DAT_RETURN cno_free(DAT_CNO_HANDLE cno_handle) {
-  auto* cno = self<Cno>(cno_handle);
+  auto* cno = object_of<Cno>(cno_handle);
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
     Notifier::Threads agents;

@@ -12,7 +12,7 @@ namespace dapple::udapl::functions {
 
 DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
   // Consumers pass the mask of another object here, so the mask is ignored and every field is filled.
-  auto* cr = self<Cr>(cr_handle);
+  auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(cr->remote_address());
@@ -24,10 +24,10 @@ DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* pa
 }
 
 DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* cr = self<Cr>(cr_handle);
+  auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   Ep* ep = nullptr;
-  if (ep_handle != DAT_HANDLE_NULL) ep = argument<Ep>(ep_handle, cr->ia());
+  if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr->ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_private_data(size, private_data, Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return guarded([&] {
@@ -38,7 +38,7 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
 }
 
 DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
-  auto* cr = self<Cr>(cr_handle);
+  auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   // DEVIATION uDAPL 2.0 6.4.3.4: only a service point of the same process can take over. rdma_cm moves a request
   // between event channels, which are a process's own.

@@ -12,9 +12,9 @@ namespace dapple::udapl::functions {
 // Connects to the address and the qualifier to which another EP is connected.
 DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout, DAT_COUNT size,
                           const DAT_PVOID private_data, DAT_QOS qos) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  const auto* dup = argument<Ep>(dup_handle, ep->ia());
+  const auto* dup = find_object<Ep>(dup_handle, ep->ia());
   if (!dup) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
   if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;

@@ -87,7 +87,7 @@ void to_dat(const EpAttr& in, DAT_EP_ATTR& out) {
 // An EVD argument that may be null; false if it is neither null nor an EVD of this IA that feeds this stream.
 bool evd_argument(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
   if (handle == DAT_HANDLE_NULL) return true;
-  out = argument<Evd>(handle, ia);
+  out = find_object<Evd>(handle, ia);
   return out && out->has(stream);
 }
 
@@ -100,10 +100,10 @@ namespace {
 DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                   DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
                   DAT_EP_HANDLE* ep_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   Pz* pz = nullptr;
-  if (pz_handle != DAT_HANDLE_NULL) pz = argument<Pz>(pz_handle, *ia);
+  if (pz_handle != DAT_HANDLE_NULL) pz = find_object<Pz>(pz_handle, *ia);
   if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   EpEvds evds;
   if (!evd_argument(recv_evd, *ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
@@ -115,7 +115,7 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
   if (!evd_argument(connect_evd, *ia, kEvdConnection, evds.connect)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
   }
-  auto* srq = srq_handle ? argument<Srq>(*srq_handle, *ia) : nullptr;
+  auto* srq = srq_handle ? find_object<Srq>(*srq_handle, *ia) : nullptr;
   if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const DAT_RETURN_SUBTYPE attr_number = srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
   EpAttr attr;
@@ -151,7 +151,7 @@ DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE
 
 // Only the device knows how many receives an EP holds from a shared queue.
 DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
-  const auto* ep = self<Ep>(ep_handle);
+  const auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const DAT_COUNT count = ep->srq() ? DAT_VALUE_UNKNOWN : static_cast<DAT_COUNT>(ep->outstanding_receives());
   if (buffers) *buffers = count;
@@ -161,7 +161,7 @@ DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT*
 
 // Verbs has no such watermarks, so only none can be granted.
 DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard) {
-  const auto* ep = self<Ep>(ep_handle);
+  const auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -171,7 +171,7 @@ DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT h
 }
 
 DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
-  const auto* ep = self<Ep>(ep_handle);
+  const auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -195,7 +195,7 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
 
 DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
                          DAT_BOOLEAN* request_idle) {
-  const auto* ep = self<Ep>(ep_handle);
+  const auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (state) *state = static_cast<DAT_EP_STATE>(ep->reported_state());
   if (recv_idle) *recv_idle = functions::to_dat(ep->recv_idle());
@@ -206,7 +206,7 @@ DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLE
 DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual,
                       DAT_TIMEOUT timeout, DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
                       DAT_CONNECT_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
@@ -226,7 +226,7 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
 }
 
 DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -238,7 +238,7 @@ DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
 }
 
 DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
@@ -247,7 +247,7 @@ DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
 }
 
 DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   return guarded([&] {
     std::lock_guard guard(control_mutex());

@@ -72,7 +72,7 @@ class Change {
 
 // False for a handle that is neither null nor an EVD of this IA that feeds this stream.
 bool replace_evd(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
-  out = handle == DAT_HANDLE_NULL ? nullptr : argument<Evd>(handle, ia);
+  out = handle == DAT_HANDLE_NULL ? nullptr : find_object<Evd>(handle, ia);
   return handle == DAT_HANDLE_NULL || (out && out->has(stream));
 }
 
@@ -80,7 +80,7 @@ DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
   const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   Pz* pz = ep.pz();
   if (mask & DAT_EP_FIELD_PZ_HANDLE) {
-    pz = param.pz_handle == DAT_HANDLE_NULL ? nullptr : argument<Pz>(param.pz_handle, ep.ia());
+    pz = param.pz_handle == DAT_HANDLE_NULL ? nullptr : find_object<Pz>(param.pz_handle, ep.ia());
     if (param.pz_handle != DAT_HANDLE_NULL && !pz) return bad;
   }
   EpEvds evds = ep.evds();
@@ -101,7 +101,7 @@ DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
 }  // namespace
 
 DAT_RETURN ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM* param) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (mask & (~DAT_EP_FIELD_ALL | kFixed)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

@@ -22,7 +22,7 @@ namespace {
 // A CNO argument that may be null; false if it is neither null nor a CNO of this IA.
 bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, Cno*& out) {
   if (handle == DAT_HANDLE_NULL) return true;
-  out = argument<Cno>(handle, ia);
+  out = find_object<Cno>(handle, ia);
   return out != nullptr;
 }
 
@@ -57,7 +57,7 @@ struct ConsumersEvent {
 
 DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
                       DAT_EVD_HANDLE* evd_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!is_qlen(*ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   Cno* notified = nullptr;
@@ -82,7 +82,7 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
 }
 
 DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
-  const auto* evd = self<Evd>(evd_handle);
+  const auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -98,7 +98,7 @@ DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD
 
 DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT threshold, DAT_EVENT* event,
                     DAT_COUNT* nmore) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (threshold < 1) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -117,35 +117,35 @@ inline DAT_RETURN to_dat_of_poll(const Result<>& result) {
 }
 
 DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return to_dat_of_poll(evd->dequeue_to(ConsumersEvent{*evd, *event}));
 }
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return to_dat(evd->post_software(event->event_data.software_event_data.pointer), {{Subtype::kEvd, DAT_INVALID_ARG1}});
 }
 
 DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(false);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   evd->set_waitable(true);
   return DAT_SUCCESS;
 }
 
 DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
@@ -156,7 +156,7 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
 }
 
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   Cno* notified = nullptr;
   if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -167,7 +167,7 @@ DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
 }
 
 DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
@@ -176,7 +176,7 @@ DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
 }
 
 DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
@@ -185,7 +185,7 @@ DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
 }
 
 DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = self<Evd>(evd_handle);
+  auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   return guarded([&] {
     std::lock_guard guard(control_mutex());

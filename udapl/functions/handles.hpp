@@ -10,17 +10,18 @@
 
 namespace dapple::udapl::functions {
 
-// The handle through which a call was dispatched: its first word led here, so it belongs to us and only its kind must
-// be checked.
+// The object of the handle through which a call was dispatched: the handle's first word led here, so it belongs to us
+// and only its kind must be checked.
 template <class T>
-T* self(DAT_HANDLE handle) noexcept {
+T* object_of(DAT_HANDLE handle) noexcept {
   auto* object = static_cast<Object*>(handle);
   return object && object->kind() == T::kKind ? static_cast<T*>(object) : nullptr;
 }
 
-// A handle in a further argument, which may be any value: null unless it is a live object of this kind and IA.
+// The object of a handle in a further argument, which may be any value: null unless it is a live object of this kind
+// and IA.
 template <class T>
-T* argument(DAT_HANDLE handle, const Ia& ia) noexcept {
+T* find_object(DAT_HANDLE handle, const Ia& ia) noexcept {
   T* object = arena<T>().find(handle, T::kKind);
   return object && &object->ia() == &ia ? object : nullptr;
 }

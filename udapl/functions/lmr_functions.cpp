@@ -31,7 +31,7 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrReque
       request.address = region.for_va;
       return kSuccess;
     case MemType::kLmr: {
-      const auto* original = argument<Lmr>(region.for_lmr_handle, ia);
+      const auto* original = find_object<Lmr>(region.for_lmr_handle, ia);
       if (!original) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
       request.address = original->address();
       request.length = original->length();
@@ -75,7 +75,7 @@ DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
 
 DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
                       const LmrOutputs& out) {
-  auto* pz = argument<Pz>(pz_handle, ia);
+  auto* pz = find_object<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   SharedCookie cookie;
   return guarded([&] {
@@ -97,7 +97,7 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
 }
 
 DAT_RETURN lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
-  const auto* lmr = self<Lmr>(lmr_handle);
+  const auto* lmr = object_of<Lmr>(lmr_handle);
   if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   if (mask & ~DAT_LMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -117,7 +117,7 @@ DAT_RETURN lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR
 }
 
 DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
-  auto* lmr = self<Lmr>(lmr_handle);
+  auto* lmr = object_of<Lmr>(lmr_handle);
   if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   return guarded([&] {
     std::unique_lock control(control_mutex());
@@ -126,14 +126,14 @@ DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
 }
 
 DAT_RETURN lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   return to_dat(sync_segments(*ia, segments, count, dappledv_sync_for_device),
                 {{Subtype::kSegments, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   return to_dat(sync_segments(*ia, segments, count, dappledv_sync_for_cpu), {{Subtype::kSegments, DAT_INVALID_ARG2}});
 }

@@ -41,7 +41,7 @@ template <DtoOperation kOperation, RdmaPost kPost>
 [[gnu::always_inline]] inline DAT_RETURN post_rdma(DAT_EP_HANDLE ep_handle, DAT_COUNT count, const DAT_LMR_TRIPLET* iov,
                                                    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET* remote,
                                                    DAT_COMPLETION_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) [[unlikely]]
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
@@ -58,7 +58,7 @@ template <DtoOperation kOperation, RdmaPost kPost>
 
 DAT_RETURN ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie,
                         DAT_COMPLETION_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) [[unlikely]]
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
@@ -70,7 +70,7 @@ DAT_RETURN ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLE
 
 DAT_RETURN ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie,
                         DAT_COMPLETION_FLAGS flags) {
-  auto* ep = self<Ep>(ep_handle);
+  auto* ep = object_of<Ep>(ep_handle);
   if (!ep) [[unlikely]]
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const ReceiveSegments segments(count, iov);

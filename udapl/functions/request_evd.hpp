@@ -10,7 +10,7 @@ namespace dapple::udapl::functions {
 
 // Null unless it is an EVD of this IA that takes connection requests.
 inline Evd* request_evd(DAT_EVD_HANDLE handle, const Ia& ia) {
-  auto* evd = argument<Evd>(handle, ia);
+  auto* evd = find_object<Evd>(handle, ia);
   return evd && evd->has(kEvdCr) ? evd : nullptr;
 }
 

@@ -12,7 +12,7 @@
 namespace dapple::udapl::functions {
 
 DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
-  auto* pz = self<Pz>(pz_handle);
+  auto* pz = object_of<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
@@ -29,7 +29,7 @@ DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
 }
 
 DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
-  const auto* rmr = self<Rmr>(rmr_handle);
+  const auto* rmr = object_of<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   if (mask & ~DAT_RMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -49,7 +49,7 @@ DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR
 }
 
 DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
-  auto* rmr = self<Rmr>(rmr_handle);
+  auto* rmr = object_of<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
   return guarded([&] {
     std::lock_guard guard(control_mutex());

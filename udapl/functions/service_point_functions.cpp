@@ -30,7 +30,7 @@ DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT
 
 DAT_RETURN psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
                       DAT_PSP_HANDLE* psp_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -42,7 +42,7 @@ DAT_RETURN psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_
 
 DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_handle,
                           DAT_PSP_FLAGS flags, DAT_PSP_HANDLE* psp_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!conn_qual) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -55,7 +55,7 @@ DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT
 }
 
 DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
-  auto* psp = self<Psp>(psp_handle);
+  auto* psp = object_of<Psp>(psp_handle);
   if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
   if (mask & ~DAT_PSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -67,7 +67,7 @@ DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP
 }
 
 DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
-  auto* psp = self<Psp>(psp_handle);
+  auto* psp = object_of<Psp>(psp_handle);
   if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
@@ -77,10 +77,10 @@ DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
 
 DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
                       DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE* rsp_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  auto* ep = argument<Ep>(ep_handle, *ia);
+  auto* ep = find_object<Ep>(ep_handle, *ia);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   Evd* evd = request_evd(evd_handle, *ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
@@ -95,7 +95,7 @@ DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_H
 }
 
 DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
-  auto* rsp = self<Rsp>(rsp_handle);
+  auto* rsp = object_of<Rsp>(rsp_handle);
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
   if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -108,7 +108,7 @@ DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP
 }
 
 DAT_RETURN rsp_free(DAT_RSP_HANDLE rsp_handle) {
-  auto* rsp = self<Rsp>(rsp_handle);
+  auto* rsp = object_of<Rsp>(rsp_handle);
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
   return guarded([&] {
     std::lock_guard guard(control_mutex());

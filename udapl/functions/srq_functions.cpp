@@ -16,9 +16,9 @@ static_assert(static_cast<int>(SrqReason::kTransferToError) == DAT_SRQ_TRANSFER_
 
 DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr,
                       DAT_SRQ_HANDLE* srq_handle) {
-  Ia* ia = self<Ia>(ia_handle);
+  Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  auto* pz = argument<Pz>(pz_handle, *ia);
+  auto* pz = find_object<Pz>(pz_handle, *ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_iov < 0 || attr->low_watermark < 0) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -37,7 +37,7 @@ DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_
 }
 
 DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
-  auto* srq = self<Srq>(srq_handle);
+  auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (mask & ~DAT_SRQ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -58,7 +58,7 @@ DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ
 }
 
 DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
-  auto* srq = self<Srq>(srq_handle);
+  auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
@@ -68,7 +68,7 @@ DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
 }
 
 DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
-  auto* srq = self<Srq>(srq_handle);
+  auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
@@ -78,7 +78,7 @@ DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
 }
 
 DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie) {
-  auto* srq = self<Srq>(srq_handle);
+  auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const ReceiveSegments segments(count, iov);
   if (auto status = segments.status()) return status;
@@ -86,7 +86,7 @@ DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRI
 }
 
 DAT_RETURN srq_free(DAT_SRQ_HANDLE srq_handle) {
-  auto* srq = self<Srq>(srq_handle);
+  auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
