@@ -96,7 +96,7 @@ build() {
   # On a terminal Ninja shows its progress in one line; in a log it would print a line for each file.
   [ -t 1 ] && quiet=()
   # These are set each time, because a build folder may be older than the folders in the cache.
-  logged "configure-$preset" cmake --preset "$preset" ${DAPPLE_PEER_DAPL:+"-DDAPPLE_PEER_DAPL=$DAPPLE_PEER_DAPL"} \
+  logged "configure-$preset" cmake --preset "$preset" ${DAPPLE_ORIGINAL_DAPL:+"-DDAPPLE_ORIGINAL_DAPL=$DAPPLE_ORIGINAL_DAPL"} \
     ${DAPPLE_QEMU_USER:+"-DDAPPLE_QEMU_USER=$DAPPLE_QEMU_USER"} || return 1
   cmake --build --preset "$preset" "${targets[@]}" "${quiet[@]}" </dev/null || return 1
   say "done in $((SECONDS - started)) s, in build/$preset"

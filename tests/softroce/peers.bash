@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # the callers set build and peer
+# shellcheck disable=SC2154  # the callers set build and original
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
 # One end of a run of peers: a registry and a provider, each ours or the original, and a program that uses them. The
-# callers set $build (ours, in lib and bin) and $peer (like a root folder, the original), and may set $root, another
+# callers set $build (ours, in lib and bin) and $original (like a root folder, the original), and may set $root, another
 # root to run in.
 
 # shellcheck source=tests/softroce/root.bash
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 # A program that takes longer has failed.
 time_limit_s=300
 
-folder_of() { if [ "$1" = n ]; then echo "$build/lib"; else echo "$peer/usr/lib/x86_64-linux-gnu"; fi; }
+folder_of() { if [ "$1" = n ]; then echo "$build/lib"; else echo "$original/usr/lib/x86_64-linux-gnu"; fi; }
 
 # prepare_side SIDE: makes a folder with only that libdat2, and a dat.conf that names that provider.
 prepare_side() {
@@ -33,7 +33,7 @@ prepare_side() {
 
 # The programs' folders in $root, and the files that they need there.
 prepare_root() {
-  show_in_root "$root" /tmp "$build" "$peer" &&
+  show_in_root "$root" /tmp "$build" "$original" &&
     lend_libraries "$root" "$build" lib/libdaplofa.so.2 bin/dapple-test &&
     mkdir -p "$root/usr/bin" && cp /usr/bin/rping "$root/usr/bin/" && echo "rdma-core $(<"$root/release")"
 }
