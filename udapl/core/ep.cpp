@@ -234,7 +234,8 @@ Result<> Ep::reset() {
   id_.reset();
   // We make a new queue pair instead of moving the old one through RESET: the new number keeps the peer's connection
   // manager from taking the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
-  auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline_);
+  uint32_t max_inline = 0;
+  auto fresh = create_qp(*this, *pz_, evds_, attr_, max_inline);
   if (!fresh) return tl::unexpected(fresh.error());
   // Other threads may bind windows and post meanwhile.
   const auto binding = ia().windows().binding();
@@ -248,6 +249,7 @@ Result<> Ep::reset() {
     return fail_errno(error);
   }
   qp_ = std::move(*fresh);
+  max_inline_ = max_inline;
   // The events of datagrams point to connections that are destroyed with the queue pair.
   if (ud_) evds_.connect->forget(*this);
   drop_datagrams(old_num);
