@@ -170,7 +170,7 @@ bool Node::work(Worker worker) {
 void Node::progress() {
   const Undisturbed undisturbed;
   polls_.fetch_add(1, std::memory_order_relaxed);
-  static thread_local constinit ConsiderateYield yield;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit ConsiderateYield yield;
   if (!receive_mutex_.try_lock()) {
     // Its owner may wait for this CPU.
     yield(now, sched_yield);
@@ -182,7 +182,7 @@ void Node::progress() {
   poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
-  static thread_local constinit uint32_t in_vain = 0;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit uint32_t in_vain = 0;
   in_vain = any ? 0 : in_vain + 1;
   if (in_vain >= kPollsInVain) yield(now, sched_yield);
 }
