@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Ordering hints for ThreadSanitizer. A cookie is written before its request is posted and read after its completion
-// was polled. Barriers inside libibverbs and the device order the two, but ThreadSanitizer does not see them. These
-// functions tell it; in other builds they do nothing.
+// Ordering hints for ThreadSanitizer. The record of a work request is written before it is posted and read after its
+// completion was polled. Barriers inside libibverbs and the device order the two, but ThreadSanitizer does not see
+// them. These functions tell it; in other builds they do nothing.
 #pragma once
 
 #if defined(__has_feature)
@@ -20,15 +20,15 @@
 
 namespace dapple::udapl {
 
-inline void given_to_device([[maybe_unused]] const void* cookie) {
+inline void given_to_device([[maybe_unused]] const void* request) {
 #ifdef DAPPLE_UNDER_TSAN
-  __tsan_release(const_cast<void*>(cookie));
+  __tsan_release(const_cast<void*>(request));
 #endif
 }
 
-inline void taken_from_device([[maybe_unused]] const void* cookie) {
+inline void taken_from_device([[maybe_unused]] const void* request) {
 #ifdef DAPPLE_UNDER_TSAN
-  __tsan_acquire(const_cast<void*>(cookie));
+  __tsan_acquire(const_cast<void*>(request));
 #endif
 }
 

@@ -24,12 +24,12 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/comm.hpp"
 #include "udapl/core/connection_manager.hpp"
-#include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/flush_list.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/work_request_ring.hpp"
 
 namespace dapple::udapl {
 
@@ -229,28 +229,28 @@ class Ep : public Object {
   // Has the connection manager look at a graceful disconnect again. Out of line, because the data path rarely calls it.
   void tell_progress();
   // The EVD calls these when it takes a completion off the CQ and when it delivers the completion.
-  void completed(Cookie& cookie, ibv_wc_status status, bool delivers);
-  void delivered(const Cookie& cookie);
-  // The same for a completion with a fast cookie and a success.
-  void completed_fast(const Cookie& cookie) {
-    ring_of(cookie).finish_delivering(cookie);
+  void completed(WorkRequest& request, ibv_wc_status status, bool delivers);
+  void delivered(const WorkRequest& request);
+  // The same for the success of a fast request.
+  void completed_fast(const WorkRequest& request) {
+    ring_of(request).complete_for_delivery(request);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
       tell_progress();
   }
-  void delivered_fast(const Cookie& cookie) {
-    CookieRing& ring = ring_of(cookie);
-    ring.retire_to(ring.deliver(cookie));
+  void delivered_fast(const WorkRequest& request) {
+    WorkRequestRing& ring = ring_of(request);
+    ring.release_to(ring.deliver(request));
   }
   // Both in one call, when no other completion of that ring waits for delivery.
-  void completed_and_delivered_fast(const Cookie& cookie) {
-    ring_of(cookie).finish_delivered(cookie);
+  void completed_and_delivered_fast(const WorkRequest& request) {
+    ring_of(request).complete_and_deliver(request);
     if (draining_.load(std::memory_order_acquire)) [[unlikely]]
       tell_progress();
   }
 
   // For EVDs, about a request in one of the EP's own rings.
-  FlushLink& flush_link_of(const Cookie& cookie) {
-    return cookie.operation == DtoOperation::kReceive ? flush_receives_ : flush_requests_;
+  FlushLink& flush_link_of(const WorkRequest& request) {
+    return request.operation == DtoOperation::kReceive ? flush_receives_ : flush_requests_;
   }
   std::array<FlushLink*, 2> flush_links() { return {&flush_receives_, &flush_requests_}; }
 
@@ -288,7 +288,7 @@ class Ep : public Object {
   void flush_receives();
   // True if the device does not flush posted requests, so that the EVD must flush them and the request stays here.
   bool is_given_up() const;
-  bool keep_from_device(Cookie& cookie) const;
+  bool keep_from_device(WorkRequest& request) const;
   bool has_ended_meanwhile() const;
   void flush_given_up(Evd* evd, FlushLink& link);
   void give_up_device();
@@ -306,12 +306,13 @@ class Ep : public Object {
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
   bool may_be_fast(uint32_t flags) const;
-  void maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu);
-  CookieRing& ring_of(const Cookie& cookie) {
-    return cookie.operation == DtoOperation::kReceive ? receives_ : requests_;
+  void maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,
+                            bool for_cpu);
+  WorkRequestRing& ring_of(const WorkRequest& request) {
+    return request.operation == DtoOperation::kReceive ? receives_ : requests_;
   }
-  // Releases the cookies before end. On a device that is not coherent, the CPU then sees what the device wrote.
-  void retire(CookieRing& ring, uint32_t end);
+  // Releases the requests before end. On a device that is not coherent, the CPU then sees what the device wrote.
+  void release(WorkRequestRing& ring, uint32_t end);
 
   void set_state(EpState state) { state_.store(state, std::memory_order_release); }
   Result<> resolve_address();
@@ -368,8 +369,8 @@ class Ep : public Object {
 
   Rmr* windows_ = nullptr;
 
-  CookieRing requests_;
-  CookieRing receives_;
+  WorkRequestRing requests_;
+  WorkRequestRing receives_;
   FlushLink flush_requests_{requests_};
   FlushLink flush_receives_{receives_};
   std::atomic<bool> device_has_flushed_ = false;  // what it will

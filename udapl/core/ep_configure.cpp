@@ -107,8 +107,8 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   std::lock_guard guard(post_mutex_);
   if (new_queues) {
     if (!receives_.empty()) return tl::unexpected(state_error());
-    CookieRing requests(attr.max_request_dtos, kept_segments(ia(), max_request_segments(attr)));
-    CookieRing receives(srq_ ? 0 : attr.max_recv_dtos, kept_segments(ia(), attr.max_recv_iov));
+    WorkRequestRing requests(attr.max_request_dtos, kept_segments(ia(), max_request_segments(attr)));
+    WorkRequestRing receives(srq_ ? 0 : attr.max_recv_dtos, kept_segments(ia(), attr.max_recv_iov));
     verbs::Qp fresh;
     uint32_t max_inline = 0;
     if (pz) {

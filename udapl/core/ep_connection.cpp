@@ -194,12 +194,12 @@ Result<> Ep::disconnect(bool abrupt) {
   set_state(EpState::kDisconnectPending);
   {
     std::lock_guard guard(post_mutex_);
-    drain_target_ = requests_.head();
+    drain_target_ = requests_.posted();
   }
   // The order matters: completed() runs under the EVD's lock, so a thread that finishes a request after the check below
   // notifies us.
   draining_.store(true, std::memory_order_release);
-  drain_progress_ = requests_.finished();
+  drain_progress_ = requests_.completed();
   drain_progress_ns_ = now_ns();
   drain();
   return {};
@@ -214,7 +214,7 @@ void Ep::drain() {
   }
   if (drained()) return start_disconnect();
   const int64_t now = now_ns();
-  const uint32_t finished = requests_.finished();
+  const uint32_t finished = requests_.completed();
   if (std::exchange(drain_progress_, finished) != finished) drain_progress_ns_ = now;
   const auto limit_ns = kDrainLimitNs + static_cast<int64_t>(bytes_until_progress(finished)) * kDrainLimitNsPerByte;
   if (now - drain_progress_ns_ >= limit_ns) return start_disconnect();
@@ -225,9 +225,9 @@ void Ep::drain() {
 uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   uint64_t bytes = 0;
   for (; sequence != drain_target_; ++sequence) {
-    const Cookie& cookie = requests_.at(sequence);
-    if (cookie.operation != DtoOperation::kBind) bytes += cookie.length;
-    if (!cookie.suppressed || cookie.spare) break;
+    const WorkRequest& request = requests_.at(sequence);
+    if (request.operation != DtoOperation::kBind) bytes += request.length;
+    if (!request.suppressed || request.spare) break;
   }
   return bytes;
 }
@@ -239,26 +239,26 @@ void Ep::signal_last_request() {
   std::lock_guard guard(post_mutex_);
   if (unsignalled_run_ == 0 || (ia().iwarp() && !ia().is_siw()) || requests_.full() || !evds_.request->take_spare())
     return;
-  Cookie& cookie = requests_.next();
-  cookie.user_cookie = cookie.length = 0;
-  cookie.ep = this;
-  cookie.operation = DtoOperation::kInvalidate;  // the write makes no event, flushed or not
-  cookie.suppressed = cookie.unsignalled = cookie.spare = true;
-  cookie.fast = false;
-  cookie.num_segments = 0;
+  WorkRequest& request = requests_.next();
+  request.cookie = request.length = 0;
+  request.ep = this;
+  request.operation = DtoOperation::kInvalidate;  // the write makes no event, flushed or not
+  request.suppressed = request.unsignalled = request.spare = true;
+  request.fast = false;
+  request.num_segments = 0;
   ibv_send_wr wr{};
-  wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
+  wr.wr_id = wr_id_of(request);
   wr.opcode = IBV_WR_RDMA_WRITE;
   wr.send_flags = IBV_SEND_SIGNALED;
-  given_to_device(&cookie);
+  given_to_device(&request);
   if (submit(wr)) return evds_.request->give_back_spare();
   unsignalled_run_ = 0;
-  requests_.push();
-  drain_target_ = requests_.head();
+  requests_.post();
+  drain_target_ = requests_.posted();
 }
 
 bool Ep::drained() const {
-  return static_cast<int32_t>(requests_.finished() - drain_target_) >= 0;
+  return static_cast<int32_t>(requests_.completed() - drain_target_) >= 0;
 }
 
 void Ep::start_disconnect() {

@@ -38,7 +38,7 @@ tl::unexpected<Error> Ep::refused(int error) {
   return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
-// True if a request with these flags may have a fast cookie.
+// True if a request with these flags may take the fast path.
 bool Ep::may_be_fast(uint32_t flags) const {
   return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
 }
@@ -57,7 +57,7 @@ Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
   return tl::unexpected(state_error());
 }
 
-Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, uint32_t flags) {
+Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   const uint64_t length = total_length(segments);
@@ -75,27 +75,27 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie, 
     if (!qp_) return tl::unexpected(state_error());
     if (receives_.full()) return fail(Type::kInsufficientResources);
   }
-  Cookie& cookie = receives_.next();
-  cookie.user_cookie = user_cookie;
-  cookie.length = length;
-  cookie.ep = this;
-  cookie.operation = DtoOperation::kReceive;
-  cookie.suppressed = flags & kSuppress;
-  cookie.unsignalled = flags & kUnsignalled;
-  cookie.fast = may_be_fast(flags);
-  if (ia().maintains_caches()) maintain_before_post(cookie, receives_, segments, true);
+  WorkRequest& request = receives_.next();
+  request.cookie = cookie;
+  request.length = length;
+  request.ep = this;
+  request.operation = DtoOperation::kReceive;
+  request.suppressed = flags & kSuppress;
+  request.unsignalled = flags & kUnsignalled;
+  request.fast = may_be_fast(flags);
+  if (ia().maintains_caches()) maintain_before_post(request, receives_, segments, true);
 
   ibv_recv_wr wr{};
-  wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
+  wr.wr_id = wr_id_of(request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
-  const bool kept = keep_from_device(cookie);
-  given_to_device(&cookie);
+  const bool kept = keep_from_device(request);
+  given_to_device(&request);
   if (int error = kept ? 0 : ibv_post_recv(qp_.get(), &wr, &bad)) [[unlikely]]
     return refused(error);
-  receives_.push();
+  receives_.post();
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
   if (has_ended_meanwhile()) [[unlikely]]
     flush_receives();
@@ -115,10 +115,10 @@ bool Ep::is_given_up() const {
 }
 
 // Flushed requests are always reported.
-bool Ep::keep_from_device(Cookie& cookie) const {
+bool Ep::keep_from_device(WorkRequest& request) const {
   if (!is_given_up()) [[likely]]
     return false;
-  cookie.suppressed = false;
+  request.suppressed = false;
   return true;
 }
 
@@ -236,14 +236,14 @@ void Ep::give_back_room_to_flush() {
 }
 
 void Ep::give_back_spares() {
-  requests_.for_each_unfinished([this](const Cookie& cookie) {
-    if (cookie.spare) evds_.request->give_back_spare();
+  requests_.for_each_incomplete([this](const WorkRequest& request) {
+    if (request.spare) evds_.request->give_back_spare();
     return true;
   });
 }
 
-Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t user_cookie,
-                          DtoOperation operation, uint32_t flags, Rmr* window) {
+Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
+                          uint32_t flags, Rmr* window) {
   // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);  // another thread may reset the EP meanwhile
@@ -260,19 +260,19 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
     if (!room) return tl::unexpected(room.error());
     spare = *room;
   }
-  Cookie& cookie = requests_.next();
-  cookie.user_cookie = user_cookie;
-  cookie.length = length;
-  if (window) cookie.window = window;
-  cookie.ep = this;
-  cookie.operation = operation;
-  cookie.suppressed = flags & kSuppress;
-  cookie.unsignalled = flags & kUnsignalled;
-  cookie.fast = is_fast(operation) && may_be_fast(flags);
-  cookie.spare = spare;
+  WorkRequest& request = requests_.next();
+  request.cookie = cookie;
+  request.length = length;
+  if (window) request.window = window;
+  request.ep = this;
+  request.operation = operation;
+  request.suppressed = flags & kSuppress;
+  request.unsignalled = flags & kUnsignalled;
+  request.fast = is_fast(operation) && may_be_fast(flags);
+  request.spare = spare;
 
   const bool reads = device_writes(operation);
-  const bool signal = !cookie.suppressed || spare;
+  const bool signal = !request.suppressed || spare;
   wr.send_flags = 0;
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
@@ -284,22 +284,22 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (ia().maintains_caches()) [[unlikely]] {
     // The CPU copies inline data, so its source needs no maintenance.
     if (wr.send_flags & IBV_SEND_INLINE)
-      cookie.num_segments = 0;
+      request.num_segments = 0;
     else
-      maintain_before_post(cookie, requests_, segments, reads);
+      maintain_before_post(request, requests_, segments, reads);
   }
-  wr.wr_id = reinterpret_cast<uint64_t>(&cookie);
+  wr.wr_id = wr_id_of(request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   if (reads && segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
-  const bool kept = keep_from_device(cookie);
-  given_to_device(&cookie);
+  const bool kept = keep_from_device(request);
+  given_to_device(&request);
   if (int error = kept ? 0 : submit(wr)) [[unlikely]] {
     if (spare) evds_.request->give_back_spare();
     return refused(error);
   }
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
-  requests_.push();
+  requests_.post();
   counters_.add_request(operation, length);
   if (ia().is_siw() && has_ended_meanwhile()) [[unlikely]]
     flush_given_up(evds_.request, flush_requests_);
@@ -308,28 +308,29 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
 
 // Remembers the segments for a second maintenance when the request is done: the CPU may prefetch lines that the device
 // writes.
-void Ep::maintain_before_post(const Cookie& cookie, CookieRing& ring, std::span<const ibv_sge> segments, bool for_cpu) {
-  const auto kept = ring.segments(cookie);
+void Ep::maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,
+                              bool for_cpu) {
+  const auto kept = ring.segments(request);
   for (size_t i = 0; i < segments.size(); ++i) kept[i] = cpu_segment(ia(), segments[i]);
   maintain(ia(), kept.first(segments.size()), for_cpu);
-  const_cast<Cookie&>(cookie).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
+  const_cast<WorkRequest&>(request).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
 void Ep::tell_progress() {
   ConnectionManager::instance().notify(*this);
 }
 
-void Ep::completed(Cookie& cookie, ibv_wc_status status, bool delivers) {
-  if (status != IBV_WC_SUCCESS) cookie.num_segments = 0;  // no data to maintain; the memory may be gone
-  if (cookie.spare) evds_.request->give_back_spare();
-  if (!cookie.srq) [[likely]] {
-    CookieRing& ring = ring_of(cookie);
-    retire(ring, ring.finish(cookie, delivers));
+void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
+  if (status != IBV_WC_SUCCESS) request.num_segments = 0;  // no data to maintain; the memory may be gone
+  if (request.spare) evds_.request->give_back_spare();
+  if (!request.srq) [[likely]] {
+    WorkRequestRing& ring = ring_of(request);
+    release(ring, ring.complete(request, delivers));
   }
   if (draining_.load(std::memory_order_acquire)) [[unlikely]]
     tell_progress();
-  if (status != IBV_WC_SUCCESS && cookie.operation == DtoOperation::kBind) [[unlikely]]
-    ia().windows().failed(cookie.window, *this);
+  if (status != IBV_WC_SUCCESS && request.operation == DtoOperation::kBind) [[unlikely]]
+    ia().windows().failed(request.window, *this);
   // The queue pair is in the error state now, so the connection is broken; the connection manager's thread reports
   // that.
   if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
@@ -348,22 +349,22 @@ bool Ep::flush_is_the_devices() const {
   return (now == EpState::kConnected || now == EpState::kCompletionPending) && !ia().iwarp();
 }
 
-void Ep::delivered(const Cookie& cookie) {
-  if (cookie.srq) [[unlikely]]
-    return cookie.srq->delivered(cookie);
-  CookieRing& ring = ring_of(cookie);
-  retire(ring, ring.deliver(cookie));
+void Ep::delivered(const WorkRequest& request) {
+  if (request.srq) [[unlikely]]
+    return request.srq->delivered(request);
+  WorkRequestRing& ring = ring_of(request);
+  release(ring, ring.deliver(request));
 }
 
-void Ep::retire(CookieRing& ring, uint32_t end) {
-  if (end == ring.tail()) return;
+void Ep::release(WorkRequestRing& ring, uint32_t end) {
+  if (end == ring.released()) return;
   if (ia().maintains_caches()) [[unlikely]] {
-    for (uint32_t sequence = ring.tail(); sequence != end; ++sequence) {
-      const Cookie& done = ring.at(sequence);
+    for (uint32_t sequence = ring.released(); sequence != end; ++sequence) {
+      const WorkRequest& done = ring.at(sequence);
       maintain(ia(), ring.segments(done).first(done.num_segments), true);
     }
   }
-  ring.retire(ring.at(end - 1));
+  ring.release_to(end);
 }
 
 }  // namespace dapple::udapl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The fast path of an endpoint's data path, for usual requests. Each condition is checked once, and nothing is built
-// that the device does not read.
+// The data path of an endpoint for usual requests. Each condition is checked once, and nothing is built that the device
+// does not read.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ inline uint64_t total_length(const ibv_sge* segments, uint32_t count) {
 
 template <DtoOperation kOperation>
 [[gnu::always_inline]] inline std::optional<int> Ep::post_request_fast(int count, const ibv_sge* segments,
-                                                                       uint64_t user_cookie, const RemoteBuffer& remote,
+                                                                       uint64_t cookie, const RemoteBuffer& remote,
                                                                        uint32_t flags) {
   constexpr bool kIsSend = kOperation == DtoOperation::kSend;
   constexpr bool kIsRead = kOperation == DtoOperation::kRdmaRead;
@@ -51,17 +51,17 @@ template <DtoOperation kOperation>
   }
   // The request is counted before the device knows of it. After the call only the result is read, and a thread that is
   // cancelled inside the call has posted.
-  Cookie* const cookie = requests_.claim();
-  if (!cookie) [[unlikely]]
+  WorkRequest* const request = requests_.post_next();
+  if (!request) [[unlikely]]
     return std::nullopt;
-  cookie->set_fast(user_cookie, length, *this, kOperation);
+  request->set_fast(cookie, length, *this, kOperation);
   constexpr EpCounter kCounter = kIsSend   ? EpCounter::kPostSend
                                  : kIsRead ? EpCounter::kPostRead
                                            : EpCounter::kPostWrite;
   counters_.add_with_bytes(kCounter, length);
 
   ibv_send_wr& wr = fast_request_;
-  wr.wr_id = reinterpret_cast<uint64_t>(cookie);
+  wr.wr_id = wr_id_of(*request);
   wr.sg_list = const_cast<ibv_sge*>(segments);
   wr.num_sge = count;
   wr.opcode = kIsSend ? IBV_WR_SEND : kIsRead ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
@@ -70,9 +70,9 @@ template <DtoOperation kOperation>
     wr.wr.rdma.remote_addr = remote.address;
     wr.wr.rdma.rkey = remote.context;
   }
-  given_to_device(cookie);
+  given_to_device(request);
   if (const int error = ibv_post_send(qp_.get(), &wr, &refused_request_)) [[unlikely]] {
-    requests_.pop();
+    requests_.withdraw();
     counters_.take_back(kCounter, requests_.next().length);
     return error;
   }
@@ -80,27 +80,27 @@ template <DtoOperation kOperation>
   return 0;
 }
 
-[[gnu::always_inline]] inline std::optional<int> Ep::post_recv_fast(int count, const ibv_sge* segments,
-                                                                    uint64_t user_cookie, uint32_t flags) {
+[[gnu::always_inline]] inline std::optional<int> Ep::post_recv_fast(int count, const ibv_sge* segments, uint64_t cookie,
+                                                                    uint32_t flags) {
   if ((flags | uint32_t{recv_needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > attr_.max_recv_iov)
       [[unlikely]]
     return std::nullopt;
   if (!qp_) [[unlikely]]
     return std::nullopt;
-  Cookie* const cookie = receives_.claim();
-  if (!cookie) [[unlikely]]
+  WorkRequest* const request = receives_.post_next();
+  if (!request) [[unlikely]]
     return std::nullopt;
   const uint64_t length = total_length(segments, static_cast<uint32_t>(count));
-  cookie->set_fast(user_cookie, length, *this, DtoOperation::kReceive);
+  request->set_fast(cookie, length, *this, DtoOperation::kReceive);
   counters_.add_with_bytes(EpCounter::kPostRecv, length);
 
   ibv_recv_wr& wr = fast_recv_;
-  wr.wr_id = reinterpret_cast<uint64_t>(cookie);
+  wr.wr_id = wr_id_of(*request);
   wr.sg_list = const_cast<ibv_sge*>(segments);
   wr.num_sge = count;
-  given_to_device(cookie);
+  given_to_device(request);
   if (const int error = ibv_post_recv(qp_.get(), &wr, &refused_recv_)) [[unlikely]] {
-    receives_.pop();
+    receives_.withdraw();
     counters_.take_back(EpCounter::kPostRecv, receives_.next().length);
     return error;
   }

@@ -60,10 +60,10 @@ unsigned int invalidation_flags(const Ia& ia) {
   return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
 }
 
-bool invalidates(const ibv_wc& completion, const Cookie& cookie) {
-  if (completion.status != IBV_WC_SUCCESS || cookie.operation != DtoOperation::kReceive) return false;
-  if (cookie.ep->is_datagrams()) return false;
-  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & invalidation_flags(cookie.ep->ia()));
+bool invalidates(const ibv_wc& completion, const WorkRequest& request) {
+  if (completion.status != IBV_WC_SUCCESS || request.operation != DtoOperation::kReceive) return false;
+  if (request.ep->is_datagrams()) return false;
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & invalidation_flags(request.ep->ia()));
 }
 
 }  // namespace
@@ -97,9 +97,7 @@ Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!cq_) return ia().refused_queue(errno);
   spare_ = spare_for(*cq_, min_qlen);
   working_cq_.store(cq_.get(), std::memory_order_relaxed);
-  pending_mask_ = std::bit_ceil(2 * kBatch) - 1;
-  pending_.reset(new (std::nothrow) ibv_wc[pending_mask_ + 1]);
-  if (!pending_) return fail(Type::kInsufficientResources, Subtype::kMemory);
+  if (!completions_.open()) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
 }
 
@@ -135,26 +133,12 @@ bool Evd::take_spare() {
   return false;
 }
 
-// Grows the ring to hold all events that may wait (see reap() and wait()) and all completions of the CQ, so that
-// destroying an endpoint can empty the CQ. False if the ring must not grow further, or without memory.
-bool Evd::grow_pending() {
-  const uint32_t most = std::bit_ceil(qlen() + static_cast<uint32_t>(cq_->cqe) + kBatch) - 1;
-  if (pending_mask_ >= most) return false;
-  const uint32_t mask = std::min(most, 4 * pending_mask_ + 3);
-  std::unique_ptr<ibv_wc[]> larger(new (std::nothrow) ibv_wc[mask + 1]);
-  if (!larger) return false;
-  for (uint32_t i = pending_tail_; i != pending_head_; ++i) larger[i & mask] = pending_[i & pending_mask_];
-  pending_ = std::move(larger);
-  pending_mask_ = mask;
-  return true;
-}
-
 Result<> Evd::allow_threshold(uint32_t threshold) {
   if (threshold < 1 || threshold > qlen()) return fail(Type::kInvalidParameter, Subtype::kThreshold);
   if (!cq_) return {};
   std::lock_guard guard(data_mutex_);
-  while (pending_mask_ < threshold) {
-    if (!grow_pending()) return fail(Type::kInsufficientResources, Subtype::kMemory);
+  while (completions_.capacity() <= threshold) {
+    if (!completions_.grow(most_completions())) return fail(Type::kInsufficientResources, Subtype::kMemory);
   }
   return {};
 }
@@ -162,9 +146,9 @@ Result<> Evd::allow_threshold(uint32_t threshold) {
 Result<> Evd::empty_cq() {
   if (!cq_) return {};
   std::lock_guard guard(data_mutex_);
-  while (refill()) {
+  while (complete_batch()) {
   }
-  if (is_full()) return fail(Type::kInsufficientResources, Subtype::kMemory);
+  if (completions_.full()) return fail(Type::kInsufficientResources, Subtype::kMemory);
   return {};
 }
 
@@ -230,7 +214,7 @@ Result<> Evd::post_software(void* pointer) {
   return {};
 }
 
-// These are out of line so that the fast path spends no registers on them.
+// These are out of line so that the usual path spends no registers on them.
 void Evd::break_cq() {
   working_cq_.store(nullptr, std::memory_order_relaxed);
 }
@@ -246,156 +230,113 @@ Result<> Evd::dequeue(Event& out) {
   return dequeue_to(EventSink{*this, out});
 }
 
-bool Evd::pop(Event& out) {
+bool Evd::deliver_next(Event& out) {
   if (software_.urgent()) flush_rings();
   if (software_.count() && software_.pop(out)) return true;
-  if (pending_head_ != pending_tail_ || refill()) {
-    deliver(pending_[pending_tail_++ & pending_mask_], out);
-    return true;
-  }
-  return false;
-}
-
-// True if the consumer will see this completion.
-inline bool Evd::accept(ibv_wc& completion) {
-  Cookie& cookie = *reinterpret_cast<Cookie*>(completion.wr_id);
-  taken_from_device(&cookie);
-  if (!is_fast(completion, cookie)) [[unlikely]]
-    return accept_slow(completion, cookie);
-  ++signals_;
-  cookie.ep->completed_fast(cookie);
+  if (completions_.empty() && !complete_batch()) return false;
+  report(completions_.front(), out);
+  completions_.pop_front();
   return true;
 }
 
-// Moves the completions that the consumer will see to the start of a polled batch.
-inline uint32_t Evd::accept_all(ibv_wc* batch, int count) {
-  uint32_t kept = 0;
-  for (int i = 0; i < count; ++i) {
-    if (!accept(batch[i])) [[unlikely]]
-      continue;
-    if (&batch[kept] != &batch[i]) [[unlikely]]
-      batch[kept] = batch[i];
-    ++kept;
-  }
-  return kept;
+// True if the consumer will see this completion.
+[[gnu::always_inline]] inline bool Evd::complete(ibv_wc& completion) {
+  WorkRequest& request = request_of(completion);
+  taken_from_device(&request);
+  if (!is_fast(completion, request)) [[unlikely]]
+    return complete_slow(completion, request);
+  ++signals_;
+  request.ep->completed_fast(request);
+  return true;
 }
 
-// The second half of refill() after poll_empty().
-bool Evd::accept_batch(int count) {
-  pending_head_ = accept_all(pending_.get(), count);
-  return pending_head_ != 0 || refill();
+bool Evd::keep_batch(int count) {
+  const uint32_t kept = completions_.keep(count, [this](ibv_wc& completion) { return complete(completion); });
+  return kept != 0 || complete_batch();
 }
 
-// Moves one batch from the CQ to the ring of pending completions. It leaves out suppressed successes, so the consumer
-// will see every pending completion.
-bool Evd::refill() {
-  if (pending_head_ == pending_tail_) {
-    return accept_polled(poll_empty());
-  }
-  ibv_cq* const cq = working_cq_.load(std::memory_order_relaxed);
-  if (!cq) return false;
-  for (;;) {
-    const uint32_t at = pending_head_ & pending_mask_;
-    const uint32_t room = std::min(pending_mask_ + 1 - (pending_head_ - pending_tail_), pending_mask_ + 1 - at);
-    const int capacity = static_cast<int>(std::min(kBatch, room));
-    if (capacity == 0) {
-      if (!grow_pending()) return false;
-      continue;
-    }
-    const int count = verbs::poll(cq, &pending_[at], capacity);
-    if (count < 0) break_cq();
-    counters_.add(count > 0 ? EvdCounter::kPollFound : EvdCounter::kPollNotFound);
-    if (count <= 0) return false;
-    const uint32_t kept = accept_all(&pending_[at], count);
-    pending_head_ += kept;
-    if (kept) return true;
-  }
+bool Evd::complete_batch() {
+  if (completions_.empty()) return keep_polled(poll_into_empty());
+  if (completions_.full() && !completions_.grow(most_completions())) return false;
+  return keep_polled(completions_.poll([this](ibv_wc* out, int capacity) { return poll_cq(out, capacity); }));
 }
 
-bool Evd::accept_slow(const ibv_wc& completion, Cookie& cookie) {
-  cookie.fast = false;  // makes deliver() check all of it
-  if (!cookie.srq && cookie.ep->flush_link_of(cookie).flushed) return false;
+bool Evd::complete_slow(const ibv_wc& completion, WorkRequest& request) {
+  request.fast = false;  // makes report() check all of it
+  if (!request.srq && request.ep->flush_link_of(request).flushed) return false;
   // From here on the completion has its EP.
-  if (cookie.srq) cookie.srq->completed(cookie, completion.qp_num, completion.status == IBV_WC_SUCCESS);
+  if (request.srq) request.srq->completed(request, completion.qp_num, completion.status == IBV_WC_SUCCESS);
   const bool delivers =
-      (!cookie.suppressed || completion.status != IBV_WC_SUCCESS) && cookie.operation != DtoOperation::kInvalidate;
-  if (invalidates(completion, cookie)) ia().windows().invalidated(completion.invalidated_rkey);
-  cookie.ep->completed(cookie, completion.status, delivers);
-  if (delivers && (!cookie.unsignalled || completion.status != IBV_WC_SUCCESS)) ++signals_;
+      (!request.suppressed || completion.status != IBV_WC_SUCCESS) && request.operation != DtoOperation::kInvalidate;
+  if (invalidates(completion, request)) ia().windows().invalidated(completion.invalidated_rkey);
+  request.ep->completed(request, completion.status, delivers);
+  if (delivers && (!request.unsignalled || completion.status != IBV_WC_SUCCESS)) ++signals_;
   return delivers;
 }
 
-void Evd::deliver(const ibv_wc& completion, Event& out) {
-  const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
+void Evd::report(const ibv_wc& completion, Event& out) {
+  const WorkRequest& request = request_of(completion);
   const bool success = completion.status == IBV_WC_SUCCESS;
-  if (cookie.operation == DtoOperation::kBind) [[unlikely]] {
+  if (request.operation == DtoOperation::kBind) [[unlikely]] {
     out.kind = EventKind::kBindCompletion;
     out.evd = this;
     // Every error status of a bind means that the bind failed.
     const bool refused = !success && completion.status != IBV_WC_WR_FLUSH_ERR;
-    out.bind = {cookie.window, cookie.user_cookie,
+    out.bind = {request.window, request.cookie,
                 refused ? DtoStatus::kRmrOperationFailed : to_dto_status(completion.status)};
-    return cookie.ep->delivered(cookie);
+    return request.ep->delivered(request);
   }
   out.kind = EventKind::kDtoCompletion;
   out.evd = this;
-  out.dto.ep = cookie.ep;
-  out.dto.user_cookie = cookie.user_cookie;
+  out.dto.ep = request.ep;
+  out.dto.user_cookie = request.cookie;
   out.dto.status = to_dto_status(completion.status);
-  out.dto.operation = cookie.operation;
+  out.dto.operation = request.operation;
   out.dto.length = 0;
   out.dto.immediate = 0;
   out.dto.rmr_context = 0;
-  if (success && cookie.operation != DtoOperation::kReceive) out.dto.length = cookie.length;
-  if (cookie.operation == DtoOperation::kReceive && cookie.ep->is_datagrams()) [[unlikely]] {
+  if (success && request.operation != DtoOperation::kReceive) out.dto.length = request.length;
+  if (request.operation == DtoOperation::kReceive && request.ep->is_datagrams()) [[unlikely]] {
     out.dto.operation = DtoOperation::kReceiveUd;
     if (success) {
       out.dto.length = completion.byte_len;
-      cookie.ep->counters().add_with_bytes(EpCounter::kRecvUd, out.dto.length);
+      request.ep->counters().add_with_bytes(EpCounter::kRecvUd, out.dto.length);
     }
-  } else if (success && cookie.operation == DtoOperation::kReceive) {
+  } else if (success && request.operation == DtoOperation::kReceive) {
     out.dto.length = completion.byte_len;
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       out.dto.operation = DtoOperation::kReceiveImmed;
       out.dto.immediate = completion.imm_data;
-    } else if (invalidates(completion, cookie)) {
+    } else if (invalidates(completion, request)) {
       out.dto.operation = DtoOperation::kReceiveWithInvalidate;
       out.dto.rmr_context = completion.invalidated_rkey;
     }
     const bool immediate = out.dto.operation == DtoOperation::kReceiveImmed;
-    cookie.ep->counters().add_with_bytes(immediate ? EpCounter::kRecvRdmaImm : EpCounter::kRecv, out.dto.length);
+    request.ep->counters().add_with_bytes(immediate ? EpCounter::kRecvRdmaImm : EpCounter::kRecv, out.dto.length);
   }
-  cookie.ep->delivered(cookie);
+  request.ep->delivered(request);
 }
 
 void Evd::reap() {
   std::lock_guard guard(data_mutex_);
   if (software_.urgent()) flush_rings();
-  while (pending_head_ - pending_tail_ < qlen() && refill()) {
+  while (completions_.count() < qlen() && complete_batch()) {
   }
 }
 
 void Evd::forget_completions(Ep& ep) {
   std::lock_guard guard(data_mutex_);
   for (FlushLink* link : ep.flush_links()) unflushed_.remove(*link);
-  const auto of_ep = [&ep](const ibv_wc& completion) {
-    return reinterpret_cast<const Cookie*>(completion.wr_id)->ep == &ep;
-  };
-  while (refill()) {
+  while (complete_batch()) {
   }
-  // Completions that cannot be taken off the CQ must never be dereferenced, so their cookies are released.
-  if (is_full()) break_cq();
-  uint32_t kept = pending_tail_;
-  for (uint32_t i = pending_tail_; i != pending_head_; ++i) {
-    const ibv_wc& completion = pending_[i & pending_mask_];
-    if (!of_ep(completion)) {
-      pending_[kept++ & pending_mask_] = completion;
-      continue;
-    }
-    const auto& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-    if (cookie.srq) cookie.srq->dropped(cookie);  // the queue lives on
-  }
-  pending_head_ = kept;
+  // Completions that cannot be taken off the CQ must never be dereferenced, so the CQ is not used again.
+  if (completions_.full()) break_cq();
+  completions_.remove_if([&ep](const ibv_wc& completion) {
+    const auto& request = request_of(completion);
+    if (request.ep != &ep) return false;
+    if (request.srq) request.srq->dropped(request);  // the queue lives on
+    return true;
+  });
 }
 
 void Evd::forget(Ep& ep) {
@@ -444,28 +385,28 @@ void Evd::flush_later(FlushLink& link) {
 
 void Evd::flush_rings() {
   software_.set_urgent(false);
-  while (refill()) {
+  while (complete_batch()) {
   }
   // Without room in the ring the CQ may hold more completions. The flush continues when some have been delivered.
-  if (is_full()) return software_.set_urgent(true);
+  if (completions_.full()) return software_.set_urgent(true);
   while (FlushLink* const link = unflushed_.take()) {
-    CookieRing& ring = link->ring;
+    WorkRequestRing& ring = link->ring;
     link->flushed = true;
-    ring.for_each_unfinished([&](Cookie& cookie) {
-      if (is_full()) return false;
+    ring.for_each_incomplete([&](WorkRequest& request) {
+      if (completions_.full()) return false;
       // We assume that a suppressed request on a connection has succeeded.
-      const bool delivers = !cookie.suppressed;
-      cookie.fast = false;
-      cookie.ep->completed(cookie, IBV_WC_WR_FLUSH_ERR, delivers);
+      const bool delivers = !request.suppressed;
+      request.fast = false;
+      request.ep->completed(request, IBV_WC_WR_FLUSH_ERR, delivers);
       if (!delivers) return true;
-      ibv_wc& completion = pending_[pending_head_++ & pending_mask_];
-      completion = {};
-      completion.wr_id = reinterpret_cast<uint64_t>(&cookie);
+      ibv_wc completion{};
+      completion.wr_id = wr_id_of(request);
       completion.status = IBV_WC_WR_FLUSH_ERR;
+      completions_.push_back(completion);
       ++signals_;
       return true;
     });
-    if (is_full()) {
+    if (completions_.full()) {
       unflushed_.add(*link);
       return software_.set_urgent(true);
     }

@@ -13,6 +13,7 @@
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
+#include "udapl/core/completion_ring.hpp"
 #include "udapl/core/counters.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
@@ -28,7 +29,7 @@ namespace dapple::udapl {
 
 class Cno;
 class Ep;
-struct Cookie;
+struct WorkRequest;
 
 // DAT_EVD_FLAGS.
 enum EvdStream : uint32_t {
@@ -48,7 +49,6 @@ class Evd : public Object {
  public:
   static constexpr Kind kKind = Kind::kEvd;
   static constexpr uint32_t kInfinite = ~0U;  // microseconds
-  static constexpr uint32_t kBatch = 16;      // completions taken off a CQ at a time
   static constexpr uint32_t kSpare = 16;      // entries of a CQ beyond those that the consumer asked for
 
   // min_qlen > 0. The caller holds the control mutex.
@@ -70,8 +70,8 @@ class Evd : public Object {
   // dat_evd_post_se.
   Result<> post_software(void* pointer);
 
-  // The API's function takes an event through sink(event), or through sink.completion(cookie, length) when it is a
-  // successful DTO with a fast cookie; then no Event is built. Inline, in evd_take.hpp.
+  // The API's function takes an event through sink(event), or through sink.completion(request, length) when it is a
+  // successful DTO with a fast request; then no Event is built. Inline, in evd_take.hpp.
   //
   // QUEUE_EMPTY if there is none.
   template <class Sink>
@@ -156,37 +156,46 @@ class Evd : public Object {
   enum class Waiter : uint8_t { kNone, kWaiting, kLeaving };
   // True if a thread will still see an event that is stored now.
   bool waited_on() const { return waiter_.load(std::memory_order_seq_cst) == Waiter::kWaiting; }
-  uint32_t available() const { return software_.count() + (pending_head_ - pending_tail_); }
+  uint32_t available() const { return software_.count() + completions_.count(); }
   // The number of events that wait; more than any threshold when there are rings to flush.
-  uint32_t available_or_urgent() const { return software_.count_or_urgent() + (pending_head_ - pending_tail_); }
-  bool pop(Event& out);
+  uint32_t available_or_urgent() const { return software_.count_or_urgent() + completions_.count(); }
+
+  // From the CQ to the consumer. complete_batch() moves completions from the CQ to completions_, deliver_next() moves
+  // an event from there or from software_ to the consumer. The caller holds data_mutex_.
+  //
+  // False if the CQ has no completion that the consumer will see, or if completions_ cannot grow for one.
+  bool complete_batch();
+  // False if no event waits.
+  bool deliver_next(Event& out);
   template <class Sink>
-  bool pop_to(Sink sink);
-  enum class Refilled : uint8_t { kNothing, kPending, kPopped };
+  bool deliver_next_to(Sink sink);
   template <class Sink>
-  Refilled refill_or_pop(Sink sink);
-  // pop_to() and refill_or_pop() for a sink whose type is erased.
-  struct Taker {
+  bool deliver_event_to(Sink sink);
+  // complete_batch() when no completion waits, except that a single completion may go to the sink at once.
+  enum class Completed : uint8_t { kNothing, kWaiting, kDelivered };
+  template <class Sink>
+  Completed complete_batch_to(Sink sink);
+  // deliver_next_to() and complete_batch_to() for a sink whose type is erased.
+  struct ErasedSink {
     void* sink;
-    bool (*pop)(Evd&, void* sink);
-    Refilled (*refill_or_pop)(Evd&, void* sink);
+    bool (*deliver_next_to)(Evd&, void* sink);
+    Completed (*complete_batch_to)(Evd&, void* sink);
   };
+  // Their parts.
+  int poll_cq(ibv_wc* out, int capacity);
+  int poll_into_empty();
+  bool keep_polled(int count) { return count != 0 && keep_batch(count); }
+  bool keep_batch(int count);
+  bool complete(ibv_wc& completion);
+  bool complete_slow(const ibv_wc& completion, WorkRequest& request);
+  bool is_fast(const ibv_wc& completion, const WorkRequest& request) const;
   template <class Sink>
-  bool pop_slow(Sink sink);
-  bool refill();
-  int poll_empty();
-  bool accept_polled(int count) { return count != 0 && accept_batch(count); }
-  bool accept_batch(int count);
-  uint32_t accept_all(ibv_wc* batch, int count);
-  bool accept(ibv_wc& completion);
-  bool is_fast(const ibv_wc& completion, const Cookie& cookie) const;
-  template <class Sink>
-  void report_fast(const ibv_wc& completion, const Cookie& cookie, Sink sink);
-  bool accept_slow(const ibv_wc& completion, Cookie& cookie);
+  void report_fast(const ibv_wc& completion, const WorkRequest& request, Sink sink);
+  void report(const ibv_wc& completion, Event& out);
+
   void flush_rings();
-  void deliver(const ibv_wc& completion, Event& out);
   // Waits, after the caller's first look. looked_at: the value of signals_ at that look; empty if there was none.
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const Taker& taker,
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const ErasedSink& sink,
                            uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
@@ -200,7 +209,7 @@ class Evd : public Object {
   Result<> sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
   void take_notification();
   bool arm(uint32_t threshold, uint32_t signals);
-  bool take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker);
+  bool deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& sink);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would poll or arm the CQ returns INTERNAL_ERROR from now on.
   bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
@@ -210,10 +219,11 @@ class Evd : public Object {
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
-  bool grow_pending();
+  // The completions that may wait: those of all events (see reap() and wait_to()) and all of the CQ, so that destroying
+  // an endpoint can empty the CQ.
+  uint32_t most_completions() const { return qlen() + static_cast<uint32_t>(cq_->cqe) + CompletionRing::kBatch; }
   // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES without memory for that many pending events.
   Result<> allow_threshold(uint32_t threshold);
-  bool is_full() const { return pending_head_ - pending_tail_ > pending_mask_; }
   // The size of a CQ for an EVD with this number of events.
   int entries_for(uint32_t min_qlen) const;
   static int32_t spare_for(const ibv_cq& cq, uint32_t min_qlen);
@@ -243,13 +253,9 @@ class Evd : public Object {
   std::atomic<int32_t> spare_ = 0;             // entries; negative after the CQ was resized to fewer than are taken
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
-  // Completions taken off the CQ and not delivered: a ring that grows when more wait.
-  std::unique_ptr<ibv_wc[]> pending_;
-  uint32_t pending_mask_ = 0;
-  uint32_t pending_head_ = 0;
-  uint32_t pending_tail_ = 0;
-  uint32_t signals_ = 0;      // the number of completions taken from the CQ that may wake a thread
-  uint32_t cno_signals_ = 0;  // the part of them that the CNO knows of
+  CompletionRing completions_;  // with a CQ only
+  uint32_t signals_ = 0;        // the number of completions taken from the CQ that may wake a thread
+  uint32_t cno_signals_ = 0;    // the part of them that the CNO knows of
 
   EvdConfig config_ = EvdConfig::kNotify;
   uint32_t configured_ = 0;  // EPs that have agreed on this notification

@@ -90,7 +90,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
   {
     std::lock_guard guard(data_mutex_);
     if (cq_ && request_notification()) break_cq();
-    while (available() <= known && refill()) {
+    while (available() <= known && complete_batch()) {
     }
     more = available() > known || cq_broken();  // a caller that asks the EVD gets the error
   }
@@ -134,7 +134,7 @@ bool Evd::arm_for_cno() {
   if (cq_broken()) return true;
   std::lock_guard guard(data_mutex_);
   // Completions that other threads took from the CQ also count in signals_, and may already be delivered.
-  while ((available() == 0 || signals_ == cno_signals_) && refill()) {
+  while ((available() == 0 || signals_ == cno_signals_) && complete_batch()) {
   }
   return (std::exchange(cno_signals_, signals_) != signals_ && available() > 0) || cq_broken();
 }

@@ -11,7 +11,7 @@ namespace dapple::udapl {
 Result<> Evd::resize(uint32_t min_qlen) {
   std::lock_guard guard(data_mutex_);
   if (cq_) {
-    while (refill()) {
+    while (complete_batch()) {
     }
   }
   if (available() > min_qlen) return fail(Type::kInvalidState);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The path of events out of an EVD: from the CQ through the ring of pending completions directly to the consumer's
+// The path of completions out of an EVD: from the CQ, if necessary through the ring of waiting ones, to the consumer's
 // memory.
 #pragma once
 
 #include <algorithm>
 #include <mutex>
 
-#include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
+#include "udapl/core/work_request_ring.hpp"
 
 namespace dapple::udapl {
 
@@ -20,39 +20,37 @@ struct EventSink {
   Evd& evd;
   Event& out;
   void operator()(const Event& event) const { out = event; }
-  void completion(const Cookie& cookie, uint64_t length) const {
+  void completion(const WorkRequest& request, uint64_t length) const {
     out.kind = EventKind::kDtoCompletion;
     out.evd = &evd;
-    out.dto = {cookie.ep, cookie.user_cookie, length, 0, DtoStatus::kSuccess, cookie.operation, 0};
+    out.dto = {request.ep, request.cookie, length, 0, DtoStatus::kSuccess, request.operation, 0};
   }
 };
 
 // True for a success that only needs to be reported.
-inline bool Evd::is_fast(const ibv_wc& completion, const Cookie& cookie) const {
-  if (completion.status != IBV_WC_SUCCESS || !cookie.fast) [[unlikely]]
+inline bool Evd::is_fast(const ibv_wc& completion, const WorkRequest& request) const {
+  if (completion.status != IBV_WC_SUCCESS || !request.fast) [[unlikely]]
     return false;
-  return cookie.operation != DtoOperation::kReceive || !(completion.wc_flags & slow_wc_flags_);
+  return request.operation != DtoOperation::kReceive || !(completion.wc_flags & slow_wc_flags_);
 }
 
 template <class Sink>
-[[gnu::always_inline]] inline void Evd::report_fast(const ibv_wc& completion, const Cookie& cookie, Sink sink) {
-  if (cookie.operation == DtoOperation::kReceive) {
+[[gnu::always_inline]] inline void Evd::report_fast(const ibv_wc& completion, const WorkRequest& request, Sink sink) {
+  if (request.operation == DtoOperation::kReceive) {
     const uint32_t length = completion.byte_len;
-    cookie.ep->counters().add_with_bytes(EpCounter::kRecv, length);
-    sink.completion(cookie, length);
+    request.ep->counters().add_with_bytes(EpCounter::kRecv, length);
+    sink.completion(request, length);
   } else {
-    sink.completion(cookie, cookie.length);
+    sink.completion(request, request.length);
   }
 }
 
-// The first half of refill() when nothing is pending: polls a batch into the ring's start, where there is always room
-// for one.
-[[gnu::always_inline]] inline int Evd::poll_empty() {
+// One call of ibv_poll_cq(). A failure looks like an empty CQ, which is broken from then on.
+[[gnu::always_inline]] inline int Evd::poll_cq(ibv_wc* out, int capacity) {
   ibv_cq* const cq = working_cq_.load(std::memory_order_relaxed);
   if (!cq) [[unlikely]]
     return 0;
-  pending_head_ = pending_tail_ = 0;
-  const int count = verbs::poll(cq, pending_.get(), kBatch);
+  const int count = verbs::poll(cq, out, capacity);
   if (count > 0) [[likely]] {
     counters_.add(EvdCounter::kPollFound);
     return count;
@@ -63,51 +61,54 @@ template <class Sink>
   return 0;
 }
 
+[[gnu::always_inline]] inline int Evd::poll_into_empty() {
+  return completions_.poll_into_empty([this](ibv_wc* out, int capacity) { return poll_cq(out, capacity); });
+}
+
 template <class Sink>
-[[gnu::noinline]] bool Evd::pop_slow(Sink sink) {
+[[gnu::noinline]] bool Evd::deliver_event_to(Sink sink) {
   Event event;
-  if (!pop(event)) return false;
+  if (!deliver_next(event)) return false;
   sink(event);
   return true;
 }
 
-// refill() when nothing is pending. A single fast completion goes directly to the sink and is never pending. Such a
-// completion may always wake a thread.
+// A single fast completion goes to the sink and never waits. Such a completion may always wake a thread.
 template <class Sink>
-[[gnu::always_inline]] inline Evd::Refilled Evd::refill_or_pop(Sink sink) {
-  const int count = poll_empty();
-  if (count == 0) return Refilled::kNothing;
+[[gnu::always_inline]] inline Evd::Completed Evd::complete_batch_to(Sink sink) {
+  const int count = poll_into_empty();
+  if (count == 0) return Completed::kNothing;
   if (count == 1) [[likely]] {
-    const ibv_wc& only = pending_[0];
-    const Cookie& cookie = *reinterpret_cast<const Cookie*>(only.wr_id);
-    taken_from_device(&cookie);
-    if (is_fast(only, cookie)) [[likely]] {
+    const ibv_wc& only = completions_.first();
+    const WorkRequest& request = request_of(only);
+    taken_from_device(&request);
+    if (is_fast(only, request)) [[likely]] {
       ++signals_;
-      const Cookie done = cookie;  // a local copy: the compiler must assume that a store to the consumer's event
-                                   // changes the member
+      const WorkRequest done = request;  // a local copy: the compiler must assume that a store to the consumer's event
+                                         // changes the member
       report_fast(only, done, sink);
       done.ep->completed_and_delivered_fast(done);
-      return Refilled::kPopped;
+      return Completed::kDelivered;
     }
   }
-  return accept_polled(count) ? Refilled::kPending : Refilled::kNothing;
+  return keep_polled(count) ? Completed::kWaiting : Completed::kNothing;
 }
 
 template <class Sink>
-[[gnu::always_inline]] inline bool Evd::pop_to(Sink sink) {
+[[gnu::always_inline]] inline bool Evd::deliver_next_to(Sink sink) {
   if (software_.any()) [[unlikely]]
-    return pop_slow(sink);
-  if (pending_head_ == pending_tail_) {
-    const Refilled refilled = refill_or_pop(sink);
-    if (refilled != Refilled::kPending) [[likely]]
-      return refilled == Refilled::kPopped;
+    return deliver_event_to(sink);
+  if (completions_.empty()) {
+    const Completed completed = complete_batch_to(sink);
+    if (completed != Completed::kWaiting) [[likely]]
+      return completed == Completed::kDelivered;
   }
-  const ibv_wc& completion = pending_[pending_tail_ & pending_mask_];
-  const Cookie& cookie = *reinterpret_cast<const Cookie*>(completion.wr_id);
-  if (!cookie.fast) [[unlikely]]
-    return pop_slow(sink);
-  ++pending_tail_;
-  const Cookie done = cookie;
+  const ibv_wc& completion = completions_.front();
+  const WorkRequest& request = request_of(completion);
+  if (!request.fast) [[unlikely]]
+    return deliver_event_to(sink);
+  completions_.pop_front();
+  const WorkRequest done = request;
   report_fast(completion, done, sink);
   done.ep->delivered_fast(done);
   return true;
@@ -119,7 +120,7 @@ template <class Sink>
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   // There is no guard object, which would cost more than the lock. Nothing here throws or can be cancelled.
   data_mutex_.lock();
-  if (pop_to(sink)) [[likely]] {
+  if (deliver_next_to(sink)) [[likely]] {
     counters_.add(EvdCounter::kDequeueFound);
     data_mutex_.unlock();
     return {};
@@ -155,7 +156,7 @@ template <class Sink>
   if (threshold == 1 && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
     data_mutex_.lock();
     signals = signals_;
-    if (pop_to(sink)) {
+    if (deliver_next_to(sink)) {
       more = available();
       data_mutex_.unlock();
       leave_wait(more);
@@ -165,9 +166,10 @@ template <class Sink>
     looked_at = &signals;
   }
   Sink unhurried = sink;
-  const Taker taker{&unhurried, [](Evd& evd, void* where) { return evd.pop_to(*static_cast<Sink*>(where)); },
-                    [](Evd& evd, void* where) { return evd.refill_or_pop(*static_cast<Sink*>(where)); }};
-  return wait_for_events(timeout_us, threshold, looked_at, taker, more);
+  const ErasedSink erased{&unhurried,
+                          [](Evd& evd, void* where) { return evd.deliver_next_to(*static_cast<Sink*>(where)); },
+                          [](Evd& evd, void* where) { return evd.complete_batch_to(*static_cast<Sink*>(where)); }};
+  return wait_for_events(timeout_us, threshold, looked_at, erased, more);
 }
 
 }  // namespace dapple::udapl

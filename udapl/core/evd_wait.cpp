@@ -23,10 +23,7 @@ constexpr int64_t kMaxSpinNs = 20'000;
 constexpr int64_t kMinSpinNs = 500;
 constexpr uint32_t kAcknowledgeBatch = 64;  // acknowledging takes a lock inside libibverbs
 
-bool spinning_helps() {
-  static const bool several = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-  return several;
-}
+const bool spinning_helps = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 
 // While an object of this class exists, a thread that posts an event also wakes the sleeper.
 struct Asleep {
@@ -60,8 +57,8 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
     break_cq();
     return true;
   }
-  const bool refilled = pending_head_ == pending_tail_ ? accept_polled(poll_empty()) : refill();
-  return refilled || cq_broken();
+  const bool found = completions_.empty() ? keep_polled(poll_into_empty()) : complete_batch();
+  return found || cq_broken();
 }
 
 // Reads one notification, because each arming brings one. Notifications of an arming without a sleep end the next
@@ -124,26 +121,27 @@ Result<> Evd::sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uin
   }
 }
 
-// Takes an event if there are enough of them. At least one must have arrived since signals_ had the given value.
-inline bool Evd::take(uint32_t threshold, const uint32_t* unless_signals, const Taker& taker) {
+// Delivers an event if there are enough of them. At least one must have arrived since signals_ had the given value.
+inline bool Evd::deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& to) {
   if (threshold == 1 && available_or_urgent() == 0) [[likely]] {
-    const Refilled refilled = taker.refill_or_pop(*this, taker.sink);
-    if (refilled != Refilled::kPending) return refilled == Refilled::kPopped;
+    const Completed completed = to.complete_batch_to(*this, to.sink);
+    if (completed != Completed::kWaiting) return completed == Completed::kDelivered;
   } else if (software_.urgent()) {
     flush_rings();
   }
   do {
-    if (available() >= threshold && (!unless_signals || heard(*unless_signals))) return taker.pop(*this, taker.sink);
-  } while (refill());
+    if (available() >= threshold && (!unless_signals || heard(*unless_signals)))
+      return to.deliver_next_to(*this, to.sink);
+  } while (complete_batch());
   return false;
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const Taker& taker,
-                              uint32_t& more) {
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at,
+                              const ErasedSink& sink, uint32_t& more) {
   const Leaving leaving{*this, more};
   const int64_t start = now_ns();
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
+  const int64_t spin_until = spinning_helps ? start + spin_ns_ : start;
   uint32_t first_look = 0;
   bool look = !looked_at;
   bool last_look = false;
@@ -155,7 +153,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
       // time-out.
       std::lock_guard guard(data_mutex_);
       const uint32_t signals = signals_;
-      if (take(threshold, last_look ? nullptr : looked_at, taker)) {
+      if (deliver_if_enough(threshold, last_look ? nullptr : looked_at, sink)) {
         more = available();
         learn_to_spin(now - start);
         return {};

@@ -11,14 +11,14 @@
 #include <mutex>
 #include <utility>
 
-#include "udapl/core/cookie_ring.hpp"
+#include "udapl/core/work_request_ring.hpp"
 
 namespace dapple::udapl {
 
 struct FlushLink {
-  explicit FlushLink(CookieRing& of) : ring(of) {}
+  explicit FlushLink(WorkRequestRing& of) : ring(of) {}
 
-  CookieRing& ring;
+  WorkRequestRing& ring;
   // When the device has not completed requests in time, the EVD completes them and ignores the device's later
   // completions. The EVD owns this.
   bool flushed = false;

@@ -24,8 +24,8 @@ Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
 void Srq::grow(uint32_t slots) {
   while (slots_.size() < slots) {
     Slot& slot = slots_.emplace_back();
-    slot.cookie.srq = this;
-    slot.cookie.operation = DtoOperation::kReceive;
+    slot.request.srq = this;
+    slot.request.operation = DtoOperation::kReceive;
     if (ia().maintains_caches()) slot.kept.reserve(attr_.max_recv_iov);
     slot.next_free = std::exchange(free_, &slot);
   }
@@ -122,25 +122,25 @@ Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   return {};
 }
 
-Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie) {
+Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {
   if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
   if (failed_.load(std::memory_order_relaxed)) return fail(Type::kInvalidState);
   std::lock_guard guard(mutex_);
   if (outstanding_ >= attr_.max_recv_dtos || !free_) return fail(Type::kInsufficientResources);
   Slot& slot = *free_;
-  slot.cookie.user_cookie = user_cookie;
+  slot.request.cookie = cookie;
   if (ia().maintains_caches()) [[unlikely]] {
     slot.kept.clear();
     for (const ibv_sge& segment : segments) slot.kept.push_back(cpu_segment(ia(), segment));
     maintain(ia(), slot.kept, true);
   }
   ibv_recv_wr wr{};
-  wr.wr_id = reinterpret_cast<uint64_t>(&slot.cookie);
+  wr.wr_id = wr_id_of(slot.request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
   if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
-  given_to_device(&slot.cookie);
+  given_to_device(&slot.request);
   if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]
     return Ep::refused(error);
   free_ = slot.next_free;
@@ -159,20 +159,20 @@ void Srq::remove(uint32_t qp_num) {
   eps_.erase(qp_num);
 }
 
-void Srq::completed(Cookie& cookie, uint32_t qp_num, bool succeeded) {
+void Srq::completed(WorkRequest& request, uint32_t qp_num, bool succeeded) {
   std::lock_guard guard(mutex_);
   --available_;
-  if (!succeeded) reinterpret_cast<Slot&>(cookie).kept.clear();
-  cookie.ep = eps_.find(qp_num)->second;  // the EP is found until its last completion is forgotten
+  if (!succeeded) reinterpret_cast<Slot&>(request).kept.clear();
+  request.ep = eps_.find(qp_num)->second;  // the EP is found until its last completion is forgotten
 }
 
-void Srq::dropped(const Cookie& cookie) {
-  const_cast<Slot&>(reinterpret_cast<const Slot&>(cookie)).kept.clear();
-  delivered(cookie);
+void Srq::dropped(const WorkRequest& request) {
+  const_cast<Slot&>(reinterpret_cast<const Slot&>(request)).kept.clear();
+  delivered(request);
 }
 
-void Srq::delivered(const Cookie& cookie) {
-  auto& slot = const_cast<Slot&>(reinterpret_cast<const Slot&>(cookie));
+void Srq::delivered(const WorkRequest& request) {
+  auto& slot = const_cast<Slot&>(reinterpret_cast<const Slot&>(request));
   if (ia().maintains_caches()) [[unlikely]]
     maintain(ia(), slot.kept, true);
   std::lock_guard guard(mutex_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Shared receive queue. Its receives complete in any order and on any of its EPs, so its cookies are a pool, and a
-// completion finds its EP by the number of the queue pair.
+// Shared receive queue. Its receives complete in any order and on any of its EPs, so the records of its requests are a
+// pool, and a completion finds its EP by the number of the queue pair.
 //
 // Threads: internally locked on any IA. Life cycle, query and resize under the control mutex.
 #pragma once
@@ -15,10 +15,10 @@
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
-#include "udapl/core/cookie_ring.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
+#include "udapl/core/work_request_ring.hpp"
 
 namespace dapple::udapl {
 
@@ -57,7 +57,7 @@ class Srq : public Object {
   // Asks for one event when the queue has fewer receives than this, which may be at once. 0 asks for none.
   Result<> set_low_watermark(uint32_t low_watermark);
 
-  Result<> post_recv(std::span<const ibv_sge> segments, uint64_t user_cookie);
+  Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie);
 
   // The EP of a queue pair. It is found from its creation until its completions are forgotten. Throws std::bad_alloc.
   void add(uint32_t qp_num, Ep& ep);
@@ -65,10 +65,10 @@ class Srq : public Object {
 
   // The EVD calls these. The first: a completion is taken off the CQ; the result is its EP. The second: the completion
   // is delivered or dropped.
-  void completed(Cookie& cookie, uint32_t qp_num, bool succeeded);
-  void delivered(const Cookie& cookie);
+  void completed(WorkRequest& request, uint32_t qp_num, bool succeeded);
+  void delivered(const WorkRequest& request);
   // Called instead, if the consumer will not see the completion and may have freed the memory.
-  void dropped(const Cookie& cookie);
+  void dropped(const WorkRequest& request);
 
   // From the connection manager's thread.
   void on_device_event(ibv_event_type type);
@@ -77,7 +77,7 @@ class Srq : public Object {
   friend class Arena<Srq>;
 
   struct Slot {
-    Cookie cookie{};            // must be first: it is found by its address
+    WorkRequest request{};      // must be first: it is found by its address
     std::vector<ibv_sge> kept;  // on a device that is not coherent: the segments to maintain at delivery
     Slot* next_free = nullptr;
   };

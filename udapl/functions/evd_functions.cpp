@@ -41,15 +41,15 @@ struct ConsumersEvent {
   Evd& evd;
   DAT_EVENT& out;
   void operator()(const Event& event) const { to_dat(event, out); }
-  void completion(const Cookie& cookie, uint64_t length) const {
+  void completion(const WorkRequest& request, uint64_t length) const {
     out.event_number = DAT_DTO_COMPLETION_EVENT;
     out.evd_handle = &evd;
     auto& data = out.event_data.dto_completion_event_data;
-    data.ep_handle = cookie.ep;
-    data.user_cookie.as_64 = cookie.user_cookie;
+    data.ep_handle = request.ep;
+    data.user_cookie.as_64 = request.cookie;
     data.status = DAT_DTO_SUCCESS;
     data.transfered_length = static_cast<decltype(data.transfered_length)>(length);
-    fill_operation(data, cookie.operation, 0);
+    fill_operation(data, request.operation, 0);
   }
 };
 

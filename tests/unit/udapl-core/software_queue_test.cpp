@@ -103,7 +103,7 @@ void software_queue_set_urgent__beside_events() {
 }
 
 void flush_list__each_link_once_and_only_in_its_list() {
-  CookieRing ring(1, 0);
+  WorkRequestRing ring(1, 0);
   FlushLink links[3] = {FlushLink(ring), FlushLink(ring), FlushLink(ring)};
   FlushList list;
   FlushList other;
