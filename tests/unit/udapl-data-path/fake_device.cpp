@@ -179,21 +179,29 @@ int post_srq_recv(ibv_srq* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   return 0;
 }
 
+void call_once(std::function<void()>& hook) {
+  if (const auto call = std::exchange(hook, nullptr)) call();
+}
+
 int poll_cq(ibv_cq* where, int capacity, ibv_wc* out) {
-  std::lock_guard guard(mutex);
-  auto& cq = *reinterpret_cast<Cq*>(where);
   int got = 0;
-  for (; got < capacity && !cq.entries.empty(); ++got) {
-    out[got] = cq.entries.front();
-    cq.entries.pop_front();
+  {
+    std::lock_guard guard(mutex);
+    auto& cq = *reinterpret_cast<Cq*>(where);
+    for (; got < capacity && !cq.entries.empty(); ++got) {
+      out[got] = cq.entries.front();
+      cq.entries.pop_front();
+    }
   }
+  if (got == 0) call_once(state.after_poll);
   return got;
 }
 
 int req_notify_cq(ibv_cq* where, int) {
   pthread_testcancel();
+  call_once(state.before_arming);
   std::lock_guard guard(mutex);
-  if (!state.removed) reinterpret_cast<Cq*>(where)->armed = true;
+  if (!state.removed && !state.deaf) reinterpret_cast<Cq*>(where)->armed = true;
   return 0;
 }
 
@@ -227,10 +235,10 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 }  // namespace
 
 void reset() {
-  state.holds = state.removed = state.cancels_taker = false;
+  state.holds = state.removed = state.cancels_taker = state.deaf = false;
   state.overflows = state.unsignalled = 0;
   state.most_entries = 0;
-  state.in_post = nullptr;
+  state.in_post = state.after_poll = state.before_arming = nullptr;
   state.vendor_id = 0;
   state.transport = IBV_TRANSPORT_IB;
 }

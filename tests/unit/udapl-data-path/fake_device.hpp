@@ -31,7 +31,10 @@ struct State {
   std::atomic<uint32_t> unsignalled = 0;    // requests that asked for no completion
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
+  std::atomic<bool> deaf = false;           // arming a CQ has no effect
   std::function<void()> in_post;            // called inside ibv_post_send, after the device has handled the request
+  std::function<void()> after_poll;         // called once, inside the next ibv_poll_cq that finds nothing
+  std::function<void()> before_arming;      // called once, inside the next ibv_req_notify_cq
   uint32_t vendor_id = 0;
   ibv_transport_type transport = IBV_TRANSPORT_IB;
 };
