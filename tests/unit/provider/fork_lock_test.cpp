@@ -18,6 +18,7 @@ namespace {
 pthread_mutex_t programs = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<bool> held;
 std::atomic<bool> forking;
+std::atomic<bool> forked;
 
 void before_fork() {
   forking = true;
@@ -25,6 +26,7 @@ void before_fork() {
 }
 void after_fork() {
   pthread_mutex_unlock(&programs);
+  forked = true;
 }
 
 void* hold_then_write(void*) {
@@ -33,6 +35,7 @@ void* hold_then_write(void*) {
   while (!forking) usleep(100);
   { const dapple::provider::WriteLock ours; }
   pthread_mutex_unlock(&programs);
+  while (!forked) usleep(100);  // a thread that ended before the fork looks like a leak in the child
   return nullptr;
 }
 
