@@ -118,6 +118,7 @@ void finish_receives(Qp& qp, ibv_wc_status status) {
 }
 
 int post_send(ibv_qp* where, ibv_send_wr* wr, ibv_send_wr** bad) {
+  if (const int error = state.refuses) return error;
   auto& qp = *reinterpret_cast<Qp*>(where);
   {
     std::lock_guard guard(mutex);
@@ -142,6 +143,7 @@ int post_send(ibv_qp* where, ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 int post_recv(ibv_qp* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  if (const int error = state.refuses) return error;
   std::lock_guard guard(mutex);
   auto& qp = *reinterpret_cast<Qp*>(where);
   *bad = wr;
@@ -151,7 +153,7 @@ int post_recv(ibv_qp* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   completion.opcode = IBV_WC_RECV;
   qp.receives.push_back(completion);
   if (qp.failed) {
-    finish_receives(qp, IBV_WC_WR_FLUSH_ERR);
+    if (!state.misses_late) finish_receives(qp, IBV_WC_WR_FLUSH_ERR);
   } else if (!state.holds) {
     finish_receives(qp, IBV_WC_SUCCESS);
   }
@@ -160,6 +162,7 @@ int post_recv(ibv_qp* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 
 // Completes at once, on one queue pair after the other.
 int post_srq_recv(ibv_srq* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  if (const int error = state.refuses) return error;
   std::lock_guard guard(mutex);
   *bad = wr;
   static uint32_t turn = 0;
@@ -235,7 +238,8 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 }  // namespace
 
 void reset() {
-  state.holds = state.removed = state.cancels_taker = state.deaf = false;
+  state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
+  state.refuses = 0;
   state.overflows = state.unsignalled = 0;
   state.most_entries = 0;
   state.in_post = state.after_poll = state.before_arming = nullptr;
@@ -244,9 +248,13 @@ void reset() {
 }
 
 void complete(uint32_t qp_num) {
+  fail(qp_num, IBV_WC_SUCCESS);
+}
+
+void fail(uint32_t qp_num, ibv_wc_status status) {
   std::lock_guard guard(mutex);
-  finish_sends(*qps.at(qp_num), IBV_WC_SUCCESS);
-  finish_receives(*qps.at(qp_num), IBV_WC_SUCCESS);
+  finish_sends(*qps.at(qp_num), status);
+  finish_receives(*qps.at(qp_num), status);
 }
 
 void remove() {
@@ -495,6 +503,7 @@ int ibv_modify_qp(ibv_qp* which, ibv_qp_attr* attr, int mask) {
   auto& qp = *reinterpret_cast<Qp*>(which);
   if (!(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_ERR) return 0;
   qp.failed = true;
+  if (state.never_flushes) return 0;
   finish_sends(qp, IBV_WC_WR_FLUSH_ERR);
   finish_receives(qp, IBV_WC_WR_FLUSH_ERR);
   return 0;

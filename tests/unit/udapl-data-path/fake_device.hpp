@@ -32,9 +32,12 @@ struct State {
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
-  std::function<void()> in_post;            // called inside ibv_post_send, after the device has handled the request
-  std::function<void()> after_poll;         // called once, inside the next ibv_poll_cq that finds nothing
-  std::function<void()> before_arming;      // called once, inside the next ibv_req_notify_cq
+  std::atomic<int> refuses = 0;             // the errno value with which posts are refused
+  std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
+  std::atomic<bool> misses_late = false;  // receives posted in that state stay until the queue pair is put there again
+  std::function<void()> in_post;          // called inside ibv_post_send, after the device has handled the request
+  std::function<void()> after_poll;       // called once, inside the next ibv_poll_cq that finds nothing
+  std::function<void()> before_arming;    // called once, inside the next ibv_req_notify_cq
   uint32_t vendor_id = 0;
   ibv_transport_type transport = IBV_TRANSPORT_IB;
 };
@@ -45,6 +48,8 @@ extern State state;
 void reset();
 // Completes the requests that the queue pair holds, with success.
 void complete(uint32_t qp_num);
+// The same with another status.
+void fail(uint32_t qp_num, ibv_wc_status status);
 // The device is removed: arming a CQ has no effect, and every completion channel hangs up.
 void remove();
 

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The way of a work request: each one that was posted brings one event, or none if it is suppressed, and its place is
+// free again afterwards.
+#include <vector>
+
+#include "tests/unit/udapl-data-path/fake_device.hpp"
+#include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/ep_post_fast.hpp"
+#include "udapl/core/srq.hpp"
+
+using namespace dapple::udapl;
+
+namespace {
+
+constexpr ibv_sge kSegment{0x1000, 256, 1};
+constexpr RemoteBuffer kRemote{0x1000, 4096, 7};
+constexpr uint32_t kLong_us = 10'000'000;
+constexpr uint32_t kPlaces = 4;
+
+struct Rig {
+  explicit Rig(uint32_t qlen = 64, const EpAttr& attr = {.max_recv_dtos = kPlaces, .max_request_dtos = kPlaces})
+      : recv(ia.evd(qlen)), request(ia.evd(qlen)), ep(ia.connected_ep({.recv = &recv, .request = &request}, attr)) {}
+
+  Result<> write(uint64_t cookie, uint32_t flags = 0) {
+    return ep.post_rdma_write({&kSegment, 1}, cookie, kRemote, flags);
+  }
+  std::optional<int> write_fast(uint64_t cookie) {
+    return ep.post_request_fast<DtoOperation::kRdmaWrite>(1, &kSegment, cookie, kRemote, 0);
+  }
+  std::optional<int> receive_fast(uint64_t cookie) { return ep.post_recv_fast(1, &kSegment, cookie, 0); }
+  // Ends the connection; the EP is DISCONNECTED.
+  void disconnect() {
+    {
+      std::lock_guard guard(control_mutex());
+      CHECK(ep.disconnect(true).has_value());
+    }
+    Event event;
+    uint32_t more;
+    while (ep.state() != EpState::kDisconnected) {
+      if (!ep.evds().connect->wait(kLong_us, 1, event, more)) return CHECK(!"disconnected");
+    }
+  }
+  // The cookies of all events, which have this status.
+  std::vector<uint64_t> take(Evd& evd, DtoStatus status = DtoStatus::kSuccess) {
+    std::vector<uint64_t> cookies;
+    for (Event event; evd.dequeue(event);) {
+      CHECK(event.dto.status == status);
+      cookies.push_back(event.dto.user_cookie);
+    }
+    return cookies;
+  }
+
+  fake_device::Ia ia{false};
+  Evd& recv;
+  Evd& request;
+  Ep& ep;
+};
+
+using Cookies = std::vector<uint64_t>;
+
+void post_fast__a_refused_request_leaves_its_place() {
+  fake_device::reset();
+  Rig rig;
+  fake_device::state.holds = true;
+  for (int round = 0; round < 3; ++round) {
+    CHECK_EQUAL(rig.write_fast(0).value_or(-1), 0);
+    fake_device::state.refuses = ENOMEM;
+    for (int i = 0; i < 10; ++i) {
+      CHECK_EQUAL(rig.write_fast(100).value_or(-1), ENOMEM);
+      CHECK_EQUAL(rig.receive_fast(100).value_or(-1), ENOMEM);
+    }
+    fake_device::state.refuses = 0;
+    for (uint64_t i = 1; i < kPlaces; ++i) CHECK_EQUAL(rig.write_fast(i).value_or(-1), 0);
+    for (uint64_t i = 0; i < kPlaces; ++i) CHECK_EQUAL(rig.receive_fast(i).value_or(-1), 0);
+    CHECK(!rig.write_fast(100).has_value());
+    fake_device::complete(rig.ep.qp_num());
+    CHECK(rig.take(rig.request) == (Cookies{0, 1, 2, 3}));
+    CHECK(rig.take(rig.recv) == (Cookies{0, 1, 2, 3}));
+    CHECK(rig.ep.request_idle() && rig.ep.recv_idle());
+  }
+}
+
+void post__suppressed_ones_without_end() {
+  fake_device::reset();
+  Rig rig(8, {.max_request_dtos = 32});
+  for (uint64_t i = 0; i < 5'000; ++i) CHECK(rig.write(i, kSuppress).has_value());
+  CHECK(rig.take(rig.request).empty());
+  CHECK(rig.write(7).has_value());
+  CHECK(rig.take(rig.request) == Cookies{7});
+  CHECK(rig.ep.request_idle());
+  CHECK_EQUAL(fake_device::state.overflows, 0U);
+  CHECK(fake_device::state.unsignalled > 4'000U);
+}
+
+void post__suppressed_ones_that_nobody_completes() {
+  fake_device::reset();
+  Rig rig(8, {.max_request_dtos = 32});
+  fake_device::state.holds = true;
+  uint32_t posted = 0;
+  while (posted < 100 && rig.write(posted, kSuppress)) ++posted;
+  CHECK_EQUAL(posted, 32);
+  fake_device::complete(rig.ep.qp_num());
+  CHECK(rig.write(0, kSuppress).has_value());
+}
+
+void completion__an_error_breaks_the_connection() {
+  fake_device::reset();
+  Rig rig;
+  fake_device::state.holds = true;
+  CHECK(rig.write(1).has_value());
+  fake_device::fail(rig.ep.qp_num(), IBV_WC_REM_ACCESS_ERR);
+  CHECK(rig.take(rig.request, DtoStatus::kRemoteAccess) == Cookies{1});
+  Event event;
+  uint32_t more;
+  CHECK(rig.ep.evds().connect->wait(kLong_us, 1, event, more).has_value() && event.kind == EventKind::kBroken);
+}
+
+// The device looks at its queue only when the queue pair enters the error state.
+void post_recv__on_a_disconnected_ep() {
+  fake_device::reset();
+  Rig rig;
+  fake_device::state.misses_late = true;
+  rig.disconnect();
+  CHECK(rig.ep.post_recv({&kSegment, 1}, 1, 0).has_value());
+  CHECK_EQUAL(rig.receive_fast(2).value_or(-1), 0);
+  CHECK(rig.take(rig.recv, DtoStatus::kFlushed) == (Cookies{1, 2}));
+}
+
+void become_siw() {
+  fake_device::reset();
+  fake_device::state.vendor_id = 0x626d74;
+  fake_device::state.transport = IBV_TRANSPORT_IWARP;
+  fake_device::state.holds = true;
+}
+
+// The provider flushes what software iWARP leaves; what the device completes afterwards brings no second event.
+void flush__the_provider_was_faster_than_the_device() {
+  become_siw();
+  Rig rig;
+  CHECK(rig.write(1).has_value());
+  CHECK(rig.write(2).has_value());
+  fake_device::state.never_flushes = true;
+  rig.disconnect();
+  CHECK(rig.take(rig.request, DtoStatus::kFlushed) == (Cookies{1, 2}));
+  fake_device::fail(rig.ep.qp_num(), IBV_WC_WR_FLUSH_ERR);
+  CHECK(rig.take(rig.request).empty());
+  CHECK(rig.ep.request_idle());
+}
+
+void flush__more_requests_than_the_evd_can_hold() {
+  constexpr uint32_t kMany = 300;
+  become_siw();
+  Rig rig(4, {.max_recv_dtos = kMany});
+  for (uint64_t i = 0; i < kMany; ++i) CHECK(rig.ep.post_recv({&kSegment, 1}, i, 0).has_value());
+  fake_device::state.never_flushes = true;
+  rig.disconnect();
+  const Cookies flushed = rig.take(rig.recv, DtoStatus::kFlushed);
+  CHECK_EQUAL(flushed.size(), kMany);
+  for (uint64_t i = 0; i < flushed.size(); ++i) CHECK_EQUAL(flushed[i], i);
+}
+
+struct SharedRig {
+  SharedRig() {
+    std::lock_guard guard(control_mutex());
+    srq = Srq::create(ia.get(), ia.pz(), {.max_recv_dtos = kPlaces, .max_recv_iov = 1}).value();
+  }
+  bool post(uint64_t cookie) { return srq->post_recv({&kSegment, 1}, cookie).has_value(); }
+  SrqCounts count() {
+    std::lock_guard guard(control_mutex());
+    return srq->count();
+  }
+
+  fake_device::Ia ia{false};
+  Srq* srq = nullptr;
+};
+
+// The fake device completes a receive at once, on one EP after the other.
+void srq__each_place_is_free_after_its_event() {
+  fake_device::reset();
+  SharedRig rig;
+  Evd& evd = rig.ia.evd(16);
+  Ep* const eps[] = {&rig.ia.connected_ep({.recv = &evd}, {}, rig.srq),
+                     &rig.ia.connected_ep({.recv = &evd}, {}, rig.srq)};
+  uint32_t of_first = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
+    CHECK(!rig.post(9));
+    CHECK_EQUAL(rig.count().available, 0);
+    CHECK_EQUAL(rig.count().outstanding, kPlaces);
+    for (uint64_t i = 0; i < kPlaces; ++i) {
+      Event event;
+      CHECK(evd.dequeue(event).has_value());
+      CHECK_EQUAL(event.dto.user_cookie, i);
+      CHECK(event.dto.ep == eps[0] || event.dto.ep == eps[1]);
+      of_first += event.dto.ep == eps[0];
+    }
+    CHECK_EQUAL(rig.count().outstanding, 0);
+  }
+  CHECK_EQUAL(of_first, 3 * kPlaces / 2);
+}
+
+void srq__places_of_a_freed_ep() {
+  fake_device::reset();
+  SharedRig rig;
+  for (int round = 0; round < 3; ++round) {
+    Ep& ep = rig.ia.connected_ep({.recv = &rig.ia.evd(16)}, {}, rig.srq);
+    for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
+    std::lock_guard guard(control_mutex());
+    CHECK(Ep::free(ep).has_value());
+    CHECK_EQUAL(rig.srq->count().outstanding, 0);
+  }
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      TEST_IN_CHILD(post_fast__a_refused_request_leaves_its_place),
+      TEST_IN_CHILD(post__suppressed_ones_without_end),
+      TEST_IN_CHILD(post__suppressed_ones_that_nobody_completes),
+      TEST_IN_CHILD(completion__an_error_breaks_the_connection),
+      TEST_IN_CHILD(post_recv__on_a_disconnected_ep),
+      TEST_IN_CHILD(flush__the_provider_was_faster_than_the_device),
+      TEST_IN_CHILD(flush__more_requests_than_the_evd_can_hold),
+      TEST_IN_CHILD(srq__each_place_is_free_after_its_event),
+      TEST_IN_CHILD(srq__places_of_a_freed_ep),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
