@@ -1,31 +1,21 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # the parts of softroce set variables
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
 # Bare Debian systems for building and testing packages: roots that mmdebstrap makes from this machine's archive, kept
 # in the cache. Sourced after common.bash, by scripts that run as root.
 
-for part in common kernel; do
-  # shellcheck source=/dev/null
-  . "$root/scripts/softroce.d/$part.bash" || exit 1
-done
-# These are the project's scripts' own versions; softroce's parts have others.
 # shellcheck source=scripts/lib/common.bash
-. "$root/scripts/lib/common.bash"
-# In softroce's parts an exit code precedes the message; here it is always 1.
-die() {
-  [[ $1 != "$kExitCannotStart" ]] || shift
-  printf '%s: %s\n' "${0##*/}" "$*" >&2
-  exit 1
-}
+. "${root:?}/scripts/lib/common.bash"
+# shellcheck source=scripts/lib/cache.bash
+. "$root/scripts/lib/cache.bash"
 
 # A signal ends the script, not only the command that it waits for, and does so at once even if the command runs in a
 # root.
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-roots=$(dirname "$(cache_dir)")/roots
+roots=$cache/roots
 foreign=
 
 # check_privileges: ends the script if this machine lets no one enter a root.
@@ -35,6 +25,9 @@ check_privileges() {
   why=$(unshare --mount --pid --fork sh -c 'mount --make-rprivate / && mount -t proc proc /proc' 2>&1) ||
     die "a root needs mounts and processes of its own, which this machine does not allow (in a container: --privileged): $why"
 }
+
+# write_private_apt FOLDER SUITE ARCHITECTURE[,ARCHITECTURE]: writes apt.conf and sources.list for that release alone.
+write_private_apt() { "$root/scripts/lib/debian" configure "$@"; }
 
 # cached_root NAME SUITE PACKAGE...: sets `place` to a root of that Debian release with these packages, which must not
 # be changed. If `foreign` names another architecture, its packages can be installed in the root, too. mmdebstrap's
@@ -51,7 +44,7 @@ cached_root() {
   mkdir -p "$roots"
   new=$place.new.$$
   # The lists stay, so that packages can be installed; https needs certificates for that.
-  mkdir "$new" && (write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}") &&
+  mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" &&
     { ! grep -q ' https:' "$new/apt/sources.list" || packages+=${packages:+,}ca-certificates; } &&
     grep '^Acquire::' "$new/apt/apt.conf" >"$new/apt/options" &&
     logged "root-$suite-$name" mmdebstrap --mode=root --variant="${variant:-apt}" --architectures="amd64${foreign:+,$foreign}" --dpkgopt=force-unsafe-io \

@@ -50,8 +50,8 @@ original_debs() {
   local names=(libdapl2 libdapl-dev dapl2-utils librpma0 librpma-dev)
   original=$roots/original-debs-$(sha256sum <<<"${names[*]}" | head -c 8)
   [ ! -e "$original/complete" ] || return 0
-  rm -rf "$original" && mkdir -p "$original" && open_suite "$original" bookworm &&
-    download_packages "$original" "${names[@]}" && touch "$original/complete"
+  rm -rf "$original" && mkdir -p "$original" && "$root/scripts/lib/debian" fetch "$original" bookworm "${names[@]}" &&
+    touch "$original/complete"
 }
 
 # fresh: sets here to a copy of the root in $clean, which the next call removes. Both sets of packages appear in /mnt.

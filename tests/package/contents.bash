@@ -11,7 +11,7 @@ doc='D/(copyright|changelog.*)'
 declare -A contents=(
   [dapple]=''
   [dapple-doc]='usr/share/doc/dapple/(README|CHANGELOG)\.md|usr/share/doc/dapple/(docs|bench)/([a-z0-9]+/)?[A-Za-z0-9-]+\.(md|svg)'
-  [dapple-softroce]='usr/bin/dapple-softroce|usr/share/dapple/softroce/[a-z0-9-]+(\.bash)?|C/dapple-softroce
+  [dapple-softroce]='usr/bin/dapple-softroce|usr/share/dapple/softroce_vm/[a-z0-9_-]+(\.py)?|C/dapple-softroce
     usr/share/man/man1/dapple-softroce\.1\.gz'
   [dapple-fio]='usr/lib/T/dapple/fio/librpma_(apm|gpspm)_(client|server)\.so|usr/share/dapple/fio/librpma_(apm|gpspm)-(client|server)\.fio
     usr/share/man/man7/dapple-fio\.7\.gz'
