@@ -130,37 +130,39 @@ Result<ibv_comp_channel*> ConnectionManager::shared_channel(ibv_context* context
   return shared.get();
 }
 
-ConnectionManager::Client::Client(Ep& ep) {
-  Deadlines one{{kNever, &ep}};
+ConnectionManager::Client::Client(Object& owner) : owner_(owner) {
+  Deadlines one{{kNever, this}};
   deadline_ = one.extract(one.begin());
 }
 
-void ConnectionManager::set_deadline(Ep& ep, int64_t deadline_ns) {
-  Client& client = ep.client();
-  if (client.deadline_ns_ != kNever) client.deadline_ = deadlines_.extract({client.deadline_ns_, &ep});
-  client.deadline_ns_ = deadline_ns;
+ConnectionManager::Client::~Client() {
+  set_deadline(kNever);
+  ConnectionManager& manager = instance();
+  std::lock_guard guard(manager.attention_mutex_);
+  if (!wants_attention_) return;
+  Client** link = &manager.attention_;
+  while (*link != this) link = &(*link)->next_;
+  *link = next_;
+}
+
+void ConnectionManager::Client::set_deadline(int64_t deadline_ns) {
+  ConnectionManager& manager = instance();
+  if (deadline_ns_ != kNever) deadline_ = manager.deadlines_.extract({deadline_ns_, this});
+  deadline_ns_ = deadline_ns;
   if (deadline_ns == kNever) return;
-  client.deadline_.value().first = deadline_ns;
-  deadlines_.insert(std::move(client.deadline_));
-  wake();
+  deadline_.value().first = deadline_ns;
+  manager.deadlines_.insert(std::move(deadline_));
+  manager.wake();
 }
 
-void ConnectionManager::notify(Ep& ep) {
+void ConnectionManager::Client::notify() {
+  ConnectionManager& manager = instance();
   {
-    std::lock_guard guard(attention_mutex_);
-    Client& client = ep.client();
-    if (std::exchange(client.wants_attention_, true)) return;
-    client.next_ = std::exchange(attention_, &ep);
+    std::lock_guard guard(manager.attention_mutex_);
+    if (std::exchange(wants_attention_, true)) return;
+    next_ = std::exchange(manager.attention_, this);
   }
-  wake();
-}
-
-void ConnectionManager::forget(Ep& ep) {
-  std::lock_guard guard(attention_mutex_);
-  if (!std::exchange(ep.client().wants_attention_, false)) return;
-  Ep** link = &attention_;
-  while (*link != &ep) link = &(*link)->client().next_;
-  *link = ep.client().next_;
+  manager.wake();
 }
 
 void ConnectionManager::wake() {
@@ -213,7 +215,7 @@ void ConnectionManager::serve_connection_events() {
         if (event.request) static_cast<ServicePoint*>(owner)->on_request(event);
         break;
       case Kind::kEp:
-        static_cast<Ep*>(owner)->on_connection_event(event);
+        static_cast<Ep*>(owner)->connection().on_connection_event(event);
         break;
       case Kind::kUdConnection:
         static_cast<UdConnection*>(owner)->on_connection_event(event);
@@ -279,7 +281,7 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
       Ep* ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
       const ibv_event_type type = event.event_type;
       ibv_ack_async_event(&event);
-      if (ep) ep->on_device_event(type);
+      if (ep) ep->connection().on_device_event(type);
       return;
     }
     case IBV_EVENT_CQ_ERR: {
@@ -306,23 +308,27 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
 
 void ConnectionManager::serve_attention() {
   for (;;) {
-    Ep* ep = nullptr;
+    Client* client = nullptr;
     {
       std::lock_guard guard(attention_mutex_);
       if (!attention_) return;
-      ep = attention_;
-      attention_ = ep->client().next_;
-      ep->client().wants_attention_ = false;
+      client = std::exchange(attention_, attention_->next_);
+      client->wants_attention_ = false;
     }
-    ep->on_attention();
+    static_cast<Ep&>(client->owner_).connection().on_attention();
   }
 }
 
 void ConnectionManager::serve_deadlines() {
   const int64_t now = now_ns();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    Ep* ep = deadlines_.begin()->second;
-    ep->on_deadline();  // sets a new one or none
+    Object& owner = deadlines_.begin()->second->owner_;
+    // Each call sets a new deadline or none.
+    if (owner.kind() == Kind::kEp) {
+      static_cast<Ep&>(owner).connection().on_deadline();
+    } else {
+      static_cast<UdConnection&>(owner).on_deadline();
+    }
   }
 }
 

@@ -22,31 +22,38 @@
 
 namespace dapple::udapl {
 
-class Ep;
+class Object;
 
 class ConnectionManager {
-  using Deadlines = std::set<std::pair<int64_t, Ep*>>;
-
  public:
   static ConnectionManager& instance();
   // True while an IA is open. Any thread, without the lock.
   static bool in_use() { return in_use_.load(std::memory_order_relaxed); }
 
-  // An EP's place in the manager's lists. It holds all the memory they need, so that neither a time-out nor a
-  // notification from the data path can fail. Its constructor throws std::bad_alloc.
+  // The place of an Ep, or of a UdConnection, in the manager's lists, which it leaves when it is destroyed. It holds
+  // all the memory they need, so that neither a time-out nor a notification from the data path can fail. Its
+  // constructor throws std::bad_alloc.
   class Client {
    public:
-    explicit Client(Ep& ep);
+    explicit Client(Object& owner);
+    ~Client();
+    // Has on_deadline() called at that time of the monotonic clock; kNever cancels the call. There is one deadline.
+    void set_deadline(int64_t deadline_ns);
+    // From the data path, any thread, no lock needed: the connection's on_attention() runs soon on the manager's
+    // thread.
+    void notify();
 
    private:
     friend class ConnectionManager;
+    using Deadlines = std::set<std::pair<int64_t, Client*>>;
+    Object& owner_;
     int64_t deadline_ns_ = kNever;
     Deadlines::node_type deadline_;  // while there is none
-    Ep* next_ = nullptr;
+    Client* next_ = nullptr;
     bool wants_attention_ = false;
   };
 
-  // Callers hold the control mutex, except for notify().
+  // Callers hold the control mutex.
 
   // Starts the thread for the first IA.
   Result<> acquire();
@@ -61,14 +68,6 @@ class ConnectionManager {
   // The completion channel that the EVDs of a watched device share. The manager's thread takes its notifications and
   // tells the EVD, which is the CQ's context; so such an EVD may sleep without a descriptor of its own.
   Result<ibv_comp_channel*> shared_channel(ibv_context* context);
-
-  // Calls ep.on_deadline() at that time of the monotonic clock; kNever cancels the call. One deadline for each EP.
-  void set_deadline(Ep& ep, int64_t deadline_ns);
-
-  // From the data path, any thread, no lock needed: ep.on_attention() runs soon on the manager's thread.
-  void notify(Ep& ep);
-  // Forgets an EP that is about to be destroyed.
-  void forget(Ep& ep);
 
  private:
   ConnectionManager() = default;
@@ -102,10 +101,10 @@ class ConnectionManager {
   UniqueFd wake_fd_;
   std::thread thread_;
   std::map<ibv_context*, Watch> watched_;
-  Deadlines deadlines_;
+  Client::Deadlines deadlines_;
 
-  std::mutex attention_mutex_;  // a leaf in the order of locks: the data path takes it
-  Ep* attention_ = nullptr;     // the list goes through Client::next_
+  std::mutex attention_mutex_;   // a leaf in the order of locks: the data path takes it
+  Client* attention_ = nullptr;  // the list goes through Client::next_
 };
 
 }  // namespace dapple::udapl

@@ -51,13 +51,13 @@ uint64_t Cr::remote_port() const {
 void Cr::hold(Ep& ep, bool made_for_it) {
   ep_ = &ep;
   ep_made_for_it_ = made_for_it;
-  ep.await_acceptance(*this, made_for_it);
+  ep.connection().await_acceptance(*this, made_for_it);
 }
 
 void Cr::give_back_ep() {
   Ep* ep = std::exchange(ep_, nullptr);
   if (!ep) return;
-  ep->forget_request();
+  ep->connection().forget_request();
   if (ep_made_for_it_) (void)Ep::free(*ep);
 }
 
@@ -65,25 +65,17 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
   // A request that came with its own EP takes no other.
   if (ep_ ? given && given != ep_ : !given) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
   Ep& ep = ep_ ? *ep_ : *given;
-  if (auto ready = ep.check_can_accept(*this, private_data.size()); !ready) return ready;
-  // This comes first because it may throw.
-  UdConnection* connection =
-      datagrams_ && !peer_gone_ ? &ep.take_datagrams(id_, UdReceived(received()), private_data) : nullptr;
-  if (ep_) {
-    ep.forget_request();
-    ep_ = nullptr;
-  }
+  if (auto ready = ep.connection().check_can_accept(*this, private_data.size()); !ready) return ready;
   if (peer_gone_) {
     // uDAPL 2.0 6.4.3.2: the request was withdrawn meanwhile; an event on the connection EVD reports it.
-    ep.fail_accept();
-    return free(*this);
-  }
-  if (connection) {
-    ep.answer_datagrams(*connection);
+    ep.connection().fail_accept();
+  } else if (datagrams_) {
+    ep.datagrams()->accept(id_, UdReceived(received()), private_data);
   } else {
-    ep.accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
+    ep.connection().accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
   }
-  ia().counters().add(IaCounter::kRequestAccepted);
+  ep_ = nullptr;  // it has left the request
+  if (!peer_gone_) ia().counters().add(IaCounter::kRequestAccepted);
   return free(*this);
 }
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "udapl/core/connection_manager.hpp"
-#include "udapl/core/cr.hpp"
 #include "udapl/core/ep_limits.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -80,8 +78,8 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       recv_needs_slow_path_(recv_needs_slow_path()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
-      ud_(attr.datagrams ? std::make_unique<UdState>() : nullptr),
-      client_(*this) {}
+      connection_(*this),
+      datagrams_(attr.datagrams ? std::make_unique<Datagrams>(*this) : nullptr) {}
 
 Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
   if (wanted.datagrams && !ia.has_datagrams()) return fail(Type::kModelNotSupported);
@@ -103,7 +101,7 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
     }
     ep->qp_ = std::move(*qp);
   }
-  const uint32_t qp_num = ep->qp_ ? ep->qp_->qp_num : 0;
+  const uint32_t qp_num = ep->qp_num();
   try {
     if (srq && pz) srq->add(qp_num, *ep);
   } catch (...) {
@@ -160,7 +158,7 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   // from the start.
   if (ia.iwarp()) return qp;
   if (attr.datagrams) {
-    if (int error = bring_up_datagrams(qp.get(), ia)) return fail_errno(error);
+    if (int error = Datagrams::bring_up(qp.get(), ia)) return fail_errno(error);
     return qp;
   }
   ibv_qp_attr state{};
@@ -194,15 +192,9 @@ Result<> Ep::empty_cqs() {
 Result<> Ep::free(Ep& ep) {
   if (auto emptied = ep.empty_cqs(); !emptied) return emptied;
   Ia& ia = ep.ia();
-  auto& manager = ConnectionManager::instance();
-  if (ep.request_) std::exchange(ep.request_, nullptr)->forget_ep();
-  ep.set_reservation(nullptr);
-  ep.set_deadline(kNever);
-  ep.set_state(EpState::kDisconnected);
-  if (ep.id_) rdma_disconnect(ep.id_.get());  // tells the peer, if there is one
-  ep.id_.reset();
-  manager.forget(ep);
-  const uint32_t qp_num = ep.qp_ ? ep.qp_->qp_num : 0;
+  ep.draining_ = false;
+  ep.connection_.abandon();
+  const uint32_t qp_num = ep.qp_num();
   if (ep.qp_) ep.fail_qp();
   if (int error = ia.windows().forget(ep)) return fail_errno(error);
   if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
@@ -211,12 +203,11 @@ Result<> Ep::free(Ep& ep) {
   }
   ep.give_back_spares();
   ep.give_back_room_to_flush();
-  ep.drop_datagrams(qp_num);
+  if (ep.datagrams_) ep.datagrams_->clear(qp_num);
   if (ep.srq_) {
     if (qp_num) ep.srq_->remove(qp_num);
     ep.srq_->release();
   }
-  manager.forget(ep);
   if (ep.evds_.recv) ep.evds_.recv->unconfigure();
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->release();
@@ -231,7 +222,7 @@ Result<> Ep::reset() {
   if (state() == EpState::kUnconnected) return {};
   if (state() != EpState::kDisconnected) return tl::unexpected(state_error());
   if (auto emptied = empty_cqs(); !emptied) return emptied;
-  id_.reset();
+  connection_.drop_id();
   // We make a new queue pair instead of moving the old one through RESET: the new number keeps the peer's connection
   // manager from taking the next connection for a stale one, and iWARP queue pairs cannot be reset at all.
   uint32_t max_inline = 0;
@@ -250,9 +241,10 @@ Result<> Ep::reset() {
   }
   qp_ = std::move(*fresh);
   max_inline_ = max_inline;
-  // The events of datagrams point to connections that are destroyed with the queue pair.
-  if (ud_) evds_.connect->forget(*this);
-  drop_datagrams(old_num);
+  if (datagrams_) {
+    evds_.connect->forget(*this);  // the events point to connections that are destroyed with the queue pair
+    datagrams_->clear(old_num);
+  }
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (evd) evd->forget_completions(*this);
   }
@@ -260,30 +252,45 @@ Result<> Ep::reset() {
   for (FlushLink* link : flush_links()) link->flushed = false;
   device_has_flushed_ = false;
   if (srq_) srq_->remove(old_num);
-  ConnectionManager::instance().forget(*this);
   requests_.clear();
   receives_.clear();
   unsignalled_run_ = 0;
-  draining_ = false;
-  broken_ = false;
-  private_data_size_ = 0;
-  set_state(EpState::kUnconnected);
+  connection_.reset();
   return {};
 }
 
-const sockaddr* Ep::local_address() const {
-  return ia().address();
+bool Ep::takes_peers() const {
+  const EpState now = state();
+  return now == EpState::kUnconnected ||
+         (datagrams_ && (now == EpState::kDatagrams || now == EpState::kActiveConnectionPending ||
+                         now == EpState::kCompletionPending));
 }
 
-const sockaddr* Ep::remote_address() const {
-  return remote_.ss_family ? reinterpret_cast<const sockaddr*>(&remote_) : nullptr;
+Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
+                     std::span<const uint8_t> private_data) {
+  if (!takes_peers()) return tl::unexpected(state_error());
+  if (auto ready = check_configured(); !ready) return ready;
+  if (private_data.size() > Connection::kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
+  auto begun = datagrams_ ? datagrams_->connect(remote, conn_qual, timeout_us, private_data)
+                          : connection_.connect(remote, conn_qual, timeout_us, private_data);
+  if (begun) counters_.add(EpCounter::kConnect);
+  return begun;
 }
 
-uint64_t Ep::local_port() const {
-  return local_port_;
+Result<> Ep::disconnect(bool abrupt) {
+  counters_.add(EpCounter::kDisconnect);
+  return datagrams_ ? Result<>() : connection_.disconnect(abrupt);
 }
-uint64_t Ep::remote_port() const {
-  return remote_port_;
+
+// A queue pair in ERR flushes what is posted, receives included, with the consumer's cookies. The state is set first:
+// then either this function finds a receive that is posted meanwhile, or its poster sees the state. The state also lets
+// requests be posted, but a queue pair that was never connected refuses them before ERR.
+void Ep::shut_down() {
+  draining_.store(false, std::memory_order_release);
+  if (!is_up()) fail_qp();
+  enter(EpState::kDisconnected);
+  fail_qp();
+  give_up_device();
 }
 
 Error Ep::state_error() const {

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Endpoint: one RC queue pair, the requests posted to it, and its connection; or one UD queue pair and the addresses it
-// sends to (ep_datagrams.cpp).
+// Endpoint: one queue pair, the EVDs to which it reports, and the requests posted to it. Its Connection connects an RC
+// queue pair; its Datagrams has the addresses to which a UD queue pair sends.
 //
-// Threads: the consumer serializes posting unless the IA is thread-safe. Connection state changes under the control
-// mutex; the data path reads it without the mutex.
+// Threads: the consumer serializes posting unless the IA is thread-safe. The state changes under the control mutex; the
+// data path reads it without the mutex.
 #pragma once
-
-#include <sys/socket.h>
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
-#include "udapl/core/address_table.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/comm.hpp"
-#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/connection.hpp"
 #include "udapl/core/counters.hpp"
+#include "udapl/core/datagrams.hpp"
+#include "udapl/core/ep_state.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/flush_list.hpp"
 #include "udapl/core/lock.hpp"
@@ -33,40 +31,10 @@
 
 namespace dapple::udapl {
 
-class Cr;
 class Evd;
 class Pz;
-class Rsp;
 class Rmr;
 class Srq;
-class UdConnection;
-struct UdReceived;
-
-// The data of a datagram endpoint. The control mutex guards it, except that the data path reads addresses without it.
-struct UdState {
-  AddressTable addresses;
-  std::vector<UdConnection*> connections;
-  bool established = false;  // at least one was
-};
-
-// DAT_EP_STATE; 1.2 and 2.0 agree on these values.
-enum class EpState : uint8_t {
-  kUnconnected = 0,
-  kUnconfiguredUnconnected = 1,
-  kReserved = 2,
-  kUnconfiguredReserved = 3,
-  kPassiveConnectionPending = 4,
-  kUnconfiguredPassive = 5,
-  kActiveConnectionPending = 6,
-  kTentativeConnectionPending = 7,
-  kUnconfiguredTentative = 8,
-  kConnected = 9,
-  kDisconnectPending = 10,
-  kDisconnected = 11,
-  kCompletionPending = 12,
-  kDatagrams = 13,  // our own state, which DAT shows as kConnected; it keeps the data path of connections away from
-                    // datagram endpoints
-};
 
 // DAT_COMPLETION_FLAGS of a posted request.
 enum CompletionFlag : uint32_t {
@@ -110,8 +78,6 @@ struct RemoteBuffer {
 class Ep : public Object {
  public:
   static constexpr Kind kKind = Kind::kEp;
-  static constexpr size_t kMaxConnectData = 56;  // bytes: the IBTA's 92 without rdma_cm's header
-  static constexpr size_t kMaxAcceptData = 196;  // bytes
 
   // Life cycle. The caller holds the control mutex. With pz null the queue pair is made by configure(). With an srq,
   // which needs a receive EVD, the EP takes its receives from there.
@@ -144,48 +110,42 @@ class Ep : public Object {
   EpState reported_state() const;
   bool recv_idle() const { return receives_.empty(); }
   bool request_idle() const { return requests_.empty(); }
-  const sockaddr* local_address() const;
-  const sockaddr* remote_address() const;  // null before the first attempt to connect
-  uint64_t local_port() const;
-  uint64_t remote_port() const;
+  uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
 
-  // Connection. The caller holds the control mutex; results arrive as events on the connect EVD. timeout is in
-  // microseconds.
+  // The caller holds the control mutex. The consumer's calls: a datagram endpoint may connect again and again, and has
+  // nothing to disconnect, so that call succeeds, as it does in the original provider. timeout is in microseconds.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
-  Result<> check_unconnected() const;
-  Result<> check_connected() const;
-  Result<> check_can_accept(const Cr& request, size_t private_data_size) const;
-  // After the checks have passed, a failure is an ACCEPT_COMPLETION_ERROR event, because the request cannot be
-  // restored.
-  void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
-              std::span<const uint8_t> private_data);
-  void fail_accept();
-  // A datagram endpoint has nothing to disconnect: the call succeeds, as it does in the original provider.
   Result<> disconnect(bool abrupt);
+  Connection& connection() { return connection_; }
+  const Connection& connection() const { return connection_; }
+  Datagrams* datagrams() { return datagrams_.get(); }  // null on an EP for connections
+  bool is_datagrams() const { return datagrams_ != nullptr; }
 
-  // Datagrams. The caller holds the control mutex. After the checks have passed, a failure is an event.
-  bool is_datagrams() const { return ud_ != nullptr; }
-  uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
-  // Turns the request into a connection that waits for an answer. Throws std::bad_alloc with nothing changed.
-  UdConnection& take_datagrams(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
-  void answer_datagrams(UdConnection& connection);
-  // INVALID_PARAMETER for anything but a connection or an address of this endpoint. The consumer ensures that no
-  // datagram to the address is still to be sent.
-  Result<> free_connection(const void* connection);
-  Result<> free_address(ibv_ah* address);
-  // Called by the endpoint's connections. The first: a connection has an address, null when there was no memory for it.
-  // The second: a connection has ended.
-  ibv_ah* add_address(verbs::Ah address);
-  void on_datagrams(UdConnection& connection, EventKind kind);
-
-  // A reserved service point reserves an UNCONNECTED EP, and releases it.
-  void reserve() { set_state(EpState::kReserved); }
-  void release_reservation() { set_state(EpState::kUnconnected); }
-  void set_reservation(Rsp* rsp);
-  // Called when a connection request takes this EP, which was made for it or reserved, and when it releases the EP.
-  void await_acceptance(Cr& request, bool made_for_it);
-  void forget_request();
+  // For the connection, the datagrams and their kin; the caller holds the control mutex.
+  void enter(EpState next) {
+    assert(next == state() || may_follow(state(), next));
+    state_.store(next, std::memory_order_release);
+  }
+  bool is_up() const {
+    const EpState now = state();
+    return now == EpState::kConnected || now == EpState::kDisconnectPending || now == EpState::kDatagrams;
+  }
+  // True if connecting or accepting may begin: on an UNCONNECTED EP, and on a datagram endpoint with other peers.
+  bool takes_peers() const;
+  // INVALID_STATE in another state.
+  Result<> check_state(EpState wanted) const;
+  Result<> check_configured() const;
+  Error state_error() const;
+  ibv_qp* qp() const { return qp_.get(); }
+  void fail_qp();
+  // Enters DISCONNECTED and flushes the posted requests.
+  void shut_down();
+  // A graceful disconnect lets the requests posted so far complete. drain() takes their completions off the CQ, since
+  // the consumer may have no reason to, and ends the wait with true when all have completed or no more complete.
+  void begin_drain();
+  bool drain();
+  bool draining() const { return draining_.load(std::memory_order_acquire); }
 
   // Data path. Each call reads its segments before it returns.
   Result<> post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags);
@@ -226,16 +186,14 @@ class Ep : public Object {
   // Translates the errno value of a refused request.
   static tl::unexpected<Error> refused(int error);
 
-  // Has the connection manager look at a graceful disconnect again. Out of line, because the data path rarely calls it.
-  void tell_progress();
   // The EVD calls these when it takes a completion off the CQ and when it delivers the completion.
   void completed(WorkRequest& request, ibv_wc_status status, bool delivers);
   void delivered(const WorkRequest& request);
   // The same for the success of a fast request.
   void completed_fast(const WorkRequest& request) {
     ring_of(request).complete_for_delivery(request);
-    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-      tell_progress();
+    if (draining()) [[unlikely]]
+      connection_.notify();
   }
   void delivered_fast(const WorkRequest& request) {
     WorkRequestRing& ring = ring_of(request);
@@ -244,8 +202,8 @@ class Ep : public Object {
   // Both in one call, when no other completion of that ring waits for delivery.
   void completed_and_delivered_fast(const WorkRequest& request) {
     ring_of(request).complete_and_deliver(request);
-    if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-      tell_progress();
+    if (draining()) [[unlikely]]
+      connection_.notify();
   }
 
   // For EVDs, about a request in one of the EP's own rings.
@@ -254,18 +212,11 @@ class Ep : public Object {
   }
   std::array<FlushLink*, 2> flush_links() { return {&flush_receives_, &flush_requests_}; }
 
-  ConnectionManager::Client& client() { return client_; }
   // The first of the windows whose last bind was posted here. The IA's WindowTable owns the list.
   Rmr*& windows() { return windows_; }
 
   EpCounterSet& counters() { return counters_; }
   CounterBases<kEpCounters>& counter_bases() { return counter_bases_; }
-
-  // The connection manager's thread calls these with the control mutex held.
-  void on_connection_event(const verbs::CmEvent& event);
-  void on_device_event(ibv_event_type type);
-  void on_attention();
-  void on_deadline();
 
  private:
   friend class Arena<Ep>;
@@ -277,14 +228,9 @@ class Ep : public Object {
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
   }
-  static int bring_up_datagrams(ibv_qp* qp, const Ia& ia);
-  Result<> check_configured() const;
-  Result<> set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed);
-  void fail_qp();
   Result<> empty_cqs();
   Result<> make_room_to_flush();
   void give_back_room_to_flush();
-  bool qp_has_failed() const;
   void flush_receives();
   // True if the device does not flush posted requests, so that the EVD must flush them and the request stays here.
   bool is_given_up() const;
@@ -314,45 +260,15 @@ class Ep : public Object {
   // Releases the requests before end. On a device that is not coherent, the CPU then sees what the device wrote.
   void release(WorkRequestRing& ring, uint32_t end);
 
-  void set_state(EpState state) { state_.store(state, std::memory_order_release); }
-  Result<> resolve_address();
-  Result<> resolve_route();
-  Result<> send_connect();
-  void on_active_event(const verbs::CmEvent& event);
-  void on_passive_event(const verbs::CmEvent& event);
-  void answer_response(const verbs::CmEvent& event);
-  void answer_rejection(const verbs::CmEvent& event);
-  void establish(std::span<const uint8_t> private_data);
-  void keep_private_data(std::span<const uint8_t> data);
-  void report(EventKind kind);
-  void end_connection(EventKind kind);
-  void fail_connect(EventKind kind, const char* what, int status);
-  void break_connection();
-  void drain();
   void signal_last_request();
   uint64_t bytes_until_progress(uint32_t sequence);
-  bool drained() const;
-  void start_disconnect();
-  // Ends the connection. False if that took destroying the id: then this connection has no more events.
-  bool tell_peer();
-  void set_deadline(int64_t deadline_ns);
-  Result<> connect_datagrams(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
-                             std::span<const uint8_t> private_data);
-  void update_datagrams();
-  void drop_datagrams(uint32_t former_qp_num);
-  void serve_datagram_deadlines();
-  bool is_up() const;
   bool recv_needs_slow_path() const { return needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv; }
-  void remember_peer(const sockaddr* address, uint64_t port);
-  Error state_error() const;
 
   Pz* pz_;
   Srq* const srq_;
   EpEvds evds_;
   Comm comm_;
   std::atomic<bool> configured_;
-  Rsp* reservation_ = nullptr;  // the last service point this EP was reserved for
-  Cr* request_ = nullptr;       // the request that holds this EP
   EpAttr attr_;
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
@@ -382,22 +298,11 @@ class Ep : public Object {
   uint32_t drain_target_ = 0;
   uint32_t drain_progress_ = 0;    // the requests that had finished,
   int64_t drain_progress_ns_ = 0;  // and when that number was first seen
-  std::atomic<bool> broken_ = false;
 
   EpCounterSet counters_;
   CounterBases<kEpCounters> counter_bases_{};
-  const std::unique_ptr<UdState> ud_;  // null on an EP for connections
-
-  // The connection being set up.
-  verbs::CmId id_;
-  ConnectionManager::Client client_;
-  int arp_retries_left_ = 0;
-  int route_retries_left_ = 0;
-  sockaddr_storage remote_{};
-  uint64_t local_port_ = 0;
-  uint64_t remote_port_ = 0;
-  std::array<uint8_t, verbs::kMaxPrivateData> private_data_{};  // ours until sent, the peer's once it arrives
-  size_t private_data_size_ = 0;
+  Connection connection_;
+  const std::unique_ptr<Datagrams> datagrams_;
 };
 
 }  // namespace dapple::udapl

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The parts of an endpoint before it is connected: its PZ, EVDs and limits, and its present owner.
+// The parts of an endpoint before it is connected: its PZ, EVDs and limits.
 #include <mutex>
 
-#include "udapl/core/cr.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ep_limits.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/pz.hpp"
-#include "udapl/core/rsp.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::udapl {
@@ -69,13 +67,8 @@ Result<> Ep::check_configured() const {
   return {};
 }
 
-Result<> Ep::check_unconnected() const {
-  if (state() != EpState::kUnconnected) return tl::unexpected(state_error());
-  return {};
-}
-
-Result<> Ep::check_connected() const {
-  if (state() != EpState::kConnected) return tl::unexpected(state_error());
+Result<> Ep::check_state(EpState wanted) const {
+  if (state() != wanted) return tl::unexpected(state_error());
   return {};
 }
 
@@ -151,21 +144,6 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   comm_ = comm;
   configured_.store(pz_ && evds_.connect, std::memory_order_release);
   return {};
-}
-
-void Ep::set_reservation(Rsp* rsp) {
-  if (reservation_ && reservation_ != rsp) reservation_->forget_ep();
-  reservation_ = rsp;
-}
-
-void Ep::await_acceptance(Cr& request, bool made_for_it) {
-  request_ = &request;
-  set_state(made_for_it ? EpState::kTentativeConnectionPending : EpState::kPassiveConnectionPending);
-}
-
-void Ep::forget_request() {
-  request_ = nullptr;
-  set_state(EpState::kUnconnected);
 }
 
 }  // namespace dapple::udapl

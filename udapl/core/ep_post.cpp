@@ -8,7 +8,6 @@
 #include "ibverbs-glue/no_cancel.hpp"
 #include "ibverbs-glue/no_segments.hpp"
 #include "udapl/core/buffer_maintenance.hpp"
-#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/device_order.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ep_post_fast.hpp"
@@ -316,10 +315,6 @@ void Ep::maintain_before_post(const WorkRequest& request, WorkRequestRing& ring,
   const_cast<WorkRequest&>(request).num_segments = static_cast<uint16_t>(for_cpu ? segments.size() : 0);
 }
 
-void Ep::tell_progress() {
-  ConnectionManager::instance().notify(*this);
-}
-
 void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
   if (status != IBV_WC_SUCCESS) request.num_segments = 0;  // no data to maintain; the memory may be gone
   if (request.spare) evds_.request->give_back_spare();
@@ -327,15 +322,14 @@ void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
     WorkRequestRing& ring = ring_of(request);
     release(ring, ring.complete(request, delivers));
   }
-  if (draining_.load(std::memory_order_acquire)) [[unlikely]]
-    tell_progress();
+  if (draining()) [[unlikely]]
+    connection_.notify();
   if (status != IBV_WC_SUCCESS && request.operation == DtoOperation::kBind) [[unlikely]]
     ia().windows().failed(request.window, *this);
   // The queue pair is in the error state now, so the connection is broken; the connection manager's thread reports
   // that.
   if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
-    broken_.store(true, std::memory_order_release);
-    ConnectionManager::instance().notify(*this);
+    connection_.report_failure();
   }
 }
 

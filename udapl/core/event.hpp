@@ -134,13 +134,13 @@ struct CrArrival {
   uint64_t conn_qual;
 };
 
-struct Connection {
+struct ConnectionEvent {
   Ep* ep;
   const void* private_data;  // valid until the Ep is freed or reset
   uint32_t private_data_size;
 };
 
-struct Datagrams {
+struct DatagramsEvent {
   Ep* ep;
   const UdConnection* connection;  // valid until the consumer or the Ep frees it
 };
@@ -157,8 +157,8 @@ struct Event {
     DtoCompletion dto;
     BindCompletion bind;
     CrArrival cr;
-    Connection connection;
-    Datagrams datagrams;
+    ConnectionEvent connection;
+    DatagramsEvent datagrams;
     AsyncError async;
     void* software;
   };

@@ -10,7 +10,7 @@ namespace dapple::udapl {
 Rsp::Rsp(Ia& ia, Ep& ep, Evd& evd) : ServicePoint(ia, kKind, evd), ep_(&ep) {}
 
 Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
-  if (auto free = ep.check_unconnected(); !free) return tl::unexpected(free.error());
+  if (auto free = ep.check_state(EpState::kUnconnected); !free) return tl::unexpected(free.error());
   Rsp* rsp = arena<Rsp>().create(ia, ep, evd);
   rsp->conn_qual_ = conn_qual;
   if (auto listening = ep.is_datagrams() ? rsp->listen_for_datagrams() : rsp->listen(conn_qual); !listening) {
@@ -20,17 +20,13 @@ Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
   ia.adopt(*rsp);
   evd.acquire();
   ia.counters().add(IaCounter::kRspCreate);
-  ep.set_reservation(rsp);
-  ep.reserve();
+  ep.connection().reserve(*rsp);
   return rsp;
 }
 
 Result<> Rsp::free(Rsp& rsp) {
   Ia& ia = rsp.ia();
-  if (rsp.ep_) {
-    if (rsp.reserved_ep()) rsp.ep_->release_reservation();
-    rsp.ep_->set_reservation(nullptr);
-  }
+  if (rsp.ep_) rsp.ep_->connection().release(rsp);
   rsp.evd_.release();
   ia.disown(rsp);
   arena<Rsp>().destroy(&rsp, ia.tables().dead);

@@ -130,7 +130,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   if (!evd_.post(arrival)) {
     id = cr->give_up_id();
     (void)Cr::free(*cr);
-    if (ep && !provider_made) ep->reserve();
+    if (ep && !provider_made) ep->connection().reserve(static_cast<Rsp&>(*this));
     return fail(Type::kInsufficientResources, Subtype::kMemory);
   }
   ia().counters().add(IaCounter::kRequest);

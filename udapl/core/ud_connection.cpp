@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "udapl/core/connect_log.hpp"
-#include "udapl/core/connection_manager.hpp"
+#include "udapl/core/datagrams.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
@@ -80,35 +80,36 @@ uint32_t next_serial() {
 
 }  // namespace
 
-UdConnection::UdConnection(Ep& ep, bool passive, const sockaddr* peer)
-    : Object(ep.ia().tables().dead, kKind, &ep.ia()),
-      ep_(ep),
+UdConnection::UdConnection(Datagrams& of, bool passive, const sockaddr* peer)
+    : Object(of.ep().ia().tables().dead, kKind, &of.ep().ia()),
+      of_(of),
+      client_(*this),
       passive_(passive),
-      arp_retries_left_(ep.ia().settings().arp_retries),
-      route_retries_left_(ep.ia().settings().route_retries) {
+      arp_retries_left_(ia().settings().arp_retries),
+      route_retries_left_(ia().settings().route_retries) {
   std::memcpy(&peer_, peer, verbs::address_size(peer));
 }
 
-Result<UdConnection*> UdConnection::connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
+Result<UdConnection*> UdConnection::connect(Datagrams& of, const sockaddr* peer, uint32_t timeout_us,
                                             std::span<const uint8_t> data) {
-  UdConnection* connection = arena<UdConnection>().create(ep, false, peer);
-  connection->outgoing_ = UdMessage(ep.qp_num(), next_serial(), data);
-  if (timeout_us != Evd::kInfinite) connection->deadline_ns_ = now_ns() + int64_t{timeout_us} * 1000;
+  UdConnection* connection = arena<UdConnection>().create(of, false, peer);
+  connection->outgoing_ = UdMessage(of.ep().qp_num(), next_serial(), data);
+  if (timeout_us != Evd::kInfinite) connection->client_.set_deadline(now_ns() + int64_t{timeout_us} * 1000);
   if (auto started = connection->start(); !started) {
     free(*connection);
     return tl::unexpected(started.error());
   }
-  ep.ia().counters().add(IaCounter::kAhReqTx);
+  of.ep().ia().counters().add(IaCounter::kAhReqTx);
   return connection;
 }
 
-UdConnection* UdConnection::accept(Ep& ep, verbs::CmId& request, const UdReceived& message,
+UdConnection* UdConnection::accept(Datagrams& of, verbs::CmId& request, const UdReceived& message,
                                    std::span<const uint8_t> reply) {
-  UdConnection* connection = arena<UdConnection>().create(ep, true, rdma_get_peer_addr(request.get()));
+  UdConnection* connection = arena<UdConnection>().create(of, true, rdma_get_peer_addr(request.get()));
   connection->request_ = std::move(request);
   connection->request_->context = static_cast<Object*>(connection);
   connection->serial_ = message.serial;
-  connection->outgoing_ = UdMessage(ep.qp_num(), message.serial, reply);
+  connection->outgoing_ = UdMessage(of.ep().qp_num(), message.serial, reply);
   connection->qp_num_ = message.qp_num;
   connection->keep_private_data(message.data);
   return connection;
@@ -148,7 +149,7 @@ verbs::Ah UdConnection::make_address(ibv_ah_attr attr) const {
   const Settings& settings = ia().settings();
   if (settings.service_level >= 0) attr.sl = static_cast<uint8_t>(settings.service_level);
   if (settings.hop_limit >= 0) attr.grh.hop_limit = static_cast<uint8_t>(settings.hop_limit);
-  return verbs::Ah(ibv_create_ah(ep_.pz()->pd(), &attr));
+  return verbs::Ah(ibv_create_ah(of_.ep().pz()->pd(), &attr));
 }
 
 bool UdConnection::resolve_address() {
@@ -167,7 +168,7 @@ bool UdConnection::ask() {
   rdma_conn_param param{};
   param.private_data = outgoing_.data();
   param.private_data_len = outgoing_.size();
-  param.qp_num = ep_.qp_num();
+  param.qp_num = of_.ep().qp_num();
   return rdma_connect(id_.get(), &param) == 0;
 }
 
@@ -179,18 +180,18 @@ bool UdConnection::answer() {
   rdma_conn_param param{};
   param.private_data = outgoing_.data();
   param.private_data_len = outgoing_.size();
-  param.qp_num = ep_.qp_num();
+  param.qp_num = of_.ep().qp_num();
   verbs::Ah handle = make_address(*address);
   if (!handle || rdma_accept(request_.get(), &param)) return false;
   ia().counters().add(IaCounter::kRepTx);
-  ia().ud_replies().remember({peer_, qp_num_, serial_, ep_.qp_num(), now_ns(), outgoing_});
+  ia().ud_replies().remember({peer_, qp_num_, serial_, of_.ep().qp_num(), now_ns(), outgoing_});
   establish(std::move(handle), qp_num_);
   return true;
 }
 
 void UdConnection::establish(verbs::Ah handle, uint32_t qp_num) {
   qp_num_ = qp_num;
-  address_handle_ = ep_.add_address(std::move(handle));
+  address_handle_ = of_.add_address(std::move(handle));
   if (!address_handle_) return fail("keeping the address", -ENOMEM);
   ia().counters().add(IaCounter::kAhResolved);
   end(EventKind::kUdEstablished);
@@ -204,10 +205,10 @@ void UdConnection::keep_private_data(std::span<const uint8_t> data) {
 // No more events are wanted: the ids are destroyed, which rejects a request that was not answered yet.
 void UdConnection::end(EventKind kind) {
   pending_ = false;
-  deadline_ns_ = kNever;
+  client_.set_deadline(kNever);
   id_.reset();
   request_.reset();
-  ep_.on_datagrams(*this, kind);
+  of_.on_end(*this, kind);
 }
 
 void UdConnection::on_connection_event(const verbs::CmEvent& event) {

@@ -17,7 +17,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
-#include "udapl/core/clock.hpp"
+#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/object.hpp"
@@ -25,26 +25,26 @@
 
 namespace dapple::udapl {
 
-class Ep;
+class Datagrams;
 
 class UdConnection : public Object {
  public:
   static constexpr Kind kKind = Kind::kUdConnection;
 
   // Asks the peer that listens at that address and port. data has at most UdMessage::kMaxRequestData bytes.
-  static Result<UdConnection*> connect(Ep& ep, const sockaddr* peer, uint32_t timeout_us,
+  static Result<UdConnection*> connect(Datagrams& of, const sockaddr* peer, uint32_t timeout_us,
                                        std::span<const uint8_t> data);
   // Prepares begin_answer(), which finds the route back to the peer that sent this request, then sends it our queue
   // pair and the reply, which has at most UdMessage::kMaxReplyData bytes. Later errors are events. Throws
   // std::bad_alloc with nothing changed.
-  static UdConnection* accept(Ep& ep, verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply);
+  static UdConnection* accept(Datagrams& of, verbs::CmId& request, const UdReceived& message,
+                              std::span<const uint8_t> reply);
   void begin_answer();
   static void free(UdConnection& connection);
 
-  Ep& ep() const { return ep_; }
+  Datagrams& of() const { return of_; }
   bool passive() const { return passive_; }
   bool pending() const { return pending_; }
-  int64_t deadline_ns() const { return deadline_ns_; }
 
   // Valid once it is established. The endpoint owns the address.
   ibv_ah* address_handle() const { return address_handle_; }
@@ -58,7 +58,7 @@ class UdConnection : public Object {
 
  private:
   friend class Arena<UdConnection>;
-  UdConnection(Ep& ep, bool passive, const sockaddr* peer);
+  UdConnection(Datagrams& of, bool passive, const sockaddr* peer);
 
   Result<> start();
   bool resolve_address();
@@ -72,12 +72,12 @@ class UdConnection : public Object {
   void end(EventKind kind);
   void keep_private_data(std::span<const uint8_t> data);
 
-  Ep& ep_;
+  Datagrams& of_;
+  ConnectionManager::Client client_;
   const bool passive_;
   bool pending_ = true;
   int arp_retries_left_;
   int route_retries_left_;
-  int64_t deadline_ns_ = kNever;
   verbs::CmId id_;       // resolves the route and sends the request
   verbs::CmId request_;  // passive side: the request to answer
   ibv_ah* address_handle_ = nullptr;

@@ -19,7 +19,8 @@ DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
-  if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
+  if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
+    return status;
   return guarded([&] {
     std::lock_guard guard(control_mutex());
     const sockaddr_storage peer = peer_address(*remote_address);

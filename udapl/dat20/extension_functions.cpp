@@ -110,7 +110,8 @@ DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
   return guarded([&] {
     std::lock_guard guard(control_mutex());
-    return to_dat(ep->free_connection(connection), {{Subtype::kConnection, DAT_INVALID_ARG2}});
+    if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+    return to_dat(ep->datagrams()->free_connection(connection), {{Subtype::kConnection, DAT_INVALID_ARG2}});
   });
 }
 
@@ -122,7 +123,8 @@ DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   return guarded([&] {
     std::lock_guard guard(control_mutex());
-    return to_dat(ep->free_address(address->ah), {{Subtype::kAddress, DAT_INVALID_ARG2}});
+    if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+    return to_dat(ep->datagrams()->free_address(address->ah), {{Subtype::kAddress, DAT_INVALID_ARG2}});
   });
 }
 

@@ -109,7 +109,7 @@ void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr) 
   attr.completion_flags_supported = static_cast<DAT_COMPLETION_FLAGS>(
       DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
       DAT_COMPLETION_BARRIER_FENCE_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG);
-  attr.max_private_data_size = static_cast<DAT_COUNT>(Ep::kMaxConnectData);
+  attr.max_private_data_size = static_cast<DAT_COUNT>(Connection::kMaxConnectData);
   attr.supports_multipath = DAT_FALSE;
   attr.ep_creator = DAT_PSP_CREATES_EP_IFASKED;
   attr.pz_support = DAT_PZ_UNIQUE;

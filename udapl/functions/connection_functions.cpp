@@ -29,7 +29,7 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
   Ep* ep = nullptr;
   if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr->ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  if (auto status = check_private_data(size, private_data, Ep::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
+  if (auto status = check_private_data(size, private_data, Connection::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return guarded([&] {
     std::lock_guard guard(control_mutex());
     return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),

@@ -17,12 +17,13 @@ DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT
   const auto* dup = find_object<Ep>(dup_handle, ep->ia());
   if (!dup) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
-  if (auto status = check_private_data(size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG4)) return status;
+  if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
+    return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG6)) return status;
   return guarded([&] {
     std::lock_guard guard(control_mutex());
-    if (auto connected = dup->check_connected(); !connected) return to_dat(connected);
-    return to_dat(ep->connect(dup->remote_address(), dup->remote_port(), timeout,
+    if (auto connected = dup->check_state(EpState::kConnected); !connected) return to_dat(connected);
+    return to_dat(ep->connect(dup->connection().remote_address(), dup->connection().remote_port(), timeout,
                               {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
                   {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });

@@ -180,10 +180,10 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
   param->ia_handle = consumer_handle(ep->ia());
   param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
   fill_comm(*ep, *param);
-  param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->local_address());
-  param->local_port_qual = ep->local_port();
-  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->remote_address());
-  param->remote_port_qual = ep->remote_port();
+  param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->ia().address());
+  param->local_port_qual = ep->connection().local_port();
+  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->connection().remote_address());
+  param->remote_port_qual = ep->connection().remote_port();
   param->pz_handle = ep->pz();
   param->recv_evd_handle = ep->evds().recv;
   param->request_evd_handle = ep->evds().request;
@@ -211,7 +211,7 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
-  if (auto status = check_private_data(private_data_size, private_data, Ep::kMaxConnectData, DAT_INVALID_ARG5))
+  if (auto status = check_private_data(private_data_size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG5))
     return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
   if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// Requests of the InfiniBand extensions: atomics and datagrams.
 #include "udapl/core/ep.hpp"
 #include "udapl/core/ia.hpp"
 
@@ -37,6 +39,23 @@ Result<> Ep::post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie
   wr.wr.atomic.rkey = remote.context;
   const ibv_sge word{result.addr, kWord, result.lkey};
   return post_request(wr, {&word, 1}, cookie, operation, flags);
+}
+
+Result<> Ep::post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
+                          uint32_t flags) {
+  if (!datagrams_) return fail(Type::kInvalidHandle, Subtype::kHandleEp);
+  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (!datagrams_->has_address(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  uint64_t length = 0;
+  for (const ibv_sge& segment : segments) length += segment.length;
+  if (length > ia().mtu()) return fail(Type::kLengthError);
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_SEND;
+  wr.wr.ud.ah = address;
+  wr.wr.ud.remote_qpn = qp_num;
+  wr.wr.ud.remote_qkey = Datagrams::kQkey;
+  return post_request(wr, segments, cookie, DtoOperation::kSendUd, flags);
 }
 
 }  // namespace dapple::udapl
