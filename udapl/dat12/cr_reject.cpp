@@ -11,10 +11,7 @@ namespace dapple::udapl::functions {
 DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle) {
   auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(cr->reject({}));
-  });
+  return controlled([&] { return cr->reject({}); });
 }
 
 }  // namespace dapple::udapl::functions

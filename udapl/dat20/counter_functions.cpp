@@ -82,8 +82,7 @@ DAT_RETURN visit_counters(const Counted<Set, Size>& of, int number, bool reset, 
 
 template <class Visit>
 DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) {
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
+  return controlled([&] {
     if (auto* ia = object_of<Ia>(handle)) {
       return visit_counters(Counted<IaCounterSet, kIaCounters>{ia->counters(), ia->counter_bases(), kIaCounterNames,
                                                                &ia->port_counters()},
@@ -108,8 +107,7 @@ DAT_RETURN change_group(DAT_HANDLE handle, int type, Change change) {
   auto* ia = object_of<Ia>(handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (type < 0 || type >= static_cast<int>(kCounterGroups)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
+  return controlled([&] {
     change(ia->port_counters(), static_cast<CounterGroup>(type));
     return kSuccess;
   });

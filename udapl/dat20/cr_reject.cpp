@@ -13,11 +13,11 @@ DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID pr
   auto* cr = object_of<Cr>(cr_handle);
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
-  });
+  return controlled(
+      [&] {
+        return cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+      },
+      {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::udapl::functions

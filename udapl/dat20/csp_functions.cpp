@@ -23,14 +23,11 @@ DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PT
   Evd* evd = request_evd(evd_handle, *ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    const sockaddr_storage where = peer_address(*address);
-    auto csp =
-        Csp::create(*ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd);
-    if (!csp) return to_dat(csp.error());
-    *csp_handle = *csp;
-    return kSuccess;
+  const sockaddr_storage where = peer_address(*address);
+  return controlled([&] {
+    return store(
+        Csp::create(*ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd),
+        csp_handle);
   });
 }
 
@@ -49,10 +46,7 @@ DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP
 DAT_RETURN csp_free(DAT_CSP_HANDLE csp_handle) {
   auto* csp = object_of<Csp>(csp_handle);
   if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Csp::free(*csp));
-  });
+  return controlled([&] { return Csp::free(*csp); });
 }
 
 }  // namespace dapple::udapl::functions

@@ -21,8 +21,7 @@ DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
   if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
     return status;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
+  return controlled([&] {
     const sockaddr_storage peer = peer_address(*remote_address);
     if (peer.ss_family != ep->comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
     // sin_port and sin6_port lie at the same place.

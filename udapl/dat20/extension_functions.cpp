@@ -108,11 +108,9 @@ DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
   auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    return to_dat(ep->datagrams()->free_connection(connection), {{Subtype::kConnection, DAT_INVALID_ARG2}});
-  });
+  if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return ep->datagrams()->free_connection(connection); },
+                    {{Subtype::kConnection, DAT_INVALID_ARG2}});
 }
 
 // Argument: an address from an event.
@@ -121,11 +119,9 @@ DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-    return to_dat(ep->datagrams()->free_address(address->ah), {{Subtype::kAddress, DAT_INVALID_ARG2}});
-  });
+  if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return ep->datagrams()->free_address(address->ah); },
+                    {{Subtype::kAddress, DAT_INVALID_ARG2}});
 }
 
 }  // namespace

@@ -55,10 +55,7 @@ DAT_RETURN cno_free(DAT_CNO_HANDLE cno_handle) {
   if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return guarded([&] {
     Notifier::Threads agents;
-    const DAT_RETURN status = [&] {
-      std::lock_guard guard(control_mutex());
-      return to_dat(Cno::free(*cno, false, agents));
-    }();
+    const DAT_RETURN status = controlled([&] { return Cno::free(*cno, false, agents); });
     Notifier::join(agents);
     return status;
   });

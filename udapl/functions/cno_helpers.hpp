@@ -12,13 +12,7 @@
 namespace dapple::udapl::functions {
 
 inline DAT_RETURN create_cno(Ia& ia, const WaitAgent& agent, bool has_fd, DAT_CNO_HANDLE* cno_handle) {
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto cno = Cno::create(ia, agent, has_fd);
-    if (!cno) return to_dat(cno.error());
-    *cno_handle = *cno;
-    return kSuccess;
-  });
+  return controlled([&] { return store(Cno::create(ia, agent, has_fd), cno_handle); });
 }
 
 inline DAT_RETURN give_evd(const Result<Evd*>& found, DAT_EVD_HANDLE* evd_handle) {

@@ -30,11 +30,11 @@ DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT
   if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr->ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_private_data(size, private_data, Connection::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
-  });
+  return controlled(
+      [&] {
+        return cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+      },
+      {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
 }
 
 DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
@@ -42,10 +42,7 @@ DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
   if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   // DEVIATION uDAPL 2.0 6.4.3.4: only a service point of the same process can take over. rdma_cm moves a request
   // between event channels, which are a process's own.
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(cr->hand_off(handoff), {{Subtype::kConnQual, DAT_INVALID_ARG2}});
-  });
+  return controlled([&] { return cr->hand_off(handoff); }, {{Subtype::kConnQual, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::udapl::functions

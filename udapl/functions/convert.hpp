@@ -5,11 +5,14 @@
 #pragma once
 
 #include <initializer_list>
+#include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
+#include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/functions/dat.hpp"
 
@@ -52,6 +55,30 @@ DAT_RETURN guarded(Function&& function) noexcept {
   } catch (...) {
     return error(DAT_INTERNAL_ERROR);
   }
+}
+
+// Calls the core under the control mutex and converts its Result<>. A call that returns a DAT_RETURN has converted its
+// own. A call that takes the lock may release it meanwhile.
+template <class Call>
+DAT_RETURN controlled(Call&& call, std::initializer_list<ArgumentNumber> arguments = {}) noexcept {
+  return guarded([&]() -> DAT_RETURN {
+    std::unique_lock control(control_mutex());
+    if constexpr (std::is_invocable_v<Call, std::unique_lock<std::mutex>&>) {
+      return call(control);
+    } else if constexpr (std::is_same_v<std::invoke_result_t<Call>, Result<>>) {
+      return to_dat(call(), arguments);
+    } else {
+      return call();
+    }
+  });
+}
+
+// Gives a new object's handle to the consumer.
+template <class T>
+Result<> store(const Result<T*>& made, DAT_HANDLE* handle) {
+  if (!made) return tl::unexpected(made.error());
+  *handle = *made;
+  return {};
 }
 
 }  // namespace dapple::udapl::functions

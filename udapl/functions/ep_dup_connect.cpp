@@ -20,13 +20,13 @@ DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HANDLE dup_handle, DAT
   if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
     return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG6)) return status;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    if (auto connected = dup->check_state(EpState::kConnected); !connected) return to_dat(connected);
-    return to_dat(ep->connect(dup->connection().remote_address(), dup->connection().remote_port(), timeout,
-                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
-                  {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
-  });
+  return controlled(
+      [&] {
+        if (auto connected = dup->check_state(EpState::kConnected); !connected) return connected;
+        return ep->connect(dup->connection().remote_address(), dup->connection().remote_port(), timeout,
+                           {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+      },
+      {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
 }
 
 }  // namespace dapple::udapl::functions

@@ -125,15 +125,8 @@ DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HAND
     return status;
   }
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto ep = Ep::create(*ia, pz, evds, attr, srq);
-    if (!ep) {
-      return functions::to_dat(ep.error(), {{Subtype::kPz, DAT_INVALID_ARG2}, {Subtype::kAttr, attr_number}});
-    }
-    *ep_handle = *ep;
-    return kSuccess;
-  });
+  return controlled([&] { return store(Ep::create(*ia, pz, evds, attr, srq), ep_handle); },
+                    {{Subtype::kPz, DAT_INVALID_ARG2}, {Subtype::kAttr, attr_number}});
 }
 
 }  // namespace
@@ -175,22 +168,23 @@ DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  std::lock_guard guard(control_mutex());
-  *param = {};
-  param->ia_handle = consumer_handle(ep->ia());
-  param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
-  fill_comm(*ep, *param);
-  param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->ia().address());
-  param->local_port_qual = ep->connection().local_port();
-  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->connection().remote_address());
-  param->remote_port_qual = ep->connection().remote_port();
-  param->pz_handle = ep->pz();
-  param->recv_evd_handle = ep->evds().recv;
-  param->request_evd_handle = ep->evds().request;
-  param->connect_evd_handle = ep->evds().connect;
-  param->srq_handle = ep->srq();
-  to_dat(ep->attr(), param->ep_attr);
-  return DAT_SUCCESS;
+  return controlled([&] {
+    *param = {};
+    param->ia_handle = consumer_handle(ep->ia());
+    param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
+    fill_comm(*ep, *param);
+    param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->ia().address());
+    param->local_port_qual = ep->connection().local_port();
+    param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->connection().remote_address());
+    param->remote_port_qual = ep->connection().remote_port();
+    param->pz_handle = ep->pz();
+    param->recv_evd_handle = ep->evds().recv;
+    param->request_evd_handle = ep->evds().request;
+    param->connect_evd_handle = ep->evds().connect;
+    param->srq_handle = ep->srq();
+    to_dat(ep->attr(), param->ep_attr);
+    return kSuccess;
+  });
 }
 
 DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
@@ -215,14 +209,13 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
     return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
   if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    const sockaddr_storage peer = peer_address(*remote_address);
-    const auto* data = static_cast<const uint8_t*>(private_data);
-    return functions::to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
-                                         {data, static_cast<size_t>(private_data_size)}),
-                             {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
-  });
+  const sockaddr_storage peer = peer_address(*remote_address);
+  return controlled(
+      [&] {
+        return ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
+                           {static_cast<const uint8_t*>(private_data), static_cast<size_t>(private_data_size)});
+      },
+      {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
 }
 
 DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
@@ -231,28 +224,21 @@ DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
   if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return functions::to_dat(ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG));
-  });
+  return controlled([&] { return ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG); });
 }
 
 DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
   auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return functions::to_dat(ep->reset());
-  });
+  return controlled([&] { return ep->reset(); });
 }
 
 DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
   auto* ep = object_of<Ep>(ep_handle);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    if (auto free = ep->check_can_free(); !free) return functions::to_dat(free);
-    return functions::to_dat(Ep::free(*ep));
+  return controlled([&] {
+    auto can_free = ep->check_can_free();
+    return can_free ? Ep::free(*ep) : can_free;
   });
 }
 

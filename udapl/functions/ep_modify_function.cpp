@@ -105,10 +105,7 @@ DAT_RETURN ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (mask & (~DAT_EP_FIELD_ALL | kFixed)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return modify(*ep, mask, *param);
-  });
+  return controlled([&] { return modify(*ep, mask, *param); });
 }
 
 }  // namespace dapple::udapl::functions

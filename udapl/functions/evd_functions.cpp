@@ -68,16 +68,14 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
   }
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (!fits(*ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
+  return controlled([&]() -> Result<> {
     auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
-    if (!evd) return to_dat(evd.error());
+    if (!evd) return tl::unexpected(evd.error());
     if (auto set = (*evd)->set_cno(notified); !set) {
       (void)Evd::free(**evd);
-      return to_dat(set);
+      return set;
     }
-    *evd_handle = *evd;
-    return kSuccess;
+    return store(evd, evd_handle);
   });
 }
 
@@ -149,10 +147,7 @@ DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(evd->resize(static_cast<uint32_t>(min_qlen)));
-  });
+  return controlled([&] { return evd->resize(static_cast<uint32_t>(min_qlen)); });
 }
 
 DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
@@ -160,37 +155,25 @@ DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   Cno* notified = nullptr;
   if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(evd->set_cno(notified));
-  });
+  return controlled([&] { return evd->set_cno(notified); });
 }
 
 DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(evd->set_enabled(true));
-  });
+  return controlled([&] { return evd->set_enabled(true); });
 }
 
 DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
   auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(evd->set_enabled(false));
-  });
+  return controlled([&] { return evd->set_enabled(false); });
 }
 
 DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
   auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Evd::free(*evd));
-  });
+  return controlled([&] { return Evd::free(*evd); });
 }
 
 }  // namespace dapple::udapl::functions

@@ -60,13 +60,7 @@ DAT_RETURN pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* pz_handle) {
   Ia* ia = object_of<Ia>(ia_handle);
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!pz_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto pz = Pz::create(*ia);
-    if (!pz) return to_dat(pz.error());
-    *pz_handle = *pz;
-    return kSuccess;
-  });
+  return controlled([&] { return store(Pz::create(*ia), pz_handle); });
 }
 
 DAT_RETURN pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param) {
@@ -81,10 +75,7 @@ DAT_RETURN pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARA
 DAT_RETURN pz_free(DAT_PZ_HANDLE pz_handle) {
   auto* pz = object_of<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Pz::free(*pz));
-  });
+  return controlled([&] { return Pz::free(*pz); });
 }
 
 }  // namespace dapple::udapl::functions

@@ -78,8 +78,7 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
   auto* pz = find_object<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   SharedCookie cookie;
-  return guarded([&] {
-    std::unique_lock control(control_mutex());
+  return controlled([&](std::unique_lock<std::mutex>& control) {
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
     auto lmr = Lmr::create(ia, *pz, request, control);
     if (!lmr) {
@@ -119,10 +118,7 @@ DAT_RETURN lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR
 DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
   auto* lmr = object_of<Lmr>(lmr_handle);
   if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-  return guarded([&] {
-    std::unique_lock control(control_mutex());
-    return to_dat(Lmr::free(*lmr, control));
-  });
+  return controlled([&](std::unique_lock<std::mutex>& control) { return to_dat(Lmr::free(*lmr, control)); });
 }
 
 DAT_RETURN lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {

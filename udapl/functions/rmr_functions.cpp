@@ -15,13 +15,7 @@ DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool 
   auto* pz = object_of<Pz>(pz_handle);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto rmr = Rmr::create(pz->ia(), *pz, for_ep);
-    if (!rmr) return to_dat(rmr.error());
-    *rmr_handle = *rmr;
-    return kSuccess;
-  });
+  return controlled([&] { return store(Rmr::create(pz->ia(), *pz, for_ep), rmr_handle); });
 }
 
 DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
@@ -51,10 +45,7 @@ DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR
 DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
   auto* rmr = object_of<Rmr>(rmr_handle);
   if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Rmr::free(*rmr));
-  });
+  return controlled([&] { return Rmr::free(*rmr); });
 }
 
 }  // namespace dapple::udapl::functions

@@ -12,18 +12,14 @@
 namespace dapple::udapl::functions {
 namespace {
 
-DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, Psp*& out) {
+DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+                      DAT_PSP_HANDLE* psp_handle) {
   Evd* evd = request_evd(evd_handle, ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto psp = Psp::create(ia, conn_qual, *evd, flags == DAT_PSP_PROVIDER_FLAG);
-    if (!psp) return to_dat(psp.error());
-    out = *psp;
-    return kSuccess;
-  });
+  return controlled(
+      [&] { return store(Psp::create(ia, conn_qual, *evd, flags == DAT_PSP_PROVIDER_FLAG), psp_handle); });
 }
 
 }  // namespace
@@ -34,10 +30,7 @@ DAT_RETURN psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  Psp* psp = nullptr;
-  const DAT_RETURN status = create_psp(*ia, conn_qual, evd_handle, flags, psp);
-  if (status == DAT_SUCCESS) *psp_handle = psp;
-  return status;
+  return create_psp(*ia, conn_qual, evd_handle, flags, psp_handle);
 }
 
 DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_handle,
@@ -46,12 +39,9 @@ DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT
   if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!conn_qual) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  Psp* psp = nullptr;
-  const DAT_RETURN status = create_psp(*ia, 0, evd_handle, flags, psp);
-  if (status != DAT_SUCCESS) return status;
-  *psp_handle = psp;
-  *conn_qual = psp->conn_qual();
-  return DAT_SUCCESS;
+  const DAT_RETURN status = create_psp(*ia, 0, evd_handle, flags, psp_handle);
+  if (status == DAT_SUCCESS) *conn_qual = object_of<Psp>(*psp_handle)->conn_qual();
+  return status;
 }
 
 DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
@@ -69,10 +59,7 @@ DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP
 DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
   auto* psp = object_of<Psp>(psp_handle);
   if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Psp::free(*psp));
-  });
+  return controlled([&] { return Psp::free(*psp); });
 }
 
 DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
@@ -85,13 +72,7 @@ DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_H
   Evd* evd = request_evd(evd_handle, *ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto rsp = Rsp::create(*ia, conn_qual, *ep, *evd);
-    if (!rsp) return to_dat(rsp.error());
-    *rsp_handle = *rsp;
-    return kSuccess;
-  });
+  return controlled([&] { return store(Rsp::create(*ia, conn_qual, *ep, *evd), rsp_handle); });
 }
 
 DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
@@ -99,21 +80,19 @@ DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
   if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  std::lock_guard guard(control_mutex());
-  param->ia_handle = consumer_handle(rsp->ia());
-  param->conn_qual = rsp->conn_qual();
-  param->evd_handle = &rsp->evd();
-  param->ep_handle = rsp->ep();
-  return DAT_SUCCESS;
+  return controlled([&] {
+    param->ia_handle = consumer_handle(rsp->ia());
+    param->conn_qual = rsp->conn_qual();
+    param->evd_handle = &rsp->evd();
+    param->ep_handle = rsp->ep();
+    return kSuccess;
+  });
 }
 
 DAT_RETURN rsp_free(DAT_RSP_HANDLE rsp_handle) {
   auto* rsp = object_of<Rsp>(rsp_handle);
   if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Rsp::free(*rsp));
-  });
+  return controlled([&] { return Rsp::free(*rsp); });
 }
 
 }  // namespace dapple::udapl::functions

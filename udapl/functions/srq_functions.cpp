@@ -24,16 +24,15 @@ DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   }
   if (!srq_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    auto srq = Srq::create(*ia, *pz,
-                           {.max_recv_dtos = static_cast<uint32_t>(attr->max_recv_dtos),
-                            .max_recv_iov = static_cast<uint32_t>(attr->max_recv_iov),
-                            .low_watermark = static_cast<uint32_t>(attr->low_watermark)});
-    if (!srq) return to_dat(srq.error(), {{Subtype::kAttr, DAT_INVALID_ARG3}});
-    *srq_handle = *srq;
-    return kSuccess;
-  });
+  return controlled(
+      [&] {
+        return store(Srq::create(*ia, *pz,
+                                 {.max_recv_dtos = static_cast<uint32_t>(attr->max_recv_dtos),
+                                  .max_recv_iov = static_cast<uint32_t>(attr->max_recv_iov),
+                                  .low_watermark = static_cast<uint32_t>(attr->low_watermark)}),
+                     srq_handle);
+      },
+      {{Subtype::kAttr, DAT_INVALID_ARG3}});
 }
 
 DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
@@ -41,8 +40,7 @@ DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (mask & ~DAT_SRQ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
+  return controlled([&] {
     const SrqCounts counts = srq->count();
     *param = {};
     param->ia_handle = consumer_handle(srq->ia());
@@ -61,20 +59,16 @@ DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
   auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(srq->resize(static_cast<uint32_t>(max_recv_dtos)), {{Subtype::kAttr, DAT_INVALID_ARG2}});
-  });
+  return controlled([&] { return srq->resize(static_cast<uint32_t>(max_recv_dtos)); },
+                    {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
   auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(srq->set_low_watermark(static_cast<uint32_t>(low_watermark)), {{Subtype::kAttr, DAT_INVALID_ARG2}});
-  });
+  return controlled([&] { return srq->set_low_watermark(static_cast<uint32_t>(low_watermark)); },
+                    {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }
 
 DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie) {
@@ -88,10 +82,7 @@ DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRI
 DAT_RETURN srq_free(DAT_SRQ_HANDLE srq_handle) {
   auto* srq = object_of<Srq>(srq_handle);
   if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-  return guarded([&] {
-    std::lock_guard guard(control_mutex());
-    return to_dat(Srq::free(*srq));
-  });
+  return controlled([&] { return Srq::free(*srq); });
 }
 
 }  // namespace dapple::udapl::functions
