@@ -30,17 +30,14 @@ Result<Cno*> Cno::create(Ia& ia, const WaitAgent& agent, bool has_fd) {
     return {};
   }();
   if (started) return cno;
-  ia.disown(*cno);
-  arena<Cno>().destroy(cno, ia.tables().dead);
+  ia.destroy(*cno);
   return tl::unexpected(started.error());
 }
 
 Result<> Cno::free(Cno& cno, bool tell_agent, Notifier::Threads& agents) {
   if (cno.in_use()) return fail(Type::kInvalidState, Subtype::kCnoInUse);
   cno.notifier_->close(tell_agent, agents);
-  Ia& ia = cno.ia();
-  ia.disown(cno);
-  arena<Cno>().destroy(&cno, ia.tables().dead);
+  cno.ia().destroy(cno);
   return {};
 }
 

@@ -37,10 +37,8 @@ Cr* Cr::create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event) {
 }
 
 Result<> Cr::free(Cr& cr) {
-  Ia& ia = cr.ia();
   cr.give_back_ep();
-  ia.disown(cr);
-  arena<Cr>().destroy(&cr, ia.tables().dead);
+  cr.ia().destroy(cr);
   return {};
 }
 

@@ -43,10 +43,8 @@ Result<Csp*> Csp::create(Ia& ia, const Comm& comm, const sockaddr* address, Evd&
 }
 
 Result<> Csp::free(Csp& csp) {
-  Ia& ia = csp.ia();
   csp.evd_.release();
-  ia.disown(csp);
-  arena<Csp>().destroy(&csp, ia.tables().dead);
+  csp.ia().destroy(csp);
   return {};
 }
 

@@ -16,14 +16,6 @@
 #include "udapl/core/ud_connection.hpp"
 
 namespace dapple::udapl {
-namespace {
-
-template <class T>
-void make_room(std::vector<T>& list) {
-  if (list.size() == list.capacity()) list.reserve(list.size() * 2 + 4);
-}
-
-}  // namespace
 
 int Datagrams::bring_up(ibv_qp* qp, const Ia& ia) {
   ibv_qp_attr attr{};
@@ -40,7 +32,6 @@ int Datagrams::bring_up(ibv_qp* qp, const Ia& ia) {
 
 Result<> Datagrams::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                             std::span<const uint8_t> private_data) {
-  make_room(connections_);
   ep_.connection().remember_peer(remote, conn_qual);
   sockaddr_storage peer{};
   std::memcpy(&peer, remote, verbs::address_size(remote));
@@ -48,15 +39,14 @@ Result<> Datagrams::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t
   reinterpret_cast<sockaddr_in&>(peer).sin_port = htons(to_port(conn_qual));
   auto connection = UdConnection::connect(*this, reinterpret_cast<const sockaddr*>(&peer), timeout_us, private_data);
   if (!connection) return tl::unexpected(connection.error());
-  connections_.push_back(*connection);
+  connections_.add(**connection);
   update_state();
   return {};
 }
 
 void Datagrams::accept(verbs::CmId& request, const UdReceived& message, std::span<const uint8_t> reply) {
-  make_room(connections_);
   UdConnection* const connection = UdConnection::accept(*this, request, message, reply);
-  connections_.push_back(connection);
+  connections_.add(*connection);
   ep_.connection().forget_request();
   ep_.connection().remember_peer(connection->peer(), 0);
   update_state();
@@ -66,9 +56,9 @@ void Datagrams::accept(verbs::CmId& request, const UdReceived& message, std::spa
 void Datagrams::update_state() {
   bool asks = false;
   bool answers = false;
-  for (const UdConnection* connection : connections_) {
-    if (connection->pending()) (connection->passive() ? answers : asks) = true;
-  }
+  connections_.for_each<UdConnection>([&](const UdConnection& connection) {
+    if (connection.pending()) (connection.passive() ? answers : asks) = true;
+  });
   switch (ep_.state()) {
     case EpState::kUnconnected:
     case EpState::kActiveConnectionPending:
@@ -107,7 +97,7 @@ void Datagrams::on_end(UdConnection& connection, EventKind kind) {
 Result<> Datagrams::free_connection(const void* wanted) {
   UdConnection* connection = arena<UdConnection>().find(wanted, Kind::kUdConnection);
   if (!connection || &connection->of() != this) return fail(Type::kInvalidParameter, Subtype::kConnection);
-  std::erase(connections_, connection);
+  ObjectList::remove(*connection);
   UdConnection::free(*connection);
   update_state();
   return {};
@@ -124,8 +114,10 @@ Result<> Datagrams::free_address(ibv_ah* address) {
 
 void Datagrams::clear(uint32_t former_qp_num) {
   ep_.ia().ud_replies().forget(former_qp_num);
-  for (UdConnection* connection : connections_) UdConnection::free(*connection);
-  connections_.clear();
+  connections_.for_each<UdConnection>([](UdConnection& connection) {
+    ObjectList::remove(connection);
+    UdConnection::free(connection);
+  });
   // Tried again at once, because no caller can free it later.
   addresses_.clear([](ibv_ah* address) {
     if (ibv_destroy_ah(address)) ibv_destroy_ah(address);

@@ -12,13 +12,13 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/address_table.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
+#include "udapl/core/object.hpp"
 
 namespace dapple::udapl {
 
@@ -63,7 +63,7 @@ class Datagrams {
 
   Ep& ep_;
   AddressTable addresses_;
-  std::vector<UdConnection*> connections_;
+  ObjectList connections_;
   bool established_ = false;  // at least one exchange was
 };
 

@@ -108,12 +108,7 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
     arena<Ep>().destroy(ep, ia.tables().dead);
     throw;
   }
-  try {
-    ia.adopt(*ep);
-  } catch (...) {
-    if (srq && pz) srq->remove(qp_num);
-    throw;
-  }
+  ia.adopt(*ep);
   if (evds.recv) evds.recv->configure(config);
   if (pz) pz->acquire();
   if (srq) srq->acquire();
@@ -213,8 +208,7 @@ Result<> Ep::free(Ep& ep) {
     if (evd) evd->release();
   }
   if (ep.pz_) ep.pz_->release();
-  ia.disown(ep);
-  arena<Ep>().destroy(&ep, ia.tables().dead);
+  ia.destroy(ep);
   return {};
 }
 

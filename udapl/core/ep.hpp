@@ -296,7 +296,7 @@ class Ep : public Object {
   uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
   std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
-  uint32_t drain_progress_ = 0;    // the requests that had finished,
+  uint32_t drain_progress_ = 0;    // the requests that had completed,
   int64_t drain_progress_ns_ = 0;  // and when that number was first seen
 
   EpCounterSet counters_;

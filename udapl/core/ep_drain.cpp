@@ -37,11 +37,11 @@ bool Ep::drain() {
     evds_.request->reap();
   }
   const int64_t now = now_ns();
-  const uint32_t finished = requests_.completed();
-  if (std::exchange(drain_progress_, finished) != finished) drain_progress_ns_ = now;
-  const bool all = static_cast<int32_t>(finished - drain_target_) >= 0;
+  const uint32_t completed = requests_.completed();
+  if (std::exchange(drain_progress_, completed) != completed) drain_progress_ns_ = now;
+  const bool all = static_cast<int32_t>(completed - drain_target_) >= 0;
   if (!all) {
-    const auto limit_ns = kLimitNs + static_cast<int64_t>(bytes_until_progress(finished)) * kLimitNsPerByte;
+    const auto limit_ns = kLimitNs + static_cast<int64_t>(bytes_until_progress(completed)) * kLimitNsPerByte;
     if (now - drain_progress_ns_ < limit_ns) return false;
   }
   draining_.store(false, std::memory_order_release);

@@ -79,8 +79,7 @@ Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
   Evd* evd = arena<Evd>().create(ia, min_qlen, streams);
   ia.adopt(*evd);
   if (auto opened = evd->open_queues(min_qlen); !opened) {
-    ia.disown(*evd);
-    arena<Evd>().destroy(evd, ia.tables().dead);
+    ia.destroy(*evd);
     return tl::unexpected(opened.error());
   }
   return evd;
@@ -168,7 +167,6 @@ void Evd::unconfigure() {
 Result<> Evd::free(Evd& evd) {
   if (evd.in_use()) return fail(Type::kInvalidState, Subtype::kEvdInUse);
   if (evd.has_waiter()) return fail(Type::kInvalidState, Subtype::kEvdWaiter);
-  Ia& ia = evd.ia();
   if (evd.cq_) {
     const bool enabled = evd.enabled();
     (void)evd.set_enabled(false);  // the CNO must not look at the CQ meanwhile
@@ -187,8 +185,7 @@ Result<> Evd::free(Evd& evd) {
     if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)
       (void)Cr::free(*event.cr.cr);
   }
-  ia.disown(evd);
-  arena<Evd>().destroy(&evd, ia.tables().dead);
+  evd.ia().destroy(evd);
   return {};
 }
 

@@ -3,10 +3,9 @@
 #include "udapl/core/ia.hpp"
 
 #include <bit>
-#include <cassert>
 #include <cstring>
 #include <mutex>
-#include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -15,12 +14,14 @@
 #include "udapl/core/coherence_check.hpp"
 #include "udapl/core/connection_manager.hpp"
 #include "udapl/core/cr.hpp"
+#include "udapl/core/csp.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia_params.hpp"
 #include "udapl/core/log.hpp"
+#include "udapl/core/psp.hpp"
 #include "udapl/core/pz.hpp"
-#include "udapl/core/service_point.hpp"
+#include "udapl/core/rsp.hpp"
 #include "udapl/core/srq.hpp"
 
 namespace dapple::udapl {
@@ -38,6 +39,33 @@ namespace {
 // registered memory already; such a process is responsible itself.
 void make_fork_safe() {
   if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
+}
+
+struct ObjectCounters {
+  std::optional<IaCounter> made, freed;
+};
+
+ObjectCounters counters_of(Kind kind) {
+  switch (kind) {
+    case Kind::kPz:
+      return {IaCounter::kPzCreate, IaCounter::kPzFree};
+    case Kind::kLmr:
+      return {IaCounter::kLmrCreate, IaCounter::kLmrFree};
+    case Kind::kRmr:
+      return {IaCounter::kRmrCreate, IaCounter::kRmrFree};
+    case Kind::kEvd:
+      return {IaCounter::kEvdCreate, IaCounter::kEvdFree};
+    case Kind::kEp:
+      return {IaCounter::kEpCreate, IaCounter::kEpFree};
+    case Kind::kSrq:
+      return {IaCounter::kSrqCreate, IaCounter::kSrqFree};
+    case Kind::kRsp:
+      return {IaCounter::kRspCreate, IaCounter::kRspFree};
+    case Kind::kPsp:
+      return {std::nullopt, IaCounter::kPspFree};  // the call that makes it counts it
+    default:
+      return {};
+  }
 }
 
 }  // namespace
@@ -127,7 +155,6 @@ Result<> Ia::create_async_evd(uint32_t qlen) {
   auto evd = Evd::create(*this, qlen, kEvdAsync);
   if (!evd) return tl::unexpected(evd.error());
   async_evd_ = *evd;
-  owns_async_evd_ = true;
   async_evd_->acquire();
   return {};
 }
@@ -173,166 +200,87 @@ void Ia::report_evd_overflow(Evd& evd) {
   if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
 }
 
-void Ia::insert(Object& object) {
-  switch (object.kind()) {
-    case Kind::kEp:
-      counters_.add(IaCounter::kEpCreate);
-      eps_.insert(static_cast<Ep*>(&object));
-      break;
-    case Kind::kLmr:
-      counters_.add(IaCounter::kLmrCreate);
-      regions_.insert(static_cast<Lmr*>(&object));
-      lmrs_.add(static_cast<Lmr&>(object));
-      break;
-    case Kind::kRmr:
-      counters_.add(IaCounter::kRmrCreate);
-      rmrs_.insert(static_cast<Rmr*>(&object));
-      windows_.add(static_cast<Rmr&>(object));
-      break;
-    case Kind::kPsp:
-    case Kind::kRsp:
-    case Kind::kCsp:
-      service_points_.insert(static_cast<ServicePoint*>(&object));
-      break;
-    case Kind::kCr:
-      crs_.insert(static_cast<Cr*>(&object));
-      break;
-    case Kind::kPz:
-      counters_.add(IaCounter::kPzCreate);
-      pzs_.insert(static_cast<Pz*>(&object));
-      break;
-    case Kind::kEvd:
-      counters_.add(IaCounter::kEvdCreate);
-      evds_.insert(static_cast<Evd*>(&object));
-      break;
-    case Kind::kCno:
-      cnos_.insert(static_cast<Cno*>(&object));
-      break;
-    case Kind::kSrq:
-      counters_.add(IaCounter::kSrqCreate);
-      srqs_.insert(static_cast<Srq*>(&object));
-      break;
-    case Kind::kIa:
-    case Kind::kUdConnection:
-    case Kind::kNone:
-      break;
-  }
+void Ia::adopt(Object& object) {
+  list_of(object.kind()).add(object);
+  if (const auto counter = counters_of(object.kind()).made) counters_.add(*counter);
 }
 
 void Ia::disown(Object& object) {
   if (async_evd_) async_evd_->forget_errors(object);
-  switch (object.kind()) {
-    case Kind::kEp:
-      counters_.add(IaCounter::kEpFree);
-      eps_.erase(static_cast<Ep*>(&object));
-      break;
-    case Kind::kLmr:
-      counters_.add(IaCounter::kLmrFree);
-      regions_.erase(static_cast<Lmr*>(&object));
-      break;
-    case Kind::kRmr:
-      counters_.add(IaCounter::kRmrFree);
-      rmrs_.erase(static_cast<Rmr*>(&object));
-      windows_.remove(static_cast<Rmr&>(object));
-      break;
-    case Kind::kPsp:
-    case Kind::kRsp:
-    case Kind::kCsp:
-      if (object.kind() == Kind::kPsp) counters_.add(IaCounter::kPspFree);
-      if (object.kind() == Kind::kRsp) counters_.add(IaCounter::kRspFree);
-      service_points_.erase(static_cast<ServicePoint*>(&object));
-      break;
-    case Kind::kCr:
-      crs_.erase(static_cast<Cr*>(&object));
-      break;
-    case Kind::kPz:
-      counters_.add(IaCounter::kPzFree);
-      pzs_.erase(static_cast<Pz*>(&object));
-      break;
-    case Kind::kEvd:
-      counters_.add(IaCounter::kEvdFree);
-      evds_.erase(static_cast<Evd*>(&object));
-      break;
-    case Kind::kCno:
-      cnos_.erase(static_cast<Cno*>(&object));
-      break;
-    case Kind::kSrq:
-      counters_.add(IaCounter::kSrqFree);
-      srqs_.erase(static_cast<Srq*>(&object));
-      break;
-    case Kind::kIa:
-    case Kind::kUdConnection:
-    case Kind::kNone:
-      break;
+  ObjectList::remove(object);
+  if (const auto counter = counters_of(object.kind()).freed) counters_.add(*counter);
+}
+
+// True if the consumer has left objects; the asynchronous EVD is not its own.
+bool Ia::has_objects() const {
+  bool found = false;
+  for (const ObjectList& list : objects_) {
+    list.for_each<Object>([&](const Object& object) { found |= &object != async_evd_; });
   }
+  return found;
 }
 
 void Ia::serve_datagrams() {
   if (std::exchange(serves_datagrams_, true)) return;
-  for (ServicePoint* point : service_points_) {
-    if (point->kind() == Kind::kPsp && !point->listen_for_datagrams()) {
-      log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
-                static_cast<unsigned long long>(point->conn_qual()));
-    }
-  }
+  list_of(Kind::kPsp).for_each<Psp>([this](Psp& point) {
+    if (point.listen_for_datagrams()) return;
+    log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
+              static_cast<unsigned long long>(point.conn_qual()));
+  });
 }
 
-ServicePoint* Ia::find_service_point(uint64_t conn_qual) const {
-  for (ServicePoint* point : service_points_) {
-    if (point->conn_qual() == conn_qual && point->listening()) return point;
+ServicePoint* Ia::find_service_point(uint64_t conn_qual) {
+  ServicePoint* found = nullptr;
+  for (Kind kind : {Kind::kPsp, Kind::kRsp, Kind::kCsp}) {
+    list_of(kind).for_each<ServicePoint>([&](ServicePoint& point) {
+      if (point.conn_qual() == conn_qual && point.listening()) found = &point;
+    });
   }
-  return nullptr;
+  return found;
+}
+
+template <class T>
+void Ia::destroy_all() {
+  list_of(T::kKind).template for_each<T>([this](T& object) {
+    // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
+    // if it fails, it has freed nothing
+    if (T::free(object) || T::free(object)) return;
+    log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
+    ObjectList::remove(object);
+    arena<T>().abandon(&object, tables().dead);
+  });
 }
 
 // The order follows the dependences, so that no free finds its object in use.
 void Ia::destroy_objects(Notifier::Threads& agents) {
-  const auto abandon = []<class T>([[maybe_unused]] T& object) {
-    if constexpr (std::is_same_v<T, ServicePoint>) {
-      assert(false && "freeing a service point cannot fail");
-    } else {
-      arena<T>().abandon(&object, object.ia().tables().dead);
-    }
-  };
-  const auto destroy_all = [&](auto& set) {
-    using Pointer = typename std::remove_reference_t<decltype(set)>::value_type;
-    while (!set.empty()) {
-      Pointer object = *set.begin();
-      using Class = std::remove_pointer_t<Pointer>;
-      // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
-      // if it fails, it has freed nothing
-      if (Class::free(*object) || Class::free(*object)) continue;
-      log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
-      set.erase(object);
-      abandon(*object);
-    }
-  };
-  for (Evd* evd : evds_) evd->abort();
-  destroy_all(eps_);
+  list_of(Kind::kEvd).for_each<Evd>([](Evd& evd) { evd.abort(); });
+  destroy_all<Ep>();
   if (verbs::destroy(idle_cq_)) (void)verbs::destroy(idle_cq_);
-  destroy_all(srqs_);
-  destroy_all(service_points_);
-  destroy_all(rmrs_);
-  destroy_all(regions_);
-  destroy_all(pzs_);
+  destroy_all<Srq>();
+  destroy_all<Psp>();
+  destroy_all<Rsp>();
+  destroy_all<Csp>();
+  destroy_all<Rmr>();
+  destroy_all<Lmr>();
+  destroy_all<Pz>();
   give_up_async_evd();
   // From now on, other IAs that report to an EVD of this one report nowhere.
   arena<Ia>().for_each(Kind::kIa, [this](Ia& other) {
     if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
   });
-  destroy_all(evds_);
-  destroy_all(crs_);  // requests that have been dequeued; the others went with their EVDs
-  while (!cnos_.empty()) {
-    Cno* cno = *cnos_.begin();
-    if (Cno::free(*cno, true, agents)) continue;
-    cnos_.erase(cno);
-    abandon(*cno);
-  }
+  destroy_all<Evd>();
+  destroy_all<Cr>();  // requests that have been dequeued; the others went with their EVDs
+  list_of(Kind::kCno).for_each<Cno>([&](Cno& cno) {
+    if (Cno::free(cno, true, agents)) return;
+    ObjectList::remove(cno);
+    arena<Cno>().abandon(&cno, tables().dead);
+  });
 }
 
 void Ia::give_up_async_evd() {
   if (!async_evd_) return;
   async_evd_->forget_errors(*this);
-  for (const Evd* evd : evds_) async_evd_->forget_errors(*evd);
+  list_of(Kind::kEvd).for_each<Evd>([this](const Evd& evd) { async_evd_->forget_errors(evd); });
   async_evd_->release();
   async_evd_ = nullptr;
 }
@@ -350,14 +298,10 @@ Ia::Unlocked::~Unlocked() {
 Result<> Ia::close(Ia& ia, bool abrupt) {
   std::unique_lock guard(control_mutex());
   if (!abrupt) {
-    const size_t own_evds = ia.owns_async_evd_ ? 1 : 0;
-    const bool empty = ia.eps_.empty() && ia.regions_.empty() && ia.rmrs_.empty() && ia.service_points_.empty() &&
-                       ia.crs_.empty() && ia.pzs_.empty() && ia.cnos_.empty() && ia.srqs_.empty() &&
-                       ia.evds_.size() == own_evds;
     bool lent = false;
     arena<Ia>().for_each(
         Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
-    if (!empty || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
+    if (ia.has_objects() || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
   ia.unlocked_ended_.wait(guard, [&ia] { return ia.unlocked_ == 0; });
   auto& manager = ConnectionManager::instance();

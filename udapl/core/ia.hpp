@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <string>
-#include <unordered_set>
 
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/arena.hpp"
@@ -31,13 +31,8 @@
 
 namespace dapple::udapl {
 
-class Cno;
-class Cr;
-class Ep;
 class Evd;
-class Pz;
 class ServicePoint;
-class Srq;
 struct IaParams;
 
 struct IaOptions {
@@ -136,18 +131,13 @@ class Ia : public Object {
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
-  // A constructor's last step: adds the object to this IA, and destroys it when that throws std::bad_alloc.
+  // The last step of making an object adds it to this IA's, and the last step of freeing it removes and destroys it.
+  void adopt(Object& object);
   template <class T>
-  void adopt(T& object) {
-    try {
-      insert(object);
-    } catch (...) {
-      disown(object);
-      arena<T>().destroy(&object, tables().dead);
-      throw;
-    }
+  void destroy(T& object) {
+    disown(object);
+    arena<T>().destroy(&object, tables().dead);
   }
-  void disown(Object& object);
 
   // While an object of this class lives, its thread does not hold the control mutex, which it holds before and after.
   // No close proceeds meanwhile.
@@ -173,14 +163,18 @@ class Ia : public Object {
   UdReplies& ud_replies() { return ud_replies_; }
 
   // The service point that listens on that qualifier; null if there is none. The caller holds the control mutex.
-  ServicePoint* find_service_point(uint64_t conn_qual) const;
+  ServicePoint* find_service_point(uint64_t conn_qual);
 
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
   Result<> open_device(const IaParams& params, const sockaddr_storage& address);
   Result<> query_coherence(const std::string& override_class);
-  void insert(Object& object);
+  ObjectList& list_of(Kind kind) { return objects_[static_cast<size_t>(kind)]; }
+  void disown(Object& object);
+  bool has_objects() const;
+  template <class T>
+  void destroy_all();
   void destroy_objects(Notifier::Threads& agents);
   void give_up_async_evd();
 
@@ -202,7 +196,6 @@ class Ia : public Object {
   bool serves_datagrams_ = false;
   UdReplies ud_replies_;
   Evd* async_evd_ = nullptr;
-  bool owns_async_evd_ = false;
   uint32_t unlocked_ = 0;  // the number of calls; guarded by the control mutex
   std::condition_variable unlocked_ended_;
   uint32_t num_channels_ = 0;
@@ -212,15 +205,7 @@ class Ia : public Object {
   verbs::Cq idle_cq_;
   LmrTable lmrs_;
   WindowTable windows_;
-  std::unordered_set<Ep*> eps_;
-  std::unordered_set<Lmr*> regions_;
-  std::unordered_set<ServicePoint*> service_points_;
-  std::unordered_set<Rmr*> rmrs_;
-  std::unordered_set<Cr*> crs_;
-  std::unordered_set<Pz*> pzs_;
-  std::unordered_set<Evd*> evds_;
-  std::unordered_set<Cno*> cnos_;
-  std::unordered_set<Srq*> srqs_;
+  std::array<ObjectList, kKinds> objects_;
 };
 
 }  // namespace dapple::udapl

@@ -98,7 +98,9 @@ Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHo
       bindable_(bindable),
       description_(request.description),
       cookie_(std::move(cookie)),
-      mr_(std::move(mr)) {}
+      mr_(std::move(mr)) {
+  ia.lmrs().add(*this);
+}
 
 Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control) {
   if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
@@ -153,10 +155,8 @@ int Lmr::deregister() {
 Result<> Lmr::finish_free(int error) {
   if (error)
     return error == EBUSY || error == EINVAL ? fail(Type::kInvalidState, Subtype::kLmrInUse) : fail_errno(error);
-  Ia& its_ia = ia();
   pz_.release();
-  its_ia.disown(*this);
-  arena<Lmr>().destroy(this, its_ia.tables().dead);
+  ia().destroy(*this);
   return {};
 }
 

@@ -6,11 +6,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace dapple::udapl {
 
 enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
+inline constexpr size_t kKinds = static_cast<size_t>(Kind::kUdConnection) + 1;
 
 // The function tables of one version: one for live objects, and one for freed objects, whose slots all answer
 // INVALID_HANDLE as long as the library is loaded.
@@ -43,13 +46,39 @@ class Object {
   uint64_t consumer_context() const { return consumer_context_; }
 
  private:
-  friend struct DeadObject;
+  friend class ObjectList;
   [[maybe_unused]] const void* table_;  // must stay the first word: the registry reads it
   Kind kind_;
   uint32_t users_ = 0;
   Ia* ia_;
+  Object* next_ = nullptr;   // in the list of its parent
+  Object** link_ = nullptr;  // the pointer that points to this object there
   uint64_t consumer_context_ = 0;
   bool has_consumer_context_ = false;
+};
+
+// The objects of one kind that a parent has, newest first. Adding one cannot fail. The control mutex guards the list.
+class ObjectList {
+ public:
+  Object* first() const { return first_; }
+  void add(Object& object) {
+    object.next_ = first_;
+    object.link_ = &first_;
+    if (first_) first_->link_ = &object.next_;
+    first_ = &object;
+  }
+  static void remove(Object& object) {
+    *object.link_ = object.next_;
+    if (object.next_) object.next_->link_ = object.link_;
+  }
+  // Calls visit(T&) for each object; all are of this class. visit may remove its object.
+  template <class T, class Visit>
+  void for_each(Visit visit) const {
+    for (Object* object = first_; object;) visit(static_cast<T&>(*std::exchange(object, object->next_)));
+  }
+
+ private:
+  Object* first_ = nullptr;
 };
 
 // Holds one use for as long as it lives. Made and destroyed under the control mutex.

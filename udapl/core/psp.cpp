@@ -39,10 +39,8 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
 }
 
 Result<> Psp::free(Psp& psp) {
-  Ia& ia = psp.ia();
   psp.evd_.release();
-  ia.disown(psp);
-  arena<Psp>().destroy(&psp, ia.tables().dead);
+  psp.ia().destroy(psp);
   return {};
 }
 

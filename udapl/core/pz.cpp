@@ -19,9 +19,7 @@ Result<Pz*> Pz::create(Ia& ia) {
 Result<> Pz::free(Pz& pz) {
   if (pz.in_use()) return fail(Type::kInvalidState, Subtype::kPzInUse);
   if (int error = verbs::destroy(pz.pd_)) return fail_errno(error);
-  Ia& ia = pz.ia();
-  ia.disown(pz);
-  arena<Pz>().destroy(&pz, ia.tables().dead);
+  pz.ia().destroy(pz);
   return {};
 }
 

@@ -31,7 +31,9 @@ uint32_t needed_privileges(uint32_t remote) {
 }  // namespace
 
 Rmr::Rmr(Ia& ia, Pz& pz, verbs::Mw mw, ibv_mw_type type)
-    : Object(ia.tables().live, kKind, &ia), pz_(pz), mw_type_(type), mw_(std::move(mw)) {}
+    : Object(ia.tables().live, kKind, &ia), pz_(pz), mw_type_(type), mw_(std::move(mw)) {
+  ia.windows().add(*this);
+}
 
 Result<Rmr*> Rmr::create(Ia& ia, Pz& pz, bool for_ep) {
   if (!ia.has_type_2_windows() && (for_ep || !ia.has_type_1_windows())) return fail(Type::kModelNotSupported);
@@ -45,11 +47,10 @@ Result<Rmr*> Rmr::create(Ia& ia, Pz& pz, bool for_ep) {
 }
 
 Result<> Rmr::free(Rmr& rmr) {
-  Ia& ia = rmr.ia();
   if (int error = verbs::destroy(rmr.mw_)) return fail_errno(error);
   rmr.pz_.release();
-  ia.disown(rmr);
-  arena<Rmr>().destroy(&rmr, ia.tables().dead);
+  rmr.ia().windows().remove(rmr);
+  rmr.ia().destroy(rmr);
   return {};
 }
 

@@ -19,17 +19,14 @@ Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
   }
   ia.adopt(*rsp);
   evd.acquire();
-  ia.counters().add(IaCounter::kRspCreate);
   ep.connection().reserve(*rsp);
   return rsp;
 }
 
 Result<> Rsp::free(Rsp& rsp) {
-  Ia& ia = rsp.ia();
   if (rsp.ep_) rsp.ep_->connection().release(rsp);
   rsp.evd_.release();
-  ia.disown(rsp);
-  arena<Rsp>().destroy(&rsp, ia.tables().dead);
+  rsp.ia().destroy(rsp);
   return {};
 }
 

@@ -67,17 +67,6 @@ Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space,
   return {};
 }
 
-Result<> ServicePoint::free(ServicePoint& point) {
-  switch (point.kind()) {
-    case Kind::kPsp:
-      return Psp::free(static_cast<Psp&>(point));
-    case Kind::kRsp:
-      return Rsp::free(static_cast<Rsp&>(point));
-    default:
-      return Csp::free(static_cast<Csp&>(point));
-  }
-}
-
 void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
   const bool datagrams = id->ps == RDMA_PS_UDP;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The listeners for connection requests: public (psp.hpp), reserved (rsp.hpp) and common (csp.hpp) service points. All
-// calls are made with the control mutex held.
+// calls are made with the control mutex held. Requests that have arrived at a freed one stay valid.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,6 @@ class Evd;
 
 class ServicePoint : public Object {
  public:
-  // Requests that have arrived stay valid.
-  static Result<> free(ServicePoint& point);
-
   uint64_t conn_qual() const { return conn_qual_; }
   Evd& evd() const { return evd_; }
   bool listening() const { return id_ || datagram_id_; }

@@ -66,10 +66,8 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
 Result<> Srq::free(Srq& srq) {
   if (srq.in_use()) return fail(Type::kInvalidState, Subtype::kSrqInUse);
   if (int error = verbs::destroy(srq.srq_)) return fail_errno(error);
-  Ia& ia = srq.ia();
   srq.pz_.release();
-  ia.disown(srq);
-  arena<Srq>().destroy(&srq, ia.tables().dead);
+  srq.ia().destroy(srq);
   return {};
 }
 
