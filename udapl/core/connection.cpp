@@ -310,7 +310,7 @@ void Connection::answer_rejection(const verbs::CmEvent& event) {
   const uint8_t* header = event.private_data.data();
   const bool marked = event.private_data_size >= kRejectHeaderSize &&
                       std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
-  if (!marked || (!ep_.ia().iwarp() && event.status != kRejectedByConsumer)) {
+  if (!marked || (ep_.ia().rules().rejects_with_reason && event.status != kRejectedByConsumer)) {
     ep_.ia().counters().add(IaCounter::kErrRejRx);
     return fail_connect(EventKind::kNonPeerRejected, rdma_event_str(event.type), event.status);
   }
@@ -430,7 +430,7 @@ void Connection::on_device_event(ibv_event_type type) {
   ep_.ia().report_async(EventKind::kAsyncEpBroken, ep_, type);
   // The device tells the peer which of its requests was refused; our disconnect must not overtake that.
   const bool refused = type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR;
-  if (refused && ep_.state() == EpState::kConnected && !ep_.ia().iwarp())
+  if (refused && ep_.state() == EpState::kConnected && ep_.ia().rules().tells_peer_of_refusals)
     return client_.set_deadline(now_ns() + kRefusalNs);
   if (ep_.is_up()) break_off();
 }
@@ -439,7 +439,8 @@ void Connection::on_device_event(ibv_event_type type) {
 bool Connection::qp_has_failed() const {
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
-  return !ep_.ia().iwarp() && ibv_query_qp(ep_.qp(), &attr, IBV_QP_STATE, &init) == 0 && attr.qp_state == IBV_QPS_ERR;
+  return ep_.ia().rules().error_state_is_a_failure && ibv_query_qp(ep_.qp(), &attr, IBV_QP_STATE, &init) == 0 &&
+         attr.qp_state == IBV_QPS_ERR;
 }
 
 void Connection::break_off() {

@@ -29,7 +29,7 @@ EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
   attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
   // RFC 5040: the answer to a read has one destination segment.
-  if (ia.iwarp()) attr.max_rdma_read_iov = std::min(attr.max_rdma_read_iov, 1U);
+  if (ia.rules().reads_into_one_segment) attr.max_rdma_read_iov = std::min(attr.max_rdma_read_iov, 1U);
   return attr;
 }
 
@@ -74,7 +74,7 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       configured_(pz && evds.connect),
       attr_(attr),
       post_mutex_(ia.thread_safe()),
-      needs_slow_path_(ia.thread_safe() || ia.maintains_caches() || ia.is_siw()),
+      needs_slow_path_(ia.thread_safe() || ia.maintains_caches() || !ia.rules().flushes_late_requests),
       recv_needs_slow_path_(recv_needs_slow_path()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
@@ -82,7 +82,7 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       datagrams_(attr.datagrams ? std::make_unique<Datagrams>(*this) : nullptr) {}
 
 Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
-  if (wanted.datagrams && !ia.has_datagrams()) return fail(Type::kModelNotSupported);
+  if (wanted.datagrams && !ia.rules().has_datagrams) return fail(Type::kModelNotSupported);
   const EpAttr attr = with_defaults(ia, wanted);
   if (auto fits = check(ia, attr); !fits) return tl::unexpected(fits.error());
   // DEVIATION dat_ep_create_with_srq: the EP and its SRQ have one protection zone, as the provider's attributes
@@ -149,9 +149,8 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
   if (!qp) return ia.refused_queue(errno);
   max_inline = init.cap.max_inline_data;
 
-  // Receives may be posted before there is a connection, which needs the state INIT. An iWARP queue pair accepts them
-  // from the start.
-  if (ia.iwarp()) return qp;
+  // Receives may be posted before there is a connection.
+  if (!ia.rules().receives_need_init) return qp;
   if (attr.datagrams) {
     if (int error = Datagrams::bring_up(qp.get(), ia)) return fail_errno(error);
     return qp;

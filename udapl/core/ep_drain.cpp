@@ -64,7 +64,8 @@ uint64_t Ep::bytes_until_progress(uint32_t sequence) {
 // siw: a device might check the key, so a time-out is used instead.
 void Ep::signal_last_request() {
   std::lock_guard guard(post_mutex_);
-  if (unsignalled_run_ == 0 || (ia().iwarp() && !ia().is_siw()) || requests_.full() || !evds_.request->take_spare())
+  if (unsignalled_run_ == 0 || !ia().rules().ignores_key_of_empty_write || requests_.full() ||
+      !evds_.request->take_spare())
     return;
   WorkRequest& request = requests_.next();
   request.cookie = request.length = 0;

@@ -88,7 +88,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint3
   wr.wr_id = wr_id_of(request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
+  if (segments.empty() && !ia().rules().takes_no_segments) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
   const bool kept = keep_from_device(request);
   given_to_device(&request);
@@ -105,12 +105,12 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint3
 // looks at its queue when the queue pair is put into the error state again.
 void Ep::flush_receives() {
   const NoCancel whole;
-  if (ia().is_siw()) return flush_given_up(evds_.recv, flush_receives_);
+  if (!ia().rules().flushes_late_requests) return flush_given_up(evds_.recv, flush_receives_);
   fail_qp();
 }
 
 bool Ep::is_given_up() const {
-  return ia().is_siw() && state() == EpState::kDisconnected;
+  return !ia().rules().flushes_late_requests && state() == EpState::kDisconnected;
 }
 
 // Flushed requests are always reported.
@@ -121,10 +121,10 @@ bool Ep::keep_from_device(WorkRequest& request) const {
   return true;
 }
 
-// Called after a post. The fence on siw pairs with the one in give_up_device(): one of the two functions sees the
+// Called after a post. The fence pairs with the one in give_up_device(): one of the two functions sees the
 // other's change.
 bool Ep::has_ended_meanwhile() const {
-  if (ia().is_siw()) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!ia().rules().flushes_late_requests) std::atomic_thread_fence(std::memory_order_seq_cst);
   return state() == EpState::kDisconnected;
 }
 
@@ -136,7 +136,7 @@ void Ep::flush_given_up(Evd* evd, FlushLink& link) {
 
 // The queue pair is in the error state, so the requests that the device flushed are on the CQs.
 void Ep::give_up_device() {
-  if (!ia().is_siw()) return;
+  if (ia().rules().flushes_late_requests) return;
   device_has_flushed_.store(true, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!receives_.empty()) evds_.recv->flush_later(flush_receives_);
@@ -160,7 +160,7 @@ Result<> Ep::post_rdma_write(std::span<const ibv_sge> segments, uint64_t cookie,
 
 Result<> Ep::post_rdma_write_immed(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t immediate, uint32_t flags) {
-  if (ia().iwarp()) return fail(Type::kModelNotSupported);  // RFC 5040 has no immediate data
+  if (!ia().rules().has_immediate_data) return fail(Type::kModelNotSupported);
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   wr.imm_data = immediate;
@@ -290,7 +290,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   wr.wr_id = wr_id_of(request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (reads && segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
+  if (reads && segments.empty() && !ia().rules().takes_no_segments) verbs::name_a_segment(wr);
   const bool kept = keep_from_device(request);
   given_to_device(&request);
   if (int error = kept ? 0 : submit(wr)) [[unlikely]] {
@@ -300,7 +300,7 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   unsignalled_run_ = signal ? 0 : unsignalled_run_ + 1;
   requests_.post();
   counters_.add_request(operation, length);
-  if (ia().is_siw() && has_ended_meanwhile()) [[unlikely]]
+  if (!ia().rules().flushes_late_requests && has_ended_meanwhile()) [[unlikely]]
     flush_given_up(evds_.request, flush_requests_);
   return {};
 }
@@ -340,7 +340,7 @@ void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
 bool Ep::flush_is_the_devices() const {
   if (is_datagrams()) return true;
   const EpState now = state();
-  return (now == EpState::kConnected || now == EpState::kCompletionPending) && !ia().iwarp();
+  return (now == EpState::kConnected || now == EpState::kCompletionPending) && ia().rules().error_state_is_a_failure;
 }
 
 void Ep::delivered(const WorkRequest& request) {

@@ -53,17 +53,10 @@ DtoStatus to_dto_status(ibv_wc_status status) {
   }
 }
 
-// The flag of a receive whose Send has invalidated one of our windows.
-unsigned int invalidation_flags(const Ia& ia) {
-  constexpr unsigned int kKernelsBit = 1U << 2;
-  // rxe passes the kernel's flags on. There this bit means a good IP checksum, which an RC queue pair never reports.
-  return IBV_WC_WITH_INV | (ia.is_rxe() ? kKernelsBit : 0);
-}
-
 bool invalidates(const ibv_wc& completion, const WorkRequest& request) {
   if (completion.status != IBV_WC_SUCCESS || request.operation != DtoOperation::kReceive) return false;
   if (request.ep->is_datagrams()) return false;
-  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & invalidation_flags(request.ep->ia()));
+  return completion.opcode == IBV_WC_RECV && (completion.wc_flags & request.ep->ia().rules().invalidation_flags);
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ Result<Evd*> Evd::create(Ia& ia, uint32_t min_qlen, uint32_t streams) {
 Result<> Evd::open_queues(uint32_t min_qlen) {
   if (!(streams_ & (kEvdDto | kEvdRmrBind))) return {};
 
-  slow_wc_flags_ = IBV_WC_WITH_IMM | invalidation_flags(ia());
+  slow_wc_flags_ = IBV_WC_WITH_IMM | ia().rules().invalidation_flags;
   const auto channel = open_channel();
   if (!channel) return tl::unexpected(channel.error());
   errno = ENOSPC;  // the default meaning, for example from libsiw in a process with 144 queues
@@ -154,8 +147,8 @@ Result<> Evd::empty_cq() {
 void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
-  // siw sends no notification of a receive when solicited notification is requested, so on siw every receive wakes.
-  solicited_only_.store(config == EvdConfig::kSolicited && !ia().is_siw(), std::memory_order_relaxed);
+  const bool possible = ia().rules().notifies_of_solicited_receives;  // otherwise every receive wakes
+  solicited_only_.store(config == EvdConfig::kSolicited && possible, std::memory_order_relaxed);
 }
 
 void Evd::unconfigure() {

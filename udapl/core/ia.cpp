@@ -117,6 +117,7 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
   if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
+  rules_ = DeviceRules::of(*context(), device_);
   if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
 
   if (auto usable = query_coherence(params.coherence); !usable) return usable;

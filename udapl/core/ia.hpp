@@ -18,6 +18,7 @@
 #include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/counters.hpp"
+#include "udapl/core/device_rules.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/event.hpp"
 #include "udapl/core/lmr_table.hpp"
@@ -67,17 +68,13 @@ class Ia : public Object {
   const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
   const ibv_device_attr& device() const { return device_; }
   const ibv_port_attr& port_attr() const { return port_attr_; }
-  bool iwarp() const { return verbs::is_iwarp(*context()); }
+  const DeviceRules& rules() const { return rules_; }
 
   // The payload of a packet in bytes, which is also the largest datagram.
   uint32_t mtu() const { return 128U << std::min(port_attr_.active_mtu, settings_.path_mtu); }
   bool offers_extensions() const { return options_.extensions; }
-  bool has_extensions() const { return options_.extensions && !iwarp(); }
-  bool has_datagrams() const { return !iwarp(); }
+  bool has_extensions() const { return options_.extensions && !rules_.iwarp; }
   bool has_atomics() const { return device_.atomic_cap != IBV_ATOMIC_NONE; }
-  // True if a registration may choose the address that peers and segments use. The software iWARP device ignores the
-  // choice.
-  bool has_zero_based() const { return !iwarp(); }
 
   // A type 1 window belongs to its zone, a type 2 window to an endpoint.
   bool has_type_1_windows() const { return device_.max_mw > 0 && (device_.device_cap_flags & IBV_DEVICE_MEM_WINDOW); }
@@ -85,15 +82,9 @@ class Ia : public Object {
     constexpr unsigned int kType2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     return device_.max_mw > 0 && (device_.device_cap_flags & kType2);
   }
-  // False with libsiw, which would send a key other than the request's.
   bool has_send_with_invalidate() const {
-    return (device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) && !is_siw();
+    return (device_.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) && rules_.sends_right_key_to_invalidate;
   }
-  // True for Soft-RoCE, recognised by its vendor id.
-  bool is_rxe() const { return !iwarp() && device_.vendor_id == 0xffffff; }
-
-  // True for software iWARP, recognised in the same way. Its vendor id is that of its author.
-  bool is_siw() const { return iwarp() && device_.vendor_id == 0x626d74; }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
   // The coherence for an LMR whose memory is not marked, and for one whose memory is marked non-coherent.
@@ -181,6 +172,7 @@ class Ia : public Object {
   IaOptions options_;
   Settings settings_;
   sockaddr_storage address_{};
+  DeviceRules rules_;
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};

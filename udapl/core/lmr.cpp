@@ -42,9 +42,8 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
     return fail(Type::kInvalidParameter, Subtype::kLength);
   }
-  // siw counts pages in 32 bits and uses a count that overflowed.
-  constexpr uint64_t kMostSiwPages = UINT64_C(1) << 31;
-  if (ia.is_siw() && request.length / static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + 2 >= kMostSiwPages) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (request.length / page + 2 >= ia.rules().max_pages_of_a_region) {
     return fail(Type::kInvalidParameter, Subtype::kLength);
   }
   const auto address = reinterpret_cast<uint64_t>(request.address);
@@ -54,8 +53,7 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   if (!request.zero_based) return {};
   // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
   // the software device of some kernels would accept it and address the wrong bytes.
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (!ia.has_zero_based() || address % page != 0) return fail(Type::kModelNotSupported);
+  if (!ia.rules().has_zero_based || address % page != 0) return fail(Type::kModelNotSupported);
   return {};
 }
 

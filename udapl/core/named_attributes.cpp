@@ -108,7 +108,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAT_IB_FETCH_AND_ADD", truth(ia.offers_extensions() && ia.has_atomics())},
       {"DAT_IB_CMP_AND_SWAP", truth(ia.offers_extensions() && ia.has_atomics())},
       {"DAT_IB_IMMED_DATA", truth(ia.has_extensions())},
-      {"DAT_IB_UD", truth(ia.offers_extensions() && ia.has_datagrams())},
+      {"DAT_IB_UD", truth(ia.offers_extensions() && ia.rules().has_datagrams)},
       {"DAT_COUNTERS", truth(ia.has_extensions())},
       {kFirstOfOurs, dappledv_coherence_str(coherence.coherence)},
       {"DAPPLE_COHERENCE_REASON", coherence.explanation},
@@ -134,7 +134,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAPPLE_WINDOW_TYPE_1", window(capabilities, IBV_DEVICE_MEM_WINDOW)},
       {"DAPPLE_WINDOW_TYPE_2A", window(capabilities, IBV_DEVICE_MEM_WINDOW_TYPE_2A)},
       {"DAPPLE_WINDOW_TYPE_2B", window(capabilities, IBV_DEVICE_MEM_WINDOW_TYPE_2B)},
-      {"DAPPLE_TRANSPORT", ia.iwarp()                                             ? "iWARP"
+      {"DAPPLE_TRANSPORT", ia.rules().iwarp                                       ? "iWARP"
                            : ia.port_attr().link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE"
                                                                                   : "InfiniBand"},
   };

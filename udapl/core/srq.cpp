@@ -136,7 +136,7 @@ Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {
   wr.wr_id = wr_id_of(slot.request);
   wr.sg_list = const_cast<ibv_sge*>(segments.data());
   wr.num_sge = static_cast<int>(segments.size());
-  if (segments.empty() && ia().is_siw()) verbs::name_a_segment(wr);
+  if (segments.empty() && !ia().rules().takes_no_segments) verbs::name_a_segment(wr);
   ibv_recv_wr* bad = nullptr;
   given_to_device(&slot.request);
   if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]

@@ -11,13 +11,13 @@
 namespace dapple::udapl::functions {
 
 void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr) {
-  attr.zb_supported = to_dat(ia.has_zero_based());
-  attr.extension_supported = ia.iwarp() ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB;
-  attr.extension_version = ia.iwarp() ? 0 : DAT_IB_EXTENSION_VERSION;
+  attr.zb_supported = to_dat(ia.rules().has_zero_based);
+  attr.extension_supported = ia.rules().iwarp ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB;
+  attr.extension_version = ia.rules().iwarp ? 0 : DAT_IB_EXTENSION_VERSION;
 }
 
 void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr) {
-  attr.rdma_read_lmr_rmr_context_exposure = to_dat(ia.iwarp());
+  attr.rdma_read_lmr_rmr_context_exposure = to_dat(ia.rules().iwarp);
   attr.rmr_scope_supported = !ia.has_type_2_windows()  ? DAT_RMR_SCOPE_PZ
                              : ia.has_type_1_windows() ? DAT_RMR_SCOPE_ANY
                                                        : DAT_RMR_SCOPE_EP;

@@ -125,7 +125,7 @@ void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr) 
   attr.ep_recv_info_supported = 0;
   attr.lmr_sync_req = to_dat(coherence.sync_for_device_required || coherence.sync_for_cpu_required);
   attr.dto_async_return_guaranteed = DAT_TRUE;
-  attr.rdma_write_for_rdma_read_req = to_dat(ia.iwarp());
+  attr.rdma_write_for_rdma_read_req = to_dat(ia.rules().iwarp);
   fill_of_version(ia, attr);
   attr.num_provider_specific_attr = static_cast<DAT_COUNT>(ia.named_attributes().size());
   attr.provider_specific_attr = to_dat(ia.named_attributes().data());
