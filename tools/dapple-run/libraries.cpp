@@ -124,6 +124,7 @@ void preload_sanitizer(const char* runtime) {
   put_first("LD_PRELOAD", runtime, ": ");
   set_sanitizer("ASAN_OPTIONS", "detect_leaks=", "0");
   set_sanitizer("TSAN_OPTIONS", "ignore_noninstrumented_modules=", "1");
+  set_sanitizer("TSAN_OPTIONS", "die_after_fork=", "0");
 }
 
 void fix_addresses(const std::string& program) {

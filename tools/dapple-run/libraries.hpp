@@ -27,7 +27,8 @@ void preload(const Libraries& libraries, bool device);
 void let_address_sanitizer_come_later();
 
 // Libraries of a build with a sanitizer need its runtime, which most programs lack. Leaks of such a program, and races
-// between its own accesses, are not reported. Call this before preload(), so that the doors come first.
+// between its own accesses, are not reported, and its children may make threads. Call this before preload(), so that
+// the doors come first.
 void preload_sanitizer(const char* runtime);
 
 // Fixes the addresses of memory, which ThreadSanitizer needs on machines that randomise them over too wide a range.
