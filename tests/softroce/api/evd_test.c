@@ -117,7 +117,7 @@ struct waiter {
   DAT_RETURN status;
   DAT_EVENT event;
   DAT_COUNT more;
-  volatile bool done;
+  _Atomic bool done;
 };
 
 static void* wait_long(void* argument) {

@@ -428,7 +428,8 @@ static void fork__a_child_neither_moves_nor_reports_its_parents(void** state) {
   (void)state;
   device_writes(7, 100, (uintptr_t)theirs + 200, their_mr->rkey);
   assert_int_equal(run_in_child(child_syncs_its_parents), 0);
-  assert_string_equal(said, "");
+  /* A leak checker may say that its parent's threads are absent. */
+  assert_null(strstr(said, "dapple"));
   for_cpu(theirs + 200, 100);
   assert_true(is_all(theirs + 200, 100, 7));
   device_writes(8, 100, (uintptr_t)theirs + 200, their_mr->rkey);
