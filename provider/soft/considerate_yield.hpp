@@ -7,6 +7,8 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
 #define DAPPLE_PROVIDER_SOFT_CONSIDERATE_YIELD_HPP
 
+#include <algorithm>
+
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -20,12 +22,14 @@ class ConsiderateYield {
     if (before < resume_) return;
     yield();
     const roce::Time after = now();
-    if (after - before > kLong) resume_ = after + kPause * (after - before);
+    const roce::Time took = after - before;
+    if (took > kLong) resume_ = after + kPause * std::min(took, kLongest);
   }
 
  private:
   static constexpr roce::Time kLong = 500'000;
   static constexpr roce::Time kPause = 8;
+  static constexpr roce::Time kLongest = 20'000'000;  // a program that was stopped was away for longer
 
   roce::Time resume_ = 0;
 };

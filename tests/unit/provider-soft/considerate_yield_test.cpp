@@ -47,6 +47,14 @@ void no_more_computing__yields_resume(void**) {
   assert_in_range(yields(yield, 2 * kMillisecond, 0), 900, 1100);
 }
 
+void a_minute_away__yields_resume_soon(void**) {
+  time_now = 1;
+  ConsiderateYield yield;
+  assert_int_equal(yields(yield, kMicrosecond, 60'000 * kMillisecond), 1);
+  assert_int_equal(yields(yield, 150 * kMillisecond, kMicrosecond), 0);
+  assert_in_range(yields(yield, 20 * kMillisecond, 0), 9'000, 11'000);
+}
+
 }  // namespace
 
 int main() {
@@ -54,6 +62,7 @@ int main() {
       cmocka_unit_test(peers_on_one_cpu__every_poll_yields),
       cmocka_unit_test(programs_that_compute__take_a_ninth_of_the_time),
       cmocka_unit_test(no_more_computing__yields_resume),
+      cmocka_unit_test(a_minute_away__yields_resume_soon),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
