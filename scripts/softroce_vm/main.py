@@ -78,8 +78,9 @@ def _run_native(options: Options) -> NoReturn:
     has_nodes = any(Path("/dev/infiniband").glob("uverbs*"))
     ensure(has_nodes, f"this machine has {devices[0]}, but no /dev/infiniband/uverbs* (module ib_uverbs)")
     command = (f"timeout -k 5 {options.timeout}".split() if options.timeout else []) + options.commands[0]
-    # Python ignores it, and the command would inherit that.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # Python ignores these, and the command would inherit that.
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvpe(command[0], command, options.environment | dict(options.env) | {"SOFTROCE_DEVICE": devices[0]})
     except FileNotFoundError:

@@ -60,7 +60,7 @@ def parse_options(arguments: Sequence[str], environment: Mapping[str, str]) -> O
     except FileNotFoundError:
         raise Failure("the working folder does not exist any more") from None
     except argparse.ArgumentError as error:
-        needs = "takes no" if error.argument_name in FLAGS else "needs a"
+        needs = "takes no" if error.argument_name in (*FLAGS, "-h") else "needs a"
         raise Failure(f"{error.argument_name} {needs} value", Exit.USAGE) from None
     _check_options(options, unknown)
     return options
@@ -78,6 +78,7 @@ def _check_options(options: Options, unknown: list[str]) -> None:
     _allow(options.prepare or not options.system, "--system goes with --prepare")
     _allow(not options.prepare or not options.words, "--prepare takes no command")
     _allow(not options.native or options.guests == 1, "--native has no second guest")
+    _allow(not options.native or not options.prepare, "--native has nothing to prepare")
     needs_none = options.prepare or options.packages or options.help
     options.commands = [] if needs_none else _commands(options.words, options.guests)
     for command, *_ in options.commands:
