@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// All that kinds of devices do differently. The core asks for a rule, never for a device.
+// All that kinds of devices do differently. The data path and the connections ask for a rule, never for a device.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct DeviceRules {
   // ---- iWARP ----
   bool has_immediate_data = true;  // of RDMA Writes
   bool has_datagrams = true;
+  // A registration may choose the address that peers and segments use. siw ignores the choice; other iWARP devices are
+  // not known.
+  bool has_zero_based = true;
   bool reads_into_one_segment = false;
   // A queue pair accepts receives from the state INIT on, not from the start.
   bool receives_need_init = true;
@@ -31,8 +34,6 @@ struct DeviceRules {
   bool ignores_key_of_empty_write = true;
 
   // ---- software iWARP (siw) ----
-  // A registration may choose the address that peers and segments use.
-  bool has_zero_based = true;
   // A request that is posted in the error state is flushed. siw flushes the requests that it finds when a queue pair
   // enters that state, and ignores later ones.
   bool flushes_late_requests = true;

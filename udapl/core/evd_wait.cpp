@@ -23,7 +23,10 @@ constexpr int64_t kMaxSpinNs = 20'000;
 constexpr int64_t kMinSpinNs = 500;
 constexpr uint32_t kAcknowledgeBatch = 64;  // acknowledging takes a lock inside libibverbs
 
-const bool spinning_helps = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+bool spinning_helps() {
+  static const bool several = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+  return several;
+}
 
 // While an object of this class exists, a thread that posts an event also wakes the sleeper.
 struct Asleep {
@@ -141,7 +144,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
   const Leaving leaving{*this, more};
   const int64_t start = now_ns();
   const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
-  const int64_t spin_until = spinning_helps ? start + spin_ns_ : start;
+  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
   uint32_t first_look = 0;
   bool look = !looked_at;
   bool last_look = false;
