@@ -5,7 +5,7 @@
 // made here: librdmacm then reports CONNECT_RESPONSE on the active side and leaves the rest to us. Each step also
 // changes the Ep's state (ep_state.hpp).
 //
-// A datagram endpoint uses the parts that do not connect: who has reserved it, its last peer, and its end.
+// A datagram endpoint uses the parts that do not connect: reservations, the address of the last peer, and the end.
 //
 // Threads: the caller holds the control mutex, except for notify() and report_failure().
 #pragma once

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -47,6 +48,7 @@ uint64_t Cr::remote_port() const {
 }
 
 void Cr::hold(Ep& ep, bool made_for_it) {
+  assert(!ep_);
   ep_ = &ep;
   ep_made_for_it_ = made_for_it;
   ep.connection().await_acceptance(*this, made_for_it);

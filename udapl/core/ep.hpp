@@ -122,7 +122,7 @@ class Ep : public Object {
   Datagrams* datagrams() { return datagrams_.get(); }  // null on an EP for connections
   bool is_datagrams() const { return datagrams_ != nullptr; }
 
-  // For the connection, the datagrams and their kin; the caller holds the control mutex.
+  // For Connection, Datagrams, service points and connection requests. The caller holds the control mutex.
   void enter(EpState next) {
     assert(next == state() || may_follow(state(), next));
     state_.store(next, std::memory_order_release);

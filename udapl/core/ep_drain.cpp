@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The last requests before a graceful disconnect.
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -20,6 +21,7 @@ constexpr int64_t kLimitNsPerByte = 60;      // and how much longer for requests
 }  // namespace
 
 void Ep::begin_drain() {
+  assert(state() == EpState::kDisconnectPending);
   {
     std::lock_guard guard(post_mutex_);
     drain_target_ = requests_.posted();
@@ -32,6 +34,7 @@ void Ep::begin_drain() {
 }
 
 bool Ep::drain() {
+  assert(draining());
   if (evds_.request) {
     signal_last_request();
     evds_.request->reap();

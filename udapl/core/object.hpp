@@ -5,7 +5,7 @@
 // asking us, so that word belongs to the ABI. The rest tells the API's functions the kind of the handle.
 #pragma once
 
-#include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -52,7 +52,7 @@ class Object {
   uint32_t users_ = 0;
   Ia* ia_;
   Object* next_ = nullptr;   // in the list of its parent
-  Object** link_ = nullptr;  // the pointer that points to this object there
+  Object** link_ = nullptr;  // the pointer that points to this object there; null in no list
   uint64_t consumer_context_ = 0;
   bool has_consumer_context_ = false;
 };
@@ -62,14 +62,16 @@ class ObjectList {
  public:
   Object* first() const { return first_; }
   void add(Object& object) {
+    assert(!object.link_);
     object.next_ = first_;
     object.link_ = &first_;
     if (first_) first_->link_ = &object.next_;
     first_ = &object;
   }
   static void remove(Object& object) {
-    *object.link_ = object.next_;
+    assert(object.link_);
     if (object.next_) object.next_->link_ = object.link_;
+    *std::exchange(object.link_, nullptr) = object.next_;
   }
   // Calls visit(T&) for each object; all are of this class. visit may remove its object.
   template <class T, class Visit>

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -204,6 +205,7 @@ void UdConnection::keep_private_data(std::span<const uint8_t> data) {
 
 // No more events are wanted: the ids are destroyed, which rejects a request that was not answered yet.
 void UdConnection::end(EventKind kind) {
+  assert(pending_);
   pending_ = false;
   client_.set_deadline(kNever);
   id_.reset();
