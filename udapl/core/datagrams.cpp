@@ -4,11 +4,9 @@
 
 #include <arpa/inet.h>
 
-#include <cassert>
 #include <cstring>
 #include <new>
 
-#include "udapl/core/connection_manager.hpp"
 #include "udapl/core/ep.hpp"
 #include "udapl/core/evd.hpp"
 #include "udapl/core/ia.hpp"
