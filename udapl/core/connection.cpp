@@ -240,7 +240,7 @@ bool Connection::tell_peer() {
 void Connection::abandon() {
   if (request_) std::exchange(request_, nullptr)->forget_ep();
   if (reservation_) std::exchange(reservation_, nullptr)->forget_ep();
-  client_.set_deadline(kNever);
+  client_.leave();
   ep_.enter(EpState::kDisconnected);
   if (id_) rdma_disconnect(id_.get());
   id_.reset();

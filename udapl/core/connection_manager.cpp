@@ -135,11 +135,11 @@ ConnectionManager::Client::Client(Object& owner) : owner_(owner) {
   deadline_ = one.extract(one.begin());
 }
 
-ConnectionManager::Client::~Client() {
+void ConnectionManager::Client::leave() {
   set_deadline(kNever);
   ConnectionManager& manager = instance();
   std::lock_guard guard(manager.attention_mutex_);
-  if (!wants_attention_) return;
+  if (!std::exchange(wants_attention_, false)) return;
   Client** link = &manager.attention_;
   while (*link != this) link = &(*link)->next_;
   *link = next_;

@@ -36,7 +36,9 @@ class ConnectionManager {
   class Client {
    public:
     explicit Client(Object& owner);
-    ~Client();
+    ~Client() { leave(); }
+    // Cancels the deadline and a call that was asked for.
+    void leave();
     // Has on_deadline() called at that time of the monotonic clock; kNever cancels the call. There is one deadline.
     void set_deadline(int64_t deadline_ns);
     // From the data path, any thread, no lock needed: the connection's on_attention() runs soon on the manager's

@@ -110,12 +110,16 @@ Result<> Datagrams::free_address(ibv_ah* address) {
   return {};
 }
 
-void Datagrams::clear(uint32_t former_qp_num) {
-  ep_.ia().ud_replies().forget(former_qp_num);
+void Datagrams::abandon() {
   connections_.for_each<UdConnection>([](UdConnection& connection) {
     ObjectList::remove(connection);
     UdConnection::free(connection);
   });
+}
+
+void Datagrams::clear(uint32_t former_qp_num) {
+  ep_.ia().ud_replies().forget(former_qp_num);
+  abandon();
   // Tried again at once, because no caller can free it later.
   addresses_.clear([](ibv_ah* address) {
     if (ibv_destroy_ah(address)) ibv_destroy_ah(address);

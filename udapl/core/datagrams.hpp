@@ -50,7 +50,9 @@ class Datagrams {
   Result<> free_address(ibv_ah* address);
   // Any thread, without a lock.
   bool has_address(const ibv_ah* address) const { return addresses_.contains(address); }
-  // Frees all connections and addresses, after their queue pair was destroyed.
+  // Ends all exchanges, without an event.
+  void abandon();
+  // Does that and frees all addresses, after their queue pair was destroyed.
   void clear(uint32_t former_qp_num);
 
   // The exchanges call these. The first: one has an address; null when there was no memory for it. The second: one has

@@ -183,11 +183,16 @@ Result<> Ep::empty_cqs() {
   return {};
 }
 
+void Ep::abandon() {
+  draining_ = false;
+  connection_.abandon();
+  if (datagrams_) datagrams_->abandon();
+}
+
 Result<> Ep::free(Ep& ep) {
   if (auto emptied = ep.empty_cqs(); !emptied) return emptied;
   Ia& ia = ep.ia();
-  ep.draining_ = false;
-  ep.connection_.abandon();
+  ep.abandon();
   const uint32_t qp_num = ep.qp_num();
   if (ep.qp_) ep.fail_qp();
   if (int error = ia.windows().forget(ep)) return fail_errno(error);

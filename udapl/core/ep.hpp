@@ -86,6 +86,8 @@ class Ep : public Object {
   Result<> check_can_free() const;
   // Ends a connection abruptly, without an event. Drops completions that were not delivered.
   static Result<> free(Ep& ep);
+  // Ends the connection and all exchanges abruptly, without an event. The connection manager forgets the EP.
+  void abandon();
   // Moves from DISCONNECTED to UNCONNECTED, with a new queue pair. Drops completions that were not delivered, but keeps
   // connection events. After an error the EP is still DISCONNECTED.
   Result<> reset();

@@ -248,6 +248,7 @@ void Ia::destroy_all() {
     if (T::free(object) || T::free(object)) return;
     log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
     ObjectList::remove(object);
+    if constexpr (std::is_same_v<T, Ep>) object.abandon();
     arena<T>().abandon(&object, tables().dead);
   });
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Completions at moments that no real device can be made to produce, and devices that are removed.
+#include <arpa/inet.h>
 #include <dirent.h>
 
 #include <algorithm>
@@ -155,6 +156,30 @@ void srq_query__with_many_endpoints_on_one_evd() {
   CHECK_EQUAL(recv.counters().at(kPolls) - before, 1);
 }
 
+// The device does not let go of the queue pair, so the EP stays; but its exchange is over, and no event tells of it.
+void ep_free__fails_while_datagrams_connect() {
+  constexpr uint32_t kTimeout_us = 20'000;
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& connect = ia.evd(8, kEvdConnection);
+  fake_device::state.unanswered = true;
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  {
+    std::lock_guard guard(control_mutex());
+    const EpEvds evds{.recv = nullptr, .request = nullptr, .connect = &connect};
+    Ep* const ep = Ep::create(ia.get(), &ia.pz(), evds, {.datagrams = true}).value();
+    CHECK(ep->connect(reinterpret_cast<sockaddr*>(&peer), 1, kTimeout_us, {}).has_value());
+    fake_device::state.keeps_queue_pairs = true;
+    CHECK(!Ep::free(*ep));
+  }
+  Event event;
+  uint32_t more;
+  CHECK(!connect.wait(5 * kTimeout_us, 1, event, more));
+  fake_device::state.keeps_queue_pairs = false;
+}
+
 }  // namespace
 
 int main() {
@@ -164,6 +189,7 @@ int main() {
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
       TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd__of_software_events_takes_no_descriptor),
+      TEST_IN_CHILD(ep_free__fails_while_datagrams_connect),
       TEST_IN_CHILD(srq_query__with_many_endpoints_on_one_evd),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

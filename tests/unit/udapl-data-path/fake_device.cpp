@@ -239,6 +239,7 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 
 void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
+  state.keeps_queue_pairs = state.unanswered = false;
   state.refuses = 0;
   state.overflows = state.unsignalled = 0;
   state.most_entries = 0;
@@ -514,6 +515,7 @@ int ibv_query_qp(ibv_qp* which, ibv_qp_attr* attr, int, ibv_qp_init_attr*) {
   return 0;
 }
 int ibv_destroy_qp(ibv_qp* which) {
+  if (state.keeps_queue_pairs) return EBUSY;
   std::lock_guard guard(mutex);
   qps.erase(which->qp_num);
   delete reinterpret_cast<Qp*>(which);
@@ -568,7 +570,7 @@ int rdma_resolve_route(rdma_cm_id* id, int) {
   return 0;
 }
 int rdma_connect(rdma_cm_id* id, rdma_conn_param*) {
-  report(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
+  if (!state.unanswered) report(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
   return 0;
 }
 int rdma_establish(rdma_cm_id*) {

@@ -35,9 +35,11 @@ struct State {
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
   std::atomic<bool> misses_late = false;  // receives posted in that state stay until the queue pair is put there again
-  std::function<void()> in_post;          // called inside ibv_post_send, after the device has handled the request
-  std::function<void()> after_poll;       // called once, inside the next ibv_poll_cq that finds nothing
-  std::function<void()> before_arming;    // called once, inside the next ibv_req_notify_cq
+  std::atomic<bool> keeps_queue_pairs = false;  // a queue pair cannot be destroyed
+  std::atomic<bool> unanswered = false;         // attempts to connect get no answer
+  std::function<void()> in_post;                // called inside ibv_post_send, after the device has handled the request
+  std::function<void()> after_poll;             // called once, inside the next ibv_poll_cq that finds nothing
+  std::function<void()> before_arming;          // called once, inside the next ibv_req_notify_cq
   uint32_t vendor_id = 0;
   ibv_transport_type transport = IBV_TRANSPORT_IB;
 };
