@@ -94,6 +94,14 @@ void post__suppressed_ones_without_end() {
   CHECK(fake_device::state.unsignalled > 4'000U);
 }
 
+// Nobody has a reason to look at the CQ, because no receive brings an event.
+void post_recv__suppressed_ones_without_end() {
+  fake_device::reset();
+  Rig rig;
+  for (uint64_t i = 0; i < 100; ++i) CHECK(rig.ep.post_recv({&kSegment, 1}, i, kSuppress).has_value());
+  CHECK(rig.take(rig.recv).empty());
+}
+
 void post__suppressed_ones_that_nobody_completes() {
   fake_device::reset();
   Rig rig(8, {.max_request_dtos = 32});
@@ -149,6 +157,15 @@ void flush__the_provider_was_faster_than_the_device() {
   CHECK(rig.ep.request_idle());
 }
 
+void flush__a_request_on_a_disconnected_ep() {
+  become_siw();
+  Rig rig;
+  rig.disconnect();
+  CHECK(rig.write(3, kSuppress).has_value());
+  CHECK(rig.write(4).has_value());
+  CHECK(rig.take(rig.request, DtoStatus::kFlushed) == (Cookies{3, 4}));
+}
+
 void flush__more_requests_than_the_evd_can_hold() {
   constexpr uint32_t kMany = 300;
   become_siw();
@@ -159,6 +176,23 @@ void flush__more_requests_than_the_evd_can_hold() {
   const Cookies flushed = rig.take(rig.recv, DtoStatus::kFlushed);
   CHECK_EQUAL(flushed.size(), kMany);
   for (uint64_t i = 0; i < flushed.size(); ++i) CHECK_EQUAL(flushed[i], i);
+}
+
+void ep_free__its_flushed_requests_bring_no_event() {
+  fake_device::reset();
+  Rig rig;
+  Ep& other = rig.ia.connected_ep({.recv = &rig.recv, .request = &rig.request}, {});
+  fake_device::state.holds = true;
+  CHECK(rig.write(1).has_value());
+  CHECK(rig.ep.post_recv({&kSegment, 1}, 2, 0).has_value());
+  CHECK(other.post_rdma_write({&kSegment, 1}, 3, kRemote, 0).has_value());
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(Ep::free(rig.ep).has_value());
+  }
+  fake_device::complete(other.qp_num());
+  CHECK(rig.take(rig.request) == Cookies{3});
+  CHECK(rig.take(rig.recv).empty());
 }
 
 struct SharedRig {
@@ -219,11 +253,14 @@ int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(post_fast__a_refused_request_leaves_its_place),
       TEST_IN_CHILD(post__suppressed_ones_without_end),
+      TEST_IN_CHILD(post_recv__suppressed_ones_without_end),
       TEST_IN_CHILD(post__suppressed_ones_that_nobody_completes),
       TEST_IN_CHILD(completion__an_error_breaks_the_connection),
       TEST_IN_CHILD(post_recv__on_a_disconnected_ep),
       TEST_IN_CHILD(flush__the_provider_was_faster_than_the_device),
+      TEST_IN_CHILD(flush__a_request_on_a_disconnected_ep),
       TEST_IN_CHILD(flush__more_requests_than_the_evd_can_hold),
+      TEST_IN_CHILD(ep_free__its_flushed_requests_bring_no_event),
       TEST_IN_CHILD(srq__each_place_is_free_after_its_event),
       TEST_IN_CHILD(srq__places_of_a_freed_ep),
   };
