@@ -239,7 +239,7 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 
 void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
-  state.keeps_queue_pairs = state.unanswered = false;
+  state.keeps_queue_pairs = state.unanswered = state.cannot_resize = false;
   state.refuses = 0;
   state.overflows = state.unsignalled = 0;
   state.most_entries = 0;
@@ -432,6 +432,7 @@ ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_c
   return &made->cq;
 }
 int ibv_resize_cq(ibv_cq* cq, int entries) {
+  if (fake_device::state.cannot_resize) return ENOSYS;
   std::lock_guard guard(mutex);
   cq->cqe = entries;
   return 0;

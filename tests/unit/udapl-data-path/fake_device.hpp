@@ -31,6 +31,7 @@ struct State {
   std::atomic<uint32_t> unsignalled = 0;    // requests that asked for no completion
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
+  std::atomic<bool> cannot_resize = false;  // a CQ keeps its size
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state

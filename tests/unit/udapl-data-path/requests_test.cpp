@@ -94,6 +94,21 @@ void post__suppressed_ones_without_end() {
   CHECK(fake_device::state.unsignalled > 4'000U);
 }
 
+// Each of these EPs would ask for a completion of its one request, which the consumer does not count.
+void post__suppressed_ones_of_many_eps_fit_into_the_cq() {
+  fake_device::reset();
+  fake_device::state.holds = fake_device::state.cannot_resize = true;
+  fake_device::Ia ia(false);
+  Evd& request = ia.evd(8);
+  std::vector<Ep*> eps;
+  for (int i = 0; i < 60; ++i) {
+    eps.push_back(&ia.connected_ep({.request = &request}, {.max_request_dtos = 2}));
+    CHECK(eps.back()->post_rdma_write({&kSegment, 1}, 0, kRemote, kSuppress).has_value());
+  }
+  for (Ep* ep : eps) fake_device::complete(ep->qp_num());
+  CHECK_EQUAL(fake_device::state.overflows, 0U);
+}
+
 // Nobody has a reason to look at the CQ, because no receive brings an event.
 void post_recv__suppressed_ones_without_end() {
   fake_device::reset();
@@ -253,6 +268,7 @@ int main() {
   const CMUnitTest tests[] = {
       TEST_IN_CHILD(post_fast__a_refused_request_leaves_its_place),
       TEST_IN_CHILD(post__suppressed_ones_without_end),
+      TEST_IN_CHILD(post__suppressed_ones_of_many_eps_fit_into_the_cq),
       TEST_IN_CHILD(post_recv__suppressed_ones_without_end),
       TEST_IN_CHILD(post__suppressed_ones_that_nobody_completes),
       TEST_IN_CHILD(completion__an_error_breaks_the_connection),

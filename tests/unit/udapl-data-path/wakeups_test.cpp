@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/udapl-data-path/fake_device.hpp"
@@ -120,6 +121,18 @@ void evd_wait__unwaitable_while_it_arms() {
   CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
 }
 
+void evd_set_waitable__ends_a_sleep() {
+  Rig rig;
+  std::thread other([&] {
+    while (rig.sleeps() == 0) std::this_thread::yield();
+    rig.evd.set_waitable(false);
+  });
+  const auto result = rig.evd.wait(kLong_us, 1, rig.event, rig.more);
+  other.join();
+  CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
+  CHECK_EQUAL(rig.awakenings(), 1);
+}
+
 // A device that forgets to notify: the look at the time-out finds the event.
 void evd_wait__the_last_look() {
   Rig rig;
@@ -184,6 +197,7 @@ int main() {
       TEST_IN_CHILD(evd_wait__a_software_event_while_it_arms),
       TEST_IN_CHILD(evd_wait__a_software_event_while_it_arms_the_shared_channel),
       TEST_IN_CHILD(evd_wait__unwaitable_while_it_arms),
+      TEST_IN_CHILD(evd_set_waitable__ends_a_sleep),
       TEST_IN_CHILD(evd_wait__the_last_look),
       TEST_IN_CHILD(evd_wait__an_unsignalled_completion_at_the_time_out),
       TEST_IN_CHILD(evd_wait__the_time_out_counts_from_the_beginning),
