@@ -435,7 +435,6 @@ void Connection::on_device_event(ibv_event_type type) {
   if (ep_.is_up()) break_off();
 }
 
-// iWARP's queue pairs go into error as part of any disconnect.
 bool Connection::qp_has_failed() const {
   ibv_qp_attr attr{};
   ibv_qp_init_attr init{};
