@@ -15,9 +15,9 @@
 
 #include "bench/sync/measure.hpp"
 #include "tests/unit/udapl-core/fixture.hpp"
-#include "udapl/core/lmr.hpp"
-#include "udapl/core/pz.hpp"
-#include "udapl/core/sync.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/pz.hpp"
+#include "udapl/core/memory/sync.hpp"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "udapl/core/event.hpp"
+#include "udapl/core/events/event.hpp"
 
 namespace dapple::udapl {
 

@@ -4,7 +4,7 @@
 
 #include <cinttypes>
 
-#include "udapl/core/ia.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/core/log.hpp"
 
 namespace dapple::udapl {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/cr.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/connection/cr.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

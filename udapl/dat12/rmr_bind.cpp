@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ep.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/lmr.hpp"
-#include "udapl/core/rmr.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

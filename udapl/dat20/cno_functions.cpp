@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
-#include "udapl/core/cno.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/events/cno.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/cno_helpers.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"

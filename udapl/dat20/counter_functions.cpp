@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <iterator>
 
-#include "udapl/core/ep.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/dat20/counter_names.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/handles.hpp"

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <netinet/in.h>
 
-#include "udapl/core/ep.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/connect_arguments.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"

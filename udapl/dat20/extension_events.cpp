@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "udapl/core/ud_connection.hpp"
+#include "udapl/core/connection/ud_connection.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/version.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <cstdarg>
 
-#include "udapl/core/ep.hpp"
+#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/dat20/counter_functions.hpp"
 #include "udapl/dat20/open_query.hpp"
 #include "udapl/functions/convert.hpp"

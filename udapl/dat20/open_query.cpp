@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/dat20/open_query.hpp"
 
-#include "udapl/core/ia.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

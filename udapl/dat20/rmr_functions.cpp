@@ -3,10 +3,10 @@
 //
 // The window functions that 2.0 adds: windows that only one endpoint serves, zero-based windows, and invalidation by
 // peers.
-#include "udapl/core/ep.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/lmr.hpp"
-#include "udapl/core/rmr.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

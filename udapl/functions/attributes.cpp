@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "udapl/core/ep.hpp"
+#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/functions/convert.hpp"
 
 namespace dapple::udapl::functions {

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "udapl/core/ia.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <system_error>
 
-#include "udapl/core/cno.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/events/cno.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/cno_helpers.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"

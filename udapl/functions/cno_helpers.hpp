@@ -4,9 +4,9 @@
 // The common parts of the functions that make a CNO, and of those that take a notification.
 #pragma once
 
-#include "udapl/core/cno.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/events/cno.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/convert.hpp"
 
 namespace dapple::udapl::functions {

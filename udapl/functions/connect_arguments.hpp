@@ -5,7 +5,7 @@
 // the error with the number of the caller's argument, or DAT_SUCCESS.
 #pragma once
 
-#include "udapl/core/ep.hpp"
+#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/functions/convert.hpp"
 
 namespace dapple::udapl::functions {

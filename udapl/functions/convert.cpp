@@ -2,12 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/convert.hpp"
 
-#include "udapl/core/cr.hpp"
-#include "udapl/core/ep.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/rmr.hpp"
-#include "udapl/core/service_point.hpp"
+#include "udapl/core/connection/cr.hpp"
+#include "udapl/core/connection/service_point.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {

@@ -11,7 +11,7 @@
 
 #include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/error.hpp"
-#include "udapl/core/event.hpp"
+#include "udapl/core/events/event.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/functions/dat.hpp"

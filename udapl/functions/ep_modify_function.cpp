@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ep.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/pz.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/pz.hpp"
 #include "udapl/functions/connect_arguments.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"

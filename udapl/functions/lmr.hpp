@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "udapl/core/ia.hpp"
-#include "udapl/core/lmr.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/lmr.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {

@@ -2,10 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <algorithm>
 
-#include "udapl/core/ia.hpp"
-#include "udapl/core/lmr.hpp"
-#include "udapl/core/pz.hpp"
-#include "udapl/core/sync.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/pz.hpp"
+#include "udapl/core/memory/sync.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

@@ -14,9 +14,9 @@
 #include <string>
 
 #include "udapl/common/fork_turn.hpp"
-#include "udapl/core/connection_manager.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/connection/connection_manager.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/core/log.hpp"
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/convert.hpp"

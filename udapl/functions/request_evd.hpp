@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {

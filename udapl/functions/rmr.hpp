@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include "udapl/core/rmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/dat.hpp"
 
 namespace dapple::udapl::functions {

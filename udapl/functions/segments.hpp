@@ -10,7 +10,7 @@
 #include <span>
 
 #include "ibverbs-glue/verbs.hpp"
-#include "udapl/core/ep.hpp"
+#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/dat.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/psp.hpp"
-#include "udapl/core/rsp.hpp"
+#include "udapl/core/connection/psp.hpp"
+#include "udapl/core/connection/rsp.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/handles.hpp"

@@ -5,8 +5,8 @@
 #include <dat/udat.h>
 
 #include "udapl/common/table_mark.hpp"
-#include "udapl/core/ep.hpp"
-#include "udapl/core/event.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/event.hpp"
 #include "udapl/functions/convert.hpp"
 
 namespace dapple::udapl::functions {

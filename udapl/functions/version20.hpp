@@ -6,9 +6,9 @@
 #include <dat2/udat.h>
 
 #include "udapl/common/table_mark.hpp"
-#include "udapl/core/ep.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/event.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/events/event.hpp"
 #include "udapl/functions/convert.hpp"
 
 // The registry's functions that convert an IA's pointer to the consumer's small integer, and back.

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/service_point.hpp"
+#include "udapl/core/connection/service_point.hpp"
 #include "udapl/functions/peer_address.hpp"
 
 using dapple::udapl::to_port;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // CNOs over EVDs of software events: waiting, agents, the descriptor, enabling and moving.
-#include "udapl/core/cno.hpp"
+#include "udapl/core/events/cno.hpp"
 
 #include <poll.h>
 

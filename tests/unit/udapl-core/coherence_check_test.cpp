@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The devices on which no IA may be opened.
-#include "udapl/core/coherence_check.hpp"
+#include "udapl/core/ia/coherence_check.hpp"
 
 #include <cstring>
 

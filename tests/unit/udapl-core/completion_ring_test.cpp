@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Completions on their way to the consumer, without a device: the tests are the completion queue.
-#include "udapl/core/completion_ring.hpp"
+#include "udapl/core/queue/completion_ring.hpp"
 
 #include <deque>
 #include <vector>

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/address_table.hpp"
 #include "udapl/core/clock.hpp"
+#include "udapl/core/connection/address_table.hpp"
+#include "udapl/core/connection/ud_message.hpp"
+#include "udapl/core/connection/ud_replies.hpp"
 #include "udapl/core/counters.hpp"
-#include "udapl/core/ud_message.hpp"
-#include "udapl/core/ud_replies.hpp"
 
 using namespace dapple::udapl;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ep_state.hpp"
+#include "udapl/core/endpoint/ep_state.hpp"
 
 #include "tests/unit/udapl-registry/checks.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The waits of an EVD that gets only software events: everything except the completion queue.
-#include "udapl/core/evd.hpp"
+#include "udapl/core/events/evd.hpp"
 
 #include <pthread.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
 
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/service_point.hpp"
+#include "udapl/core/connection/service_point.hpp"
 #include "udapl/functions/convert.hpp"
 
 using namespace dapple::udapl;

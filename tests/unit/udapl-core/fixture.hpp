@@ -4,8 +4,8 @@
 // Objects that need no device: an IA that was never opened, and its EVDs of software events.
 #pragma once
 
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
 
 namespace no_device {
 

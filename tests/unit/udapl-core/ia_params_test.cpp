@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ia_params.hpp"
+#include "udapl/core/ia/ia_params.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -9,7 +9,7 @@
 #include "tests/unit/udapl-core/captured.hpp"
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/ep_limits.hpp"
+#include "udapl/core/endpoint/ep_limits.hpp"
 
 using namespace dapple::udapl;
 

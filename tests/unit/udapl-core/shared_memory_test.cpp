@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The memory that the kernel reports as shared, and the memory that equal cookies may name.
-#include "udapl/core/shared_memory.hpp"
+#include "udapl/core/memory/shared_memory.hpp"
 
 #include <string>
 

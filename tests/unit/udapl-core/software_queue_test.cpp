@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/software_queue.hpp"
+#include "udapl/core/events/software_queue.hpp"
 
 #include <thread>
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/flush_list.hpp"
+#include "udapl/core/queue/flush_list.hpp"
 
 using namespace dapple::udapl;
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The checks of the sync calls, and their cache operations, which a recorder replaces.
-#include "udapl/core/sync.hpp"
+#include "udapl/core/memory/sync.hpp"
 
 #include <dat2/udat.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/unit/udapl-core/fixture.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/pz.hpp"
+#include "udapl/core/memory/pz.hpp"
 
 using namespace dapple::udapl;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/work_request_ring.hpp"
+#include "udapl/core/queue/work_request_ring.hpp"
 
 #include <atomic>
 #include <thread>

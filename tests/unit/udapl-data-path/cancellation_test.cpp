@@ -11,7 +11,7 @@
 
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/ep_post_fast.hpp"
+#include "udapl/core/endpoint/ep_post_fast.hpp"
 
 using namespace dapple::udapl;
 

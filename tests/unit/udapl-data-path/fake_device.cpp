@@ -19,9 +19,9 @@
 #include <mutex>
 #include <utility>
 
-#include "udapl/core/lmr.hpp"
 #include "udapl/core/lock.hpp"
-#include "udapl/core/srq.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/queue/srq.hpp"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

@@ -15,11 +15,11 @@
 #include <cstdint>
 #include <functional>
 
-#include "udapl/core/cno.hpp"
-#include "udapl/core/ep.hpp"
-#include "udapl/core/evd.hpp"
-#include "udapl/core/ia.hpp"
-#include "udapl/core/pz.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/cno.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/pz.hpp"
 
 namespace fake_device {
 

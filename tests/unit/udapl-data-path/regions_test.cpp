@@ -10,9 +10,9 @@
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
-#include "udapl/core/lmr.hpp"
-#include "udapl/core/rmr.hpp"
-#include "udapl/core/sync.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
+#include "udapl/core/memory/sync.hpp"
 
 using namespace dapple::udapl;
 

@@ -7,8 +7,8 @@
 
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
-#include "udapl/core/ep_post_fast.hpp"
-#include "udapl/core/srq.hpp"
+#include "udapl/core/endpoint/ep_post_fast.hpp"
+#include "udapl/core/queue/srq.hpp"
 
 using namespace dapple::udapl;
 

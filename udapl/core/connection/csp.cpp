@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/connection/csp.hpp"
+
+#include <cstring>
+
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+
+namespace dapple::udapl {
+namespace {
+
+bool is_any(const sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == INADDR_ANY;
+  const in6_addr& host = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  return address->sa_family == AF_INET6 && std::memcmp(&host, &in6addr_any, sizeof host) == 0;
+}
+
+}  // namespace
+
+Csp::Csp(Ia& ia, const Comm& comm, Evd& evd) : ServicePoint(ia, kKind, evd), comm_(comm) {}
+
+Result<Csp*> Csp::create(Ia& ia, const Comm& comm, const sockaddr* address, Evd& evd) {
+  if (!is_supported(comm, ia.address()->sa_family)) return fail(Type::kCommNotSupported);
+  const bool is_ours =
+      address->sa_family == ia.address()->sa_family && (is_any(address) || verbs::same_address(address, ia.address()));
+  if (!is_ours) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+  Csp* csp = arena<Csp>().create(ia, comm, evd);
+  std::memcpy(&csp->address_, ia.address(), verbs::address_size(ia.address()));
+  // sin_port and sin6_port lie at the same place.
+  auto& port = reinterpret_cast<sockaddr_in&>(csp->address_).sin_port;
+  port = reinterpret_cast<const sockaddr_in*>(address)->sin_port;
+  if (auto listening = csp->listen_at(csp->address()); !listening) {
+    arena<Csp>().destroy(csp, ia.tables().dead);
+    if (listening.error().type == Type::kConnQualInUse) return fail(Type::kPortInUse);
+    return tl::unexpected(listening.error());
+  }
+  port = htons(static_cast<uint16_t>(csp->conn_qual()));
+  ia.adopt(*csp);
+  evd.acquire();
+  return csp;
+}
+
+Result<> Csp::free(Csp& csp) {
+  csp.evd_.release();
+  csp.ia().destroy(csp);
+  return {};
+}
+
+}  // namespace dapple::udapl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/connection/psp.hpp"
+
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+
+namespace dapple::udapl {
+
+namespace {
+
+constexpr int kOtherPorts = 16;
+
+}  // namespace
+
+Psp::Psp(Ia& ia, Evd& evd, bool creates_eps) : ServicePoint(ia, kKind, evd), creates_eps_(creates_eps) {}
+
+Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps) {
+  Psp* psp = arena<Psp>().create(ia, evd, creates_eps);
+  auto listening = psp->listen(conn_qual);
+  if (listening && ia.serves_datagrams()) {
+    listening = psp->listen_for_datagrams();
+    // A port that is free for connections may be in use for datagrams.
+    const auto taken = [&] { return !listening && listening.error().type == Type::kConnQualInUse; };
+    for (int tries = 0; taken() && conn_qual == 0 && tries < kOtherPorts; ++tries) {
+      psp->stop_listening();
+      listening = psp->listen(0);
+      if (listening) listening = psp->listen_for_datagrams();
+    }
+  }
+  if (!listening) {
+    arena<Psp>().destroy(psp, ia.tables().dead);
+    return tl::unexpected(listening.error());
+  }
+  ia.adopt(*psp);
+  evd.acquire();
+  ia.counters().add(conn_qual ? IaCounter::kPspCreate : IaCounter::kPspCreateAny);
+  return psp;
+}
+
+Result<> Psp::free(Psp& psp) {
+  psp.evd_.release();
+  psp.ia().destroy(psp);
+  return {};
+}
+
+}  // namespace dapple::udapl

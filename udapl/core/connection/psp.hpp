@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+
+#include "udapl/core/arena.hpp"
+#include "udapl/core/connection/service_point.hpp"
+
+namespace dapple::udapl {
+
+// Public service point: listens until it is freed. All calls are made with the control mutex held.
+class Psp : public ServicePoint {
+ public:
+  static constexpr Kind kKind = Kind::kPsp;
+
+  // With conn_qual 0 the system chooses. creates_eps: each request comes with its own EP, which is not configured yet.
+  static Result<Psp*> create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps);
+  static Result<> free(Psp& psp);
+
+  bool creates_eps() const { return creates_eps_; }
+
+ private:
+  friend class Arena<Psp>;
+  Psp(Ia& ia, Evd& evd, bool creates_eps);
+
+  const bool creates_eps_;
+};
+
+}  // namespace dapple::udapl

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/connection/service_point.hpp"
+
+#include <netinet/in.h>
+
+#include <climits>
+#include <cstring>
+
+#include "udapl/core/connection/connection_manager.hpp"
+#include "udapl/core/connection/cr.hpp"
+#include "udapl/core/connection/csp.hpp"
+#include "udapl/core/connection/psp.hpp"
+#include "udapl/core/connection/rsp.hpp"
+#include "udapl/core/connection/ud_message.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+
+namespace dapple::udapl {
+namespace {
+
+// The kernel lowers it to net.rdma_ucm.max_backlog. The kernel drops a request that finds no room, and the peer sends
+// it again seconds later.
+constexpr int kBacklog = INT_MAX;
+
+}  // namespace
+
+ServicePoint::ServicePoint(Ia& ia, Kind kind, Evd& evd) : Object(ia.tables().live, kind, &ia), evd_(evd) {}
+
+sockaddr_storage ServicePoint::own_address(uint64_t conn_qual) const {
+  sockaddr_storage address{};
+  std::memcpy(&address, ia().address(), verbs::address_size(ia().address()));
+  // sin_port and sin6_port lie at the same place.
+  reinterpret_cast<sockaddr_in&>(address).sin_port = htons(to_port(conn_qual));
+  return address;
+}
+
+Result<> ServicePoint::listen(uint64_t conn_qual) {
+  const sockaddr_storage address = own_address(conn_qual);
+  if (auto listening = listen_at(reinterpret_cast<const sockaddr*>(&address)); !listening) return listening;
+  if (conn_qual) conn_qual_ = conn_qual;
+  return {};
+}
+
+Result<> ServicePoint::listen_at(const sockaddr* address) {
+  if (auto listening = listen_at(address, RDMA_PS_TCP, id_); !listening) return listening;
+  conn_qual_ = ntohs(rdma_get_src_port(id_.get()));
+  return {};
+}
+
+Result<> ServicePoint::listen_for_datagrams() {
+  if (datagram_id_) return {};
+  const sockaddr_storage address = own_address(conn_qual_);
+  return listen_at(reinterpret_cast<const sockaddr*>(&address), RDMA_PS_UDP, datagram_id_);
+}
+
+Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id) {
+  verbs::CmId listener =
+      verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this), space);
+  if (!listener) return fail_errno(errno);
+  if (rdma_bind_addr(listener.get(), const_cast<sockaddr*>(address)) || rdma_listen(listener.get(), kBacklog)) {
+    if (is_shortage(errno)) return fail_errno(errno);
+    return fail(errno == EADDRINUSE ? Type::kConnQualInUse : Type::kConnQualUnavailable);
+  }
+  id = std::move(listener);
+  ia().counters().add(IaCounter::kListen);
+  return {};
+}
+
+void ServicePoint::on_request(const verbs::CmEvent& event) {
+  verbs::CmId id(event.request);
+  const bool datagrams = id->ps == RDMA_PS_UDP;
+  if (datagrams) {
+    const UdReceived message({event.private_data.data(), event.private_data_size});
+    if (!message.ours) return;  // the request does not name the asking queue pair
+    if (const UdReply* reply = ia().ud_replies().find(rdma_get_peer_addr(id.get()), message)) {
+      rdma_conn_param param{};
+      param.private_data = reply->message.data();
+      param.private_data_len = reply->message.size();
+      param.qp_num = reply->qp_num;
+      rdma_accept(id.get(), &param);  // if this message is lost too, the peer asks again
+      return;
+    }
+  }
+  ia().counters().add(datagrams ? IaCounter::kAhReqRx : IaCounter::kReqRx);
+  try {
+    // If no one takes the id, it is destroyed here, and the peer sees a rejection that is not the consumer's.
+    (void)take(id, event);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
+  const bool datagrams = id->ps == RDMA_PS_UDP;
+  Ep* ep = nullptr;
+  if (kind() == Kind::kCsp && datagrams) return fail(Type::kConnQualUnavailable);
+  if (kind() == Kind::kRsp) {
+    ep = static_cast<Rsp*>(this)->reserved_ep();
+    if (!ep || ep->is_datagrams() != datagrams) return fail(Type::kConnQualUnavailable);
+  } else if (kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps()) {
+    EpAttr attr;
+    attr.datagrams = datagrams;
+    auto created = Ep::create(ia(), nullptr, {}, attr);
+    if (!created) return tl::unexpected(created.error());
+    ep = *created;
+  }
+  const bool provider_made = ep && kind() == Kind::kPsp;
+  Cr* cr = nullptr;
+  try {
+    cr = Cr::create(ia(), id, event);
+  } catch (const std::bad_alloc&) {
+    if (provider_made) (void)Ep::free(*ep);
+    throw;
+  }
+  if (ep) cr->hold(*ep, provider_made);
+  Event arrival{};
+  arrival.kind = datagrams ? EventKind::kUdRequest : EventKind::kConnectionRequest;
+  arrival.cr = {this, cr, conn_qual_};
+  if (!evd_.post(arrival)) {
+    id = cr->give_up_id();
+    (void)Cr::free(*cr);
+    if (ep && !provider_made) ep->connection().reserve(static_cast<Rsp&>(*this));
+    return fail(Type::kInsufficientResources, Subtype::kMemory);
+  }
+  ia().counters().add(IaCounter::kRequest);
+  if (kind() == Kind::kRsp) stop_listening();
+  return {};
+}
+
+}  // namespace dapple::udapl

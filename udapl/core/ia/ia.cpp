@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/ia/ia.hpp"
+
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "ibverbs-glue/memlock.hpp"
+#include "udapl/core/connection/connection_manager.hpp"
+#include "udapl/core/connection/cr.hpp"
+#include "udapl/core/connection/csp.hpp"
+#include "udapl/core/connection/psp.hpp"
+#include "udapl/core/connection/rsp.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/cno.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/coherence_check.hpp"
+#include "udapl/core/ia/ia_params.hpp"
+#include "udapl/core/log.hpp"
+#include "udapl/core/memory/pz.hpp"
+#include "udapl/core/queue/srq.hpp"
+
+namespace dapple::udapl {
+
+std::mutex& control_mutex() {
+  static constinit std::mutex instance;
+  static_assert(std::is_trivially_destructible_v<std::mutex>);  // lives until the process ends: our thread may end last
+  return instance;
+}
+
+namespace {
+
+// fork() must not take registered pages away from the parent. Since Linux 5.12 the kernel copies them for the child. On
+// older kernels verbs must know before, and then a child lacks these pages. The call fails if the process has
+// registered memory already; such a process is responsible itself.
+void make_fork_safe() {
+  if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
+}
+
+struct ObjectCounters {
+  std::optional<IaCounter> made, freed;
+};
+
+ObjectCounters counters_of(Kind kind) {
+  switch (kind) {
+    case Kind::kPz:
+      return {IaCounter::kPzCreate, IaCounter::kPzFree};
+    case Kind::kLmr:
+      return {IaCounter::kLmrCreate, IaCounter::kLmrFree};
+    case Kind::kRmr:
+      return {IaCounter::kRmrCreate, IaCounter::kRmrFree};
+    case Kind::kEvd:
+      return {IaCounter::kEvdCreate, IaCounter::kEvdFree};
+    case Kind::kEp:
+      return {IaCounter::kEpCreate, IaCounter::kEpFree};
+    case Kind::kSrq:
+      return {IaCounter::kSrqCreate, IaCounter::kSrqFree};
+    case Kind::kRsp:
+      return {IaCounter::kRspCreate, IaCounter::kRspFree};
+    case Kind::kPsp:
+      return {std::nullopt, IaCounter::kPspFree};  // the call that makes it counts it
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+Ia::Ia(const IaOptions& options)
+    : Object(options.tables.live, kKind, this), options_(options), settings_(Settings::from_environment()) {}
+
+Result<Ia*> Ia::open(const IaOptions& options) {
+  // Resolved before the lock: a name server may take its time, and other IAs have connections to serve.
+  auto params = IaParams::parse(options.params);
+  if (!params) return tl::unexpected(params.error());
+  auto address = resolve(*params);
+  if (!address) return tl::unexpected(address.error());
+
+  std::lock_guard guard(control_mutex());
+  make_fork_safe();
+  auto& manager = ConnectionManager::instance();
+  if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
+  Ia* ia = nullptr;
+  try {
+    ia = arena<Ia>().create(options);
+    if (auto opened = ia->open_device(*params, *address); opened)
+      return ia;
+    else {
+      arena<Ia>().destroy(ia, options.tables.dead);
+      manager.release();
+      return tl::unexpected(opened.error());
+    }
+  } catch (...) {
+    if (ia) arena<Ia>().destroy(ia, options.tables.dead);
+    manager.release();
+    throw;
+  }
+}
+
+Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address) {
+  address_ = address;
+  auto& manager = ConnectionManager::instance();
+  id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
+  if (!id_) return fail_errno(errno);
+  const bool bound = rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) == 0;
+  if (!bound && is_shortage(errno)) return fail_errno(errno);
+  if (bound && !id_->verbs) id_ = verbs::loopback_device_id(reinterpret_cast<sockaddr*>(&address_));
+  if (!bound || !id_) {
+    log_error(
+        "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-run runs a program with a "
+        "software one",
+        name().c_str(), params.where.c_str());
+    return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
+  }
+  if (int error = ibv_query_device(context(), &device_)) return fail_errno(error);
+  rules_ = DeviceRules::of(*context(), device_);
+  if (int error = ibv_query_port(context(), port(), &port_attr_)) return fail_errno(error);
+
+  if (auto usable = query_coherence(params.coherence); !usable) return usable;
+  named_attributes_.fill(*this);
+  port_counters_.open(ibv_get_device_name(context()->device), port());
+  return manager.watch(context());
+}
+
+Result<> Ia::query_coherence(const std::string& override_class) {
+  if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
+                                     &coherence_)) {
+    log_error("IA %s: coherence '%s', DAPPLE_COHERENCE or DAPPLE_PERSISTENCE is not a word that it may be",
+              name().c_str(), override_class.c_str());
+    return fail(Type::kInvalidParameter);
+  }
+  if (const char* obstacle = obstacle_of(coherence_)) {
+    log_error("IA %s: %s is not used: %s (%s)", name().c_str(), ibv_get_device_name(context()->device), obstacle,
+              coherence_.explanation);
+    return fail(Type::kModelNotSupported);
+  }
+  maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
+  (void)dappledv_init_region(&coherence_, &memory_coherence_);
+  // On a CPU without the instructions sync_supported becomes 0, and no such LMR is made.
+  region_coherence_ = memory_coherence_;
+  if (dappledv_override_region(&region_coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) region_coherence_ = {};
+  persistent_coherence_ = memory_coherence_;
+  persistent_region_coherence_ = region_coherence_;
+  // If no instruction makes data persistent, persist_supported is 0 as well.
+  (void)dappledv_persist_region(&persistent_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  (void)dappledv_persist_region(&persistent_region_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  return {};
+}
+
+Result<> Ia::create_async_evd(uint32_t qlen) {
+  std::lock_guard guard(control_mutex());
+  auto evd = Evd::create(*this, qlen, kEvdAsync);
+  if (!evd) return tl::unexpected(evd.error());
+  async_evd_ = *evd;
+  async_evd_->acquire();
+  return {};
+}
+
+void Ia::borrow_async_evd(Evd& evd) {
+  std::lock_guard guard(control_mutex());
+  async_evd_ = &evd;
+  evd.acquire();
+}
+
+Result<ibv_cq*> Ia::idle_cq() {
+  if (!idle_cq_) idle_cq_.reset(ibv_create_cq(context(), 1, nullptr, nullptr, 0));
+  if (!idle_cq_) return refused_queue(errno);
+  return idle_cq_.get();
+}
+
+tl::unexpected<Error> Ia::refused_queue(int error) const {
+  char why[256];
+  if (verbs::explain_memlock_of_queues(error, why, sizeof why)) log_error("IA %s: %s", name().c_str(), why);
+  return fail_errno(error);
+}
+
+void Ia::report_async(EventKind kind, Object& object, int reason) {
+  counters_.add(IaCounter::kAsyncError);
+  if (kind == EventKind::kAsyncEpBroken) counters_.add(IaCounter::kAsyncQpError);
+  if (kind == EventKind::kAsyncEvdOverflow) counters_.add(IaCounter::kAsyncCqError);
+  if (!async_evd_) return;
+  Event event{};
+  event.kind = kind;
+  event.async = {&object, reason};
+  async_evd_->post(event);
+}
+
+void Ia::report_evd_overflow(Evd& evd) {
+  // Logging each event would flood the log in a storm of events.
+  const uint32_t lost = evd.count_lost();
+  if (lost == 1) {
+    log_error("IA %s: an event was lost because its EVD of %u entries is full", name().c_str(), evd.qlen());
+  } else if (std::has_single_bit(lost)) {
+    log_error("IA %s: %u events were lost so far because an EVD of %u entries is full", name().c_str(), lost,
+              evd.qlen());
+  }
+  if (&evd != async_evd_) report_async(EventKind::kAsyncEvdOverflow, evd, 0);
+}
+
+void Ia::adopt(Object& object) {
+  list_of(object.kind()).add(object);
+  if (const auto counter = counters_of(object.kind()).made) counters_.add(*counter);
+}
+
+void Ia::disown(Object& object) {
+  if (async_evd_) async_evd_->forget_errors(object);
+  ObjectList::remove(object);
+  if (const auto counter = counters_of(object.kind()).freed) counters_.add(*counter);
+}
+
+// True if the consumer has left objects; the asynchronous EVD is not its own.
+bool Ia::has_objects() const {
+  bool found = false;
+  for (const ObjectList& list : objects_) {
+    list.for_each<Object>([&](const Object& object) { found |= &object != async_evd_; });
+  }
+  return found;
+}
+
+void Ia::serve_datagrams() {
+  if (std::exchange(serves_datagrams_, true)) return;
+  list_of(Kind::kPsp).for_each<Psp>([this](Psp& point) {
+    if (point.listen_for_datagrams()) return;
+    log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
+              static_cast<unsigned long long>(point.conn_qual()));
+  });
+}
+
+ServicePoint* Ia::find_service_point(uint64_t conn_qual) {
+  ServicePoint* found = nullptr;
+  for (Kind kind : {Kind::kPsp, Kind::kRsp, Kind::kCsp}) {
+    list_of(kind).for_each<ServicePoint>([&](ServicePoint& point) {
+      if (point.conn_qual() == conn_qual && point.listening()) found = &point;
+    });
+  }
+  return found;
+}
+
+template <class T>
+void Ia::destroy_all() {
+  list_of(T::kKind).template for_each<T>([this](T& object) {
+    // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
+    // if it fails, it has freed nothing
+    if (T::free(object) || T::free(object)) return;
+    log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
+    ObjectList::remove(object);
+    if constexpr (std::is_same_v<T, Ep>) object.abandon();
+    arena<T>().abandon(&object, tables().dead);
+  });
+}
+
+// The order follows the dependences, so that no free finds its object in use.
+void Ia::destroy_objects(Notifier::Threads& agents) {
+  list_of(Kind::kEvd).for_each<Evd>([](Evd& evd) { evd.abort(); });
+  destroy_all<Ep>();
+  if (verbs::destroy(idle_cq_)) (void)verbs::destroy(idle_cq_);
+  destroy_all<Srq>();
+  destroy_all<Psp>();
+  destroy_all<Rsp>();
+  destroy_all<Csp>();
+  destroy_all<Rmr>();
+  destroy_all<Lmr>();
+  destroy_all<Pz>();
+  give_up_async_evd();
+  // From now on, other IAs that report to an EVD of this one report nowhere.
+  arena<Ia>().for_each(Kind::kIa, [this](Ia& other) {
+    if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
+  });
+  destroy_all<Evd>();
+  destroy_all<Cr>();  // requests that have been dequeued; the others went with their EVDs
+  list_of(Kind::kCno).for_each<Cno>([&](Cno& cno) {
+    if (Cno::free(cno, true, agents)) return;
+    ObjectList::remove(cno);
+    arena<Cno>().abandon(&cno, tables().dead);
+  });
+}
+
+void Ia::give_up_async_evd() {
+  if (!async_evd_) return;
+  async_evd_->forget_errors(*this);
+  list_of(Kind::kEvd).for_each<Evd>([this](const Evd& evd) { async_evd_->forget_errors(evd); });
+  async_evd_->release();
+  async_evd_ = nullptr;
+}
+
+Ia::Unlocked::Unlocked(Ia& ia, std::unique_lock<std::mutex>& control) : ia_(ia), control_(control) {
+  ++ia_.unlocked_;
+  control_.unlock();
+}
+
+Ia::Unlocked::~Unlocked() {
+  control_.lock();
+  if (--ia_.unlocked_ == 0) ia_.unlocked_ended_.notify_all();
+}
+
+Result<> Ia::close(Ia& ia, bool abrupt) {
+  std::unique_lock guard(control_mutex());
+  if (!abrupt) {
+    bool lent = false;
+    arena<Ia>().for_each(
+        Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
+    if (ia.has_objects() || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
+  }
+  ia.unlocked_ended_.wait(guard, [&ia] { return ia.unlocked_ == 0; });
+  auto& manager = ConnectionManager::instance();
+  Notifier::Threads agents;
+  ia.destroy_objects(agents);
+  manager.unwatch(ia.context());
+  arena<Ia>().destroy(&ia, ia.tables().dead);
+  manager.release(guard);
+  Notifier::join(agents);
+  return {};
+}
+
+}  // namespace dapple::udapl

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/memory/lmr.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ibverbs-glue/memlock.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/log.hpp"
+#include "udapl/core/memory/pz.hpp"
+#include "udapl/core/refusal.hpp"
+
+namespace dapple::udapl {
+namespace {
+
+int to_access(uint32_t privileges) {
+  int access = 0;
+  if (privileges & kLocalWrite) access |= IBV_ACCESS_LOCAL_WRITE;
+  if (privileges & kRemoteRead) access |= IBV_ACCESS_REMOTE_READ;
+  // IBTA 10.6.3.1: a region that peers may write must be writable locally.
+  if (privileges & kRemoteWrite) access |= IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
+  if (privileges & kRemoteAtomic) access |= IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_LOCAL_WRITE;
+  return access;
+}
+
+Result<> check(const Ia& ia, const LmrRequest& request) {
+  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
+    return fail(Type::kInvalidParameter, Subtype::kPrivileges);
+  }
+  if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
+    log_error("IA %s: memory that needs cache maintenance, and this CPU has no instruction for it in user space",
+              ia.name().c_str());
+    return fail(Type::kModelNotSupported);
+  }
+  if ((request.privileges & kPersistent) && !ia.coherence().persist_supported) {
+    log_error("IA %s: memory that is to outlive a power cut, and nothing that a program may do here brings it there",
+              ia.name().c_str());
+    return fail(Type::kModelNotSupported);
+  }
+  if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
+  if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
+    return fail(Type::kInvalidParameter, Subtype::kLength);
+  }
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (request.length / page + 2 >= ia.rules().max_pages_of_a_region) {
+    return fail(Type::kInvalidParameter, Subtype::kLength);
+  }
+  const auto address = reinterpret_cast<uint64_t>(request.address);
+  if (address + (request.length - 1) < address) {
+    return fail(Type::kInvalidParameter, Subtype::kLength);  // wraps the address space
+  }
+  if (!request.zero_based) return {};
+  // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
+  // the software device of some kernels would accept it and address the wrong bytes.
+  if (!ia.rules().has_zero_based || address % page != 0) return fail(Type::kModelNotSupported);
+  return {};
+}
+
+verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
+  if (request.zero_based) return verbs::Mr(ibv_reg_mr_iova(pz.pd(), request.address, request.length, 0, access));
+  return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
+}
+
+// bindable: in, the caller wants windows; out, the region allows them.
+verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, bool& bindable) {
+  int access = to_access(request.privileges);
+  if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
+  verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
+  if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
+    // For the kernel, windows need a region that may be written; memory that is mapped read-only cannot be one.
+    bindable = false;
+    mr = register_memory(pz, request, access);
+  }
+  return mr;
+}
+
+void explain_shortage(int error, const Ia& ia, const LmrRequest& request) {
+  char why[256];
+  if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
+    log_error("IA %s: %s", ia.name().c_str(), why);
+  }
+}
+
+}  // namespace
+
+Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable)
+    : Object(ia.tables().live, kKind, &ia),
+      pz_(pz),
+      address_(reinterpret_cast<uint64_t>(request.address)),
+      length_(request.length),
+      privileges_(request.privileges),
+      type_(request.type),
+      zero_based_(request.zero_based),
+      relaxed_ordering_(request.relaxed_ordering),
+      bindable_(bindable),
+      description_(request.description),
+      cookie_(std::move(cookie)),
+      mr_(std::move(mr)) {
+  ia.lmrs().add(*this);
+}
+
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control) {
+  if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
+  if (!request.cookie) return create(ia, pz, request, SharedCookieHold(), control);
+  auto taken = SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address), request.length);
+  if (!taken) return tl::unexpected(taken.error());
+  return create(ia, pz, request, std::move(*taken), control);
+}
+
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
+                         std::unique_lock<std::mutex>& control) {
+  const UseOf<Pz> use(pz);  // the zone stays meanwhile
+  bool bindable = ia.device().max_mw > 0;
+  verbs::Mr mr;
+  int error = 0;
+  {
+    const Ia::Unlocked unlocked(ia, control);
+    mr = register_memory(pz, request, bindable);
+    error = errno;
+    if (mr && (ia.maintains_caches() || (request.privileges & kNoncoherent))) {
+      const iovec range{request.address, request.length};
+      (void)dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.memory_coherence() : &ia.region_coherence(), &range, 1);
+    }
+    if (!mr) explain_shortage(error, ia, request);
+  }
+  if (!mr) {
+    // EFAULT: the memory is not mapped, or lacks the requested rights. EINVAL: it is longer than an address space;
+    // everything else was checked.
+    if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kAddress);
+    return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kLength) : fail_errno(error);
+  }
+  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
+  ia.adopt(*lmr);
+  pz.acquire();
+  return lmr;
+}
+
+Result<> Lmr::check_can_free() const {
+  if (in_use() || windows_.load(std::memory_order_acquire) != 0) return fail(Type::kInvalidState, Subtype::kLmrInUse);
+  return leaving_ ? fail(Type::kInvalidHandle, Subtype::kHandleLmr) : Result<>();
+}
+
+int Lmr::deregister() {
+  LmrTable& table = ia().lmrs();
+  // The region leaves the table first: no sync may find a region that is being destroyed.
+  auto entry = table.take(context());
+  const int error = verbs::destroy(mr_);
+  if (error) table.put_back(std::move(entry));
+  return error;
+}
+
+Result<> Lmr::finish_free(int error) {
+  if (error)
+    return error == EBUSY || error == EINVAL ? fail(Type::kInvalidState, Subtype::kLmrInUse) : fail_errno(error);
+  pz_.release();
+  ia().destroy(*this);
+  return {};
+}
+
+Result<> Lmr::free(Lmr& lmr, std::unique_lock<std::mutex>& control) {
+  if (auto good = lmr.check_can_free(); !good) return good;
+  lmr.leaving_ = true;
+  int error = 0;
+  {
+    const Ia::Unlocked unlocked(lmr.ia(), control);
+    error = lmr.deregister();
+  }
+  lmr.leaving_ = false;
+  return lmr.finish_free(error);
+}
+
+Result<> Lmr::free(Lmr& lmr) {
+  if (auto good = lmr.check_can_free(); !good) return good;
+  return lmr.finish_free(lmr.deregister());
+}
+
+}  // namespace dapple::udapl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "udapl/core/lock.hpp"
+#include "udapl/core/memory/rmr.hpp"
+
+namespace dapple::udapl {
+
+// The windows of an IA and the target of each. The table also counts the windows of each LMR, and the count holds the
+// LMR. A window is found by its rmr_context, and the windows of an Ep from there; nothing walks over all windows.
+// Binding allocates nothing.
+//
+// Threads: internally locked on any IA. The table takes no other lock, except through the holder of binding().
+class WindowTable {
+ public:
+  struct State {
+    Binding binding;
+    uint32_t context;
+  };
+
+  // Held while a window is bound: no other thread binds, and no queue pair of a possible bind is destroyed. Comes
+  // before an Ep's data path mutex in the order of locks.
+  [[nodiscard]] std::unique_lock<SmallMutex> binding() { return std::unique_lock(binding_); }
+
+  // Throws std::bad_alloc.
+  void add(Rmr& rmr);
+  void remove(Rmr& rmr);
+
+  State state(const Rmr& rmr) const;
+  // Records a bind that is about to be posted on ep. Returns the earlier target.
+  State begin(Rmr& rmr, Ep& ep, const Binding& binding);
+  void set_context(Rmr& rmr, uint32_t context);
+  void unbind(Rmr& rmr);
+
+  // A bind posted on ep has failed. rmr may be gone.
+  void failed(const Rmr* rmr, const Ep& ep);
+  // A peer has invalidated the window with this rmr_context.
+  void invalidated(uint32_t context);
+  // The queue pair of ep is about to be destroyed, and with it the device's windows that only its binds use.
+  // Returns an errno if the device keeps one of them.
+  [[nodiscard]] int forget(Ep& ep);
+  // False if the device has no such window: forget() could not replace the old one.
+  bool provide_window(Rmr& rmr);
+
+  // The target of the window with this rmr_context.
+  std::optional<Binding> find(uint32_t context) const;
+
+ private:
+  void bind(Rmr& rmr, const Binding& binding);
+  void place(Rmr& rmr, uint32_t context);
+  void displace(Rmr& rmr);
+  static void bind_on(Rmr& rmr, Ep* ep);
+  Rmr* bound_as(uint32_t context) const;
+  Rmr*& bucket_of(uint32_t context);
+
+  SmallMutex binding_;
+  mutable SmallMutex mutex_;
+  std::unordered_set<Rmr*> windows_;
+  // Chains of bound windows through Rmr::next_in_bucket_, as many as a power of two and no fewer than windows.
+  std::vector<Rmr*> buckets_;
+};
+
+}  // namespace dapple::udapl

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "udapl/core/queue/srq.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "ibverbs-glue/no_segments.hpp"
+#include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/events/evd.hpp"
+#include "udapl/core/ia/ia.hpp"
+#include "udapl/core/memory/buffer_maintenance.hpp"
+#include "udapl/core/memory/pz.hpp"
+#include "udapl/core/queue/device_order.hpp"
+#include "udapl/core/refusal.hpp"
+
+namespace dapple::udapl {
+Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
+    : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)) {
+  grow(attr.max_recv_dtos);
+}
+
+void Srq::grow(uint32_t slots) {
+  while (slots_.size() < slots) {
+    Slot& slot = slots_.emplace_back();
+    slot.request.srq = this;
+    slot.request.operation = DtoOperation::kReceive;
+    if (ia().maintains_caches()) slot.kept.reserve(attr_.max_recv_iov);
+    slot.next_free = std::exchange(free_, &slot);
+  }
+}
+
+Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
+  const ibv_device_attr& device = ia.device();
+  if (device.max_srq <= 0) return fail(Type::kModelNotSupported);
+  if (attr.max_recv_dtos == 0 ||
+      !within(ia, "an SRQ's max_recv_dtos", attr.max_recv_dtos, static_cast<uint64_t>(device.max_srq_wr)) ||
+      !within(ia, "an SRQ's max_recv_iov", attr.max_recv_iov, static_cast<uint64_t>(device.max_srq_sge)) ||
+      !within(ia, "an SRQ's low_watermark", attr.low_watermark, attr.max_recv_dtos)) {
+    return fail(Type::kInvalidParameter, Subtype::kAttr);
+  }
+  ibv_srq_init_attr init{};
+  init.attr.max_wr = attr.max_recv_dtos;
+  init.attr.max_sge = std::max(1U, attr.max_recv_iov);
+  errno = ENOSPC;  // as in Evd::open_queues()
+  verbs::Srq handle(ibv_create_srq(pz.pd(), &init));
+  if (!handle) return ia.refused_queue(errno);
+  Srq* srq = arena<Srq>().create(ia, pz, std::move(handle), attr);
+  srq->srq_->srq_context = static_cast<Object*>(srq);
+  ia.adopt(*srq);
+  pz.acquire();
+  // An empty queue is below every watermark. The first event is for a queue that was filled before, so the device
+  // watches.
+  if (attr.low_watermark) {
+    ibv_srq_attr limit{};
+    limit.srq_limit = attr.low_watermark;
+    if (int error = ibv_modify_srq(srq->srq_.get(), &limit, IBV_SRQ_LIMIT)) {
+      (void)free(*srq);
+      return fail_errno(error);
+    }
+  }
+  return srq;
+}
+
+Result<> Srq::free(Srq& srq) {
+  if (srq.in_use()) return fail(Type::kInvalidState, Subtype::kSrqInUse);
+  if (int error = verbs::destroy(srq.srq_)) return fail_errno(error);
+  srq.pz_.release();
+  srq.ia().destroy(srq);
+  return {};
+}
+
+SrqCounts Srq::count() {
+  // Completed receives that are still on a CQ are no longer on the queue. The function does not hold the lock, which
+  // comes after an EVD's; no EP can be freed meanwhile.
+  std::vector<Evd*> evds;
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& [qp_num, ep] : eps_) evds.push_back(ep->evds().recv);
+  }
+  // Several EPs may share an EVD.
+  std::sort(evds.begin(), evds.end());
+  evds.erase(std::unique(evds.begin(), evds.end()), evds.end());
+  for (Evd* evd : evds) evd->reap();
+  std::lock_guard guard(mutex_);
+  return {available_, outstanding_};
+}
+
+Result<> Srq::resize(uint32_t max_recv_dtos) {
+  if (!within(ia(), "an SRQ's max_recv_dtos", max_recv_dtos, static_cast<uint64_t>(ia().device().max_srq_wr))) {
+    return fail(Type::kInvalidParameter, Subtype::kAttr);
+  }
+  std::lock_guard guard(mutex_);
+  if (max_recv_dtos < outstanding_ || max_recv_dtos < attr_.low_watermark) return fail(Type::kInvalidState);
+  grow(max_recv_dtos);
+  ibv_srq_attr attr{};
+  attr.max_wr = max_recv_dtos;
+  if (int error = ibv_modify_srq(srq_.get(), &attr, IBV_SRQ_MAX_WR)) {
+    // uDAPL 1.2 dat_srq_resize: a queue need not shrink for the call to succeed.
+    if (max_recv_dtos > attr_.max_recv_dtos) {
+      return error == ENOSYS || error == EOPNOTSUPP ? fail(Type::kModelNotSupported) : fail_errno(error);
+    }
+  }
+  attr_.max_recv_dtos = max_recv_dtos;
+  return {};
+}
+
+Result<> Srq::set_low_watermark(uint32_t low_watermark) {
+  if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
+  const bool below = count().available < low_watermark;
+  // The device checks the watermark only when it takes a receive, which may never happen.
+  ibv_srq_attr limit{};
+  limit.srq_limit = below ? 0 : low_watermark;
+  if (int error = ibv_modify_srq(srq_.get(), &limit, IBV_SRQ_LIMIT)) {
+    return error == ENOSYS || error == EOPNOTSUPP ? fail(Type::kModelNotSupported) : fail_errno(error);
+  }
+  attr_.low_watermark = low_watermark;
+  if (below) ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kLowWatermark));
+  return {};
+}
+
+Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {
+  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (failed_.load(std::memory_order_relaxed)) return fail(Type::kInvalidState);
+  std::lock_guard guard(mutex_);
+  if (outstanding_ >= attr_.max_recv_dtos || !free_) return fail(Type::kInsufficientResources);
+  Slot& slot = *free_;
+  slot.request.cookie = cookie;
+  if (ia().maintains_caches()) [[unlikely]] {
+    slot.kept.clear();
+    for (const ibv_sge& segment : segments) slot.kept.push_back(cpu_segment(ia(), segment));
+    maintain(ia(), slot.kept, true);
+  }
+  ibv_recv_wr wr{};
+  wr.wr_id = wr_id_of(slot.request);
+  wr.sg_list = const_cast<ibv_sge*>(segments.data());
+  wr.num_sge = static_cast<int>(segments.size());
+  if (segments.empty() && !ia().rules().takes_no_segments) verbs::name_a_segment(wr);
+  ibv_recv_wr* bad = nullptr;
+  given_to_device(&slot.request);
+  if (int error = ibv_post_srq_recv(srq_.get(), &wr, &bad)) [[unlikely]]
+    return Ep::refused(error);
+  free_ = slot.next_free;
+  ++outstanding_;
+  ++available_;
+  return {};
+}
+
+void Srq::add(uint32_t qp_num, Ep& ep) {
+  std::lock_guard guard(mutex_);
+  eps_[qp_num] = &ep;
+}
+
+void Srq::remove(uint32_t qp_num) {
+  std::lock_guard guard(mutex_);
+  eps_.erase(qp_num);
+}
+
+void Srq::completed(WorkRequest& request, uint32_t qp_num, bool succeeded) {
+  std::lock_guard guard(mutex_);
+  --available_;
+  if (!succeeded) reinterpret_cast<Slot&>(request).kept.clear();
+  request.ep = eps_.find(qp_num)->second;  // the EP is found until its last completion is forgotten
+}
+
+void Srq::dropped(const WorkRequest& request) {
+  const_cast<Slot&>(reinterpret_cast<const Slot&>(request)).kept.clear();
+  delivered(request);
+}
+
+void Srq::delivered(const WorkRequest& request) {
+  auto& slot = const_cast<Slot&>(reinterpret_cast<const Slot&>(request));
+  if (ia().maintains_caches()) [[unlikely]]
+    maintain(ia(), slot.kept, true);
+  std::lock_guard guard(mutex_);
+  slot.next_free = std::exchange(free_, &slot);
+  --outstanding_;
+}
+
+void Srq::on_device_event(ibv_event_type type) {
+  const bool error = type == IBV_EVENT_SRQ_ERR;
+  if (error) failed_ = true;
+  ia().report_async(EventKind::kAsyncSrq, *this,
+                    static_cast<int>(error ? SrqReason::kTransferToError : SrqReason::kLowWatermark));
+}
+
+}  // namespace dapple::udapl
