@@ -32,7 +32,8 @@ using roce::Time;
 constexpr Time kMicrosecond = 1000;
 constexpr Time kLook = 50 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
-constexpr Time kLongestAside = 1000 * kMicrosecond;
+constexpr Time kLongestAside = 2000 * kMicrosecond;
+constexpr Time kAsideGrowth = 8;  // so it steps aside for an eighth of the time that a thread has polled
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
 constexpr Time kSlice = 100 * kMicrosecond;
 
@@ -83,8 +84,14 @@ void Node::wake() {
 }
 
 void Node::expect_no_polls() {
-  polls_without_successor_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  polls_without_successor_.store(polls_.load(std::memory_order_relaxed));
   if (steps_aside_.load() && steps_aside_.exchange(false)) wake();
+}
+
+// Tells whether a thread of the application has polled since polls_ had this value, and may poll again.
+bool Node::polled_since(uint32_t polls) {
+  const uint32_t now = polls_.load(std::memory_order_relaxed);
+  return now != polls && now != polls_without_successor_.load(std::memory_order_relaxed);
 }
 
 // Tells whether a thread of the application polls now.
@@ -94,7 +101,7 @@ bool Node::polled_meanwhile() {
   if (polls == polls_without_successor_.load(std::memory_order_relaxed)) return false;
   const timespec look = {0, static_cast<long>(kLook)};
   nanosleep(&look, nullptr);
-  if (polls_.load(std::memory_order_relaxed) != polls) return true;
+  if (polled_since(polls)) return true;
   polls_without_successor_.store(polls, std::memory_order_relaxed);
   return false;
 }
@@ -165,10 +172,16 @@ void Node::background() {
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
-    while (rival && polled_meanwhile()) {
-      steps_aside_.store(true);
-      sleep_until(now() + aside, false);
-      aside = std::min(2 * aside, kLongestAside);
+    if (rival && polled_meanwhile()) {
+      uint32_t polls;
+      do {
+        polls = polls_.load(std::memory_order_relaxed);
+        steps_aside_.store(true);
+        // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
+        if (polls_without_successor_.load() == polls) break;
+        sleep_until(now() + aside, false);
+        aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
+      } while (polled_since(polls));
     }
     steps_aside_.store(false);
     bool found = false;

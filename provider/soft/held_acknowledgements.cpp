@@ -9,7 +9,7 @@
 // the acknowledgement, and the program must show its habit again.
 //
 // A program may stop polling. So Node holds acknowledgements only while the background thread steps aside, because that
-// thread looks again within a millisecond then.
+// thread looks again within four milliseconds then.
 #include <sched.h>
 
 #include <algorithm>
