@@ -107,7 +107,7 @@ bool DaemonLink::connected(Problem& problem) {
 
 template <class Reply>
 DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent,
-                                        Reply& reply, Descriptors& descriptors, Problem& problem) {
+                                        Reply& reply, Descriptors* descriptors, Problem& problem) {
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
     // Its queue is full: it does not read any more. A lack of descriptors or memory is our own.
@@ -120,7 +120,8 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
   alignas(8) std::byte room[kMaxMessageSize];
   ssize_t size;
   do {
-    size = receive_message(socket_.get(), room, descriptors);
+    size = descriptors == nullptr ? receive_message(socket_.get(), room)
+                                  : receive_message(socket_.get(), room, *descriptors);
   } while (is_change(room, size));
   if (size <= 0) {
     const int error = size == 0 ? EPIPE : static_cast<int>(-size);
@@ -163,18 +164,18 @@ bool DaemonLink::announce(Problem& problem) {
   request.device_count = known_count_;
   memcpy(request.devices, known_, sizeof known_);
   HeaderOnly reply;
-  Descriptors none;
   const int descriptors[kAnnounceDescriptors] = {slot_.bundle[0], slot_.bundle[1], slot_.counters_file};
   const std::span<const int> sent(descriptors, has_slot_ ? kAnnounceDescriptors : 0);
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kAnnounce);
-  return exchange(seal(request, kind), kind, sent, reply, none, problem) == Answer::kGood;
+  return exchange(seal(request, kind), kind, sent, reply, nullptr, problem) == Answer::kGood;
 }
 
 template <class Request, class Reply>
-bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
+bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descriptors* descriptors, Problem& problem,
                      std::span<const int> sent, bool* again) {
   const uint16_t number = static_cast<uint16_t>(kind);
-  const time_t end = seconds() + kPatience;
+  // Most questions are answered at once, and the clock may cost as much as a question.
+  time_t end = 0;
   do {
     if (!connected(problem)) return false;
     problem.clear();
@@ -186,6 +187,7 @@ bool DaemonLink::ask(MessageKind kind, Request& request, Reply& reply, Descripto
         return false;
       case Answer::kGone:
         if (again != nullptr) *again = true;
+        if (end == 0) end = seconds() + kPatience;
         break;
     }
   } while (seconds() <= end);
@@ -196,8 +198,7 @@ bool DaemonLink::devices(DeviceList& list, Problem& problem) {
   std::lock_guard lock(mutex_);
   HeaderOnly request;
   DevicesReply reply;
-  Descriptors none;
-  if (!ask(MessageKind::kDevices, request, reply, none, problem)) return false;
+  if (!ask(MessageKind::kDevices, request, reply, nullptr, problem)) return false;
   list.generation = reply.generation;
   list.count = reply.count < kMaxDevices ? reply.count : kMaxDevices;
   memcpy(list.indexes, reply.indexes, sizeof list.indexes);
@@ -209,8 +210,7 @@ bool DaemonLink::device(uint32_t index, DeviceInfo& info, Problem& problem) {
   DeviceRequest request;
   request.index = index;
   DeviceReply reply;
-  Descriptors none;
-  if (!ask(MessageKind::kDevice, request, reply, none, problem)) return false;
+  if (!ask(MessageKind::kDevice, request, reply, nullptr, problem)) return false;
   info = reply.device;
   info.name[sizeof info.name - 1] = '\0';
   info.netdev[sizeof info.netdev - 1] = '\0';
@@ -231,7 +231,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     HeaderOnly request;
     SlotReply reply;
     Descriptors descriptors;
-    if (!ask(MessageKind::kSlot, request, reply, descriptors, problem)) return false;
+    if (!ask(MessageKind::kSlot, request, reply, &descriptors, problem)) return false;
     if (descriptors.count != kSlotDescriptors || reply.slot == 0 || reply.slot >= kMaxSlots) {
       socket_.reset();
       problem.set(EPROTO, "dappled handed over an incomplete slot");
@@ -263,8 +263,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
 bool DaemonLink::status(StatusReply& status, Problem& problem) {
   std::lock_guard lock(mutex_);
   HeaderOnly request;
-  Descriptors none;
-  return ask(MessageKind::kStatus, request, status, none, problem);
+  return ask(MessageKind::kStatus, request, status, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {
@@ -272,7 +271,7 @@ bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem
   HeaderOnly request;
   CmOpenReply reply;
   Descriptors received;
-  if (!ask(MessageKind::kCmOpen, request, reply, received, problem, {&end, 1})) return false;
+  if (!ask(MessageKind::kCmOpen, request, reply, &received, problem, {&end, 1})) return false;
   if (received.count != 1) {
     socket_.reset();
     problem.set(EPROTO, "dappled handed over an incomplete channel");
@@ -285,19 +284,17 @@ bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem
 
 int DaemonLink::cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem) {
   std::lock_guard lock(mutex_);
-  Descriptors none;
   again = false;
-  if (ask(MessageKind::kCmCommand, request, reply, none, problem, {}, &again)) return 0;
+  if (ask(MessageKind::kCmCommand, request, reply, nullptr, problem, {}, &again)) return 0;
   return problem.error != 0 ? problem.error : EIO;
 }
 
 bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   HeaderOnly request;
   CmOpenReply reply;
-  Descriptors none;
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
-  const Answer answer = exchange(seal(request, kind), kind, sent, reply, none, problem);
+  const Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
   // The program's end then reads an end of file, so no thread waits for an event that cannot come.
   if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
   return static_cast<bool>(socket_);
@@ -306,15 +303,13 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
 bool DaemonLink::capture(int file, Problem& problem) {
   std::lock_guard lock(mutex_);
   HeaderOnly request, reply;
-  Descriptors none;
-  return ask(MessageKind::kCapture, request, reply, none, problem, {&file, 1});
+  return ask(MessageKind::kCapture, request, reply, nullptr, problem, {&file, 1});
 }
 
 bool DaemonLink::capture_again(int file, Problem& problem) {
   HeaderOnly request, reply;
-  Descriptors none;
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCapture);
-  exchange(seal(request, kind), kind, {&file, 1}, reply, none, problem);
+  exchange(seal(request, kind), kind, {&file, 1}, reply, nullptr, problem);
   return static_cast<bool>(socket_);
 }
 

@@ -105,14 +105,15 @@ class DaemonLink {
   bool announce(Problem& problem);
   // Tells whether dappled has reported a change, and notes it.
   bool is_change(std::span<const std::byte> room, ssize_t size);
-  // One question, sent again to the next dappled if this one dies. `reply` is a message struct.
+  // One question, sent again to the next dappled if this one dies. `reply` is a message struct. `descriptors` is null
+  // if none come.
   template <class Request, class Reply>
-  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors& descriptors, Problem& problem,
+  bool ask(MessageKind kind, Request& request, Reply& reply, Descriptors* descriptors, Problem& problem,
            std::span<const int> sent = {}, bool* again = nullptr);
   enum class Answer { kGood, kRefused, kGone };
   template <class Reply>
   Answer exchange(std::span<const std::byte> request, uint16_t kind, std::span<const int> sent, Reply& reply,
-                  Descriptors& descriptors, Problem& problem);
+                  Descriptors* descriptors, Problem& problem);
 
   std::atomic<bool> changed_{false};
   std::mutex mutex_;

@@ -126,6 +126,11 @@ void Node::settle(Qp& qp, roce::Time now) {
   attend(qp, transmit(qp, now));
 }
 
+void Node::settle_state(Qp& qp) {
+  if (qp.engine->state() <= roce::QpState::kRtr) return attend(qp, false);
+  settle(qp, now());
+}
+
 void Node::attend(Qp& qp, bool more) {
   const roce::QpState state = qp.engine->state();
   if (state != qp.state.load(std::memory_order_relaxed)) {

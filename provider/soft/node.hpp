@@ -53,6 +53,8 @@ class Node final : public ArrivalSink {
 
   // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
   void settle(Qp& qp, roce::Time now);
+  // The same after a change of its state. Before RTS it has nothing to send, and this reads no clock.
+  void settle_state(Qp& qp);
   // The same after the application has posted requests.
   void settle_posts(Qp& qp);
   // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.

@@ -101,7 +101,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
     qp.path.source_qpn = qp.qpn;
     qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
     if (qp.engine->state() == roce::QpState::kReset) qp.own_receives.clear();
-    qp.node->settle(qp, Node::now());
+    qp.node->settle_state(qp);
   }
   qp.node->deliver(qp);
   return 0;

@@ -6,27 +6,46 @@
 #include <string.h>
 
 namespace dapple::soft {
+namespace {
+
+// The kernel does less for this than for sendmsg().
+int send_plain(int socket, std::span<const std::byte> message, int flags) {
+  for (;;) {
+    if (send(socket, message.data(), message.size(), flags | MSG_NOSIGNAL) >= 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+}
+
+}  // namespace
 
 int send_message(int socket, std::span<const std::byte> message, std::span<const int> descriptors, int flags) {
+  if (descriptors.empty()) return send_plain(socket, message, flags);
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxMessageDescriptors)] = {};
   iovec part = {const_cast<std::byte*>(message.data()), message.size()};
   msghdr header = {};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
   if (descriptors.size() > kMaxMessageDescriptors) return EINVAL;
-  if (!descriptors.empty()) {
-    header.msg_control = control;
-    header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
-  }
+  header.msg_control = control;
+  header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
   for (;;) {
     if (sendmsg(socket, &header, flags | MSG_NOSIGNAL) >= 0) return 0;
     if (errno != EINTR) return errno;
   }
+}
+
+ssize_t receive_message(int socket, std::span<std::byte> room) {
+  ssize_t size;
+  do {
+    size = recv(socket, room.data(), room.size(), MSG_TRUNC);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return -errno;
+  return static_cast<size_t>(size) > room.size() ? -EMSGSIZE : size;
 }
 
 ssize_t receive_message(int socket, std::span<std::byte> room, Descriptors& descriptors, int flags) {

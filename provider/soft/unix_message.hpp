@@ -30,6 +30,9 @@ int send_message(int socket, std::span<const std::byte> message, std::span<const
 // `room`. `flags` as for recvmsg().
 ssize_t receive_message(int socket, std::span<std::byte> room, Descriptors& descriptors, int flags = 0);
 
+// The same for a message without descriptors, with less work for the kernel. Descriptors that come are closed.
+ssize_t receive_message(int socket, std::span<std::byte> room);
+
 // An abstract name. Returns the length for bind() and connect().
 socklen_t abstract_address(const char* name, sockaddr_un& address);
 

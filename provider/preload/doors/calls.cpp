@@ -114,9 +114,12 @@ DAPPLE_WRAPPER_ALIAS(fcntl64, fcntl, int wrapped_fcntl64(int fd, int command, ..
 
 DAPPLE_WRAPPER(write, ssize_t wrapped_write(int fd, const void* bytes, size_t size)) {
   Door door;
+  if (find_unchecked(fd, door) && door.kind == Kind::kRdmaCm) {
+    const ssize_t written = rdma_cm_write(fd, door, bytes, size);
+    if (written != kNoDoor) return written;
+  }
   if (maybe_ours(fd) && find(fd, door)) {
     if (door.kind == Kind::kUverbs) return uverbs_write(bytes, size);
-    if (door.kind == Kind::kRdmaCm) return rdma_cm_write(fd, door, bytes, size);
     if (door.kind == Kind::kNetlink) return send_request(fd, bytes, size);
   }
   return real.write(fd, bytes, size);

@@ -6,9 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <new>
 
 #include "provider/preload/doors/real.hpp"
 
@@ -36,11 +40,15 @@ constinit Record records[kMaxRecords] = {};
 constinit std::atomic<unsigned> highest = 0;      // the highest descriptor ever tracked
 constinit std::atomic<unsigned> records_end = 1;  // beyond the last one ever used
 constinit std::atomic<pid_t> owner = 0;           // 0: nothing has been tracked yet
+// True in memory that the kernel clears in each child that gets a copy; null if it cannot do that.
+constinit std::atomic<std::atomic<bool>*> own_memory = nullptr;
 
 bool same_file(int fd, const Record& record) {
   struct stat status;
   const int saved = errno;
-  const bool same = real.fstat(fd, &status) == 0 && status.st_dev == record.device && status.st_ino == record.inode;
+  // The C library's fstat() may be a look-up of an empty path, which costs the kernel a multiple.
+  const bool same =
+      syscall(SYS_fstat, fd, &status) == 0 && status.st_dev == record.device && status.st_ino == record.inode;
   errno = saved;
   return same;
 }
@@ -78,11 +86,29 @@ void raise(std::atomic<unsigned>& number, unsigned to) {
   }
 }
 
+void own_memory_in_child() {
+  owner.store(getpid(), std::memory_order_release);
+  if (std::atomic<bool>* own = own_memory.load()) own->store(true);
+}
+
+void mark_own_memory() {
+  const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* page = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return;
+  if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+    munmap(page, size);
+    return;
+  }
+  auto* own = new (page) std::atomic<bool>(true);
+  own_memory.store(own, std::memory_order_release);
+}
+
 void own_table() {
   if (owner.load(std::memory_order_acquire) != 0) return;
   pid_t none = 0;
   if (owner.compare_exchange_strong(none, getpid())) {
-    pthread_atfork(nullptr, nullptr, [] { owner.store(getpid(), std::memory_order_release); });
+    mark_own_memory();
+    pthread_atfork(nullptr, nullptr, own_memory_in_child);
   }
 }
 
@@ -94,6 +120,18 @@ pid_t table_owner() {
 
 bool owns_table() {
   return owner.load(std::memory_order_acquire) == getpid();
+}
+
+bool has_own_memory() {
+  const std::atomic<bool>* own = own_memory.load(std::memory_order_acquire);
+  return own != nullptr ? own->load(std::memory_order_relaxed) : owns_table();
+}
+
+bool find_unchecked(int fd, Door& door) {
+  if (!maybe_ours(fd)) return false;
+  const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
+  if (number != 0) door = records[number].door;
+  return number != 0;
 }
 
 bool find(int fd, Door& door) {

@@ -43,6 +43,8 @@ inline bool maybe_ours(int fd) {
 bool find(int fd, Door& door);
 // The same for doors of one kind. Other descriptors cost no system call.
 bool find(int fd, Kind kind, Door& door);
+// As find(), without a system call: the descriptor may have been closed by a bare system call.
+bool find_unchecked(int fd, Door& door);
 
 // From now on the descriptor is a door. False with EMFILE if there is no room for another.
 bool track(int fd, const Door& door);
@@ -55,6 +57,8 @@ void forget(int fd);
 
 // True in the process that owns the table, false in a child of vfork().
 bool owns_table();
+// True where the memory is that process' own: there, and in a child of vfork(). Makes no system call.
+bool has_own_memory();
 // That process: this one, if owns_table() has said so. Makes no system call.
 pid_t table_owner();
 

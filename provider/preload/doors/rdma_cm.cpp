@@ -83,13 +83,13 @@ uint32_t next_token() {
   return static_cast<uint32_t>(value >> 32) | 1;
 }
 
-// As ask(), but takes an answer that came along with an event, without asking.
-int know_or_ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
+// As ask(), and keeps or drops the answers that came along with events.
+int ask_and_keep(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
   request.token = next_token();
   switch (command.header.cmd) {
     case RDMA_USER_CM_CMD_QUERY_ROUTE:
     case RDMA_USER_CM_CMD_INIT_QP_ATTR:
-      return find_answer(command, request.channel, reply) ? 0 : ask(command, request, reply);
+      return ask(command, request, reply);
     case RDMA_USER_CM_CMD_GET_EVENT: {
       const uint32_t age = answers_age();
       const int error = ask(command, request, reply);
@@ -105,15 +105,30 @@ int know_or_ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, s
   }
 }
 
-// 0, or the errno for the program.
-int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  soft::CmCommandReply reply;
-  if (const int error = know_or_ask(command, request, reply); error != 0) return error;
-  const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
-  take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);
+int hand_over(const RdmaCmCommand& command, const soft::CmCommandReply& reply) {
   if (command.response == 0) return 0;
   const size_t size = std::min<size_t>({reply.length, command.header.out, sizeof reply.response});
   return copy_to_program(command.response, reply.response, size) ? 0 : EFAULT;
+}
+
+// 0, or the errno for the program.
+int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
+  soft::CmCommandReply reply;
+  if (const int error = ask_and_keep(command, request, reply); error != 0) return error;
+  const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
+  take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);
+  return hand_over(command, reply);
+}
+
+// Answers a question from what came along with an event. False if nothing did.
+bool know(const RdmaCmCommand& command, const soft::CmChannelName& channel, int& error) {
+  if (command.header.cmd != RDMA_USER_CM_CMD_QUERY_ROUTE && command.header.cmd != RDMA_USER_CM_CMD_INIT_QP_ATTR) {
+    return false;
+  }
+  soft::CmCommandReply reply;
+  if (!find_answer(command, channel, reply)) return false;
+  error = hand_over(command, reply);
+  return true;
 }
 
 bool is_open(int fd, const soft::CmChannelName& channel) {
@@ -218,12 +233,17 @@ int rdma_cm_open(int flags) {
 
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) {
   // A child that was made without the C library's fork() has the parent's connection.
-  if (!owns_table()) return refuse(EACCES);
+  if (!has_own_memory()) return refuse(EACCES);
   know_stack();
   RdmaCmCommand command;
   soft::CmCommandRequest request;
   request.channel = door.channel;
   int error = read_command(bytes, size, command, request);
+  // Only a question about an id of this channel has an answer here.
+  if (int known = 0; error == 0 && know(command, door.channel, known)) {
+    return known != 0 ? refuse(known) : static_cast<ssize_t>(size);
+  }
+  if (!is_open(fd, door.channel)) return kNoDoor;
   if (error == 0 && command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) error = find_source(command, request);
   if (error != 0) return refuse(error);
   watch_connection();

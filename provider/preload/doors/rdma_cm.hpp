@@ -19,6 +19,9 @@ int rdma_cm_open(int flags);
 
 // write(): one command. Checks as the kernel does; a bad pointer is EFAULT. Only GET_EVENT waits, and it is a
 // cancellation point only while it waits. A thread's first command may allocate memory.
+//
+// `door` may come from find_unchecked(). kNoDoor: the descriptor is another file's by now, and nothing has happened.
+inline constexpr ssize_t kNoDoor = -2;
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size);
 
 }  // namespace dapple::doors

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace dapple::doors {
 namespace {
@@ -20,10 +21,63 @@ struct Answers {
   uint32_t length;  // 0: none
   alignas(8) uint8_t bytes[kRoom];
 };
+constexpr size_t kWord = sizeof(uint64_t);
+constexpr size_t kFront = offsetof(Answers, bytes);
+static_assert(kFront % kWord == 0 && kRoom % kWord == 0);
+
+// The answers about one id. Writers have the lock. Readers have none: a reader looks afterwards whether a writer was
+// there meanwhile.
+class Place {
+ public:
+  void write(const Answers& answers) {
+    const uint32_t before = sequence_.load(std::memory_order_relaxed);
+    sequence_.store(before + 1, std::memory_order_relaxed);
+    const auto* from = reinterpret_cast<const uint8_t*>(&answers);
+    const size_t size = kFront + soft::cm_aligned(answers.length);
+    for (size_t i = 0; i < size / kWord; i++) {
+      uint64_t word;
+      memcpy(&word, from + i * kWord, kWord);
+      // A reader that sees this word sees the odd number, too.
+      words_[i].store(word, std::memory_order_release);
+    }
+    sequence_.store(before + 2, std::memory_order_release);
+  }
+
+  // False if there are no answers about this id, or a writer is there.
+  bool read(uint32_t id, Answers& answers) const {
+    const uint32_t before = sequence_.load(std::memory_order_acquire);
+    copy(answers, 0, kFront);
+    if (before % 2 != 0 || answers.id != id || answers.length == 0 || answers.length > kRoom) return false;
+    copy(answers, kFront, soft::cm_aligned(answers.length));
+    return sequence_.load(std::memory_order_relaxed) == before;
+  }
+
+  // In a child of fork(): a thread of the parent may have been writing.
+  void restart() { sequence_.store(0, std::memory_order_relaxed); }
+
+  // For writers.
+  uint32_t id() const {
+    Answers answers;
+    copy(answers, 0, kFront);
+    return answers.id;
+  }
+
+ private:
+  void copy(Answers& answers, size_t offset, size_t size) const {
+    auto* to = reinterpret_cast<uint8_t*>(&answers);
+    for (size_t i = offset / kWord; i < (offset + size) / kWord; i++) {
+      const uint64_t word = words_[i].load(std::memory_order_acquire);
+      memcpy(to + i * kWord, &word, kWord);
+    }
+  }
+
+  std::atomic<uint32_t> sequence_{0};  // odd while a writer is there
+  std::atomic<uint64_t> words_[sizeof(Answers) / kWord] = {};
+};
 
 constinit pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 constinit uint32_t age = 0;
-constinit Answers kept[kMostIds] = {};
+constinit Place kept[kMostIds] = {};
 
 class Locked {
  public:
@@ -33,8 +87,15 @@ class Locked {
   Locked& operator=(const Locked&) = delete;
 };
 
-Answers& place_of(uint32_t id) {
+Place& place_of(uint32_t id) {
   return kept[id % kMostIds];
+}
+
+void clear(Place& place) {
+  Answers none;
+  none.channel = {};
+  none.id = none.length = 0;
+  place.write(none);
 }
 
 // The answer at `offset`, and the offset of the next one. False at the end.
@@ -61,23 +122,24 @@ void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply
   if (reply.length < offsetof(rdma_ucm_event_resp, id) + sizeof id) return;
   memcpy(&id, reply.response + offsetof(rdma_ucm_event_resp, id), sizeof id);
   const Locked locked;
-  Answers& answers = place_of(id);
-  if (answers.id == id) answers.length = 0;
+  Place& place = place_of(id);
   if (bytes.empty()) ++age;
-  if (bytes.empty() || bytes.size() > kRoom || age != asked_at) return;
+  if (bytes.empty() || bytes.size() > kRoom || age != asked_at) {
+    if (place.id() == id) clear(place);
+    return;
+  }
+  Answers answers;
   answers.channel = channel;
   answers.id = id;
   answers.length = static_cast<uint32_t>(bytes.size());
   memcpy(answers.bytes, bytes.data(), bytes.size());
+  place.write(answers);
 }
 
 bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channel, soft::CmCommandReply& reply) {
-  const Locked locked;
-  const Answers& answers = place_of(command.id);
-  if (answers.length == 0 || answers.id != command.id || answers.channel.key != channel.key ||
-      answers.channel.number != channel.number) {
-    return false;
-  }
+  Answers answers;
+  if (!place_of(command.id).read(command.id, answers)) return false;
+  if (answers.channel.key != channel.key || answers.channel.number != channel.number) return false;
   soft::CmAnswerAhead front;
   const uint8_t* bytes = nullptr;
   for (uint32_t offset = 0; read(answers, offset, front, bytes);) {
@@ -92,19 +154,20 @@ bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channe
 void drop_answers(uint32_t id) {
   const Locked locked;
   ++age;
-  Answers& answers = place_of(id);
-  if (answers.id == id) answers.length = 0;
+  Place& place = place_of(id);
+  if (place.id() == id) clear(place);
 }
 
 void drop_all_answers() {
   const Locked locked;
   ++age;
-  for (Answers& answers : kept) answers.length = 0;
+  for (Place& place : kept) clear(place);
 }
 
 void forget_answers() {
   // Another thread of the parent may have had the lock.
   mutex = PTHREAD_MUTEX_INITIALIZER;
+  for (Place& place : kept) place.restart();
   drop_all_answers();
 }
 

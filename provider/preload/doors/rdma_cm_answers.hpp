@@ -3,7 +3,8 @@
 //
 // Keeps the answers about ids that came along with an event (CmAnswerAhead in cm_messages.hpp).
 //
-// Any thread may call these functions. The caller blocks signals, because a handler would find the lock taken.
+// Any thread may call these functions. The caller blocks signals, because a handler would find the lock taken; only
+// find_answer() takes no lock.
 #ifndef DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP
 #define DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_ANSWERS_HPP
 
@@ -20,7 +21,7 @@ uint32_t answers_age();
 // those that came with the event. `age` is answers_age() from before the question for the event: if it has changed
 // meanwhile, the answers are not kept, because another thread's command may have outdated them.
 void keep_answers(const soft::CmChannelName& channel, const soft::CmCommandReply& reply, uint32_t age);
-// True if there is an answer; `reply` has it then. The answer stays.
+// True if there is an answer; `reply` has it then. The answer stays. False, too, while another thread changes it.
 bool find_answer(const RdmaCmCommand& command, const soft::CmChannelName& channel, soft::CmCommandReply& reply);
 // Call this after each command about this id.
 void drop_answers(uint32_t id);

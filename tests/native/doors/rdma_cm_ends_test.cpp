@@ -104,6 +104,19 @@ void fork__a_child_has_a_connection_of_its_own(void**) {
   assert_true(soon([hangups] { return state->hangups == hangups + 1; }));
 }
 
+// A system call made the child, so the library does not know of it.
+void clone__a_child_is_refused(void**) {
+  const int fd = open_channel();
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) {
+    uint32_t id = 0;
+    syscall(SYS_exit_group, create(fd, id) == -1 && errno == EACCES ? 0 : 1);
+  }
+  assert_int_equal(exit_code(child), 0);
+  assert_true(works(fd));
+  close(fd);
+}
+
 void fork__exec_closes_the_channel(void**) {
   const int fd = open_channel();
   const int hangups = state->hangups;
@@ -239,6 +252,7 @@ int main() {
       cmocka_unit_test(close__by_another_thread_does_not_wake_a_wait),
       cmocka_unit_test(close__behind_our_back_is_noticed),
       cmocka_unit_test(fork__a_child_has_a_connection_of_its_own),
+      cmocka_unit_test(clone__a_child_is_refused),
       cmocka_unit_test(fork__exec_closes_the_channel),
       cmocka_unit_test(vfork__a_child_may_close_everything),
       cmocka_unit_test(death__the_next_dappled_gets_the_channels),
