@@ -3,10 +3,8 @@
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -28,10 +26,6 @@ constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
 // Rounds of receiving in a turn: an answer to a datagram of this host goes to this host again.
 constexpr int kOwnAtOnce = 4;
-
-off_t journal_offset(uint32_t place) {
-  return static_cast<off_t>((uint64_t{place} + 1) * kJournalEntrySize);
-}
 
 bool is_channel(int socket) {
   int type = 0, domain = 0;
@@ -121,20 +115,15 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   return false;
 }
 
-int ChannelServer::add(const soft::CmChannelName& name, soft::OwnedFd end, soft::OwnedFd journal) {
-  if (!end || !is_channel(end.get())) return EINVAL;
+int ChannelServer::add(std::unique_ptr<Place> place) {
+  if (!place->end || !is_channel(place->end.get())) return EINVAL;
   if (list_.size() == kMostChannels) return ENFILE;
   while (places_[next_] != nullptr) next_ = (next_ + 1) % kMostChannels;
-  std::unique_ptr<Place> place(new (std::nothrow) Place);
-  if (place == nullptr) return ENOMEM;
-  place->name = name;
   place->number = next_;
-  place->end = std::move(end);
-  place->journal = std::move(journal);
   epoll_event event = {};
   event.data.u64 = place->number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, place->end.get(), &event) != 0) return errno;
-  Place*& bucket = buckets_[name.key % kBuckets];
+  Place*& bucket = buckets_[place->name.key % kBuckets];
   place->same_bucket = bucket;
   bucket = place.get();
   list_.add(*place);
@@ -145,49 +134,43 @@ int ChannelServer::add(const soft::CmChannelName& name, soft::OwnedFd end, soft:
 
 int ChannelServer::open(soft::OwnedFd end, soft::CmChannelName& name, int& journal) {
   if (const int error = have_service(); error != 0) return error;
-  soft::OwnedFd file(memfd_create("dapple-rdma-cm", MFD_CLOEXEC));
-  if (!file) return errno;
+  std::unique_ptr<Place> place(new (std::nothrow) Place);
+  if (place == nullptr) return ENOMEM;
   name = {.key = random(), .number = static_cast<uint32_t>(random())};
-  const JournalHeader header = {.mark = kJournalMark, .name = name};
-  if (pwrite(file.get(), &header, sizeof header, 0) != ssize_t{sizeof header}) return ENOSPC;
-  journal = file.get();
-  return add(name, std::move(end), std::move(file));
+  if (const int error = place->journal.create(name); error != 0) return error;
+  place->name = name;
+  place->end = std::move(end);
+  journal = place->journal.fd();
+  return add(std::move(place));
 }
 
 int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name) {
   if (const int error = have_service(); error != 0) return error;
-  // A file of another kind could keep this thread waiting.
-  if (!journal || fcntl(journal.get(), F_GET_SEALS) < 0) return EINVAL;
-  JournalHeader header;
-  if (pread(journal.get(), &header, sizeof header, 0) != ssize_t{sizeof header} || header.mark != kJournalMark) {
-    return EINVAL;
-  }
-  name = header.name;
+  std::unique_ptr<Place> place(new (std::nothrow) Place);
+  if (place == nullptr) return ENOMEM;
+  if (const int error = place->journal.open(std::move(journal), name); error != 0) return error;
   if (find(name) != nullptr) return 0;
-  if (const int error = add(name, std::move(end), std::move(journal)); error != 0) return error;
-  read_journal(*find(name));
+  place->name = name;
+  place->end = std::move(end);
+  Place& added = *place;
+  if (const int error = add(std::move(place)); error != 0) return error;
+  read_journal(added);
   return 0;
 }
 
 void ChannelServer::read_journal(Place& place) {
-  const int file = place.journal.get();
   // Entries that have been read stand at their own place or before it.
   std::array<std::byte, kJournalEntrySize> entry;
-  for (uint32_t i = 0; i < IdTable::kMost; i++) {
-    if (pread(file, entry.data(), entry.size(), journal_offset(i)) != ssize_t{entry.size()}) break;
+  for (uint32_t i = 0; i < IdTable::kMost && place.journal.read(i, entry); i++) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
     service_->restore(time(), place, entry);
   }
-  // If it cannot be cut, numbers that come twice are ignored.
-  const int cut = ftruncate(file, journal_offset(place.journaled_count));
-  (void)cut;
+  place.journal.cut(place.journaled_count);
 }
 
 void ChannelServer::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
   // A program that spoils its journal has none.
-  const int file = static_cast<Place&>(channel).journal.get();
-  const ssize_t written = pwrite(file, entry.data(), entry.size(), journal_offset(place));
-  (void)written;
+  static_cast<Place&>(channel).journal.write(place, entry);
 }
 
 ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const {
@@ -272,6 +255,14 @@ uint64_t ChannelServer::random() {
 }
 
 int ChannelServer::route(const Address& destination, Address& source) {
+  // The kernel's local routes lead from a host's own address to itself. Asking for them takes four system calls.
+  if (source.is_any() && destination.scope == 0 && !destination.is_link_local()) {
+    const soft::DeviceInfo* own = find_gid(devices_, destination.gid, 0).device;
+    if (own != nullptr && own->up != 0) {
+      source.gid = destination.gid;
+      return 0;
+    }
+  }
   return find_route(destination, source);
 }
 

@@ -11,6 +11,7 @@
 #include "provider/dappled/device_table.hpp"
 #include "provider/dappled/port_group.hpp"
 #include "provider/dappled/rdma_cm/captures.hpp"
+#include "provider/dappled/rdma_cm/journal_file.hpp"
 #include "provider/dappled/rdma_cm/mad_wire.hpp"
 #include "provider/dappled/rdma_cm/neighbours.hpp"
 #include "provider/dappled/rdma_cm/service.hpp"
@@ -72,7 +73,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     uint32_t number = 0;  // in places_
     Place* same_bucket = nullptr;
     soft::OwnedFd end;
-    soft::OwnedFd journal;
+    JournalFile journal;
     uint32_t owed = 0;     // bytes that the socket had no room for
     bool watched = false;  // for room
   };
@@ -80,7 +81,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   Place* find(const soft::CmChannelName& name) const;
   // The service begins with the first channel: most programs have none.
   int have_service();
-  int add(const soft::CmChannelName& name, soft::OwnedFd end, soft::OwnedFd journal);
+  int add(std::unique_ptr<Place> place);
   void read_journal(Place& place);
   void close(Place& place);
   void send_bytes(Place& place);

@@ -14,12 +14,11 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// A write within a page happens as a whole or not at all, whenever its process is killed.
 inline constexpr size_t kJournalEntrySize = 512;
 // Another one for each other layout.
-inline constexpr uint64_t kJournalMark = 0x33'4A'4D'43'41'4D'44'52;
+inline constexpr uint64_t kJournalMark = 0x34'4A'4D'43'41'4D'44'52;
 
-// Stands before the entries, in as much room.
+// Stands before the entries.
 struct JournalHeader {
   uint64_t mark = 0;
   soft::CmChannelName name;

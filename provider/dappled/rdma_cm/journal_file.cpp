@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/dappled/rdma_cm/journal_file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "provider/dappled/rdma_cm/id_table.hpp"
+#include "provider/dappled/rdma_cm/journal.hpp"
+
+namespace dapple::dappled::rdma_cm {
+namespace {
+
+constexpr size_t kHeaderRoom = 64;
+static_assert(sizeof(JournalHeader) <= kHeaderRoom);
+constexpr size_t kSmallest = 4096;
+
+// Whoever is killed has executed its instructions up to one of them, so the compiler's order is all that counts.
+void before_all_later() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+// An entry and its successor. The half with the higher number counts; 0: the half is not whole.
+struct JournalFile::Slot {
+  struct Half {
+    std::atomic<uint64_t> number;
+    std::byte entry[kJournalEntrySize];
+  };
+  Half halves[2];
+
+  Half& newer() { return halves[halves[0].number.load() >= halves[1].number.load() ? 0 : 1]; }
+  Half& older() { return &newer() == halves ? halves[1] : halves[0]; }
+};
+
+JournalFile::~JournalFile() {
+  if (bytes_ != nullptr) munmap(bytes_, size_);
+}
+
+JournalFile::Slot& JournalFile::slot(uint32_t place) const {
+  return reinterpret_cast<Slot*>(bytes_ + kHeaderRoom)[place];
+}
+
+int JournalFile::map(size_t size) {
+  void* bytes = bytes_ == nullptr ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0)
+                                  : mremap(bytes_, size_, size, MREMAP_MAYMOVE);
+  if (bytes == MAP_FAILED) return errno;
+  bytes_ = static_cast<std::byte*>(bytes);
+  size_ = size;
+  room_ = static_cast<uint32_t>(std::min<size_t>((size - kHeaderRoom) / sizeof(Slot), IdTable::kMost));
+  return 0;
+}
+
+int JournalFile::create(const soft::CmChannelName& name) {
+  file_.reset(memfd_create("dapple-rdma-cm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file_ || fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) return errno;
+  // The pages are there from now on. A page that could not be made later would end this process.
+  if (fallocate(file_.get(), 0, 0, kSmallest) != 0) return errno;
+  if (const int error = map(kSmallest); error != 0) return error;
+  const JournalHeader header = {.mark = kJournalMark, .name = name};
+  memcpy(bytes_, &header, sizeof header);
+  return 0;
+}
+
+int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
+  // A file of another kind could keep this thread waiting, or lose its pages.
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  struct stat status;
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file.get(), &status) != 0) return EINVAL;
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size < kSmallest || size > kHeaderRoom + (size_t{IdTable::kMost} + 1) * 2 * sizeof(Slot)) return EINVAL;
+  if (fallocate(file.get(), 0, 0, status.st_size) != 0) return errno;
+  file_ = std::move(file);
+  if (const int error = map(size); error != 0) return error;
+  JournalHeader header;
+  memcpy(static_cast<void*>(&header), bytes_, sizeof header);
+  name = header.name;
+  return header.mark == kJournalMark ? 0 : EINVAL;
+}
+
+bool JournalFile::make_room(uint32_t count) {
+  if (count <= room_) return true;
+  if (count > IdTable::kMost) return false;
+  const size_t size = 2 * size_;
+  if (fallocate(file_.get(), 0, 0, static_cast<off_t>(size)) != 0) return false;
+  return map(size) == 0;
+}
+
+void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
+  // Entries come one behind the other, so doubling is enough.
+  if (!make_room(place + 1)) return;
+  Slot& at = slot(place);
+  const uint64_t number = at.newer().number.load() + 1;
+  Slot::Half& half = at.older();
+  half.number.store(0);
+  before_all_later();
+  memcpy(half.entry, entry.data(), std::min(entry.size(), sizeof half.entry));
+  before_all_later();
+  half.number.store(number);
+}
+
+bool JournalFile::read(uint32_t place, std::span<std::byte> entry) const {
+  if (place >= room_) return false;
+  Slot::Half& half = slot(place).newer();
+  if (half.number.load() == 0) return false;
+  memcpy(entry.data(), half.entry, std::min(entry.size(), sizeof half.entry));
+  return true;
+}
+
+void JournalFile::cut(uint32_t place) {
+  for (; place < room_ && slot(place).newer().number.load() != 0; place++) {
+    slot(place).older().number.store(0);
+    slot(place).newer().number.store(0);
+  }
+}
+
+}  // namespace dapple::dappled::rdma_cm

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The memfd of a channel's journal, mapped: an entry is written without a system call. A process that is killed at any
+// moment leaves each entry as it was before or after a write. The file cannot shrink, so that a program that has the
+// descriptor cannot take the pages away.
+#ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP
+#define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "provider/soft/cm_messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::dappled::rdma_cm {
+
+// Confined to one thread.
+class JournalFile {
+ public:
+  JournalFile() = default;
+  JournalFile(const JournalFile&) = delete;
+  JournalFile& operator=(const JournalFile&) = delete;
+  ~JournalFile();
+
+  // A new one for the channel of this name. 0 or an errno.
+  int create(const soft::CmChannelName& name);
+  // One that another process has left; `name` becomes that of its channel. EINVAL if it is no journal.
+  int open(soft::OwnedFd file, soft::CmChannelName& name);
+  int fd() const { return file_.get(); }
+
+  // Entries have kJournalEntrySize bytes and follow one another. The entry gets lost if there is no memory for it.
+  void write(uint32_t place, std::span<const std::byte> entry);
+  // False behind the last entry. Any bytes may be damaged.
+  bool read(uint32_t place, std::span<std::byte> entry) const;
+  // Removes the entries from this place on.
+  void cut(uint32_t place);
+
+ private:
+  struct Slot;
+  Slot& slot(uint32_t place) const;
+  bool make_room(uint32_t count);
+  int map(size_t size);
+
+  soft::OwnedFd file_;
+  std::byte* bytes_ = nullptr;
+  size_t size_ = 0;
+  uint32_t room_ = 0;  // entries that fit
+};
+
+}  // namespace dapple::dappled::rdma_cm
+
+#endif  // DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_FILE_HPP
