@@ -156,20 +156,19 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
   return carry_out(fd, command, request);
 }
 
-// 0, or the errno for the program. The caller has just seen that the channel is open.
+// 0, or the errno for the program; kNoDoor.
 int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
-  for (bool waited = false;; waited = true) {
+  for (bool first = true;; first = false) {
+    // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
+    // the byte for others.
+    char byte;
+    const ssize_t size = recv(fd, &byte, sizeof byte, MSG_PEEK);
+    if (first && size < 0 && (errno == EBADF || errno == ENOTSOCK)) return kNoDoor;
+    // 0: no process holds dappled's end any more.
+    int error = size < 0 ? errno : ENODEV;
     // Another thread may have closed the channel under the wait.
-    int error = waited && !is_open(fd, request.channel) ? EBADF : take_event(fd, command, request);
-    if (error == EAGAIN) {
-      // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here
-      // leaves the byte for others.
-      char byte;
-      const ssize_t size = recv(fd, &byte, sizeof byte, MSG_PEEK);
-      if (size > 0) continue;
-      // 0: no process holds dappled's end any more.
-      error = size < 0 ? errno : ENODEV;
-    }
+    if (size > 0) error = is_open(fd, request.channel) ? take_event(fd, command, request) : EBADF;
+    if (size > 0 && error == EAGAIN) continue;
     if (error == 0 || error == EINTR || is_open(fd, request.channel)) return error;
     return wait_for_nothing();
   }
@@ -243,12 +242,15 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
   if (int known = 0; error == 0 && know(command, door.channel, known)) {
     return known != 0 ? refuse(known) : static_cast<ssize_t>(size);
   }
-  if (!is_open(fd, door.channel)) return kNoDoor;
+  // A wait for an event looks at the descriptor itself.
+  const bool waits = error == 0 && command.header.cmd == RDMA_USER_CM_CMD_GET_EVENT;
+  if (!waits && !is_open(fd, door.channel)) return kNoDoor;
   if (error == 0 && command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) error = find_source(command, request);
   if (error != 0) return refuse(error);
   watch_connection();
-  if (command.header.cmd == RDMA_USER_CM_CMD_GET_EVENT) {
+  if (waits) {
     error = get_event(fd, command, request);
+    if (error == kNoDoor) return kNoDoor;
   } else {
     const Alone alone;
     error = carry_out(fd, command, request);
