@@ -102,7 +102,7 @@ DAT_RETURN evd_wait(DAT_EVD_HANDLE evd_handle, DAT_TIMEOUT timeout, DAT_COUNT th
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (!nmore) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   uint32_t more = 0;
-  const auto result = evd->wait_to(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
+  const auto result = evd->wait(timeout, static_cast<uint32_t>(threshold), ConsumersEvent{*evd, *event}, more);
   *nmore = static_cast<DAT_COUNT>(more);
   return to_dat(result, {{Subtype::kThreshold, DAT_INVALID_ARG3}});
 }
@@ -118,7 +118,7 @@ DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   auto* evd = object_of<Evd>(evd_handle);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   if (!event) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return to_dat_of_poll(evd->dequeue_to(ConsumersEvent{*evd, *event}));
+  return to_dat_of_poll(evd->dequeue(ConsumersEvent{*evd, *event}));
 }
 
 DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {

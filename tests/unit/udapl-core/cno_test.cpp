@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/unit/udapl-core/fixture.hpp"
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
 
@@ -27,7 +28,7 @@ void post(Evd& evd) {
 }
 
 void drain(Evd& evd) {
-  for (Event event; evd.dequeue(event);) {
+  for (Event event; take_event(evd, event);) {
   }
 }
 
@@ -111,7 +112,7 @@ void cno_wait__none_lost_between_threads() {
     const auto found = f.cno.notifier->wait(kLong_us);
     CHECK(found.has_value());
     if (!found) break;
-    for (Event event; (*found)->dequeue(event);) ++taken;
+    for (Event event; take_event(**found, event);) ++taken;
   }
   for (auto& poster : posters) poster.join();
   CHECK_EQUAL(taken, 2 * kEach);
@@ -163,7 +164,7 @@ void evd_wait__comes_before_the_cno() {
   std::thread waiter([&] {
     Event event{};
     uint32_t more = 0;
-    CHECK(f.evd.wait(kLong_us, 1, event, more).has_value());
+    CHECK(wait_for_event(f.evd, kLong_us, 1, event, more).has_value());
   });
   while (!f.evd.has_waiter()) std::this_thread::yield();
   post(f.evd);
@@ -181,7 +182,7 @@ void evd_wait__timing_out_loses_nothing() {
     std::thread waiter([&] {
       Event event{};
       uint32_t more = 0;
-      seen = f.evd.wait(static_cast<uint32_t>(i % 60), 1, event, more).has_value();
+      seen = wait_for_event(f.evd, static_cast<uint32_t>(i % 60), 1, event, more).has_value();
     });
     post(f.evd);
     waiter.join();
@@ -209,7 +210,7 @@ void evd_modify_cno__beside_a_waiter_on_its_way_out() {
       while (begun < round && !done) {
       }
       Event event;
-      (void)evd.wait(0, 2, event, seen);  // never more than one
+      (void)wait_for_event(evd, 0, 2, event, seen);  // never more than one
       ended = round;
     }
   });

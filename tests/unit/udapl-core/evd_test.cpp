@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/unit/udapl-core/fixture.hpp"
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
 
@@ -40,16 +41,16 @@ void await_waiter(Evd& evd) {
 
 void evd_wait__threshold_out_of_range() {
   Fixture f;
-  CHECK(f.failed(f.evd.wait(0, 0, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
-  CHECK(f.failed(f.evd.wait(0, 5, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
-  CHECK(f.failed(f.evd.wait(0, UINT32_MAX, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
-  CHECK(f.failed(f.evd.wait(0, 4, f.event, f.more), Type::kTimeoutExpired));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 0, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 5, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
+  CHECK(f.failed(wait_for_event(f.evd, 0, UINT32_MAX, f.event, f.more), Type::kInvalidParameter, Subtype::kThreshold));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 4, f.event, f.more), Type::kTimeoutExpired));
 }
 
 void evd_wait__takes_one_and_counts_the_rest() {
   Fixture f;
   for (uintptr_t i = 1; i <= 3; ++i) f.post(i);
-  CHECK(f.evd.wait(0, 1, f.event, f.more).has_value());
+  CHECK(wait_for_event(f.evd, 0, 1, f.event, f.more).has_value());
   CHECK_EQUAL(f.event.software, reinterpret_cast<void*>(uintptr_t{1}));
   CHECK_EQUAL(f.more, 2);
 }
@@ -58,9 +59,9 @@ void evd_wait__more_is_told_when_time_is_up() {
   Fixture f;
   f.post(1);
   f.post(2);
-  CHECK(f.failed(f.evd.wait(1000, 3, f.event, f.more), Type::kTimeoutExpired));
+  CHECK(f.failed(wait_for_event(f.evd, 1000, 3, f.event, f.more), Type::kTimeoutExpired));
   CHECK_EQUAL(f.more, 2);
-  CHECK(f.failed(f.evd.wait(0, 3, f.event, f.more), Type::kTimeoutExpired));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 3, f.event, f.more), Type::kTimeoutExpired));
   CHECK_EQUAL(f.more, 2);
 }
 
@@ -68,7 +69,7 @@ void evd_wait__never_before_the_deadline() {
   Fixture f;
   for (const uint32_t timeout_us : {0U, 1U, 50U, 999U, 1500U, 20'000U}) {
     const int64_t start = now_ns();
-    CHECK(f.failed(f.evd.wait(timeout_us, 1, f.event, f.more), Type::kTimeoutExpired));
+    CHECK(f.failed(wait_for_event(f.evd, timeout_us, 1, f.event, f.more), Type::kTimeoutExpired));
     CHECK(now_ns() - start >= int64_t{timeout_us} * 1000);
   }
 }
@@ -79,7 +80,7 @@ void evd_wait__microseconds_are_kept() {
   int64_t best = kNever;
   for (int i = 0; i < 50; ++i) {
     const int64_t start = now_ns();
-    CHECK(f.failed(f.evd.wait(100, 1, f.event, f.more), Type::kTimeoutExpired));
+    CHECK(f.failed(wait_for_event(f.evd, 100, 1, f.event, f.more), Type::kTimeoutExpired));
     best = std::min(best, now_ns() - start);
   }
   CHECK(best < 1'000'000);
@@ -94,7 +95,7 @@ void evd_wait__reaching_the_threshold_wakes() {
       f.post(i);
     }
   });
-  CHECK(f.evd.wait(kLong_us, 3, f.event, f.more).has_value());
+  CHECK(wait_for_event(f.evd, kLong_us, 3, f.event, f.more).has_value());
   CHECK_EQUAL(f.event.software, reinterpret_cast<void*>(uintptr_t{1}));
   CHECK_EQUAL(f.more, 2);
   poster.join();
@@ -111,7 +112,7 @@ void evd_wait__deadline_is_one_however_often_it_wakes() {
     }
   });
   const int64_t start = now_ns();
-  CHECK(f.failed(f.evd.wait(500'000, 4, f.event, f.more), Type::kTimeoutExpired));
+  CHECK(f.failed(wait_for_event(f.evd, 500'000, 4, f.event, f.more), Type::kTimeoutExpired));
   const int64_t took = now_ns() - start;
   poster.join();
   CHECK(took >= 500'000'000);
@@ -121,36 +122,37 @@ void evd_wait__deadline_is_one_however_often_it_wakes() {
 
 void evd_wait__second_waiter_and_dequeue_beside_one() {
   Fixture f;
-  std::thread waiter([&] { CHECK(f.evd.wait(kLong_us, 1, f.event, f.more).has_value()); });
+  std::thread waiter([&] { CHECK(wait_for_event(f.evd, kLong_us, 1, f.event, f.more).has_value()); });
   await_waiter(f.evd);
   Event other{};
   uint32_t other_more = 0;
-  CHECK(f.failed(f.evd.wait(0, 1, other, other_more), Type::kInvalidState, Subtype::kEvdWaiter));
-  CHECK(f.failed(f.evd.dequeue(other), Type::kInvalidState, Subtype::kEvdWaiter));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 1, other, other_more), Type::kInvalidState, Subtype::kEvdWaiter));
+  CHECK(f.failed(take_event(f.evd, other), Type::kInvalidState, Subtype::kEvdWaiter));
   CHECK(f.failed(Evd::free(f.evd), Type::kInvalidState, Subtype::kEvdWaiter));
   f.post(1);
   waiter.join();
-  CHECK(f.failed(f.evd.dequeue(other), Type::kQueueEmpty));
+  CHECK(f.failed(take_event(f.evd, other), Type::kQueueEmpty));
 }
 
 void evd_set_unwaitable__wakes_and_refuses() {
   Fixture f;
-  std::thread waiter(
-      [&] { CHECK(f.failed(f.evd.wait(kLong_us, 1, f.event, f.more), Type::kInvalidState, Subtype::kEvdUnwaitable)); });
+  std::thread waiter([&] {
+    CHECK(f.failed(wait_for_event(f.evd, kLong_us, 1, f.event, f.more), Type::kInvalidState, Subtype::kEvdUnwaitable));
+  });
   await_waiter(f.evd);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   f.evd.set_waitable(false);
   waiter.join();
-  CHECK(f.failed(f.evd.wait(0, 1, f.event, f.more), Type::kInvalidState, Subtype::kEvdUnwaitable));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 1, f.event, f.more), Type::kInvalidState, Subtype::kEvdUnwaitable));
   f.post(1);
-  CHECK(f.evd.dequeue(f.event).has_value());  // only waiting is disabled
+  CHECK(take_event(f.evd, f.event).has_value());  // only waiting is disabled
   f.evd.set_waitable(true);
-  CHECK(f.failed(f.evd.wait(0, 1, f.event, f.more), Type::kTimeoutExpired));
+  CHECK(f.failed(wait_for_event(f.evd, 0, 1, f.event, f.more), Type::kTimeoutExpired));
 }
 
 void evd_abort__ends_a_wait() {
   Fixture f;
-  std::thread waiter([&] { CHECK(f.failed(f.evd.wait(Evd::kInfinite, 1, f.event, f.more), Type::kAbort)); });
+  std::thread waiter([&] { CHECK(f.failed(wait_for_event(f.evd, Evd::kInfinite, 1, f.event, f.more), Type::kAbort)); });
   await_waiter(f.evd);
   f.evd.abort();
   CHECK(!f.evd.has_waiter());
@@ -167,7 +169,7 @@ void evd_wait__a_signal_ends_it() {
   Fixture f;
   std::atomic<bool> done = false;
   std::thread waiter([&] {
-    CHECK(f.failed(f.evd.wait(kLong_us, 1, f.event, f.more), Type::kInterruptedCall));
+    CHECK(f.failed(wait_for_event(f.evd, kLong_us, 1, f.event, f.more), Type::kInterruptedCall));
     done = true;
   });
   // Until it has arrived while the waiter sleeps.
@@ -193,7 +195,7 @@ void evd_wait__cancelled_gives_the_evd_up() {
       auto& it = *static_cast<Call*>(argument);
       Event event;
       uint32_t more;
-      (void)it.evd.wait(Evd::kInfinite, it.threshold, event, more);
+      (void)wait_for_event(it.evd, Evd::kInfinite, it.threshold, event, more);
       return nullptr;
     };
     CHECK_EQUAL(pthread_create(&waiter, nullptr, run, &call), 0);
@@ -205,14 +207,14 @@ void evd_wait__cancelled_gives_the_evd_up() {
     CHECK(result == PTHREAD_CANCELED);
     CHECK(!f.evd.has_waiter());
     f.post(threshold);
-    CHECK(f.evd.wait(kLong_us, 1, f.event, f.more).has_value());
+    CHECK(wait_for_event(f.evd, kLong_us, 1, f.event, f.more).has_value());
   }
 }
 
 // Only a wait that sleeps is a cancellation point.
 void evd_post__is_no_cancellation_point() {
   Fixture f;
-  std::thread waiter([&] { CHECK(f.evd.wait(kLong_us, 1, f.event, f.more).has_value()); });
+  std::thread waiter([&] { CHECK(wait_for_event(f.evd, kLong_us, 1, f.event, f.more).has_value()); });
   await_waiter(f.evd);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   pthread_t poster;
@@ -232,10 +234,10 @@ void evd_post__full_queue() {
   for (uintptr_t i = 1; i <= 4; ++i) f.post(i);
   CHECK(f.failed(f.evd.post_software(nullptr), Type::kQueueFull));
   for (uintptr_t i = 1; i <= 4; ++i) {
-    CHECK(f.evd.dequeue(f.event).has_value());
+    CHECK(take_event(f.evd, f.event).has_value());
     CHECK_EQUAL(f.event.software, reinterpret_cast<void*>(i));
   }
-  CHECK(f.failed(f.evd.dequeue(f.event), Type::kQueueEmpty));
+  CHECK(f.failed(take_event(f.evd, f.event), Type::kQueueEmpty));
 }
 
 void evd_post__only_where_software_events_may_come() {
@@ -263,7 +265,7 @@ void evd__posters_and_a_waiter() {
   for (uintptr_t taken = 0; taken < 2 * kEach; ++taken) {
     Event event{};
     uint32_t more = 0;
-    if (!evd.wait(kLong_us, 1, event, more)) {
+    if (!wait_for_event(evd, kLong_us, 1, event, more)) {
       CHECK(false);
       break;
     }

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
@@ -63,7 +64,7 @@ struct Rig {
   bool gets(uint64_t cookie, uint32_t timeout_us = kLong_us) {
     Event event;
     uint32_t more;
-    return evd.wait(timeout_us, 1, event, more) && event.dto.user_cookie == cookie;
+    return wait_for_event(evd, timeout_us, 1, event, more) && event.dto.user_cookie == cookie;
   }
   fake_device::Ia ia;
   Evd& evd = ia.evd(64);
@@ -156,7 +157,7 @@ void cno_wait__cancelled_when_the_event_comes() {
     waiter.join();
     CHECK_EQUAL(notifier->waiters(), 0);
     CHECK(told || notifier->wait(kLong_us).has_value());
-    CHECK(rig.evd.dequeue(event).has_value());
+    CHECK(take_event(rig.evd, event).has_value());
   }
 }
 #endif

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/unit/udapl-core/captured.hpp"
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
@@ -38,16 +39,16 @@ void ep_post__completes_and_the_connection_ends_before_the_post_returns() {
   uint32_t flushed = 0;
   fake_device::state.in_post = [&] {
     fake_device::state.in_post = nullptr;
-    CHECK(evd.dequeue(event).has_value());
+    CHECK(take_event(evd, event).has_value());
     CHECK(event.dto.status == DtoStatus::kSuccess);
     CHECK(ep.request_idle());
     std::lock_guard guard(control_mutex());
     CHECK(ep.disconnect(true).has_value());
-    while (flushed < 10 && evd.dequeue(event)) ++flushed;
+    while (flushed < 10 && take_event(evd, event)) ++flushed;
   };
   CHECK(ep.post_rdma_write({&kSegment, 1}, 1, kRemote, 0).has_value());
   CHECK_EQUAL(flushed, 0);
-  CHECK(!evd.dequeue(event));
+  CHECK(!take_event(evd, event));
   CHECK(ep.request_idle());
 }
 
@@ -60,7 +61,7 @@ void evd_wait__ends_when_the_device_has_gone() {
   std::thread waiter([&] {
     Event event;
     uint32_t more;
-    result = evd.wait(5'000'000, 1, event, more);
+    result = wait_for_event(evd, 5'000'000, 1, event, more);
     ended = true;
   });
   while (!evd.has_waiter()) std::this_thread::yield();
@@ -92,7 +93,7 @@ void ep_post__suppressed_ones_have_room_to_be_flushed() {
   CHECK_EQUAL(fake_device::state.overflows, 0U);
   Event event;
   uint32_t flushed = 0;
-  while (request.dequeue(event)) flushed += event.dto.status == DtoStatus::kFlushed;
+  while (take_event(request, event)) flushed += event.dto.status == DtoStatus::kFlushed;
   CHECK_EQUAL(flushed, 2 * kPosted);
 }
 
@@ -132,7 +133,7 @@ void evd__of_software_events_takes_no_descriptor() {
   CHECK_EQUAL(open_descriptors(), before);
   Event event;
   uint32_t more;
-  CHECK(!evds[0]->wait(1000, 1, event, more));
+  CHECK(!wait_for_event(*evds[0], 1000, 1, event, more));
   CHECK_EQUAL(open_descriptors(), before);
 }
 
@@ -176,7 +177,7 @@ void ep_free__fails_while_datagrams_connect() {
   }
   Event event;
   uint32_t more;
-  CHECK(!connect.wait(5 * kTimeout_us, 1, event, more));
+  CHECK(!wait_for_event(connect, 5 * kTimeout_us, 1, event, more));
   fake_device::state.keeps_queue_pairs = false;
 }
 

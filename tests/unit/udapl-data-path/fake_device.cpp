@@ -19,6 +19,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "udapl/core/lock.hpp"
 #include "udapl/core/memory/lmr.hpp"
 #include "udapl/core/queue/srq.hpp"
@@ -321,7 +322,8 @@ dapple::udapl::Ep& Ia::connected_ep(const dapple::udapl::EpEvds& wanted, const d
   }
   Event event;
   uint32_t more;
-  if (!evds.connect->wait(10'000'000, 1, event, more) || event.kind != EventKind::kEstablished) die("not connected");
+  if (!wait_for_event(*evds.connect, 10'000'000, 1, event, more) || event.kind != EventKind::kEstablished)
+    die("not connected");
   return *ep;
 }
 

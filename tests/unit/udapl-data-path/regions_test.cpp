@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
@@ -51,7 +52,7 @@ struct Fixture {
                                         .flags = 0});
     CHECK(bound.has_value());
     Event event;
-    CHECK(ep.evds().request->dequeue(event).has_value());
+    CHECK(take_event(*ep.evds().request, event).has_value());
     return bound ? *bound : 0;
   }
 };

@@ -5,6 +5,7 @@
 // free again afterwards.
 #include <vector>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
@@ -39,13 +40,13 @@ struct Rig {
     Event event;
     uint32_t more;
     while (ep.state() != EpState::kDisconnected) {
-      if (!ep.evds().connect->wait(kLong_us, 1, event, more)) return CHECK(!"disconnected");
+      if (!wait_for_event(*ep.evds().connect, kLong_us, 1, event, more)) return CHECK(!"disconnected");
     }
   }
   // The cookies of all events, which have this status.
   std::vector<uint64_t> take(Evd& evd, DtoStatus status = DtoStatus::kSuccess) {
     std::vector<uint64_t> cookies;
-    for (Event event; evd.dequeue(event);) {
+    for (Event event; take_event(evd, event);) {
       CHECK(event.dto.status == status);
       cookies.push_back(event.dto.user_cookie);
     }
@@ -137,7 +138,8 @@ void completion__an_error_breaks_the_connection() {
   CHECK(rig.take(rig.request, DtoStatus::kRemoteAccess) == Cookies{1});
   Event event;
   uint32_t more;
-  CHECK(rig.ep.evds().connect->wait(kLong_us, 1, event, more).has_value() && event.kind == EventKind::kBroken);
+  CHECK(wait_for_event(*rig.ep.evds().connect, kLong_us, 1, event, more).has_value() &&
+        event.kind == EventKind::kBroken);
 }
 
 // The device looks at its queue only when the queue pair enters the error state.
@@ -240,7 +242,7 @@ void srq__each_place_is_free_after_its_event() {
     CHECK_EQUAL(rig.count().outstanding, kPlaces);
     for (uint64_t i = 0; i < kPlaces; ++i) {
       Event event;
-      CHECK(evd.dequeue(event).has_value());
+      CHECK(take_event(evd, event).has_value());
       CHECK_EQUAL(event.dto.user_cookie, i);
       CHECK(event.dto.ep == eps[0] || event.dto.ep == eps[1]);
       of_first += event.dto.ep == eps[0];

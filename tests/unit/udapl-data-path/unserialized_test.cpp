@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/clock.hpp"
@@ -70,7 +71,7 @@ struct Rig {
     Event event;
     uint32_t more;
     for (int64_t since = now_ns(); goes_on(since);) {
-      if (!evd.wait(1000, 1, event, more)) continue;
+      if (!wait_for_event(evd, 1000, 1, event, more)) continue;
       note(event);
       since = now_ns();
     }
@@ -79,7 +80,7 @@ struct Rig {
   void dequeue() {
     Event event;
     for (int64_t since = now_ns(); goes_on(since);) {
-      if (!evd.dequeue(event)) continue;
+      if (!take_event(evd, event)) continue;
       note(event);
       since = now_ns();
     }
@@ -210,7 +211,7 @@ void rmr_bind__beside_a_wait_and_windows_that_come_and_go() {
     Event event;
     uint32_t more;
     for (int64_t since = now_ns(); taken < kBinds && now_ns() - since < kPatience_ns;) {
-      if (evd.wait(1000, 1, event, more)) ++taken;
+      if (wait_for_event(evd, 1000, 1, event, more)) ++taken;
     }
   });
   std::thread maker([&] {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 
@@ -57,7 +58,7 @@ struct Rig {
   void post_software() { CHECK(evd.post_software(kSomething).has_value()); }
   // True if the wait brought an event.
   bool wait(uint32_t timeout_us, uint32_t threshold = 1) {
-    return evd.wait(timeout_us, threshold, event, more).has_value();
+    return wait_for_event(evd, timeout_us, threshold, event, more).has_value();
   }
   uint64_t sleeps() const { return count(evd, EvdCounter::kWaitBlocked); }
   uint64_t awakenings() const { return count(evd, EvdCounter::kWaitNotify); }
@@ -110,14 +111,14 @@ void evd_wait__a_software_event_while_it_arms_the_shared_channel() {
   for (int i = 0; i < 256; ++i) rig.ia.evd(8);
   Evd& last = rig.ia.evd(8, kEvdDto | kEvdSoftware);
   fake_device::state.before_arming = [&] { CHECK(last.post_software(kSomething).has_value()); };
-  CHECK(last.wait(kLong_us, 1, rig.event, rig.more).has_value());
+  CHECK(wait_for_event(last, kLong_us, 1, rig.event, rig.more).has_value());
   CHECK_EQUAL(count(last, EvdCounter::kWaitNotify), 1);
 }
 
 void evd_wait__unwaitable_while_it_arms() {
   Rig rig;
   fake_device::state.before_arming = [&] { rig.evd.set_waitable(false); };
-  const auto result = rig.evd.wait(kLong_us, 1, rig.event, rig.more);
+  const auto result = wait_for_event(rig.evd, kLong_us, 1, rig.event, rig.more);
   CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
 }
 
@@ -127,7 +128,7 @@ void evd_set_waitable__ends_a_sleep() {
     while (rig.sleeps() == 0) std::this_thread::yield();
     rig.evd.set_waitable(false);
   });
-  const auto result = rig.evd.wait(kLong_us, 1, rig.event, rig.more);
+  const auto result = wait_for_event(rig.evd, kLong_us, 1, rig.event, rig.more);
   other.join();
   CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
   CHECK_EQUAL(rig.awakenings(), 1);
@@ -179,9 +180,10 @@ void evd_wait__flushed_receives_reach_a_threshold() {
   }
   Event event;
   uint32_t more = 0;
-  while (ep.state() != EpState::kDisconnected) CHECK(ep.evds().connect->wait(kLong_us, 1, event, more).has_value());
+  while (ep.state() != EpState::kDisconnected)
+    CHECK(wait_for_event(*ep.evds().connect, kLong_us, 1, event, more).has_value());
   for (uint64_t i = 0; i < 3; ++i) CHECK(ep.post_recv({&kSegment, 1}, i, 0).has_value());
-  CHECK(evd.wait(kLong_us, 3, event, more).has_value());
+  CHECK(wait_for_event(evd, kLong_us, 3, event, more).has_value());
   CHECK(event.dto.status == DtoStatus::kFlushed);
   CHECK_EQUAL(more, 2);
   CHECK_EQUAL(count(evd, EvdCounter::kWaitBlocked), 0);

@@ -36,16 +36,6 @@ class Pz;
 class Rmr;
 class Srq;
 
-// DAT_COMPLETION_FLAGS of a posted request.
-enum CompletionFlag : uint32_t {
-  kSuppress = 0x01,
-  kSolicitedWait = 0x02,
-  kUnsignalled = 0x04,
-  kBarrierFence = 0x08,
-  kEvdThreshold = 0x10,
-  kAllCompletionFlags = 0x1f,
-};
-
 struct EpAttr {
   uint64_t max_message_size = 0;  // bytes; 0 means the device's limit
   uint64_t max_rdma_size = 0;     // bytes; 0 means the device's limit
@@ -253,7 +243,8 @@ class Ep : public Object {
                        DtoOperation operation, uint32_t flags);
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
-  bool may_be_fast(uint32_t flags) const;
+  bool may_be_fast(DtoOperation operation, uint32_t flags) const;
+  Result<> check_request(std::span<const ibv_sge> segments, uint32_t max_segments, uint32_t flags) const;
   void maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,
                             bool for_cpu);
   WorkRequestRing& ring_of(const WorkRequest& request) {

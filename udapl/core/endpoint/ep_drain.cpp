@@ -71,11 +71,9 @@ void Ep::signal_last_request() {
       !evds_.request->take_spare())
     return;
   WorkRequest& request = requests_.next();
-  request.cookie = request.length = 0;
-  request.ep = this;
-  request.operation = DtoOperation::kInvalidate;  // the write makes no event, flushed or not
-  request.suppressed = request.unsignalled = request.spare = true;
-  request.fast = false;
+  // The write makes no event, flushed or not.
+  request.set(*this, DtoOperation::kInvalidate, 0, 0, kSuppress | kUnsignalled, false);
+  request.spare = true;
   request.num_segments = 0;
   ibv_send_wr wr{};
   wr.wr_id = wr_id_of(request);

@@ -3,6 +3,7 @@
 //
 // Requests of the InfiniBand extensions: atomics and datagrams.
 #include "udapl/core/endpoint/ep.hpp"
+#include "udapl/core/endpoint/ep_post_fast.hpp"
 #include "udapl/core/ia/ia.hpp"
 
 namespace dapple::udapl {
@@ -47,9 +48,7 @@ Result<> Ep::post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ib
   if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
   if (!datagrams_->has_address(address)) return fail(Type::kInvalidParameter, Subtype::kAddress);
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
-  uint64_t length = 0;
-  for (const ibv_sge& segment : segments) length += segment.length;
-  if (length > ia().mtu()) return fail(Type::kLengthError);
+  if (total_length(segments) > ia().mtu()) return fail(Type::kLengthError);
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
   wr.wr.ud.ah = address;

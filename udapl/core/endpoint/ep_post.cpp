@@ -24,12 +24,6 @@ bool device_writes(DtoOperation operation) {
          operation == DtoOperation::kCompareAndSwap;
 }
 
-// The kind of requests whose completions the EP reports in the same way.
-bool is_fast(DtoOperation operation) {
-  return operation == DtoOperation::kSend || operation == DtoOperation::kRdmaWrite ||
-         operation == DtoOperation::kRdmaRead;
-}
-
 }  // namespace
 
 tl::unexpected<Error> Ep::refused(int error) {
@@ -37,9 +31,16 @@ tl::unexpected<Error> Ep::refused(int error) {
   return std::abs(error) == ENOMEM ? fail(Type::kInsufficientResources) : fail_errno(std::abs(error));
 }
 
-// True if a request with these flags may take the fast path.
-bool Ep::may_be_fast(uint32_t flags) const {
-  return !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() && !is_datagrams();
+// True if the success of such a request only needs to be reported.
+bool Ep::may_be_fast(DtoOperation operation, uint32_t flags) const {
+  return operation <= DtoOperation::kReceive && !(flags & (kSuppress | kUnsignalled)) && !ia().maintains_caches() &&
+         !is_datagrams();
+}
+
+Result<> Ep::check_request(std::span<const ibv_sge> segments, uint32_t max_segments, uint32_t flags) const {
+  if (segments.size() > max_segments) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  return {};
 }
 
 Result<> Ep::check_can_request(DtoOperation operation) const {
@@ -75,13 +76,7 @@ Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint3
     if (receives_.full()) return fail(Type::kInsufficientResources);
   }
   WorkRequest& request = receives_.next();
-  request.cookie = cookie;
-  request.length = length;
-  request.ep = this;
-  request.operation = DtoOperation::kReceive;
-  request.suppressed = flags & kSuppress;
-  request.unsignalled = flags & kUnsignalled;
-  request.fast = may_be_fast(flags);
+  request.set(*this, DtoOperation::kReceive, cookie, length, flags, may_be_fast(DtoOperation::kReceive, flags));
   if (ia().maintains_caches()) maintain_before_post(request, receives_, segments, true);
 
   ibv_recv_wr wr{};
@@ -146,8 +141,7 @@ void Ep::give_up_device() {
 Result<> Ep::post_send(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (auto fits = check_request(segments, attr_.max_request_iov, flags); !fits) return fits;
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 
@@ -171,8 +165,7 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
                         DtoOperation operation, uint32_t flags) {
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
-  if (segments.size() > attr_.max_rdma_write_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (auto fits = check_request(segments, attr_.max_rdma_write_iov, flags); !fits) return fits;
   // uDAPL 2.0 6.6.21: a read of more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
@@ -184,8 +177,7 @@ Result<> Ep::post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, 
   wr.opcode = IBV_WR_RDMA_READ;
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
-  if (segments.size() > attr_.max_rdma_read_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (auto fits = check_request(segments, attr_.max_rdma_read_iov, flags); !fits) return fits;
   // Verbs reads as much as the local segments hold, so the remote buffer must hold all of that.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, DtoOperation::kRdmaRead, flags);
@@ -260,14 +252,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
     spare = *room;
   }
   WorkRequest& request = requests_.next();
-  request.cookie = cookie;
-  request.length = length;
+  request.set(*this, operation, cookie, length, flags, may_be_fast(operation, flags));
   if (window) request.window = window;
-  request.ep = this;
-  request.operation = operation;
-  request.suppressed = flags & kSuppress;
-  request.unsignalled = flags & kUnsignalled;
-  request.fast = is_fast(operation) && may_be_fast(flags);
   request.spare = spare;
 
   const bool reads = device_writes(operation);

@@ -41,8 +41,7 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND_WITH_INV;
   wr.invalidate_rkey = context;
-  if (segments.size() > attr_.max_request_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
-  if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (auto fits = check_request(segments, attr_.max_request_iov, flags); !fits) return fits;
   return post_request(wr, segments, cookie, DtoOperation::kSend, flags);
 }
 

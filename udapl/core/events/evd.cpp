@@ -216,10 +216,6 @@ Error Evd::finish_empty_dequeue() {
   return why;
 }
 
-Result<> Evd::dequeue(Event& out) {
-  return dequeue_to(EventSink{*this, out});
-}
-
 bool Evd::deliver_next(Event& out) {
   if (software_.urgent()) flush_rings();
   if (software_.count() && software_.pop(out)) return true;

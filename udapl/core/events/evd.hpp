@@ -75,13 +75,10 @@ class Evd : public Object {
   //
   // QUEUE_EMPTY if there is none.
   template <class Sink>
-  Result<> dequeue_to(Sink sink);
+  Result<> dequeue(Sink sink);
   // timeout is in microseconds. more: the number of events left after this one, also on TIMEOUT_EXPIRED.
   template <class Sink>
-  Result<> wait_to(uint32_t timeout_us, uint32_t threshold, Sink sink, uint32_t& more);
-  // The same two functions with an Event as the result.
-  Result<> dequeue(Event& out);
-  Result<> wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more);
+  Result<> wait(uint32_t timeout_us, uint32_t threshold, Sink sink, uint32_t& more);
 
   // INVALID_STATE if more events wait than would fit, or if the CQ cannot shrink to so few entries. Traffic may
   // continue. The caller holds the control mutex. Throws std::bad_alloc.
@@ -219,7 +216,7 @@ class Evd : public Object {
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
-  // The completions that may wait: those of all events (see reap() and wait_to()) and all of the CQ, so that destroying
+  // The completions that may wait: those of all events (see reap() and wait()) and all of the CQ, so that destroying
   // an endpoint can empty the CQ.
   uint32_t most_completions() const { return qlen() + static_cast<uint32_t>(cq_->cqe) + CompletionRing::kBatch; }
   // INVALID_PARAMETER, or INSUFFICIENT_RESOURCES without memory for that many pending events.

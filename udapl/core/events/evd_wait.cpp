@@ -37,10 +37,6 @@ struct Asleep {
 
 }  // namespace
 
-Result<> Evd::wait(uint32_t timeout_us, uint32_t threshold, Event& out, uint32_t& more) {
-  return wait_to(timeout_us, threshold, EventSink{*this, out}, more);
-}
-
 // Spinning pays, or would have paid, when events arrive soon. Otherwise the next wait spins less, and in the end not at
 // all.
 inline void Evd::learn_to_spin(int64_t waited_ns) {

@@ -28,6 +28,16 @@ namespace dapple::udapl {
 
 class Srq;
 
+// DAT_COMPLETION_FLAGS of a posted request.
+enum CompletionFlag : uint32_t {
+  kSuppress = 0x01,
+  kSolicitedWait = 0x02,
+  kUnsignalled = 0x04,
+  kBarrierFence = 0x08,
+  kEvdThreshold = 0x10,
+  kAllCompletionFlags = 0x1f,
+};
+
 struct WorkRequest {
   uint64_t cookie;  // the consumer's
   union {
@@ -44,15 +54,16 @@ struct WorkRequest {
   bool fast;         // a success takes the fast path: only reporting and releasing it are left to do
   uint16_t num_segments;
 
-  void set_fast(uint64_t users, uint64_t bytes, Ep& of, DtoOperation what) {
+  // Fills in a request of an EP's own ring.
+  void set(Ep& of, DtoOperation what, uint64_t users, uint64_t bytes, uint32_t flags, bool is_fast) {
     cookie = users;
     length = bytes;
     ep = &of;
     operation = what;
-    suppressed = false;
-    unsignalled = false;
+    suppressed = flags & kSuppress;
+    unsignalled = flags & kUnsignalled;
     spare = false;
-    fast = true;
+    fast = is_fast;
   }
 };
 
