@@ -74,6 +74,7 @@ struct CmEvents {
   std::deque<rdma_cm_event*> events;
 };
 CmEvents* cm = nullptr;
+rdma_cm_id* unanswered = nullptr;
 
 [[noreturn]] void die(const char* what) {
   std::fprintf(stderr, "fake device: %s\n", what);
@@ -257,6 +258,10 @@ void fail(uint32_t qp_num, ibv_wc_status status) {
   std::lock_guard guard(mutex);
   finish_sends(*qps.at(qp_num), status);
   finish_receives(*qps.at(qp_num), status);
+}
+
+void answer() {
+  report(unanswered, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
 void remove() {
@@ -573,7 +578,11 @@ int rdma_resolve_route(rdma_cm_id* id, int) {
   return 0;
 }
 int rdma_connect(rdma_cm_id* id, rdma_conn_param*) {
-  if (!state.unanswered) report(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
+  if (state.unanswered) {
+    unanswered = id;
+  } else {
+    report(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
+  }
   return 0;
 }
 int rdma_establish(rdma_cm_id*) {

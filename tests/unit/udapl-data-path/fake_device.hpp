@@ -53,6 +53,8 @@ void reset();
 void complete(uint32_t qp_num);
 // The same with another status.
 void fail(uint32_t qp_num, ibv_wc_status status);
+// The peer accepts the last attempt to connect that had no answer.
+void answer();
 // The device is removed: arming a CQ has no effect, and every completion channel hangs up.
 void remove();
 

@@ -122,6 +122,25 @@ void evd_wait__unwaitable_while_it_arms() {
   CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
 }
 
+// set_waitable() does not see this thread asleep, so it does not wake the thread.
+void evd_wait__unwaitable_just_before_the_sleep() {
+  Rig rig;
+  fake_device::state.after_poll = [&] { rig.evd.set_waitable(false); };
+  const auto result = wait_for_event(rig.evd, kLong_us, 2, rig.event, rig.more);
+  CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
+  CHECK_EQUAL(rig.sleeps(), 0);
+}
+
+void evd_wait__unwaitable_just_before_the_sleep_without_a_channel() {
+  Rig rig;
+  for (int i = 0; i < 256; ++i) rig.ia.evd(8);
+  Evd& last = rig.ia.evd(8);
+  fake_device::state.after_poll = [&] { last.set_waitable(false); };
+  const auto result = wait_for_event(last, kLong_us, 2, rig.event, rig.more);
+  CHECK(!result && result.error() == (Error{Type::kInvalidState, Subtype::kEvdUnwaitable}));
+  CHECK_EQUAL(count(last, EvdCounter::kWaitBlocked), 0);
+}
+
 void evd_set_waitable__ends_a_sleep() {
   Rig rig;
   std::thread other([&] {
@@ -199,6 +218,8 @@ int main() {
       TEST_IN_CHILD(evd_wait__a_software_event_while_it_arms),
       TEST_IN_CHILD(evd_wait__a_software_event_while_it_arms_the_shared_channel),
       TEST_IN_CHILD(evd_wait__unwaitable_while_it_arms),
+      TEST_IN_CHILD(evd_wait__unwaitable_just_before_the_sleep),
+      TEST_IN_CHILD(evd_wait__unwaitable_just_before_the_sleep_without_a_channel),
       TEST_IN_CHILD(evd_set_waitable__ends_a_sleep),
       TEST_IN_CHILD(evd_wait__the_last_look),
       TEST_IN_CHILD(evd_wait__an_unsignalled_completion_at_the_time_out),

@@ -47,8 +47,10 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   }
 }
 
-// Arms the CQ and looks once more. True if there is something to do before sleeping.
+// Arms the CQ and looks once more. True if there is something to do before sleeping. set_waitable() wakes once, and
+// only a thread whose sleeping_ it sees, so the order of these accesses matters; abort() wakes until no thread waits.
 [[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
+  if (unwaitable_.load(std::memory_order_seq_cst)) return true;
   std::lock_guard guard(data_mutex_);
   if (available_or_urgent() >= threshold && heard(signals)) return true;
   if (!cq_) return false;
@@ -87,7 +89,6 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   // sleeping_ must be set before the state is examined.
   const Asleep asleep{sleeping_};
   if (arm(threshold, signals)) return {};
-  if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
 
   pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}};
   timespec left{};
@@ -105,7 +106,6 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 Result<> Evd::sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
   const Asleep asleep{sleeping_};
   if (arm(threshold, signals)) return {};
-  if (aborted_.load(std::memory_order_seq_cst) || !waitable()) return {};
   counters_.add(EvdCounter::kWaitBlocked);
   switch (wake_up_.wait(deadline_ns)) {
     case 0:
@@ -145,8 +145,9 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
   bool look = !looked_at;
   bool last_look = false;
   for (int64_t now = start;; now = now_ns()) {
-    // This test comes first, so that a thread that always finds events stops as well.
+    // These tests come first, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
+    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (look) {
       // Events that wait when the call begins count, even if they may not wake a thread, and so do events at the
       // time-out.
@@ -165,7 +166,6 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
     }
     look = true;
     if (cq_broken()) return fail(Type::kInternalError);
-    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (now >= deadline) {
       if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
       continue;
