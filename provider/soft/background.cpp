@@ -31,6 +31,7 @@ using roce::Time;
 
 constexpr Time kMicrosecond = 1000;
 constexpr Time kLook = 50 * kMicrosecond;
+constexpr Time kStuckLook = 200 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 2000 * kMicrosecond;
 constexpr Time kAsideGrowth = 8;  // so it steps aside for an eighth of the time that a thread has polled
@@ -110,10 +111,18 @@ bool Node::sleep_until(Time when, bool for_packets) {
   planned_wake_.store(when);
   // A deadline that came before this line saw no need to wake us.
   when = std::min(when, for_packets ? timers_.earliest() : when);
-  pollfd waiting[3] = {{wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+  pollfd waiting[4] = {{wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {links_.fd(), POLLIN, 0}};
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
     if (link_retry_ == 0) waiting[2].fd = link_->fd();
+    if (receive_mutex_.try_lock()) {
+      links_.sleep();
+      if (!links_.empty()) when = 0;
+      receive_mutex_.unlock();
+    } else {
+      // A thread polls, and takes the packets of this host without being woken.
+      when = std::min(when, now() + kLook);
+    }
   }
   const Time start = now();
   timespec timeout = {};
@@ -121,14 +130,26 @@ bool Node::sleep_until(Time when, bool for_packets) {
     timeout.tv_sec = static_cast<time_t>((when - start) / 1000000000);
     timeout.tv_nsec = static_cast<long>((when - start) % 1000000000);
   }
-  ppoll(waiting, 3, when == roce::kNever ? nullptr : &timeout, nullptr);
+  ppoll(waiting, 4, when == roce::kNever ? nullptr : &timeout, nullptr);
+  bool same_host = false;
+  if (for_packets || waiting[3].revents != 0) {
+    if (receive_mutex_.try_lock()) {
+      links_.stay_awake();
+      if (waiting[3].revents != 0) links_.attend();
+      same_host = for_packets && (waiting[3].revents != 0 || !links_.empty());
+      receive_mutex_.unlock();
+    } else if (waiting[3].revents != 0) {
+      links_due_.store(true, std::memory_order_relaxed);
+      same_host = for_packets;
+    }
+  }
   if (waiting[0].revents != 0) {
     uint64_t count;
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof(count));
   }
   if (waiting[2].revents != 0) look_after_link();
   if (for_packets && link_->changed()) tell_changes();
-  return waiting[1].revents != 0;
+  return waiting[1].revents != 0 || same_host;
 }
 
 // dappled is gone: the next one must learn this process' slot.
@@ -170,6 +191,8 @@ void Node::background() {
     if (link_retry_ != 0) when = std::min(when, link_retry_);
     // A thread that polls may have held it back a moment after this one stopped to step aside.
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
+    // A peer's ring is full, or there is no memory for packets.
+    if (any_ready_.load(std::memory_order_relaxed)) when = std::min(when, now() + kStuckLook);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
     if (rival && polled_meanwhile()) {

@@ -24,6 +24,10 @@ void BatchPool::give(std::unique_ptr<SendBatch> batch) {
 }
 
 Turn::~Turn() {
+  if (has_ring_) {
+    ring_->mutex.unlock();
+    if (packets_ > 0) ring_->wake_reader();
+  }
   if (batch_ == nullptr) return;
   batch_->flush();
   pool_.give(std::move(batch_));
@@ -31,6 +35,11 @@ Turn::~Turn() {
 
 std::byte* Turn::reserve(size_t size) {
   if (packets_ == kPacketsOfATurn) return nullptr;
+  if (ring_ != nullptr) {
+    if (!has_ring_) ring_->mutex.lock();
+    has_ring_ = true;
+    return ring_->writer().reserve(size);
+  }
   if (batch_ == nullptr) {
     batch_ = pool_.take();
     if (batch_ == nullptr) return nullptr;
@@ -42,6 +51,7 @@ std::byte* Turn::reserve(size_t size) {
 
 void Turn::commit(const roce::AddressVector* to) {
   ++packets_;
+  if (has_ring_) return ring_->writer().commit(path_->source, path_->destination);
   if (path_ == nullptr) {
     Path path;
     // A datagram to an address that is gone is lost.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "provider/soft/same_host/links.hpp"
 #include "provider/soft/wire.hpp"
 
 namespace dapple::soft {
@@ -40,8 +41,13 @@ class BatchPool {
 class Turn final : public roce::PacketSink {
  public:
   // path: to the peer, or null if each packet has its own address (UD), which `context` resolves.
-  Turn(BatchPool& pool, Context& context, const Path* path, uint32_t qpn)
-      : pool_(pool), context_(context), path_(path), qpn_(qpn) {}
+  // ring: to the peer's process, or null; packets take it as long as the peer lives.
+  Turn(BatchPool& pool, Context& context, const Path* path, RingTo* ring, uint32_t qpn)
+      : pool_(pool),
+        context_(context),
+        path_(path),
+        ring_(ring != nullptr && !ring->broken() ? ring : nullptr),
+        qpn_(qpn) {}
   // Sends the committed packets.
   ~Turn();
   Turn(const Turn&) = delete;
@@ -49,6 +55,8 @@ class Turn final : public roce::PacketSink {
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  uint32_t packets() const { return packets_; }
+  bool has_ring() const { return has_ring_; }
 
  private:
   static constexpr uint32_t kPacketsOfATurn = 256;
@@ -56,6 +64,8 @@ class Turn final : public roce::PacketSink {
   BatchPool& pool_;
   Context& context_;
   const Path* path_;
+  RingTo* const ring_;
+  bool has_ring_ = false;  // and its lock
   const uint32_t qpn_;
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;

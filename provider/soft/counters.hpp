@@ -36,6 +36,7 @@ struct EngineCounters {
 struct SlotCounters {
   NodeCounters node;
   EngineCounters engine;
+  SameHostCounters same_host;
   WireCounters wire;
 };
 
@@ -57,6 +58,10 @@ inline constexpr CounterName kCounterNames[] = {
     {"timeouts", "acknowledgement timeouts", false},
     {"retransmitted_packets", "packets sent again", false},
     {"dropped_packets", "not allowed in the queue pair's state", true},
+    {"same_host_received_packets", "packets received from programs of this host", false},
+    {"same_host_received_bytes", "their bytes", false},
+    {"same_host_sent_packets", "packets sent to programs of this host", false},
+    {"same_host_broken", "rings that a program of this host has overwritten", true},
     {"received_packets", "packets received", false},
     {"received_bytes", "bytes received", false},
     {"received_batches", "receptions, with packets that the kernel merged", false},

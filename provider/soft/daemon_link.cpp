@@ -252,6 +252,7 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.receive_socket = slot_fds_[0].get();
     slot_.bundle[0] = slot_fds_[1].get();
     slot_.bundle[1] = slot_fds_[2].get();
+    slot_.lease = slot_fds_[3].get();
     slot_.counters_file = slot_fds_[4].get();
     slot_.counters = counters;
     has_slot_ = true;

@@ -33,6 +33,7 @@ struct Slot {
   uint32_t number = 0;      // QPNs are number << 16 and the 65,535 after it
   bool dual_stack = false;  // the socket is AF_INET6 and takes IPv4 as well (::ffff:a.b.c.d); else AF_INET
   int receive_socket = -1;  // only receives: never send from it, connect it or shut it down
+  int lease = -1;           // bound to the slot's name
   int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
   int counters_file = -1;
   SlotCounters* counters = nullptr;  // mapped as long as the process lives

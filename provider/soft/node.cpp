@@ -3,6 +3,7 @@
 #include "provider/soft/node.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -26,6 +27,11 @@ pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 [[gnu::destructor]] void leave() {
   if (the_node != nullptr) the_node->leave();
+}
+
+bool same_host_wanted() {
+  const char* wish = secure_getenv("DAPPLE_SAME_HOST");
+  return wish == nullptr || strcmp(wish, "off") != 0;
 }
 
 uint32_t random_number() {
@@ -62,6 +68,9 @@ Node* Node::get(Problem& problem) {
     if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
     if (wire != nullptr) {
       std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot, random_number()));
+      if (node != nullptr && same_host_wanted() && !node->wire_->instrumented()) {
+        node->links_.open(slot.number, slot.lease, slot.counters->same_host);
+      }
       if (node == nullptr || !node->start_background()) {
         problem.set(ENOMEM, "no memory for the software device");
       } else {
@@ -92,10 +101,17 @@ void Node::fork_child() {
   if (the_node != nullptr) {
     the_node->link_->fork_child();
     the_node->wire_->close_in_child();
+    the_node->links_.close_in_child();
     close_own(the_node->wake_fd_);
     the_node = nullptr;
   }
   pthread_mutex_unlock(&node_mutex);
+}
+
+RingTo* Node::get_ring(const Path& path) {
+  // Each address of its own reaches a process of this network namespace. Names of slots are valid there, too.
+  if (memcmp(path.source, path.destination, sizeof path.source) != 0) return nullptr;
+  return links_.get(path.destination_qpn >> 16);
 }
 
 int Node::add(Qp& qp) {
@@ -118,8 +134,11 @@ void Node::remove(Qp& qp) {
 
 bool Node::transmit(Qp& qp, roce::Time now) {
   const bool connected = qp.init.qp_type != IBV_QPT_UD;
-  Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.qpn);
-  return qp.engine->transmit(now, turn);
+  Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.ring, qp.qpn);
+  const bool more = qp.engine->transmit(now, turn);
+  qp.stuck = more && turn.packets() == 0;
+  if (turn.has_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
+  return more;
 }
 
 void Node::settle(Qp& qp, roce::Time now) {
@@ -168,7 +187,8 @@ void Node::make_ready(Qp& qp) {
     last_ready_ = &qp;
     any_ready_.store(true, std::memory_order_relaxed);
   }
-  wake_due_.store(true, std::memory_order_relaxed);
+  // A thread that polls looks itself, or the background thread after its sleep.
+  if (!steps_aside_.load(std::memory_order_relaxed)) wake_due_.store(true, std::memory_order_relaxed);
 }
 
 void Node::forget_ready(Qp& qp) {

@@ -24,6 +24,7 @@
 #include "provider/soft/multicast.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/qp_table.hpp"
+#include "provider/soft/same_host/links.hpp"
 #include "provider/soft/timers.hpp"
 #include "provider/soft/wire.hpp"
 
@@ -43,6 +44,9 @@ class Node final : public ArrivalSink {
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }
   Multicast& multicast() { return multicast_; }
+  // The ring to a peer's process, or null if it is not on this host. put_ring() returns it.
+  RingTo* get_ring(const Path& path);
+  void put_ring(RingTo* ring) { links_.put(ring); }
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -106,6 +110,7 @@ class Node final : public ArrivalSink {
   void send_held_in_time();
   void send_held_alone();
   void send_held();
+  bool receive_packets();
   bool expire_due();
   bool run_ready();
   void make_ready(Qp& qp);
@@ -129,6 +134,7 @@ class Node final : public ArrivalSink {
   Timers timers_;
   BatchPool batches_;
   Multicast multicast_;
+  SameHostLinks links_;
   SlotCounters& counters_;
 
   std::mutex receive_mutex_;
@@ -136,7 +142,10 @@ class Node final : public ArrivalSink {
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;
-  roce::Time batch_time_ = 0;  // 0: not read yet
+  roce::Time batch_time_ = 0;     // 0: not read yet
+  uint32_t same_host_turns_ = 0;  // turns of work() in which packets of this host are more likely than others
+  uint32_t turns_ = 0;
+  std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.
   static constexpr uint32_t kMostHeld = 64;

@@ -20,6 +20,7 @@
 #include "provider/soft/event_pipe.hpp"
 #include "provider/soft/plugin.hpp"
 #include "provider/soft/receive_queue.hpp"
+#include "provider/soft/same_host/links.hpp"
 #include "provider/soft/wire.hpp"
 #include "roce/queue_pair.hpp"
 
@@ -108,7 +109,8 @@ struct Qp {
   // The rest is guarded by the lock, except for the atomics.
   std::mutex mutex;
   std::unique_ptr<roce::QueuePair> engine;
-  Path path;  // to the peer (RC, UC)
+  Path path;               // to the peer (RC, UC)
+  RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;
@@ -124,6 +126,7 @@ struct Qp {
   std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
   uint32_t heap_index = 0;
   bool ready = false;  // it waits for its turn to send
+  bool stuck = false;  // in its last turn it could send nothing
   Qp* next_ready = nullptr;
   bool touched = false;  // by packets of this batch; guarded by the receive lock
 

@@ -19,6 +19,9 @@ namespace {
 // So that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
+// A peer on this host answers within that many polls, which cost little then.
+constexpr uint32_t kSameHostTurns = 256;
+constexpr uint32_t kRarely = 16;
 // The coarse clock stands still for a tick of the kernel, which is 10 ms at most.
 constexpr roce::Time kCoarseError = 10'000'000;
 // A P_Key without the bit of the membership.
@@ -127,9 +130,11 @@ bool Node::expire_due() {
   return any;
 }
 
+// True if one of them could send.
 bool Node::run_ready() {
   if (!any_ready_.load(std::memory_order_relaxed)) return false;
   Qp* last = nullptr;
+  bool any = false;
   for (uint32_t i = 0; i < kMostAtOnce; ++i) {
     Qp* qp = nullptr;
     {
@@ -147,20 +152,38 @@ bool Node::run_ready() {
       const std::lock_guard lock(qp->mutex);
       qp->ready = false;
       settle(*qp, batch_time());
+      any |= !qp->stuck;
     }
     const bool was_last = qp == last;
     deliver(*qp);
     QpTable::unpin(*qp);
     if (was_last) break;
   }
-  return true;
+  return any;
+}
+
+// Packets of this host cost no system call. While they come, a poller rarely pays for a look at the network.
+bool Node::receive_packets() {
+  if (links_due_.load(std::memory_order_relaxed)) {
+    links_due_.store(false, std::memory_order_relaxed);
+    links_.attend();
+  }
+  bool any = links_.receive(*this) > 0;
+  if (any) {
+    same_host_turns_ = kSameHostTurns;
+  } else if (same_host_turns_ > 0) {
+    --same_host_turns_;
+  }
+  const bool rarely = same_host_turns_ > 0 && worker_ == Worker::kPoller;
+  if (!rarely || ++turns_ % kRarely == 0) any |= wire_->receive(*this) > 0;
+  return any;
 }
 
 bool Node::work(Worker worker) {
   batch_time_ = 0;
   worker_ = worker;
   if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
-  bool any = wire_->receive(*this) > 0;
+  bool any = receive_packets();
   finish_touched();
   any |= expire_due();
   any |= run_ready();
@@ -179,12 +202,13 @@ void Node::progress() {
   poller_works_.store(true, std::memory_order_relaxed);
   const bool any = work(Worker::kPoller);
   send_held_alone();
+  const bool peer_is_near = same_host_turns_ > 0;
   poller_works_.store(false, std::memory_order_relaxed);
   receive_mutex_.unlock();
   // A program that polls in a loop would keep its peer from a CPU that they share.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit uint32_t in_vain = 0;
   in_vain = any ? 0 : in_vain + 1;
-  if (in_vain >= kPollsInVain) yield(now, sched_yield);
+  if (in_vain >= kPollsInVain && !peer_is_near) yield(now, sched_yield);
 }
 
 void Node::catch_up() {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <utility>
+
 #include "provider/soft/context.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
@@ -88,10 +90,19 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
+  // A way to the peer lasts from here to the next connection, because packets on two ways would overtake each other.
+  const bool connects = (mask & roce::kAddress) != 0 && (mask & roce::kDestinationQpn) != 0;
+  const bool resets = (mask & roce::kState) != 0 && attr->qp_state == IBV_QPS_RESET;
+  path.destination_qpn = attr->dest_qp_num;
+  RingTo* ring = connects && qp.init.qp_type != IBV_QPT_UD ? qp.node->get_ring(path) : nullptr;
   {
     const Undisturbed undisturbed;
     const std::lock_guard lock(qp.mutex);
-    if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) return EINVAL;
+    if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) {
+      qp.node->put_ring(ring);
+      return EINVAL;
+    }
+    if (connects || resets) std::swap(qp.ring, ring);
     if ((mask & roce::kAddress) != 0) {
       qp.path = path;
       qp.address = attr->ah_attr;
@@ -103,6 +114,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
     if (qp.engine->state() == roce::QpState::kReset) qp.own_receives.clear();
     qp.node->settle_state(qp);
   }
+  qp.node->put_ring(ring);
   qp.node->deliver(qp);
   return 0;
 }

@@ -139,6 +139,7 @@ int destroy_qp(ibv_qp* ibv) {
   if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   qp->node->remove(*qp);
+  qp->node->put_ring(qp->ring);
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
   if (qp->srq != nullptr) qp->srq->users.fetch_sub(1);

@@ -36,6 +36,7 @@ class UdpWire final : public Wire {
   int receive_fd() const override;
   int join(const uint8_t group[16], uint32_t netdev_index) override;
   int leave(const uint8_t group[16], uint32_t netdev_index) override;
+  bool instrumented() const override { return send_.tap != nullptr || faults_ != nullptr; }
   void close_in_child() override { send_.sockets.close_all(); }
 
   const WireCounters& counters() const { return *counters_; }

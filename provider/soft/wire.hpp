@@ -68,6 +68,8 @@ class Wire {
   // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
   virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;
   virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;
+  // Records or disturbs packets, so none may take another way.
+  virtual bool instrumented() const { return false; }
   // In a child of fork(): closes what belongs to the parent. Nothing else is called
   // afterwards.
   virtual void close_in_child() {}

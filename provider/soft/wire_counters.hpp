@@ -42,6 +42,14 @@ struct WireCounters {
   Counter send_error;        // the errno of the last packet that the kernel refused
 };
 
+// Packets by shared memory.
+struct SameHostCounters {
+  Counter received_packets;
+  Counter received_bytes;
+  Counter sent_packets;
+  Counter broken;  // rings whose content no writer of ours makes
+};
+
 }  // namespace dapple::soft
 
 #endif  // DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP

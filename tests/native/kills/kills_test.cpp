@@ -188,8 +188,18 @@ void settle() {
   failed("the members that live have not come to rest", text);
 }
 
+// Packets have gone by shared memory, or over UDP if the environment says so.
+void expect_way() {
+  soft::StatusReply status;
+  const bool off = getenv("DAPPLE_SAME_HOST") != nullptr;
+  if (!watcher.status(status)) return failed("dappled does not tell its status");
+  if (off != (counter(status, "same_host_sent_packets") == 0)) failed("the packets have not gone the expected way");
+  if (!off && counter(status, "same_host_broken") != 0) failed("a ring was broken");
+}
+
 void finish() {
   settle();
+  expect_way();
   shared->stop = true;
   watcher.close();
   if (!await(

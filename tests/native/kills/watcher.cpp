@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,13 @@ bool Watcher::kill_dappled() {
 bool Watcher::report() const {
   printf("dappled: %ld KiB and %ld descriptors at most\n", most_kib_, most_descriptors_);
   return most_kib_ <= kMostKib && most_descriptors_ <= kMostDescriptors;
+}
+
+uint64_t counter(const soft::StatusReply& status, const char* key) {
+  for (size_t i = 0; i < soft::kCounterCount; i++) {
+    if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
+  }
+  return 0;
 }
 
 }  // namespace dapple::tests

@@ -97,13 +97,6 @@ int answer(Last last) {
   return await(kPatience, [] { return shared->over.load(); }) ? 0 : 5;
 }
 
-uint64_t counter(const soft::StatusReply& status, const char* key) {
-  for (size_t i = 0; i < soft::kCounterCount; i++) {
-    if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
-  }
-  return 0;
-}
-
 // The number of packets that went along with others until now.
 bool count_together(uint64_t& together) {
   soft::StatusReply status;

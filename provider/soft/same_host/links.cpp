@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/same_host/links.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <new>
+#include <span>
+#include <utility>
+
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kBacklog = 256;
+constexpr int kEventsAtOnce = 32;
+constexpr uint32_t kPacketsAtOnce = 64;
+// Bytes that are acknowledged before more are looked at.
+constexpr size_t kMuch = 16 * 1024;
+
+// The keys of the epoll's events: a kind in the upper half, an index in the lower.
+constexpr uint64_t kListener = 0;
+constexpr uint64_t kFrom = uint64_t{1} << 32;
+constexpr uint64_t kTo = uint64_t{2} << 32;
+
+// The first message on a connection; the ring's file comes with it.
+struct Hello {
+  uint32_t magic = kMagic;
+  uint16_t version = kProtocolVersion;
+  uint16_t reserved = 0;
+  uint32_t slot = 0;  // the writer's
+  uint32_t ring_bytes = kRingBytes;
+};
+
+bool same_user(int socket) {
+  ucred who = {};
+  socklen_t size = sizeof who;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
+}
+
+}  // namespace
+
+void RingTo::wake_reader() {
+  if (!writer_.must_wake()) return;
+  const char byte = 0;
+  // EAGAIN: bytes wait there already.
+  if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
+}
+
+void SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters) {
+  own_slot_ = own_slot;
+  counters_ = &counters;
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_) return;
+  epoll_.hide();
+  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) {
+    epoll_.reset();
+    return;
+  }
+  lease_ = lease;
+  watch(lease, kListener);
+}
+
+SameHostLinks::~SameHostLinks() {
+  for (RingTo* ring : to_) put(ring);
+}
+
+void SameHostLinks::watch(int fd, uint64_t key) {
+  epoll_event event = {};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.u64 = key;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+RingTo* SameHostLinks::get(uint32_t slot) {
+  if (!epoll_ || slot == 0 || slot >= kMaxSlots || slot == own_slot_) return nullptr;
+  const std::lock_guard lock(to_mutex_);
+  RingTo*& ring = to_[slot];
+  if (ring != nullptr && ring->broken()) forget(slot);
+  if (ring == nullptr) ring = connect(slot);
+  if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
+  return ring;
+}
+
+void SameHostLinks::forget(uint32_t slot) {
+  RingTo* ring = std::exchange(to_[slot], nullptr);
+  ring->broken_.store(true);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
+  put(ring);
+}
+
+void SameHostLinks::put(RingTo* ring) {
+  if (ring != nullptr && ring->users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete ring;
+}
+
+RingTo* SameHostLinks::connect(uint32_t slot) {
+  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo);
+  OwnedFd file;
+  OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (ring == nullptr || !socket) return nullptr;
+  char name[32];
+  snprintf(name, sizeof name, "%s%u", kSlotName, slot);
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return nullptr;
+  if (!same_user(socket.get()) || ring->memory_.create(file) != 0) return nullptr;
+  Hello hello;
+  hello.slot = own_slot_;
+  const int files[] = {file.get()};
+  if (send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT) != 0) return nullptr;
+  ring->socket_ = std::move(socket);
+  ring->socket_.hide();
+  watch(ring->socket_.get(), kTo | slot);
+  return ring.release();
+}
+
+size_t SameHostLinks::receive(ArrivalSink& sink) {
+  size_t delivered = 0, delivered_bytes = 0;
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] == nullptr || !from_[i]->greeted) continue;
+    RingReader& reader = from_[i]->reader;
+    RingEntry entry;
+    size_t bytes = 0;
+    auto next = RingReader::Next::kNothing;
+    for (uint32_t packet = 0; packet < kPacketsAtOnce; packet++) {
+      next = reader.next(entry, room_);
+      if (next != RingReader::Next::kPacket) break;
+      delivered++;
+      delivered_bytes += entry.size;
+      Arrival arrival = {};
+      memcpy(arrival.source, entry.source, sizeof arrival.source);
+      memcpy(arrival.destination, entry.destination, sizeof arrival.destination);
+      arrival.transport = {room_, entry.size};
+      sink.arrived(arrival);
+      bytes += entry.size;
+      if (bytes < kMuch) continue;
+      reader.release();
+      sink.much_arrived();
+      bytes = 0;
+    }
+    reader.release();
+    if (next == RingReader::Next::kBroken) {
+      counters_->broken.add();
+      drop(i);
+    }
+  }
+  if (delivered > 0) {
+    counters_->received_packets.add(delivered);
+    counters_->received_bytes.add(delivered_bytes);
+  }
+  return delivered;
+}
+
+bool SameHostLinks::empty() const {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted && !from_[i]->reader.empty()) return false;
+  }
+  return true;
+}
+
+void SameHostLinks::sleep() {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.sleep();
+  }
+}
+
+void SameHostLinks::stay_awake() {
+  for (uint32_t i = 0; i < from_end_; i++) {
+    if (from_[i] != nullptr && from_[i]->greeted) from_[i]->reader.stay_awake();
+  }
+}
+
+void SameHostLinks::attend() {
+  epoll_event events[kEventsAtOnce];
+  const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < count; i++) {
+    const uint64_t key = events[i].data.u64;
+    const auto index = static_cast<uint32_t>(key);
+    if (key == kListener) {
+      accept_all();
+    } else if ((key & kFrom) != 0) {
+      attend_from(index);
+    } else {
+      attend_to(index);
+    }
+  }
+}
+
+void SameHostLinks::accept_all() {
+  for (int i = 0; i < kEventsAtOnce; i++) {
+    // A descriptor that the process lacks now, it may have later; the peer's packets wait.
+    OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) return;
+    uint32_t index = 0;
+    while (index < kMostFrom && from_[index] != nullptr) index++;
+    if (index == kMostFrom || !same_user(socket.get())) continue;
+    from_[index].reset(new (std::nothrow) RingFrom);
+    if (from_[index] == nullptr) continue;
+    from_[index]->socket = std::move(socket);
+    from_[index]->socket.hide();
+    if (index >= from_end_) from_end_ = index + 1;
+    watch(from_[index]->socket.get(), kFrom | index);
+    attend_from(index);
+  }
+}
+
+void SameHostLinks::attend_from(uint32_t index) {
+  if (from_[index] == nullptr) return;
+  RingFrom& from = *from_[index];
+  if (!from.greeted) {
+    Hello hello;
+    Descriptors files;
+    const ssize_t size =
+        receive_message(from.socket.get(), std::as_writable_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
+    if (size == -EAGAIN) return;
+    from.greeted = size == sizeof hello && hello.magic == kMagic && hello.version == kProtocolVersion &&
+                   hello.ring_bytes == kRingBytes && files.count == 1 && from.memory.map(files.fds[0].get()) == 0;
+    if (!from.greeted) return drop(index);
+  }
+  for (;;) {
+    char bytes[256];
+    const ssize_t size = recv(from.socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (size > 0) continue;
+    if (size < 0 && errno == EINTR) continue;
+    // A peer that is gone may have left packets. They are taken before the next look at it.
+    if ((size == 0 || errno != EAGAIN) && from.reader.empty()) drop(index);
+    return;
+  }
+}
+
+void SameHostLinks::attend_to(uint32_t slot) {
+  char byte;
+  const std::lock_guard lock(to_mutex_);
+  RingTo* ring = to_[slot];
+  if (ring == nullptr) return;
+  const ssize_t size = recv(ring->socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  // The reader says nothing, so anything else than silence is the end.
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  forget(slot);
+}
+
+void SameHostLinks::drop(uint32_t index) {
+  from_[index].reset();
+  while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
+}
+
+void SameHostLinks::close_in_child() {
+  epoll_.reset();
+  for (auto& from : from_) {
+    if (from != nullptr) from->socket.reset();
+  }
+  for (RingTo* ring : to_) {
+    if (ring != nullptr) ring->socket_.reset();
+  }
+}
+
+}  // namespace dapple::soft

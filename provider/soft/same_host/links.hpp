@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The rings between this process and others of its host, network namespace and user.
+//
+// A process listens on the name that its slot's owner keeps bound. A process with packets for it connects there and
+// passes the ring that it will write to. So each direction has a connection of its own, and no question to dappled is
+// needed. The connection tells each end of the other's death, and carries a byte that wakes a sleeping reader.
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/same_host/ring.hpp"
+#include "provider/soft/wire.hpp"
+#include "provider/soft/wire_counters.hpp"
+
+namespace dapple::soft {
+
+// To one other process, for as long as it lives. Threads write under the lock.
+class RingTo {
+ public:
+  RingTo() : writer_(memory_) {}
+
+  // The peer is gone: nothing reads the ring.
+  bool broken() const { return broken_.load(std::memory_order_relaxed); }
+  // After commits, without the lock: wakes the peer if it sleeps.
+  void wake_reader();
+
+  RingWriter& writer() { return writer_; }
+
+  std::mutex mutex;
+
+ private:
+  friend class SameHostLinks;
+
+  RingMemory memory_;
+  RingWriter writer_;
+  OwnedFd socket_;
+  std::atomic<bool> broken_{false};
+  std::atomic<uint32_t> users_{1};
+};
+
+class SameHostLinks {
+ public:
+  SameHostLinks() = default;
+  ~SameHostLinks();
+  SameHostLinks(const SameHostLinks&) = delete;
+  SameHostLinks& operator=(const SameHostLinks&) = delete;
+
+  // `own_slot`: whose name `lease` is bound to. Without success no process of this host finds this one.
+  void open(uint32_t own_slot, int lease, SameHostCounters& counters);
+
+  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP. The caller
+  // returns it with put(). Internally locked, both; they do not wait.
+  RingTo* get(uint32_t slot);
+  void put(RingTo* ring);
+
+  // The functions from here on: one thread at a time.
+  //
+  // Passes on the waiting packets of all rings to this process, at most some dozens of each; returns their number.
+  size_t receive(ArrivalSink& sink);
+  bool empty() const;
+  // From now on peers wake this process by fd(). Look at empty() afterwards.
+  void sleep();
+  void stay_awake();
+  // To poll: new connections, wake-ups, ends of peers. -1 if there is none. attend() looks after them.
+  int fd() const { return epoll_.get(); }
+  void attend();
+
+  void close_in_child();
+
+ private:
+  struct RingFrom {
+    RingFrom() : reader(memory) {}
+    OwnedFd socket;
+    RingMemory memory;
+    RingReader reader;
+    bool greeted = false;  // it has a ring
+  };
+  static constexpr uint32_t kMostFrom = kMaxSlots;
+
+  void watch(int fd, uint64_t key);
+  void accept_all();
+  void attend_from(uint32_t index);
+  void attend_to(uint32_t slot);
+  void drop(uint32_t index);
+  // Under to_mutex_.
+  RingTo* connect(uint32_t slot);
+  void forget(uint32_t slot);
+
+  uint32_t own_slot_ = 0;
+  int lease_ = -1;
+  SameHostCounters* counters_ = nullptr;
+  OwnedFd epoll_;
+
+  std::mutex to_mutex_;
+  RingTo* to_[kMaxSlots] = {};
+
+  std::unique_ptr<RingFrom> from_[kMostFrom];
+  uint32_t from_end_ = 0;  // places in use are below
+  alignas(64) std::byte room_[kLongestRingPacket];
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP

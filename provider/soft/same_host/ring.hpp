@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A ring of packets from one process to another, in a file in memory that the writer makes and both map.
+//
+// One writer and one reader. The reader polls the place of the next entry, so a packet costs the transfer of its own
+// cache lines and no others. An entry is published by the store of its size, after the next place was cleared; so a
+// writer that is killed leaves whole entries. Neither end waits for the other: a full ring takes nothing.
+//
+// Neither end trusts the other with more than the packets. The reader copies an entry and checks it before use. The
+// file cannot shrink, and its pages exist from the start, so no access faults.
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft {
+
+inline constexpr size_t kRingBytes = 128 * 1024;
+// A packet without ICRC: payload of 4,096, and headers.
+inline constexpr size_t kLongestRingPacket = 4096 + 256;
+
+struct RingEntry {
+  uint32_t size;      // of the packet behind the entry; 0: not published
+  uint32_t reserved;  // 1: no packet, the next entry is at the ring's begin
+  uint8_t source[16];
+  uint8_t destination[16];
+};
+static_assert(sizeof(RingEntry) == 40);
+
+// The mapping of one end. Not inherited by a child of fork().
+class RingMemory {
+ public:
+  RingMemory() = default;
+  ~RingMemory() { unmap(); }
+  RingMemory(const RingMemory&) = delete;
+  RingMemory& operator=(const RingMemory&) = delete;
+
+  // The writer's: a new file. 0, or an errno.
+  int create(OwnedFd& file);
+  // The reader's. EINVAL if the file is no ring.
+  int map(int file);
+
+  struct Control {
+    alignas(64) std::atomic<uint64_t> read;      // by the reader: bytes that the writer may use again
+    alignas(64) std::atomic<uint32_t> sleeping;  // by the reader: it wants to be woken
+  };
+  Control& control() const { return *reinterpret_cast<Control*>(memory_); }
+  std::byte* data() const { return memory_ + kControlBytes; }
+
+  static constexpr size_t kControlBytes = 4096;
+  static constexpr size_t kFileBytes = kControlBytes + kRingBytes;
+
+ private:
+  int map_file(int file);
+  void unmap();
+
+  std::byte* memory_ = nullptr;
+};
+
+// One thread at a time.
+class RingWriter {
+ public:
+  explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
+
+  // Room for a packet, or null if the ring is full.
+  std::byte* reserve(size_t size);
+  // Publishes the packet in the room of the last reserve().
+  void commit(const uint8_t source[16], const uint8_t destination[16]);
+  // After the last commit(): true if the reader sleeps, and nobody has been told so before.
+  bool must_wake();
+
+ private:
+  const RingMemory& memory_;
+  uint64_t written_ = 0;  // counts up; the place is modulo kRingBytes
+  uint64_t read_ = 0;     // control().read when it was last needed
+  size_t reserved_ = 0;
+};
+
+// One thread at a time.
+class RingReader {
+ public:
+  explicit RingReader(const RingMemory& memory) : memory_(memory) {}
+
+  enum class Next { kNothing, kPacket, kBroken };
+  // The next packet, copied to `room` of kLongestRingPacket bytes. kBroken: no writer of ours has written this, and the
+  // ring is of no use any more.
+  Next next(RingEntry& entry, std::byte* room);
+  // After some calls of next(): the writer may use the space of what was read.
+  void release();
+  bool empty() const;
+  // Announces that this end will not look any more until it is woken. Look at empty() afterwards.
+  void sleep();
+  void stay_awake() { memory_.control().sleeping.store(0, std::memory_order_relaxed); }
+
+ private:
+  const RingMemory& memory_;
+  uint64_t read_ = 0;
+  uint64_t released_ = 0;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP

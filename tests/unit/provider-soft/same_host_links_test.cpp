@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/same_host/links.hpp"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "provider/soft/unix_message.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+
+namespace {
+
+// dappled hands out the lowest slots first.
+constexpr uint32_t kOneSlot = 253, kOtherSlot = 254;
+constexpr uint8_t kAddress[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+
+class Sink final : public ArrivalSink {
+ public:
+  void arrived(const Arrival& arrival) override {
+    packets.emplace_back(arrival.transport.begin(), arrival.transport.end());
+    good = good && memcmp(arrival.source, kAddress, 16) == 0 && memcmp(arrival.destination, kAddress, 16) == 0;
+  }
+  std::vector<std::vector<std::byte>> packets;
+  bool good = true;
+};
+
+socklen_t address_of(uint32_t slot, sockaddr_un& address) {
+  char name[32];
+  snprintf(name, sizeof name, "%s%u", kSlotName, slot);
+  return abstract_address(name, address);
+}
+
+// One process' side.
+struct Process {
+  OwnedFd lease{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  SameHostCounters counters;
+  Sink sink;
+  SameHostLinks links;
+
+  explicit Process(uint32_t slot) {
+    sockaddr_un address;
+    const socklen_t size = address_of(slot, address);
+    assert_int_equal(bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    links.open(slot, lease.get(), counters);
+    assert_true(links.fd() >= 0);
+  }
+  size_t receive() {
+    links.attend();
+    return links.receive(sink);
+  }
+  bool has_event() const {
+    pollfd waiting = {links.fd(), POLLIN, 0};
+    return poll(&waiting, 1, 0) == 1;
+  }
+};
+
+bool write(RingTo* ring, size_t size, uint8_t value) {
+  const std::lock_guard lock(ring->mutex);
+  std::byte* to = ring->writer().reserve(size);
+  if (to == nullptr) return false;
+  memset(to, value, size);
+  ring->writer().commit(kAddress, kAddress);
+  return true;
+}
+
+OwnedFd connect_to(uint32_t slot) {
+  OwnedFd made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t size = address_of(slot, address);
+  assert_int_equal(connect(made.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  return made;
+}
+
+struct Hello {
+  uint32_t magic = kMagic;
+  uint16_t version = kProtocolVersion;
+  uint16_t reserved = 0;
+  uint32_t slot = kOtherSlot;
+  uint32_t ring_bytes = kRingBytes;
+};
+
+void greet(const OwnedFd& socket, const Hello& hello, int file) {
+  const int files[] = {file};
+  const std::span<const int> sent(files, file >= 0 ? 1 : 0);
+  assert_int_equal(send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), sent), 0);
+}
+
+// Tells whether the other end has closed.
+bool closed(const OwnedFd& socket) {
+  char byte;
+  return recv(socket.get(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+}
+
+void get__nobody_listens__null(void**) {
+  Process one(kOneSlot);
+  assert_null(one.links.get(kOtherSlot));
+}
+
+void get__impossible_slot__null(void**) {
+  Process one(kOneSlot);
+  assert_null(one.links.get(0));
+  assert_null(one.links.get(kOneSlot));
+  assert_null(one.links.get(kMaxSlots));
+  assert_null(one.links.get(UINT32_MAX));
+}
+
+void get__twice__one_ring(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.links.get(kOtherSlot);
+  assert_non_null(ring);
+  assert_ptr_equal(one.links.get(kOtherSlot), ring);
+  one.links.put(ring);
+  one.links.put(ring);
+}
+
+void receive__sent_before_the_connection_is_accepted__arrives(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.links.get(kOtherSlot);
+  assert_true(write(ring, 20, 1));
+  assert_true(write(ring, 4000, 2));
+  assert_true(other.has_event());
+  assert_int_equal(other.receive(), 2);
+  assert_true(other.sink.good);
+  assert_int_equal(other.sink.packets[0].size(), 20);
+  assert_true(other.sink.packets[1][3999] == std::byte{2});
+  assert_int_equal(other.counters.received_packets.value(), 2);
+  assert_int_equal(other.counters.received_bytes.value(), 4020);
+  assert_int_equal(other.receive(), 0);
+  one.links.put(ring);
+}
+
+void wake_reader__it_sleeps__has_an_event(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.links.get(kOtherSlot);
+  assert_int_equal(other.receive(), 0);
+  assert_true(write(ring, 8, 1));
+  ring->wake_reader();
+  assert_false(other.has_event());
+  other.links.sleep();
+  assert_false(other.links.empty());
+  assert_int_equal(other.receive(), 1);
+  other.links.sleep();
+  assert_true(other.links.empty());
+  assert_true(write(ring, 8, 2));
+  ring->wake_reader();
+  assert_true(other.has_event());
+  assert_int_equal(other.receive(), 1);
+  assert_false(other.has_event());
+  one.links.put(ring);
+}
+
+void peer_ends__its_last_packets_arrive(void**) {
+  Process other(kOtherSlot);
+  {
+    Process one(kOneSlot);
+    RingTo* ring = one.links.get(kOtherSlot);
+    assert_true(write(ring, 8, 1));
+    one.links.put(ring);
+    one.links.close_in_child();
+  }
+  assert_int_equal(other.receive(), 1);
+  assert_true(other.has_event());
+  assert_int_equal(other.receive(), 0);
+  assert_false(other.has_event());
+}
+
+void reader_ends__ring_is_broken_and_a_new_one_is_made(void**) {
+  Process one(kOneSlot);
+  RingTo* ring = nullptr;
+  {
+    Process other(kOtherSlot);
+    ring = one.links.get(kOtherSlot);
+    assert_int_equal(other.receive(), 0);
+    other.links.close_in_child();
+  }
+  assert_false(ring->broken());
+  assert_true(one.has_event());
+  one.links.attend();
+  assert_true(ring->broken());
+  assert_false(one.has_event());
+  assert_null(one.links.get(kOtherSlot));
+  Process next(kOtherSlot);
+  RingTo* fresh = one.links.get(kOtherSlot);
+  assert_non_null(fresh);
+  assert_false(fresh->broken());
+  assert_true(write(fresh, 8, 1));
+  assert_int_equal(next.receive(), 1);
+  one.links.put(ring);
+  one.links.put(fresh);
+}
+
+void attend__wrong_greeting__closed(void**) {
+  Process one(kOneSlot);
+  const OwnedFd file(memfd_create("test", MFD_CLOEXEC));
+  OwnedFd ring_file;
+  RingMemory ring;
+  assert_int_equal(ring.create(ring_file), 0);
+  for (int i = 0; i < 6; i++) {
+    const OwnedFd peer = connect_to(kOneSlot);
+    Hello hello;
+    if (i == 0) hello.magic++;
+    if (i == 1) hello.version++;
+    if (i == 2) hello.ring_bytes *= 2;
+    // i == 3: no file; i == 4: no ring
+    if (i == 5) {
+      assert_int_equal(send(peer.get(), "hello", 5, 0), 5);
+    } else {
+      greet(peer, hello, i == 3 ? -1 : i == 4 ? file.get() : ring_file.get());
+    }
+    one.links.attend();
+    assert_true(closed(peer));
+  }
+  const OwnedFd peer = connect_to(kOneSlot);
+  greet(peer, {}, ring_file.get());
+  one.links.attend();
+  assert_false(closed(peer));
+}
+
+void attend__more_connections_than_slots__the_rest_is_closed(void**) {
+  Process one(kOneSlot);
+  std::vector<OwnedFd> peers;
+  for (uint32_t i = 0; i < kMaxSlots + 20; i++) {
+    peers.push_back(connect_to(kOneSlot));
+    one.links.attend();
+  }
+  for (uint32_t i = 0; i < kMaxSlots + 20; i++) assert_int_equal(closed(peers[i]), i >= kMaxSlots);
+  peers.clear();
+  while (one.has_event()) one.links.attend();
+  Process other(kOtherSlot);
+  RingTo* ring = other.links.get(kOneSlot);
+  assert_true(write(ring, 8, 1));
+  assert_int_equal(one.receive(), 1);
+  other.links.put(ring);
+}
+
+void receive__overwritten_ring__dropped_and_others_go_on(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  OwnedFd file;
+  RingMemory memory;
+  assert_int_equal(memory.create(file), 0);
+  const OwnedFd hostile = connect_to(kOneSlot);
+  greet(hostile, {}, file.get());
+  RingTo* ring = other.links.get(kOneSlot);
+  assert_true(write(ring, 8, 1));
+  memset(memory.data(), 0xFF, kRingBytes);
+  assert_int_equal(one.receive(), 1);
+  assert_true(closed(hostile));
+  assert_int_equal(one.counters.broken.value(), 1);
+  assert_true(write(ring, 8, 1));
+  assert_int_equal(one.receive(), 1);
+  other.links.put(ring);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(get__nobody_listens__null),
+      cmocka_unit_test(get__impossible_slot__null),
+      cmocka_unit_test(get__twice__one_ring),
+      cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
+      cmocka_unit_test(wake_reader__it_sleeps__has_an_event),
+      cmocka_unit_test(peer_ends__its_last_packets_arrive),
+      cmocka_unit_test(reader_ends__ring_is_broken_and_a_new_one_is_made),
+      cmocka_unit_test(attend__wrong_greeting__closed),
+      cmocka_unit_test(attend__more_connections_than_slots__the_rest_is_closed),
+      cmocka_unit_test(receive__overwritten_ring__dropped_and_others_go_on),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
