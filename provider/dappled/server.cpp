@@ -169,6 +169,7 @@ void Server::wait_for_port(Connection& connection, Milliseconds until) {
 void Server::drop(Connection& connection) {
   wait_for_port(connection, 0);
   cm_.captures().remove(number_of(connection));
+  resume(connection);
   connection.socket.reset();
   connection_count_--;
   if (connection.trusted && --members_ == 0) alone_since_ = now();
@@ -243,6 +244,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
       break;
     case soft::MessageKind::kCmCommand:
       return answer_cm_command(connection, message);
+    case soft::MessageKind::kCmResume:
+      return answer_cm_resume(connection, message);
     case soft::MessageKind::kCapture:
       if (plain) return answer_capture(connection, descriptors);
       break;

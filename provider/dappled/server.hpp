@@ -44,6 +44,7 @@ class Server {
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
     bool told = false;                // notified of a change, and has not asked for devices since
+    soft::CmChannelName held;         // the channel that its last command holds
     Milliseconds waits_for_port = 0;  // its question for a slot is open until then; 0: none is
   };
 
@@ -71,6 +72,8 @@ class Server {
   void answer_cm_open(Connection& connection, soft::Descriptors& descriptors);
   void answer_cm_restore(Connection& connection, soft::Descriptors& descriptors);
   void answer_cm_command(Connection& connection, std::span<const std::byte> message);
+  void answer_cm_resume(Connection& connection, std::span<const std::byte> message);
+  void resume(Connection& connection);
   void answer_capture(Connection& connection, soft::Descriptors& descriptors);
   void give_wire();
 

@@ -63,7 +63,28 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
   if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
   if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
+  resume(connection);
   cm_.command(request, message);
+  if (message.removed != 0 || message.removed_events != 0) {
+    connection.held = header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? request.source : request.channel;
+  }
+  reply(connection, kind, message);
+}
+
+void Server::resume(Connection& connection) {
+  if (connection.held.key != 0) cm_.resume(connection.held);
+  connection.held = {};
+}
+
+void Server::answer_cm_resume(Connection& connection, std::span<const std::byte> bytes) {
+  soft::CmResumeRequest request;
+  const auto kind = soft::MessageKind::kCmResume;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  resume(connection);
+  soft::HeaderOnly message;
   reply(connection, kind, message);
 }
 

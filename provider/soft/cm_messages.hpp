@@ -6,9 +6,9 @@
 //
 // An open rdma_cm file is a channel. The program's descriptor is one end of a SOCK_SEQPACKET pair that the door makes;
 // dappled holds the other end, and the program keeps a copy of that one. So:
-// - dappled sends a message of one byte for each event that waits, and the descriptor polls readable. The reader takes
-//   a byte, then asks for the event by RDMA_USER_CM_CMD_GET_EVENT. EAGAIN: the event has gone with its id; take the
-//   next.
+// - dappled sends a message for each event that waits, and the descriptor polls readable. The message is the event
+//   itself (CmEvent), or one byte. After a byte the reader asks for the event by RDMA_USER_CM_CMD_GET_EVENT. EAGAIN:
+//   the event has gone with its id; take the next. An event of which a CmEvent was sent is handed to nobody who asks.
 // - fork, dup and SCM_RIGHTS share a channel as they share a file. When the last copy of the program's end is closed,
 //   dappled's end reports POLLHUP, and dappled destroys the channel's ids. Its peers learn at once.
 // - when dappled dies, the program's end stays open, as the program holds the other end too, and hands it to the next
@@ -21,6 +21,7 @@
 
 #include <string.h>
 
+#include <atomic>
 #include <span>
 
 #include "provider/soft/messages.hpp"
@@ -33,8 +34,20 @@ struct CmChannelName {
   uint32_t reserved = 0;
 };
 
+// The beginning of a channel's journal, which dappled and the channel's processes have mapped.
+struct CmFront {
+  uint64_t mark = 0;
+  CmChannelName name;
+  // Processes write this: the ticket of the newest CmEvent that one of them has taken, and above it the epoch, which
+  // changes with each dappled. They exchange the whole word, and only while it has the event's epoch.
+  std::atomic<uint64_t> taken{0};
+  std::atomic<uint32_t> commands{0};      // the number of commands on the channel that may change an id
+  std::atomic<uint32_t> takes_events{0};  // 1: a process has mapped this, so CmEvent may come
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free && sizeof(CmFront) == 40);
+
 // kCmOpen: with one descriptor, dappled's end of the pair. The reply carries one: the channel's journal, a memfd in
-// which dappled notes listeners and connections. The program keeps it and never reads it.
+// which dappled notes listeners and connections. The program keeps it and uses nothing but its CmFront.
 struct CmOpenReply {
   MessageHeader header;
   CmChannelName channel;
@@ -66,7 +79,10 @@ struct CmCommandRequest {
 // header.error is the errno of write(). Else `response` is what the program finds in its response buffer: at most as
 // much as the command's `out` allowed. `removed` counts the unread events that this command has taken away: DESTROY_ID
 // and LEAVE_MCAST remove them, MIGRATE_ID moves them. The door takes as many bytes off the descriptor (MIGRATE_ID: off
-// the source's) without waiting for them, so that it does not poll readable for nothing.
+// the source's) without waiting for them, so that it does not poll readable for nothing. `removed_events` counts those
+// of which a CmEvent was sent; the door takes all CmEvents of the id off. If one of both is not 0, dappled sends
+// nothing on that channel until kCmResume, or until the connection ends, so that the door can keep the others in their
+// order.
 //
 // librdmacm asks about an id as soon as it has an event of it. So the answers to these questions come along with some
 // events: `ahead` bytes of CmAnswerAhead follow the response, from the next offset divisible by 8. The answers are
@@ -79,8 +95,25 @@ struct CmCommandReply {
   uint32_t length = 0;
   uint32_t removed = 0;
   uint32_t ahead = 0;
-  uint32_t reserved = 0;
+  uint32_t removed_events = 0;
   alignas(8) uint8_t response[kCmReplySize];
+};
+
+// kCmResume.
+struct CmResumeRequest {
+  MessageHeader header;
+  CmChannelName channel;
+};
+
+// An event in a channel's message: `reply` is as to RDMA_USER_CM_CMD_GET_EVENT with room for the whole answer. The
+// reader enters `ticket` into CmFront::taken, unless that has another epoch: then the message counts as one byte. The
+// answers that come along are of use only if CmFront::commands still is `commands`.
+struct CmEvent {
+  uint32_t epoch = 0;
+  uint32_t ticket = 0;
+  uint32_t commands = 0;
+  uint32_t reserved = 0;
+  CmCommandReply reply;
 };
 
 // dappled's answer to QUERY_ROUTE, or to INIT_QP_ATTR for the queue pair's state `qp_state`, about the id `id`, as a
@@ -101,7 +134,7 @@ constexpr size_t cm_aligned(size_t size) {
 
 static_assert(offsetof(CmCommandRequest, command) == 16 + 2 * 16 + 8);
 static_assert(offsetof(CmCommandReply, response) == 16 + 16);
-static_assert(sizeof(CmAnswerAhead) == 16);
+static_assert(sizeof(CmAnswerAhead) == 16 && offsetof(CmEvent, reply) == 16);
 static_assert(sizeof(CmCommandReply) <= kMaxMessageSize);
 
 inline std::span<const uint8_t> answers_ahead(const CmCommandReply& reply) {

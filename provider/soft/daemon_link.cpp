@@ -290,6 +290,17 @@ int DaemonLink::cm_command(CmCommandRequest& request, CmCommandReply& reply, boo
   return problem.error != 0 ? problem.error : EIO;
 }
 
+void DaemonLink::cm_resume(const CmChannelName& name) {
+  std::lock_guard lock(mutex_);
+  if (!socket_) return;  // the next dappled holds nothing
+  CmResumeRequest request;
+  request.channel = name;
+  HeaderOnly reply;
+  Problem problem;
+  const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmResume);
+  exchange(seal(request, kind), kind, {}, reply, nullptr, problem);
+}
+
 bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   HeaderOnly request;
   CmOpenReply reply;

@@ -68,6 +68,8 @@ class DaemonLink {
   // 0, or the errno of the program's write(). `problem` has a line if it is not dappled's own answer. `again`: the
   // command was sent to a second dappled, as the first died before it answered.
   int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
+  // After a command whose reply says that events were removed.
+  void cm_resume(const CmChannelName& name);
   // Called with each new connection, with the link's lock held, before any other question: passes each channel of this
   // process to restore(), until one is lost. Set it before the first channel.
   using Reconnected = void (*)(DaemonLink& link, Problem& problem);

@@ -24,8 +24,24 @@ namespace {
 constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
+// Farther than the tickets of another dappled's events reach.
+constexpr uint32_t kNewTickets = 1 << 20;
 // Rounds of receiving in a turn: an answer to a datagram of this host goes to this host again.
 constexpr int kOwnAtOnce = 4;
+
+constexpr int kAtOnce = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+uint32_t number_of(const soft::CmCommandRequest& request) {
+  rdma_ucm_cmd_hdr header = {};
+  if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
+  return header.cmd;
+}
+
+// Other commands only ask.
+bool may_change_an_id(uint32_t command) {
+  return command != RDMA_USER_CM_CMD_GET_EVENT && command != RDMA_USER_CM_CMD_QUERY_ROUTE &&
+         command != RDMA_USER_CM_CMD_INIT_QP_ATTR;
+}
 
 bool is_channel(int socket) {
   int type = 0, domain = 0;
@@ -80,10 +96,11 @@ void ChannelServer::serve() {
       if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
         close(*place);
       } else {
-        send_bytes(*place);
+        send_events(*place);
       }
     }
   }
+  send_all_events();
 }
 
 void ChannelServer::advance() {
@@ -96,6 +113,7 @@ void ChannelServer::advance() {
   if (service_->deadline() != roce::kNever) {
     if (service_->deadline() <= time()) service_->advance(time());
   }
+  send_all_events();
   if (service_->resolving() == 0) neighbours_.close();
 }
 
@@ -152,9 +170,18 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmCha
   if (find(name) != nullptr) return 0;
   place->name = name;
   place->end = std::move(end);
+  // Events that were sent and not taken come again, with new tickets.
+  soft::CmFront& front = place->journal.front();
+  const uint64_t word = front.taken.load();
+  place->epoch = static_cast<uint32_t>(word >> 32) + 1;
+  const uint64_t last = front.taken.exchange(uint64_t{place->epoch} << 32 | static_cast<uint32_t>(word));
+  place->taken = static_cast<uint32_t>(last);
+  place->last_ticket = place->taken + kNewTickets;
+  place->hands_events = front.takes_events.load() != 0;
   Place& added = *place;
   if (const int error = add(std::move(place)); error != 0) return error;
   read_journal(added);
+  send_all_events();
   return 0;
 }
 
@@ -183,11 +210,20 @@ ChannelServer::Place* ChannelServer::find(const soft::CmChannelName& name) const
 
 void ChannelServer::close(Place& place) {
   service_->close(time(), place);
+  send_all_events();
   list_.remove(place);
   Place** link = &buckets_[place.name.key % kBuckets];
   while (*link != &place) link = &(*link)->same_bucket;
   *link = place.same_bucket;
   places_[place.number].reset();
+}
+
+// Events that processes have read without asking.
+void ChannelServer::take(Place& place) {
+  const soft::CmFront& front = place.journal.front();
+  place.hands_events = front.takes_events.load(std::memory_order_relaxed) != 0;
+  const uint64_t word = front.taken.load(std::memory_order_acquire);
+  if (static_cast<uint32_t>(word >> 32) == place.epoch) service_->take(place, static_cast<uint32_t>(word));
 }
 
 void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply) {
@@ -196,36 +232,79 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
     reply.header.error = place == nullptr ? ENODEV : EINVAL;
     return;
   }
-  Place* source = find(request.source);
+  const uint32_t number = number_of(request);
+  Place* source = number == RDMA_USER_CM_CMD_MIGRATE_ID ? find(request.source) : nullptr;
+  take(*place);
+  if (source != nullptr) take(*source);
+  if (may_change_an_id(number)) place->journal.front().commands.fetch_add(1, std::memory_order_release);
   Service::Answer answer{.response = std::span(reply.response).first(soft::kCmCommandSize)};
   const int error = service_->command(time(), *place, source, {request.command, request.length}, answer, request.token);
   reply.header.error = static_cast<uint32_t>(error);
   reply.length = error == 0 ? static_cast<uint32_t>(answer.length) : 0;
-  if (error == 0 && answer.ahead != 0) {
-    const size_t place_of_first = soft::cm_aligned(answer.length);
-    // The program gets the bytes in between, too.
-    memset(reply.response + answer.length, 0, place_of_first - answer.length);
-    const auto room = std::span(reply.response).subspan(place_of_first);
-    reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), *place, answer.ahead, room));
-  }
-  // Of the removed events, those whose bytes have not been sent came last.
-  Place& reader = source != nullptr ? *source : *place;
-  const uint32_t unsent = std::min(answer.removed, reader.owed);
-  reader.owed -= unsent;
-  reply.removed = answer.removed - unsent;
+  if (error == 0 && answer.ahead != 0) add_answers(*place, answer.ahead, reply);
+  reply.removed = answer.removed.bytes;
+  reply.removed_events = answer.removed.events;
+  if (reply.removed != 0 || reply.removed_events != 0) (source != nullptr ? source : place)->held = true;
+  send_all_events();
+}
+
+// The answers to the next questions about this id.
+void ChannelServer::add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply) {
+  const size_t place_of_first = soft::cm_aligned(reply.length);
+  // The program gets the bytes in between, too.
+  memset(reply.response + reply.length, 0, place_of_first - reply.length);
+  const auto room = std::span(reply.response).subspan(place_of_first);
+  reply.ahead = static_cast<uint32_t>(service_->answer_ahead(time(), place, id, room));
+}
+
+void ChannelServer::resume(const soft::CmChannelName& name) {
+  Place* place = find(name);
+  if (place == nullptr || !place->held) return;
+  place->held = false;
+  send_events(*place);
 }
 
 void ChannelServer::wake(Channel& channel) {
   Place& place = static_cast<Place&>(channel);
-  if (place.owed++ == 0) send_bytes(place);
+  if (place.due) return;
+  place.due = true;
+  place.next_due = due_;
+  due_ = &place;
 }
 
-void ChannelServer::send_bytes(Place& place) {
-  const char byte = 0;
-  while (place.owed > 0 && ::send(place.end.get(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof byte) {
-    place.owed--;
+void ChannelServer::send_all_events() {
+  while (due_ != nullptr) {
+    Place& place = *std::exchange(due_, due_->next_due);
+    place.due = false;
+    send_events(place);
   }
-  watch(place, place.owed > 0);
+}
+
+bool ChannelServer::send_event(Place& place, Event& event) {
+  const char byte = 0;
+  if (event.ticket == 0) return ::send(place.end.get(), &byte, sizeof byte, kAtOnce) == sizeof byte;
+  soft::CmEvent message;
+  message.epoch = place.epoch;
+  message.ticket = event.ticket;
+  message.commands = place.journal.front().commands.load(std::memory_order_relaxed);
+  soft::CmCommandReply& reply = message.reply;
+  reply.length = sizeof event.response;
+  memcpy(reply.response, &event.response, sizeof event.response);
+  if (Service::asks_next(static_cast<EventKind>(event.response.event))) add_answers(place, event.response.id, reply);
+  soft::seal(reply, static_cast<uint16_t>(soft::MessageKind::kCmEvent));
+  const size_t size = offsetof(soft::CmEvent, reply) + reply.header.size;
+  return ::send(place.end.get(), &message, size, kAtOnce) == static_cast<ssize_t>(size);
+}
+
+void ChannelServer::send_events(Place& place) {
+  if (place.held) return;
+  Event* event = place.events.last();
+  for (uint32_t i = 1; i < place.unsent; i++) event = event->older;
+  for (; place.unsent > 0 && send_event(place, *event); event = event->newer) {
+    event->sent = true;
+    place.unsent--;
+  }
+  watch(place, place.unsent > 0);
 }
 
 void ChannelServer::watch(Place& place, bool writable) {
@@ -311,6 +390,7 @@ int ChannelServer::check_own(const Address& address) {
 
 void ChannelServer::refresh() {
   if (service_ != nullptr) service_->refresh_devices();
+  send_all_events();
 }
 
 void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev_index,
@@ -320,6 +400,7 @@ void ChannelServer::arrived(const Gid& local, const Gid& remote, uint32_t netdev
   if (place.device == nullptr || have_service() != 0) return;
   const cm::Path path{.device = place.device->index, .ca_guid = place.device->guid, .local = local, .remote = remote};
   service_->receive(time(), path, mad);
+  send_all_events();
 }
 
 }  // namespace dapple::dappled::rdma_cm

@@ -61,6 +61,9 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
+  // The program has taken off what a command's reply told it. Nothing happens if no channel is held.
+  void resume(const soft::CmChannelName& name);
+
   // The files to which the packets of QP 1 are written.
   Captures& captures() { return captures_; }
 
@@ -74,8 +77,11 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     Place* same_bucket = nullptr;
     soft::OwnedFd end;
     JournalFile journal;
-    uint32_t owed = 0;     // bytes that the socket had no room for
+    uint32_t epoch = 0;    // of its events' messages
     bool watched = false;  // for room
+    bool held = false;     // nothing is sent until resume()
+    bool due = false;      // it is among those that send_events() looks at
+    Place* next_due = nullptr;
   };
 
   Place* find(const soft::CmChannelName& name) const;
@@ -84,7 +90,11 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   int add(std::unique_ptr<Place> place);
   void read_journal(Place& place);
   void close(Place& place);
-  void send_bytes(Place& place);
+  void take(Place& place);
+  void add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply);
+  bool send_event(Place& place, Event& event);
+  void send_events(Place& place);
+  void send_all_events();
   void watch(Place& place, bool writable);
   void watch_neighbours();
   void hear_neighbours();
@@ -118,6 +128,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   uint64_t random_[32] = {};
   size_t random_left_ = 0;
   uint32_t next_ = 0;
+  Place* due_ = nullptr;  // channels with new events
   std::unique_ptr<std::unique_ptr<Place>[]> places_;
   // By key.
   static constexpr uint32_t kBuckets = 4096;

@@ -8,6 +8,9 @@ namespace dapple::dappled::rdma_cm {
 
 namespace {
 
+// So many events that no process has read are sent in messages. The others would fill the socket.
+constexpr uint32_t kMostHanded = 16;
+
 // Not of an id that another dappled would not know, or about a group.
 bool is_plain(EventKind kind) {
   return kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin;
@@ -25,29 +28,64 @@ Event* Service::add_event(CmId& id, EventKind kind, int status) {
   event->response.id = id.number;
   event->response.event = static_cast<uint32_t>(kind);
   event->response.status = static_cast<uint32_t>(status);
-  id.channel->events.add(*event);
-  world_.wake(*id.channel);
   if (is_plain(kind) && id.unread_count < IdState::kMostUnread) {
-    id.unread[id.unread_count++] = {static_cast<uint8_t>(kind), static_cast<int16_t>(status)};
+    event->ticket = next_ticket(*id.channel);
+    id.unread[id.unread_count++] = {static_cast<uint8_t>(kind), static_cast<int16_t>(status), event->ticket};
     note(id);
   }
+  append(*id.channel, *event);
   return event;
+}
+
+void Service::append(Channel& channel, Event& event) {
+  event.sent = false;
+  channel.events.add(event);
+  channel.unsent++;
+  world_.wake(channel);
+}
+
+uint32_t Service::next_ticket(Channel& channel) {
+  if (!channel.hands_events || channel.events.size() >= kMostHanded) return 0;
+  if (++channel.last_ticket == 0) ++channel.last_ticket;
+  return channel.last_ticket;
+}
+
+void Service::take(Channel& channel, uint32_t ticket) {
+  if (ticket == channel.taken) return;
+  channel.taken = ticket;
+  Event* event = channel.events.first();
+  // Each event with a ticket had fewer events before it.
+  for (uint32_t i = 0; event != nullptr && i < kMostHanded; i++) {
+    Event* next = event->newer;
+    if (event->ticket != 0 && event->sent && is_taken(event->ticket, ticket)) {
+      event->id->events_reported++;
+      note(*event->id);
+      drop(channel, *event);
+    }
+    event = next;
+  }
 }
 
 void Service::drop(Channel& channel, Event& event) {
   CmId& id = *event.id;
   for (uint8_t i = 0; i < id.unread_count; i++) {
-    if (id.unread[i].kind != event.response.event) continue;
+    if (id.unread[i].kind != event.response.event || id.unread[i].ticket != event.ticket) continue;
     std::copy(id.unread + i + 1, id.unread + id.unread_count, id.unread + i);
     id.unread_count--;
     break;
   }
-  channel.events.remove(event);
+  remove(channel, event);
   delete &event;
+}
+
+void Service::remove(Channel& channel, Event& event) {
+  channel.events.remove(event);
+  if (!event.sent) channel.unsent--;
 }
 
 int Service::get_event(Call& call) {
   Event* event = call.channel.events.first();
+  while (event != nullptr && event->ticket != 0) event = event->newer;
   // Libraries from before ECE have no room for it.
   if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   if (int error = 0; may_be_repeated(call) && hand_again(call, error)) return error;

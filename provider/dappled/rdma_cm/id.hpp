@@ -89,12 +89,16 @@ struct Event {
   CmId* request = nullptr;
   Membership* membership = nullptr;
   rdma_ucm_event_resp response = {};
+  // Of the message that has the event in it (soft::CmEvent). 0: the message is one byte, and the reader asks.
+  uint32_t ticket = 0;
+  bool sent = false;
 };
 
 // An event that has no data of its own.
 struct UnreadEvent {
   uint8_t kind = 0;  // EventKind
   int16_t status = 0;
+  uint32_t ticket = 0;  // as the event's
 };
 
 // The part of an id that its channel's journal keeps (journal.hpp): plain bytes, without bool, as somebody may damage
@@ -187,6 +191,10 @@ struct Channel {
   Channel* newer = nullptr;
   List<CmId> ids;
   List<Event> events;
+  uint32_t unsent = 0;        // the number of events, the newest, whose messages have not been sent
+  bool hands_events = false;  // its processes read events from messages
+  uint32_t last_ticket = 0;
+  uint32_t taken = 0;  // the newest ticket that a process is known to have taken
   // Until then commands may come that the dappled before has carried out.
   roce::Time repeats_until = 0;
   // The ids in the journal, by place.

@@ -14,15 +14,9 @@
 
 namespace dapple::dappled::rdma_cm {
 
-inline constexpr size_t kJournalEntrySize = 512;
+inline constexpr size_t kJournalEntrySize = 576;
 // Another one for each other layout.
-inline constexpr uint64_t kJournalMark = 0x34'4A'4D'43'41'4D'44'52;
-
-// Stands before the entries.
-struct JournalHeader {
-  uint64_t mark = 0;
-  soft::CmChannelName name;
-};
+inline constexpr uint64_t kJournalMark = 0x35'4A'4D'43'41'4D'44'52;
 
 struct SavedMembership {
   uint64_t uid = 0;

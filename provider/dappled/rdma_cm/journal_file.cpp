@@ -19,7 +19,7 @@ namespace dapple::dappled::rdma_cm {
 namespace {
 
 constexpr size_t kHeaderRoom = 64;
-static_assert(sizeof(JournalHeader) <= kHeaderRoom);
+static_assert(sizeof(soft::CmFront) <= kHeaderRoom);
 constexpr size_t kSmallest = 4096;
 
 // Whoever is killed has executed its instructions up to one of them, so the compiler's order is all that counts.
@@ -65,8 +65,8 @@ int JournalFile::create(const soft::CmChannelName& name) {
   // The pages are there from now on. A page that could not be made later would end this process.
   if (fallocate(file_.get(), 0, 0, kSmallest) != 0) return errno;
   if (const int error = map(kSmallest); error != 0) return error;
-  const JournalHeader header = {.mark = kJournalMark, .name = name};
-  memcpy(bytes_, &header, sizeof header);
+  front().mark = kJournalMark;
+  front().name = name;
   return 0;
 }
 
@@ -80,10 +80,8 @@ int JournalFile::open(soft::OwnedFd file, soft::CmChannelName& name) {
   if (fallocate(file.get(), 0, 0, status.st_size) != 0) return errno;
   file_ = std::move(file);
   if (const int error = map(size); error != 0) return error;
-  JournalHeader header;
-  memcpy(static_cast<void*>(&header), bytes_, sizeof header);
-  name = header.name;
-  return header.mark == kJournalMark ? 0 : EINVAL;
+  name = front().name;
+  return front().mark == kJournalMark ? 0 : EINVAL;
 }
 
 bool JournalFile::make_room(uint32_t count) {

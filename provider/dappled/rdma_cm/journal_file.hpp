@@ -29,6 +29,8 @@ class JournalFile {
   // One that another process has left; `name` becomes that of its channel. EINVAL if it is no journal.
   int open(soft::OwnedFd file, soft::CmChannelName& name);
   int fd() const { return file_.get(); }
+  // After create() or open(). Programs write there, too.
+  soft::CmFront& front() const { return *reinterpret_cast<soft::CmFront*>(bytes_); }
 
   // Entries have kJournalEntrySize bytes and follow one another. The entry gets lost if there is no memory for it.
   void write(uint32_t place, std::span<const std::byte> entry);

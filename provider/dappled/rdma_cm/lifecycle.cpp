@@ -66,16 +66,16 @@ CmId* Service::add_id(Channel& channel, uint16_t port_space, uint8_t qp_type) {
   return id;
 }
 
-uint32_t Service::destroy(Time now, CmId& id, uint32_t& removed) {
+uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
   Channel& channel = *id.channel;
-  while (Membership* membership = id.memberships.first()) removed += leave(*membership);
+  while (Membership* membership = id.memberships.first()) removed.bytes += leave(*membership).bytes;
   for (Event* event = channel.events.first(); event != nullptr;) {
     Event* next = event->newer;
     if (event->id == &id) {
       // Nobody has heard of the request's id. It has no events of its own yet.
       if (event->request != nullptr) destroy(now, *event->request, removed);
+      removed.count(*event);
       drop(channel, *event);
-      removed++;
     }
     event = next;
   }
@@ -100,7 +100,7 @@ int Service::destroy_id(Call& call) {
 }
 
 void Service::close(Time now, Channel& channel) {
-  uint32_t removed = 0;
+  Removed removed;
   while (CmId* id = channel.ids.first()) destroy(now, *id, removed);
 }
 
@@ -109,6 +109,16 @@ void Service::move(CmId& id, Channel& channel) {
   id.channel->ids.remove(id);
   id.channel = &channel;
   channel.ids.add(id);
+}
+
+// Of an event that moves to another channel.
+void Service::renew_ticket(Event& event, uint32_t ticket) {
+  if (event.ticket == 0) return;
+  CmId& id = *event.id;
+  for (uint8_t i = 0; i < id.unread_count; i++) {
+    if (id.unread[i].ticket == event.ticket) id.unread[i].ticket = ticket;
+  }
+  event.ticket = ticket;
 }
 
 int Service::migrate_id(Call& call) {
@@ -123,10 +133,10 @@ int Service::migrate_id(Call& call) {
     for (Event* event = call.source->events.first(); event != nullptr;) {
       Event* next = event->newer;
       if (event->id == id) {
-        call.source->events.remove(*event);
-        call.channel.events.add(*event);
-        call.answer.removed++;
-        world_.wake(call.channel);
+        call.answer.removed.count(*event);
+        remove(*call.source, *event);
+        renew_ticket(*event, next_ticket(call.channel));
+        append(call.channel, *event);
         if (event->request != nullptr) move(*event->request, call.channel);
       }
       event = next;

@@ -14,6 +14,7 @@ template <class Item>
 class List {
  public:
   Item* first() const { return first_; }
+  Item* last() const { return last_; }
   uint32_t size() const { return size_; }
 
   void add(Item& item) {

@@ -62,14 +62,14 @@ void Service::report_join(Membership& membership) {
   write_ah(id, membership.group.gid, event->response.param.ud.ah_attr);
 }
 
-uint32_t Service::leave(Membership& membership) {
+Service::Removed Service::leave(Membership& membership) {
   CmId& id = *membership.id;
-  uint32_t removed = 0;
+  Removed removed;
   for (Event* event = id.channel->events.first(); event != nullptr;) {
     Event* next = event->newer;
     if (event->membership == &membership) {
+      removed.count(*event);
       drop(*id.channel, *event);
-      removed++;
     }
     event = next;
   }

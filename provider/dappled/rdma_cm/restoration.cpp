@@ -95,7 +95,9 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
   }
   for (uint8_t i = 0; i < unread_count; i++) {
     const auto kind = static_cast<EventKind>(unread[i].kind);
-    if (!had_data(id, kind)) {
+    if (unread[i].ticket != 0 && is_taken(unread[i].ticket, id.channel->taken)) {
+      id.events_reported++;
+    } else if (!had_data(id, kind)) {
       add_event(id, kind, unread[i].status);
     } else if (id.is_datagram()) {
       add_event(id, EventKind::kUnreachable, -ECONNRESET);
@@ -176,7 +178,7 @@ bool Service::hand_again(Call& call, int& error) {
   id->handed_token = 0;
   if (kind == EventKind::kConnectRequest) {
     CmId* request = ids_.find(*id->channel, id->handed_number);
-    uint32_t removed = 0;
+    Removed removed;
     if (request != nullptr && request->uid == 0) {
       destroy(call.now, *request, removed);
     }

@@ -24,6 +24,11 @@ namespace dapple::dappled::rdma_cm {
 
 struct JournalEntry;
 
+// Tickets count up and begin again.
+inline bool is_taken(uint32_t ticket, uint32_t taken) {
+  return static_cast<int32_t>(taken - ticket) >= 0;
+}
+
 struct Settings {
   uint16_t first_port = 32768;  // the ephemeral ones
   uint16_t last_port = 60999;
@@ -42,18 +47,31 @@ class Service final : private cm::Host {
   // The owner has closed all channels.
   ~Service() = default;
 
+  // Unread events that have gone, and whose messages were sent: one byte, or the event itself.
+  struct Removed {
+    uint32_t bytes = 0;
+    uint32_t events = 0;
+    void count(const Event& event) {
+      if (event.sent) (event.ticket == 0 ? bytes : events)++;
+    }
+  };
+
   // A program's command. 0 or an errno; `length` becomes that of the answer in `response`. `removed` counts the unread
   // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile. `ahead` becomes
   // the id about which the program will ask next, or stays 0.
   struct Answer {
     std::span<uint8_t> response;
     size_t length = 0;
-    uint32_t removed = 0;
+    Removed removed = {};
     uint32_t ahead = 0;
   };
+  // Processes have taken the events up to this ticket out of their messages.
+  void take(Channel& channel, uint32_t ticket);
   // A command that comes with the same token, not 0, after restore() is the same one again.
   int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
               uint32_t token = 0);
+  // Tells whether answers about the id go along with this event.
+  static bool asks_next(EventKind kind);
   // Writes the answers to the next questions about this id (soft::CmAnswerAhead). Returns their length, 0 for none.
   size_t answer_ahead(Time now, Channel& channel, uint32_t id, std::span<uint8_t> room);
   // Destroys the channel's ids.
@@ -64,6 +82,7 @@ class Service final : private cm::Host {
 
   // An id out of the journal of a dappled that has died. The channel is new, and the entries come in their order.
   // Ignored if it is no such entry, or contradicts others. Listeners listen and connections stay; a handshake ends.
+  // Events up to the ticket channel.taken have been read.
   void restore(Time now, Channel& channel, std::span<const std::byte> entry);
 
   // A datagram that came for QP 1, with `path` as cm::Manager has it.
@@ -118,9 +137,10 @@ class Service final : private cm::Host {
   int create_id(Call& call);
   int destroy_id(Call& call);
   int migrate_id(Call& call);
+  static void renew_ticket(Event& event, uint32_t ticket);
   void move(CmId& id, Channel& channel);
   CmId* add_id(Channel& channel, uint16_t port_space, uint8_t qp_type);
-  uint32_t destroy(Time now, CmId& id, uint32_t& removed);
+  uint32_t destroy(Time now, CmId& id, Removed& removed);
 
   // addresses.cpp
   int bind_ip(Call& call);
@@ -155,7 +175,6 @@ class Service final : private cm::Host {
   cm::Path path_of(const CmId& id) const;
 
   // answers_ahead.cpp
-  static bool asks_next(EventKind kind);
   template <class Command>
   size_t answer_one(Time now, Channel& channel, const Command& command, uint16_t number, uint8_t qp_state,
                     std::span<uint8_t> room);
@@ -174,12 +193,15 @@ class Service final : private cm::Host {
   int leave_mcast(Call& call);
   Membership* add_membership(CmId& id, uint32_t number, uint64_t uid, const Address& group);
   void report_join(Membership& membership);
-  uint32_t leave(Membership& membership);
+  Removed leave(Membership& membership);
 
   // events.cpp
   int get_event(Call& call);
   Event* add_event(CmId& id, EventKind kind, int status = 0);
+  void append(Channel& channel, Event& event);
+  static uint32_t next_ticket(Channel& channel);
   void drop(Channel& channel, Event& event);
+  static void remove(Channel& channel, Event& event);
 
   // reports.cpp: the manager's events.
   void send(const cm::Path& path, const cm::Mad& mad) override { world_.send(path, mad); }

@@ -56,10 +56,12 @@ bool same_file(int fd, const Record& record) {
 void release(unsigned number) {
   Record& record = records[number];
   const int attached[] = {record.door.attached[0], record.door.attached[1]};
+  soft::CmFront* front = record.door.front;
   if (record.users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   for (const int fd : attached) {
     if (fd >= 0) close_hidden(fd);
   }
+  if (front != nullptr) munmap(front, kFrontSize);
 }
 
 // False if the record is unused.
@@ -132,6 +134,25 @@ bool find_unchecked(int fd, Door& door) {
   const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
   if (number != 0) door = records[number].door;
   return number != 0;
+}
+
+HeldDoor::HeldDoor(int fd) {
+  if (!maybe_ours(fd)) return;
+  const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
+  if (number == 0 || !acquire(records[number])) return;
+  number_ = number;
+  // It may have been closed, and the record used again, meanwhile.
+  if (detail::record_of[fd].load(std::memory_order_acquire) == number) return;
+  number_ = 0;
+  release(number);
+}
+
+HeldDoor::~HeldDoor() {
+  if (number_ != 0) release(number_);
+}
+
+const Door* HeldDoor::get() const {
+  return number_ == 0 ? nullptr : &records[number_].door;
 }
 
 bool find(int fd, Door& door) {

@@ -27,7 +27,10 @@ struct Door {
   // Hidden descriptors, closed with the door's last copy. kChannel: the other end. kRdmaCm: dappled's end, the journal.
   int attached[2] = {-1, -1};
   soft::CmChannelName channel = {};  // kRdmaCm
+  soft::CmFront* front = nullptr;    // kRdmaCm: mapped as long as the door has users, kFrontSize bytes
 };
+
+inline constexpr size_t kFrontSize = 4096;
 
 namespace detail {
 // 0: not ours; else the number of a record.
@@ -43,6 +46,20 @@ inline bool maybe_ours(int fd) {
 bool find(int fd, Door& door);
 // The same for doors of one kind. Other descriptors cost no system call.
 bool find(int fd, Kind kind, Door& door);
+// While one exists, the door's attached descriptors stay open, and its memory mapped.
+class HeldDoor {
+ public:
+  // Makes no system call. The descriptor may have been closed by a bare system call.
+  explicit HeldDoor(int fd);
+  ~HeldDoor();
+  HeldDoor(const HeldDoor&) = delete;
+  HeldDoor& operator=(const HeldDoor&) = delete;
+  // Null if the descriptor is not ours.
+  const Door* get() const;
+
+ private:
+  unsigned number_ = 0;
+};
 // As find(), without a system call: the descriptor may have been closed by a bare system call.
 bool find_unchecked(int fd, Door& door);
 

@@ -14,6 +14,7 @@
 
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/rdma_cm.hpp"
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/soft/own_thread.hpp"
@@ -35,6 +36,7 @@ constinit std::atomic<int> wake = -1;  // an eventfd: there is another connectio
 constinit bool child_may_start_threads = true;
 
 void fork_prepare() {
+  hold_events();
   pthread_mutex_lock(&opening);
   if (soft::DaemonLink* link = opened.load()) link->fork_prepare();
 }
@@ -42,6 +44,7 @@ void fork_prepare() {
 void fork_parent() {
   if (soft::DaemonLink* link = opened.load()) link->fork_parent();
   pthread_mutex_unlock(&opening);
+  release_events();
 }
 
 void fork_child() {
@@ -51,6 +54,7 @@ void fork_child() {
   if (const int fd = wake.exchange(-1); fd >= 0) close_hidden(fd);
   if (watch != Watch::kNone) watch = child_may_start_threads ? Watch::kNone : Watch::kImpossible;
   pthread_mutex_unlock(&opening);
+  release_events();
 }
 
 struct Handing {

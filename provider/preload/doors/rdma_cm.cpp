@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,10 +49,88 @@ class Alone {
   sigset_t before_;
 };
 
-// Takes the bytes of events that will not be read.
-void take_bytes(int fd, uint32_t count) {
-  char byte;
-  while (count > 0 && recv(fd, &byte, 1, MSG_DONTWAIT) > 0) --count;
+// An event's message on its way, or one byte.
+struct Message {
+  // The rest is there as far as `size` says.
+  soft::CmEvent event;
+  ssize_t size = 0;
+
+  // False if there is none.
+  bool receive(int fd) {
+    size = recv(fd, &event, sizeof event, MSG_DONTWAIT);
+    return size > 0;
+  }
+  bool is_event() const {
+    const soft::CmCommandReply& reply = event.reply;
+    constexpr ssize_t kFront = offsetof(soft::CmEvent, reply);
+    return size >= kFront + ssize_t{offsetof(soft::CmCommandReply, response)} &&
+           static_cast<size_t>(size - kFront) == soft::cm_size(reply) && reply.length >= sizeof(rdma_ucm_event_resp);
+  }
+  uint32_t id() const {
+    rdma_ucm_event_resp response;
+    memcpy(&response, event.reply.response, sizeof response);
+    return response.id;
+  }
+};
+
+// Taking an event out of its message and entering that, or giving a command that removes events, is done by one thread
+// at a time: otherwise a thread could hand over an event of an id that another one has destroyed. It is taken before
+// the connection's locks.
+constinit pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
+
+class Taking {
+ public:
+  Taking() { pthread_mutex_lock(&taking); }
+  ~Taking() { pthread_mutex_unlock(&taking); }
+  Taking(const Taking&) = delete;
+  Taking& operator=(const Taking&) = delete;
+};
+
+// Enters the event's ticket. False if another dappled has come: that one has the event, too.
+bool enter(soft::CmFront& front, const soft::CmEvent& event) {
+  uint64_t word = front.taken.load();
+  for (;;) {
+    if (static_cast<uint32_t>(word >> 32) != event.epoch) return false;
+    // Another process may have entered a later one.
+    const bool later = static_cast<int32_t>(event.ticket - static_cast<uint32_t>(word)) > 0;
+    const uint64_t next = later ? uint64_t{event.epoch} << 32 | event.ticket : word;
+    if (front.taken.compare_exchange_weak(word, next)) return true;
+  }
+}
+
+// Takes off the messages of events that will not be read: so many bytes, and the events of an id. dappled sends nothing
+// meanwhile, so the others keep their order.
+void take_off(int fd, uint32_t bytes, uint32_t id) {
+  const HeldDoor door(fd);
+  if (door.get() == nullptr) return;
+  const int end = door.get()->attached[0];
+  int room = 0;
+  socklen_t room_size = sizeof room;
+  getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &room_size);
+  // The socket counts at least this much for a message.
+  const size_t size = static_cast<size_t>(room) + 2 * sizeof(Message);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  auto* kept = static_cast<uint8_t*>(memory);
+  size_t end_of_kept = 0;
+  Message message;
+  while (end_of_kept + sizeof message.event + sizeof(uint32_t) <= size && message.receive(fd)) {
+    if (message.is_event() ? message.id() == id : bytes > 0) {
+      if (!message.is_event()) --bytes;
+      continue;
+    }
+    const auto length = static_cast<uint32_t>(message.size);
+    memcpy(kept + end_of_kept, &length, sizeof length);
+    memcpy(kept + end_of_kept + sizeof length, &message.event, length);
+    end_of_kept += sizeof length + length;
+  }
+  for (size_t at = 0; at < end_of_kept;) {
+    uint32_t length;
+    memcpy(&length, kept + at, sizeof length);
+    send(end, kept + at + sizeof length, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    at += sizeof length + length;
+  }
+  munmap(memory, size);
 }
 
 // 0, or the errno for the program.
@@ -115,8 +194,12 @@ int hand_over(const RdmaCmCommand& command, const soft::CmCommandReply& reply) {
 int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   soft::CmCommandReply reply;
   if (const int error = ask_and_keep(command, request, reply); error != 0) return error;
-  const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
-  take_bytes(migrates ? static_cast<int>(command.source) : fd, reply.removed);
+  if (reply.removed != 0 || reply.removed_events != 0) {
+    const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
+    take_off(migrates ? static_cast<int>(command.source) : fd, reply.removed, command.id);
+    soft::Problem problem;
+    if (soft::DaemonLink* link = connection(problem)) link->cm_resume(migrates ? request.source : request.channel);
+  }
   return hand_over(command, reply);
 }
 
@@ -150,9 +233,24 @@ int wait_for_nothing() {
 // Takes an event that waits. 0, or the errno for the program; EAGAIN: there is none.
 int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   const Alone alone;
-  char byte;
-  // Another thread may have taken the byte. EAGAIN from dappled: the event went with its id.
-  if (recv(fd, &byte, sizeof byte, MSG_DONTWAIT) <= 0) return EAGAIN;
+  {
+    const Taking taking_one;
+    const HeldDoor door(fd);
+    // Another thread may have closed the channel under the wait.
+    if (door.get() == nullptr || door.get()->channel.key != request.channel.key) return EBADF;
+    Message message;
+    // Another thread may have taken the message.
+    if (!message.receive(fd)) return EAGAIN;
+    soft::CmFront* front = door.get()->front;
+    if (front != nullptr && message.is_event() && enter(*front, message.event)) {
+      soft::CmCommandReply& reply = message.event.reply;
+      const uint32_t age = answers_age();
+      if (front->commands.load() != message.event.commands) reply.ahead = 0;
+      keep_answers(request.channel, reply, age);
+      return hand_over(command, reply);
+    }
+  }
+  // EAGAIN from dappled: the event went with its id.
   return carry_out(fd, command, request);
 }
 
@@ -166,8 +264,7 @@ int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
     if (first && size < 0 && (errno == EBADF || errno == ENOTSOCK)) return kNoDoor;
     // 0: no process holds dappled's end any more.
     int error = size < 0 ? errno : ENODEV;
-    // Another thread may have closed the channel under the wait.
-    if (size > 0) error = is_open(fd, request.channel) ? take_event(fd, command, request) : EBADF;
+    if (size > 0) error = take_event(fd, command, request);
     if (size > 0 && error == EAGAIN) continue;
     if (error == 0 || error == EINTR || is_open(fd, request.channel)) return error;
     return wait_for_nothing();
@@ -205,18 +302,31 @@ int open_channel(int flags, int& fd) {
     real.close(ends[1]);
     return problem.error != 0 ? problem.error : ENODEV;
   }
+  // Without it dappled sends bytes.
+  void* front = mmap(nullptr, kFrontSize, PROT_READ | PROT_WRITE, MAP_SHARED, journal.get(), 0);
+  if (front != MAP_FAILED) door.front = static_cast<soft::CmFront*>(front);
   door.attached[0] = hide(ends[1]);
   door.attached[1] = hide(journal.release());
   if (!track(ends[0], door)) {
     real.close(ends[0]);
     for (const int attached : door.attached) close_hidden(attached);
+    if (door.front != nullptr) munmap(door.front, kFrontSize);
     return EMFILE;
   }
+  if (door.front != nullptr) door.front->takes_events.store(1);
   fd = ends[0];
   return 0;
 }
 
 }  // namespace
+
+void hold_events() {
+  pthread_mutex_lock(&taking);
+}
+
+void release_events() {
+  pthread_mutex_unlock(&taking);
+}
 
 int rdma_cm_open(int flags) {
   int fd = -1;
@@ -253,7 +363,12 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
     if (error == kNoDoor) return kNoDoor;
   } else {
     const Alone alone;
+    const bool removes = command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID ||
+                         command.header.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST ||
+                         command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
+    if (removes) pthread_mutex_lock(&taking);
     error = carry_out(fd, command, request);
+    if (removes) pthread_mutex_unlock(&taking);
   }
   return error != 0 ? refuse(error) : static_cast<ssize_t>(size);
 }

@@ -24,6 +24,10 @@ int rdma_cm_open(int flags);
 inline constexpr ssize_t kNoDoor = -2;
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size);
 
+// Around a fork(): no thread is in the middle of an event.
+void hold_events();
+void release_events();
+
 }  // namespace dapple::doors
 
 #endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_HPP

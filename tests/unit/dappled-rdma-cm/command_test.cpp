@@ -122,6 +122,58 @@ void migrate__with_unread_events__moves_them(void** state) {
   host.service->close(host.now, other);
 }
 
+// Programs read such events out of messages.
+void take__events_with_tickets__are_reported(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  pair.active.hands_events = true;
+  const uint32_t id = host.create(pair.active, RDMA_PS_TCP, 5);
+  assert_int_equal(host.resolve(pair.active, id, ipv4(2, 7174)), 0);
+  const Event* event = pair.active.events.first();
+  assert_non_null(event);
+  assert_int_not_equal(event->ticket, 0);
+  const uint32_t ticket = event->ticket;
+  // Nobody gets it who asks.
+  host.assert_no_event(pair.active);
+  host.service->take(pair.active, ticket - 1);
+  assert_int_equal(pair.active.events.size(), 1);
+  host.service->take(pair.active, ticket);
+  assert_int_equal(pair.active.events.size(), 0);
+  assert_int_equal(host.resolve_route(pair.active, id), 0);
+  uint32_t reported = 0;
+  assert_int_equal(host.destroy(pair.active, id, &reported), 0);
+  assert_int_equal(reported, 1);
+  assert_int_equal(host.removed, 0);
+  assert_int_equal(host.removed_events, 1);
+}
+
+// The messages of a channel that nobody reads stay small.
+void take__of_many_events__the_later_ones_have_no_ticket(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  pair.active.hands_events = true;
+  uint32_t ids[40];
+  for (uint32_t& id : ids) {
+    id = host.create(pair.active, RDMA_PS_TCP, 5);
+    assert_int_equal(host.resolve(pair.active, id, ipv4(2, 7174)), 0);
+  }
+  uint32_t tickets = 0;
+  for (const Event* event = pair.active.events.first(); event != nullptr; event = event->newer) {
+    if (event->ticket != 0) tickets++;
+  }
+  assert_true(tickets > 0 && tickets < 40);
+  for (uint32_t i = tickets; i < 40; i++) {
+    assert_int_equal(host.event(pair.active, EventKind::kAddrResolved).id, ids[i]);
+  }
+  host.service->take(pair.active, pair.active.last_ticket);
+  assert_int_equal(pair.active.events.size(), 0);
+  for (const uint32_t id : ids) {
+    uint32_t reported = 0;
+    assert_int_equal(host.destroy(pair.active, id, &reported), 0);
+    assert_int_equal(reported, 1);
+  }
+}
+
 void unread_events__too_many__stop_their_maker(void** state) {
   Pair& pair = pair_of(state);
   const uint32_t id = pair.client.create(pair.active, RDMA_PS_TCP, 1);
@@ -157,6 +209,8 @@ int main() {
       RDMA_CM_TEST(command__random_bytes__harms_nobody),
       RDMA_CM_TEST(ids__of_another_channel__are_refused),
       RDMA_CM_TEST(migrate__with_unread_events__moves_them),
+      RDMA_CM_TEST(take__events_with_tickets__are_reported),
+      RDMA_CM_TEST(take__of_many_events__the_later_ones_have_no_ticket),
       RDMA_CM_TEST(unread_events__too_many__stop_their_maker),
       RDMA_CM_TEST(ids__too_many__are_refused),
   };

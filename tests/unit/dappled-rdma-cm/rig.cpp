@@ -88,6 +88,8 @@ int Host::find_neighbour(const Address&, const Address& destination, Neighbour& 
 void Host::wake(Channel& channel) {
   assert_true(channel.events.size() > 0);
   wakes++;
+  for (Event* event = channel.events.last(); event != nullptr && !event->sent; event = event->older) event->sent = true;
+  channel.unsent = 0;
 }
 
 void Host::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
@@ -121,7 +123,8 @@ int Host::exchange(Channel& channel, uint32_t number, std::span<const uint8_t> c
   Service::Answer answer{.response = response};
   const int error = service->command(now, channel, source, bytes, answer, token);
   assert_true(answer.length <= response.size());
-  removed = answer.removed;
+  removed = answer.removed.bytes;
+  removed_events = answer.removed.events;
   ahead = answer.ahead;
   // The answer has been sent.
   return error;

@@ -93,8 +93,9 @@ class Host final : public World {
   std::map<Channel*, Journal> journals;
   uint32_t wakes = 0;
   uint32_t removed = 0;  // set by the last command
-  uint32_t ahead = 0;    // set by the last command: the id about which the program is going to ask
-  uint32_t token = 0;    // for the next commands
+  uint32_t removed_events = 0;
+  uint32_t ahead = 0;  // set by the last command: the id about which the program is going to ask
+  uint32_t token = 0;  // for the next commands
   int route_error = 0;
   Address asked_route;            // the destination of the last look-up of a route
   int neighbour_error = 0;        // ENODATA: neighbours do not answer
