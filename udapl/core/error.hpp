@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Errors of the core, under DAT's names but without its numbers: DAT 1.2 and 2.0 give different numbers to the same
-// subtype, so the functions of each version have one table from these errors to its DAT_RETURN.
+// Errors of the core. The functions of each version convert them to its DAT_RETURN.
 #pragma once
 
 #include <cerrno>
@@ -12,83 +11,14 @@
 namespace dapple::udapl {
 
 enum class Type : uint8_t {
-  kAbort,
-  kConnQualInUse,
-  kInsufficientResources,
-  kInternalError,
-  kInvalidHandle,
-  kInvalidParameter,
-  kInvalidState,
-  kLengthError,
-  kModelNotSupported,
-  kPrivilegesViolation,
-  kProtectionViolation,
-  kQueueEmpty,
-  kQueueFull,
-  kTimeoutExpired,
-  kConnQualUnavailable,
-  kInterruptedCall,
-  kInvalidAddress,
-  kPortInUse,
-  kCommNotSupported,
+#define TYPE(NAME, DAT) NAME,
+#include "udapl/api/names.def"
 };
 
 enum class Subtype : uint8_t {
-  kNone,
-  // INSUFFICIENT_RESOURCES
-  kMemory,
-  kDevice,
-  kTep,
-  kMemoryRegion,
-  kErrorHandler,
-  // INVALID_HANDLE
-  kHandleEp,
-  kHandleLmr,
-  // INVALID_STATE
-  kEpUnconnected,
-  kEpActConnPending,
-  kEpPassConnPending,
-  kEpTentConnPending,
-  kEpConnected,
-  kEpDisconnected,
-  kEpReserved,
-  kEpComplPending,
-  kEpDiscPending,
-  kEpEvdConnect,
-  kEpPz,
-  kEpUnconfigured,
-  kEpUnconfReserved,
-  kEpUnconfPassive,
-  kEpUnconfTentative,
-  kEvdInUse,
-  kEvdWaiter,
-  kEvdUnwaitable,
-  kEvdConfig,
-  kIaInUse,
-  kLmrInUse,
-  kPzInUse,
-  kCnoInUse,
-  kEvdConfigSolicited,
-  kEvdConfigThreshold,
-  kSrqInUse,
-  // INVALID_ADDRESS
-  kAddressUnsupported,
-  kAddressUnreachable,
-  kAddressMalformed,
-  // INVALID_PARAMETER: the refused argument, whose number depends on the called function
-  kAddress,
-  kAttr,
-  kConnection,
-  kConnQual,
-  kEvd,
-  kFlags,
-  kLength,
-  kPrivateData,
-  kPrivileges,
-  kPz,
-  kSegmentCount,
-  kSegments,
-  kThreshold,
+#define SUBTYPE(NAME, DAT) NAME,
+#define ARGUMENT(NAME) NAME,
+#include "udapl/api/names.def"
 };
 
 struct Error {

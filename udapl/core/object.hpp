@@ -12,7 +12,10 @@
 
 namespace dapple::udapl {
 
-enum class Kind : uint32_t { kNone, kIa, kPz, kLmr, kEvd, kEp, kPsp, kCr, kRsp, kCsp, kRmr, kCno, kSrq, kUdConnection };
+enum class Kind : uint32_t {
+#define KIND(NAME, DAT) NAME,
+#include "udapl/api/names.def"
+};
 inline constexpr size_t kKinds = static_cast<size_t>(Kind::kUdConnection) + 1;
 
 // The function tables of one version: one for live objects, and one for freed objects, whose slots all answer

@@ -43,19 +43,6 @@ DAT_IB_EXT_TYPE to_extension_type(const Event& event) {
 
 }  // namespace
 
-DAT_EVENT_NUMBER extension_number(EventKind kind) noexcept {
-  switch (kind) {
-    case EventKind::kUdRequest:
-      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REQUEST_EVENT);
-    case EventKind::kUdEstablished:
-      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED);
-    case EventKind::kUdRejected:
-      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_REJECT_EVENT);
-    default:
-      return static_cast<DAT_EVENT_NUMBER>(DAT_IB_UD_CONNECTION_ERROR_EVENT);
-  }
-}
-
 // Turns the completion of an extension's DTO into the extension's event.
 void extend_completion(const DtoCompletion& dto, DAT_EVENT& out) noexcept {
   out.event_number = static_cast<DAT_EVENT_NUMBER>(DAT_IB_DTO_EVENT);

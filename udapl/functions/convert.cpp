@@ -15,201 +15,45 @@ namespace {
 
 DAT_RETURN_TYPE to_type(Type type) {
   switch (type) {
-    case Type::kAbort:
-      return DAT_ABORT;
-    case Type::kConnQualInUse:
-      return DAT_CONN_QUAL_IN_USE;
-    case Type::kInsufficientResources:
-      return DAT_INSUFFICIENT_RESOURCES;
-    case Type::kInternalError:
-      return DAT_INTERNAL_ERROR;
-    case Type::kInvalidHandle:
-      return DAT_INVALID_HANDLE;
-    case Type::kInvalidParameter:
-      return DAT_INVALID_PARAMETER;
-    case Type::kInvalidState:
-      return DAT_INVALID_STATE;
-    case Type::kLengthError:
-      return DAT_LENGTH_ERROR;
-    case Type::kModelNotSupported:
-      return DAT_MODEL_NOT_SUPPORTED;
-    case Type::kPrivilegesViolation:
-      return DAT_PRIVILEGES_VIOLATION;
-    case Type::kProtectionViolation:
-      return DAT_PROTECTION_VIOLATION;
-    case Type::kQueueEmpty:
-      return DAT_QUEUE_EMPTY;
-    case Type::kQueueFull:
-      return DAT_QUEUE_FULL;
-    case Type::kTimeoutExpired:
-      return DAT_TIMEOUT_EXPIRED;
-    case Type::kConnQualUnavailable:
-      return DAT_CONN_QUAL_UNAVAILABLE;
-    case Type::kInterruptedCall:
-      return DAT_INTERRUPTED_CALL;
-    case Type::kInvalidAddress:
-      return DAT_INVALID_ADDRESS;
-    case Type::kPortInUse:
-      return kPortInUse;
-    case Type::kCommNotSupported:
-      return kCommNotSupported;
+#define TYPE(NAME, DAT) \
+  case Type::NAME:      \
+    return DAT;
+#include "udapl/api/names.def"
   }
   return DAT_INTERNAL_ERROR;
 }
 
 DAT_RETURN_SUBTYPE to_subtype(Subtype subtype) {
   switch (subtype) {
-    case Subtype::kNone:
-      return DAT_NO_SUBTYPE;
-    case Subtype::kMemory:
-      return DAT_RESOURCE_MEMORY;
-    case Subtype::kDevice:
-      return DAT_RESOURCE_DEVICE;
-    case Subtype::kTep:
-      return DAT_RESOURCE_TEP;
-    case Subtype::kMemoryRegion:
-      return DAT_RESOURCE_MEMORY_REGION;
-    case Subtype::kErrorHandler:
-      return DAT_RESOURCE_ERROR_HANDLER;
-    case Subtype::kHandleEp:
-      return DAT_INVALID_HANDLE_EP;
-    case Subtype::kHandleLmr:
-      return DAT_INVALID_HANDLE_LMR;
-    case Subtype::kEpUnconnected:
-      return DAT_INVALID_STATE_EP_UNCONNECTED;
-    case Subtype::kEpActConnPending:
-      return DAT_INVALID_STATE_EP_ACTCONNPENDING;
-    case Subtype::kEpPassConnPending:
-      return DAT_INVALID_STATE_EP_PASSCONNPENDING;
-    case Subtype::kEpTentConnPending:
-      return DAT_INVALID_STATE_EP_TENTCONNPENDING;
-    case Subtype::kEpConnected:
-      return DAT_INVALID_STATE_EP_CONNECTED;
-    case Subtype::kEpDisconnected:
-      return DAT_INVALID_STATE_EP_DISCONNECTED;
-    case Subtype::kEpReserved:
-      return DAT_INVALID_STATE_EP_RESERVED;
-    case Subtype::kEpComplPending:
-      return DAT_INVALID_STATE_EP_COMPLPENDING;
-    case Subtype::kEpDiscPending:
-      return DAT_INVALID_STATE_EP_DISCPENDING;
-    case Subtype::kEpEvdConnect:
-      return DAT_INVALID_STATE_EP_EVD_CONNECT;
-    case Subtype::kEpPz:
-      return DAT_INVALID_STATE_EP_PZ;
-    case Subtype::kEpUnconfigured:
-      return DAT_INVALID_STATE_EP_UNCONFIGURED;
-    case Subtype::kEpUnconfReserved:
-      return DAT_INVALID_STATE_EP_UNCONFRESERVED;
-    case Subtype::kEpUnconfPassive:
-      return DAT_INVALID_STATE_EP_UNCONFPASSIVE;
-    case Subtype::kEpUnconfTentative:
-      return DAT_INVALID_STATE_EP_UNCONFTENTATIVE;
-    case Subtype::kEvdInUse:
-      return DAT_INVALID_STATE_EVD_IN_USE;
-    case Subtype::kEvdWaiter:
-      return DAT_INVALID_STATE_EVD_WAITER;
-    case Subtype::kEvdUnwaitable:
-      return DAT_INVALID_STATE_EVD_UNWAITABLE;
-    case Subtype::kEvdConfig:
-      return DAT_INVALID_STATE_EVD_CONFIG_NOTIFY;
-    case Subtype::kIaInUse:
-      return DAT_INVALID_STATE_IA_IN_USE;
-    case Subtype::kLmrInUse:
-      return DAT_INVALID_STATE_LMR_IN_USE;
-    case Subtype::kPzInUse:
-      return DAT_INVALID_STATE_PZ_IN_USE;
-    case Subtype::kCnoInUse:
-      return DAT_INVALID_STATE_CNO_IN_USE;
-    case Subtype::kEvdConfigSolicited:
-      return DAT_INVALID_STATE_EVD_CONFIG_SOLICITED;
-    case Subtype::kEvdConfigThreshold:
-      return DAT_INVALID_STATE_EVD_CONFIG_THRESHOLD;
-    case Subtype::kSrqInUse:
-      return DAT_INVALID_STATE_SRQ_IN_USE;
-    case Subtype::kAddressUnsupported:
-      return DAT_INVALID_ADDRESS_UNSUPPORTED;
-    case Subtype::kAddressUnreachable:
-      return DAT_INVALID_ADDRESS_UNREACHABLE;
-    case Subtype::kAddressMalformed:
-      return DAT_INVALID_ADDRESS_MALFORMED;
-    case Subtype::kAddress:
-    case Subtype::kAttr:
-    case Subtype::kConnection:
-    case Subtype::kConnQual:
-    case Subtype::kEvd:
-    case Subtype::kFlags:
-    case Subtype::kLength:
-    case Subtype::kPrivateData:
-    case Subtype::kPrivileges:
-    case Subtype::kPz:
-    case Subtype::kSegmentCount:
-    case Subtype::kSegments:
-    case Subtype::kThreshold:
-      break;  // their numbers are the called function's
+#define SUBTYPE(NAME, DAT) \
+  case Subtype::NAME:      \
+    return DAT;
+#define ARGUMENT(NAME) \
+  case Subtype::NAME:  \
+    break;
+#include "udapl/api/names.def"
   }
   return DAT_NO_SUBTYPE;
 }
 
 DAT_EVENT_NUMBER to_number(EventKind kind) {
   switch (kind) {
-    case EventKind::kDtoCompletion:
-      return DAT_DTO_COMPLETION_EVENT;
-    case EventKind::kBindCompletion:
-      return DAT_RMR_BIND_COMPLETION_EVENT;
-    case EventKind::kConnectionRequest:
-      return DAT_CONNECTION_REQUEST_EVENT;
-    case EventKind::kEstablished:
-      return DAT_CONNECTION_EVENT_ESTABLISHED;
-    case EventKind::kPeerRejected:
-      return DAT_CONNECTION_EVENT_PEER_REJECTED;
-    case EventKind::kNonPeerRejected:
-      return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
-    case EventKind::kAcceptCompletionError:
-      return DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
-    case EventKind::kDisconnected:
-      return DAT_CONNECTION_EVENT_DISCONNECTED;
-    case EventKind::kBroken:
-      return DAT_CONNECTION_EVENT_BROKEN;
-    case EventKind::kTimedOut:
-      return DAT_CONNECTION_EVENT_TIMED_OUT;
-    case EventKind::kUnreachable:
-      return DAT_CONNECTION_EVENT_UNREACHABLE;
-    case EventKind::kAsyncEvdOverflow:
-      return DAT_ASYNC_ERROR_EVD_OVERFLOW;
-    case EventKind::kAsyncIaCatastrophic:
-      return DAT_ASYNC_ERROR_IA_CATASTROPHIC;
-    case EventKind::kAsyncEpBroken:
-      return DAT_ASYNC_ERROR_EP_BROKEN;
-    case EventKind::kAsyncProviderInternal:
-      return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
-    case EventKind::kSoftware:
-      return DAT_SOFTWARE_EVENT;
-    case EventKind::kUdRequest:
-    case EventKind::kUdEstablished:
-    case EventKind::kUdRejected:
-    case EventKind::kUdError:
-      return extension_number(kind);
-    case EventKind::kAsyncSrq:
-      // DEVIATION: the headers have reasons for SRQs but no event number; the handle's kind identifies them.
-      return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
+#define EVENT(NAME, DATA, DAT) \
+  case EventKind::NAME:        \
+    return static_cast<DAT_EVENT_NUMBER>(DAT);
+#if DAPPLE_DAT_MAJOR == 1
+// No endpoint or DTO of 1.2 causes these events.
+#define EXTENSION(NAME, DATA, DAT) \
+  case EventKind::NAME:            \
+    break;
+#endif
+#include "udapl/api/names.def"
   }
   return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
 }
 
-// The core keeps DAT's own values where both API versions agree on them.
-static_assert(static_cast<int>(DtoStatus::kSuccess) == DAT_DTO_SUCCESS);
-static_assert(static_cast<int>(DtoStatus::kFlushed) == DAT_DTO_ERR_FLUSHED);
-static_assert(static_cast<int>(DtoStatus::kLocalLength) == DAT_DTO_ERR_LOCAL_LENGTH);
-static_assert(static_cast<int>(DtoStatus::kLocalEp) == DAT_DTO_ERR_LOCAL_EP);
-static_assert(static_cast<int>(DtoStatus::kLocalProtection) == DAT_DTO_ERR_LOCAL_PROTECTION);
-static_assert(static_cast<int>(DtoStatus::kBadResponse) == DAT_DTO_ERR_BAD_RESPONSE);
-static_assert(static_cast<int>(DtoStatus::kRemoteAccess) == DAT_DTO_ERR_REMOTE_ACCESS);
-static_assert(static_cast<int>(DtoStatus::kRemoteResponder) == DAT_DTO_ERR_REMOTE_RESPONDER);
-static_assert(static_cast<int>(DtoStatus::kTransport) == DAT_DTO_ERR_TRANSPORT);
-static_assert(static_cast<int>(DtoStatus::kReceiverNotReady) == DAT_DTO_ERR_RECEIVER_NOT_READY);
-static_assert(static_cast<int>(DtoStatus::kPartialPacket) == DAT_DTO_ERR_PARTIAL_PACKET);
-static_assert(static_cast<int>(DtoStatus::kRmrOperationFailed) == DAT_RMR_OPERATION_FAILED);
+#define DTO_STATUS(NAME, DAT) static_assert(static_cast<int>(DtoStatus::NAME) == DAT);
+#include "udapl/api/names.def"
 
 }  // namespace
 
@@ -277,33 +121,10 @@ void to_dat(const Event& event, DAT_EVENT& out) noexcept {
 
 DAT_HANDLE_TYPE to_dat(Kind kind) noexcept {
   switch (kind) {
-    case Kind::kIa:
-      return DAT_HANDLE_TYPE_IA;
-    case Kind::kPz:
-      return DAT_HANDLE_TYPE_PZ;
-    case Kind::kLmr:
-      return DAT_HANDLE_TYPE_LMR;
-    case Kind::kEvd:
-      return DAT_HANDLE_TYPE_EVD;
-    case Kind::kEp:
-      return DAT_HANDLE_TYPE_EP;
-    case Kind::kPsp:
-      return DAT_HANDLE_TYPE_PSP;
-    case Kind::kCr:
-      return DAT_HANDLE_TYPE_CR;
-    case Kind::kRsp:
-      return DAT_HANDLE_TYPE_RSP;
-    case Kind::kCsp:
-      return kCspHandle;
-    case Kind::kRmr:
-      return DAT_HANDLE_TYPE_RMR;
-    case Kind::kCno:
-      return DAT_HANDLE_TYPE_CNO;
-    case Kind::kSrq:
-      return DAT_HANDLE_TYPE_SRQ;
-    case Kind::kUdConnection:
-    case Kind::kNone:
-      break;
+#define KIND(NAME, DAT) \
+  case Kind::NAME:      \
+    return DAT;
+#include "udapl/api/names.def"
   }
   return kOtherHandle;
 }

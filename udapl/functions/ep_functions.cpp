@@ -16,19 +16,8 @@
 namespace dapple::udapl::functions {
 namespace {
 
-static_assert(static_cast<int>(EpState::kUnconnected) == DAT_EP_STATE_UNCONNECTED);
-static_assert(static_cast<int>(EpState::kReserved) == DAT_EP_STATE_RESERVED);
-static_assert(static_cast<int>(EpState::kPassiveConnectionPending) == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-static_assert(static_cast<int>(EpState::kActiveConnectionPending) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-static_assert(static_cast<int>(EpState::kTentativeConnectionPending) == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
-static_assert(static_cast<int>(EpState::kConnected) == DAT_EP_STATE_CONNECTED);
-static_assert(static_cast<int>(EpState::kDisconnectPending) == DAT_EP_STATE_DISCONNECT_PENDING);
-static_assert(static_cast<int>(EpState::kDisconnected) == DAT_EP_STATE_DISCONNECTED);
-static_assert(static_cast<int>(EpState::kUnconfiguredUnconnected) == DAT_EP_STATE_UNCONFIGURED_UNCONNECTED);
-static_assert(static_cast<int>(EpState::kUnconfiguredReserved) == DAT_EP_STATE_UNCONFIGURED_RESERVED);
-static_assert(static_cast<int>(EpState::kUnconfiguredPassive) == DAT_EP_STATE_UNCONFIGURED_PASSIVE);
-static_assert(static_cast<int>(EpState::kUnconfiguredTentative) == DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
-static_assert(static_cast<int>(EpState::kCompletionPending) == DAT_EP_STATE_COMPLETION_PENDING);
+#define EP_STATE(NAME, SUBTYPE, DAT) static_assert(static_cast<int>(EpState::NAME) == DAT);
+#include "udapl/api/names.def"
 
 // False for an attribute that no EP can have; a logged line names it.
 bool to_core(const Ia& ia, const DAT_EP_ATTR& in, EpAttr& out) {

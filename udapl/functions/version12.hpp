@@ -56,9 +56,6 @@ inline void fill_operation(DAT_DTO_COMPLETION_EVENT_DATA&, DtoOperation, uint32_
 inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA&) noexcept {}
 
 // 1.2 has no extensions, and so no endpoint or DTO that could cause their events.
-inline DAT_EVENT_NUMBER extension_number(EventKind) noexcept {
-  return DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR;
-}
 inline void extend_completion(const DtoCompletion&, DAT_EVENT&) noexcept {}
 inline void extend_request(DAT_EVENT&) noexcept {}
 inline void fill_datagrams(const Event&, DAT_EVENT&) noexcept {}

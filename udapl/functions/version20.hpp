@@ -75,8 +75,7 @@ inline void fill_truncation(DAT_CR_ARRIVAL_EVENT_DATA& data) noexcept {
   data.truncate_flag = DAT_FALSE;
 }
 
-// Events of extensions: their numbers, and the fields that extend or replace those of the core's kind.
-DAT_EVENT_NUMBER extension_number(EventKind kind) noexcept;
+// Events of extensions: the fields that extend or replace those of the core's kind.
 void extend_completion(const DtoCompletion& dto, DAT_EVENT& out) noexcept;
 void extend_request(DAT_EVENT& out) noexcept;
 void fill_datagrams(const Event& event, DAT_EVENT& out) noexcept;

@@ -292,39 +292,15 @@ void Ep::shut_down() {
 }
 
 Error Ep::state_error() const {
-  const auto subtype = [this] {
-    switch (reported_state()) {
-      case EpState::kUnconnected:
-        return Subtype::kEpUnconnected;
-      case EpState::kUnconfiguredUnconnected:
-        return Subtype::kEpUnconfigured;
-      case EpState::kUnconfiguredReserved:
-        return Subtype::kEpUnconfReserved;
-      case EpState::kUnconfiguredPassive:
-        return Subtype::kEpUnconfPassive;
-      case EpState::kUnconfiguredTentative:
-        return Subtype::kEpUnconfTentative;
-      case EpState::kReserved:
-        return Subtype::kEpReserved;
-      case EpState::kPassiveConnectionPending:
-        return Subtype::kEpPassConnPending;
-      case EpState::kActiveConnectionPending:
-        return Subtype::kEpActConnPending;
-      case EpState::kTentativeConnectionPending:
-        return Subtype::kEpTentConnPending;
-      case EpState::kConnected:
-      case EpState::kDatagrams:
-        return Subtype::kEpConnected;
-      case EpState::kDisconnectPending:
-        return Subtype::kEpDiscPending;
-      case EpState::kDisconnected:
-        return Subtype::kEpDisconnected;
-      case EpState::kCompletionPending:
-        return Subtype::kEpComplPending;
-    }
-    return Subtype::kNone;
-  };
-  return {Type::kInvalidState, subtype()};
+  switch (reported_state()) {
+#define EP_STATE(NAME, SUBTYPE, DAT) \
+  case EpState::NAME:                \
+    return {Type::kInvalidState, Subtype::SUBTYPE};
+#include "udapl/api/names.def"
+    case EpState::kDatagrams:
+      break;
+  }
+  return {Type::kInvalidState, Subtype::kEpConnected};
 }
 
 }  // namespace dapple::udapl

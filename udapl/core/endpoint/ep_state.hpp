@@ -9,23 +9,11 @@
 
 namespace dapple::udapl {
 
-// DAT_EP_STATE; 1.2 and 2.0 agree on these values.
 enum class EpState : uint8_t {
-  kUnconnected = 0,
-  kUnconfiguredUnconnected = 1,
-  kReserved = 2,
-  kUnconfiguredReserved = 3,
-  kPassiveConnectionPending = 4,
-  kUnconfiguredPassive = 5,
-  kActiveConnectionPending = 6,
-  kTentativeConnectionPending = 7,
-  kUnconfiguredTentative = 8,
-  kConnected = 9,
-  kDisconnectPending = 10,
-  kDisconnected = 11,
-  kCompletionPending = 12,
-  kDatagrams = 13,  // our own state, which DAT shows as kConnected; it keeps the data path of connections away from
-                    // datagram endpoints
+#define EP_STATE(NAME, SUBTYPE, DAT) NAME,
+#include "udapl/api/names.def"
+  kDatagrams,  // our own state, which DAT shows as kConnected; it keeps the data path of connections away from datagram
+               // endpoints
 };
 
 // The unconfigured states are never entered; they are how an endpoint without a PZ or a connect EVD reports its state.

@@ -15,83 +15,27 @@ class Object;
 class Rmr;
 class UdConnection;
 
-// The values are the core's own: each version of the API has a table from these to its event numbers.
 enum class EventKind : uint8_t {
-  kDtoCompletion,
-  kBindCompletion,
-  kConnectionRequest,
-  kEstablished,
-  kPeerRejected,
-  kNonPeerRejected,
-  kAcceptCompletionError,
-  kDisconnected,
-  kBroken,
-  kTimedOut,
-  kUnreachable,
-  kAsyncEvdOverflow,
-  kAsyncIaCatastrophic,
-  kAsyncEpBroken,
-  kAsyncProviderInternal,
-  kSoftware,
-  kAsyncSrq,
-  kUdRequest,  // these four belong to datagram endpoints
-  kUdEstablished,
-  kUdRejected,
-  kUdError,
+#define EVENT(NAME, DATA, DAT) NAME,
+#include "udapl/api/names.def"
 };
 
 // The member of Event's union that events of a kind have.
 enum class EventData : uint8_t { kDto, kBind, kCr, kConnection, kDatagrams, kAsync, kSoftware };
 
-// Without a default: a new kind does not compile before it has its data here.
 constexpr EventData data_of(EventKind kind) {
   switch (kind) {
-    case EventKind::kDtoCompletion:
-      return EventData::kDto;
-    case EventKind::kBindCompletion:
-      return EventData::kBind;
-    case EventKind::kConnectionRequest:
-    case EventKind::kUdRequest:
-      return EventData::kCr;
-    case EventKind::kEstablished:
-    case EventKind::kPeerRejected:
-    case EventKind::kNonPeerRejected:
-    case EventKind::kAcceptCompletionError:
-    case EventKind::kDisconnected:
-    case EventKind::kBroken:
-    case EventKind::kTimedOut:
-    case EventKind::kUnreachable:
-      return EventData::kConnection;
-    case EventKind::kUdEstablished:
-    case EventKind::kUdRejected:
-    case EventKind::kUdError:
-      return EventData::kDatagrams;
-    case EventKind::kAsyncEvdOverflow:
-    case EventKind::kAsyncIaCatastrophic:
-    case EventKind::kAsyncEpBroken:
-    case EventKind::kAsyncProviderInternal:
-    case EventKind::kAsyncSrq:
-      return EventData::kAsync;
-    case EventKind::kSoftware:
-      return EventData::kSoftware;
+#define EVENT(NAME, DATA, DAT) \
+  case EventKind::NAME:        \
+    return EventData::DATA;
+#include "udapl/api/names.def"
   }
   __builtin_unreachable();
 }
 
-// DAT_DTO_COMPLETION_STATUS; 1.2 and 2.0 agree on these values.
 enum class DtoStatus : uint8_t {
-  kSuccess = 0,
-  kFlushed = 1,
-  kLocalLength = 2,
-  kLocalEp = 3,
-  kLocalProtection = 4,
-  kBadResponse = 5,
-  kRemoteAccess = 6,
-  kRemoteResponder = 7,
-  kTransport = 8,
-  kReceiverNotReady = 9,
-  kPartialPacket = 10,
-  kRmrOperationFailed = 11,
+#define DTO_STATUS(NAME, DAT) NAME,
+#include "udapl/api/names.def"
 };
 
 // DAT_DTOS, and the extensions' DAT_IB_DTOS from 8 on.
