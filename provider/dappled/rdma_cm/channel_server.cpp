@@ -3,6 +3,7 @@
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -17,6 +18,7 @@
 #include "provider/dappled/rdma_cm/gid_place.hpp"
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
+#include "provider/soft/gid.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -26,10 +28,19 @@ constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
 // Farther than the tickets of another dappled's events reach.
 constexpr uint32_t kNewTickets = 1 << 20;
-// Rounds of receiving in a turn: an answer to a datagram of this host goes to this host again.
+// Rounds of receiving in a turn, and datagrams that did not leave: an answer to a datagram of this host goes to this
+// host again.
 constexpr int kOwnAtOnce = 4;
+constexpr int kOwnInTurn = 64;
 
 constexpr int kAtOnce = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+bool loopback_is_up(const DeviceTable& devices) {
+  for (uint32_t i = 0; i < devices.count(); i++) {
+    if (devices.at(i).loopback != 0) return devices.at(i).up != 0;
+  }
+  return false;
+}
 
 uint32_t number_of(const soft::CmCommandRequest& request) {
   rdma_ucm_cmd_hdr header = {};
@@ -67,6 +78,8 @@ ChannelServer::~ChannelServer() {
 }
 
 int ChannelServer::prepare() {
+  const char* same_host = secure_getenv("DAPPLE_SAME_HOST");
+  same_host_ = same_host == nullptr || strcmp(same_host, "off") != 0;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   return epoll_ ? 0 : errno;
 }
@@ -110,6 +123,7 @@ void ChannelServer::advance() {
     sent_to_own_ = false;
     wire_->receive(*this);
   }
+  receive_own();
   if (service_->deadline() != roce::kNever) {
     if (service_->deadline() <= time()) service_->advance(time());
   }
@@ -124,6 +138,7 @@ bool ChannelServer::use(PortGroup& group, soft::SlotCounters* counters, soft::Pr
   }
   wire_ = MadWire::open(group.socket(0), group.dual_stack(), counters, *this, problem);
   if (wire_ == nullptr) return false;
+  counters_ = counters;
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u64 = kWireKey;
@@ -319,8 +334,31 @@ void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
   if (wire_ == nullptr) return;
   const soft::DeviceInfo* device = devices_.find(path.device);
   const uint32_t netdev_index = device != nullptr ? device->netdev_index : 0;
+  const bool own = find_gid(devices_, path.remote, netdev_index).device != nullptr;
+  if (own && keep_own(path, mad)) return;
   wire_->send(path, netdev_index, mad);
-  if (find_gid(devices_, path.remote, netdev_index).device != nullptr) sent_to_own_ = true;
+  if (own) sent_to_own_ = true;
+}
+
+// False if the datagram must take its way through the kernel: it is captured there, or lo is down.
+bool ChannelServer::keep_own(const cm::Path& path, const cm::Mad& mad) {
+  if (own_count_ == kMostOwn || captures_.count() > 0 || counters_ == nullptr || !same_host_) return false;
+  // The way back needs lo, and the netdev of a link-local address.
+  if (soft::is_link_local(path.remote.data()) || !loopback_is_up(devices_)) return false;
+  own_[(own_first_ + own_count_++) % kMostOwn] = {path.remote, path.local, mad};
+  counters_->same_host.sent_packets.add();
+  return true;
+}
+
+void ChannelServer::receive_own() {
+  for (int i = 0; i < kOwnInTurn && own_count_ > 0; i++) {
+    const OwnDatagram datagram = own_[own_first_];
+    own_first_ = (own_first_ + 1) % kMostOwn;
+    own_count_--;
+    counters_->same_host.received_packets.add();
+    counters_->same_host.received_bytes.add(datagram.mad.size());
+    arrived(datagram.local, datagram.remote, 0, datagram.mad);
+  }
 }
 
 uint64_t ChannelServer::random() {

@@ -45,7 +45,10 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   // Peers have not confirmed yet that connections are over.
   bool says_farewell() const { return service_ != nullptr && service_->manager().disconnecting() > 0; }
   // When advance() has something to do, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
-  Time deadline() const { return service_ == nullptr ? roce::kNever : service_->deadline(); }
+  Time deadline() const {
+    if (own_count_ > 0) return time();
+    return service_ == nullptr ? roce::kNever : service_->deadline();
+  }
 
   // Datagrams come and go from now on. False if that fails.
   bool use(PortGroup& group, soft::SlotCounters* counters, soft::Problem& problem);
@@ -98,6 +101,8 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   void watch(Place& place, bool writable);
   void watch_neighbours();
   void hear_neighbours();
+  bool keep_own(const cm::Path& path, const cm::Mad& mad);
+  void receive_own();
 
   // World
   void send(const cm::Path& path, const cm::Mad& mad) override;
@@ -121,6 +126,17 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;
+  // Datagrams to addresses of this host do not leave, as those of rdma_rxe.
+  struct OwnDatagram {
+    Gid local, remote;  // the receiver's view
+    cm::Mad mad;
+  };
+  static constexpr uint32_t kMostOwn = 256;
+  bool same_host_ = true;
+  soft::SlotCounters* counters_ = nullptr;
+  OwnDatagram own_[kMostOwn];
+  uint32_t own_first_ = 0;
+  uint32_t own_count_ = 0;
   bool sent_to_own_ = false;   // datagrams to an address of this host, not yet received
   NeighbourWatch neighbours_;  // open while an id waits for a neighbour
   std::unique_ptr<Service> service_;

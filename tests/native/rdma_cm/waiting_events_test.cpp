@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,52 @@ void kill_dappled() {
     after = dappled(watcher);
   }
   assert_true(after != 0 && after != before);
+}
+
+uint64_t counted(const char* name) {
+  Watcher watcher;
+  dapple::soft::StatusReply status;
+  assert_true(watcher.status(status));
+  for (size_t i = 0; i < dapple::soft::kCounterCount; i++) {
+    if (strcmp(dapple::soft::kCounterNames[i].key, name) == 0) return status.counters[i];
+  }
+  fail_msg("no counter %s", name);
+  return 0;
+}
+
+// A connection within the host, without queue pairs: its datagrams do not leave dappled.
+void connect__within_the_host__sends_no_packet(void**) {
+  rdma_event_channel* channel = open_channel();
+  rdma_cm_id* listener = nullptr;
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(7000);
+  assert_int_equal(rdma_create_id(channel, &listener, nullptr, RDMA_PS_TCP), 0);
+  assert_int_equal(rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&address)), 0);
+  assert_int_equal(rdma_listen(listener, 1), 0);
+  const uint64_t sent = counted("sent_packets");
+  const uint64_t kept = counted("same_host_sent_packets");
+  rdma_cm_id* id = resolve(channel);
+  expect(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED);
+  assert_int_equal(rdma_resolve_route(id, 2000), 0);
+  assert_true(readable(channel, 5000));
+  expect(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+  rdma_conn_param parameters = {};
+  parameters.qp_num = 77;
+  assert_int_equal(rdma_connect(id, &parameters), 0);
+  assert_true(readable(channel, 5000));
+  rdma_cm_event* event = nullptr;
+  assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+  assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
+  rdma_cm_id* request = event->id;
+  assert_int_equal(rdma_ack_cm_event(event), 0);
+  assert_int_equal(rdma_reject(request, nullptr, 0), 0);
+  assert_true(readable(channel, 5000));
+  expect(channel, id, RDMA_CM_EVENT_REJECTED);
+  assert_int_equal(counted("sent_packets"), sent);
+  assert_int_equal(counted("same_host_sent_packets"), kept + 2);
+  for (rdma_cm_id* each : {request, id, listener}) assert_int_equal(rdma_destroy_id(each), 0);
+  rdma_destroy_event_channel(channel);
 }
 
 void destroy__takes_only_its_own_events(void**) {
@@ -176,6 +223,7 @@ int main() {
   need_new_namespace();
   alarm(100);
   const CMUnitTest tests[] = {
+      cmocka_unit_test(connect__within_the_host__sends_no_packet),
       cmocka_unit_test(destroy__takes_only_its_own_events),
       cmocka_unit_test(migrate__events_come_along),
       cmocka_unit_test(fork__each_event_comes_once),
