@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -65,6 +66,8 @@ void SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counter
     return;
   }
   lease_ = lease;
+  reserve_.reset(eventfd(0, EFD_CLOEXEC));
+  reserve_.hide();
   watch(lease, kListener);
 }
 
@@ -195,8 +198,16 @@ void SameHostLinks::attend() {
 
 void SameHostLinks::accept_all() {
   for (int i = 0; i < kEventsAtOnce; i++) {
-    // A descriptor that the process lacks now, it may have later; the peer's packets wait.
     OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket && (errno == EMFILE || errno == ENFILE) && reserve_) {
+      // Otherwise the connection would wait, and so would its packets. The peer takes UDP when it sees the end.
+      reserve_.reset();
+      socket.reset(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      socket.reset();
+      reserve_.reset(eventfd(0, EFD_CLOEXEC));
+      reserve_.hide();
+      continue;
+    }
     if (!socket) return;
     uint32_t index = 0;
     while (index < kMostFrom && from_[index] != nullptr) index++;
@@ -253,6 +264,7 @@ void SameHostLinks::drop(uint32_t index) {
 
 void SameHostLinks::close_in_child() {
   epoll_.reset();
+  reserve_.reset();
   for (auto& from : from_) {
     if (from != nullptr) from->socket.reset();
   }

@@ -99,6 +99,7 @@ class SameHostLinks {
   int lease_ = -1;
   SameHostCounters* counters_ = nullptr;
   OwnedFd epoll_;
+  OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
 
   std::mutex to_mutex_;
   RingTo* to_[kMaxSlots] = {};

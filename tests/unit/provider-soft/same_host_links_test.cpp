@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -241,6 +242,27 @@ void attend__more_connections_than_slots__the_rest_is_closed(void**) {
   other.links.put(ring);
 }
 
+void attend__no_descriptor_left__the_connection_is_closed(void**) {
+  Process one(kOneSlot);
+  rlimit limit, none_left;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  {
+    const OwnedFd peer = connect_to(kOneSlot);
+    none_left = limit;
+    none_left.rlim_cur = static_cast<rlim_t>(OwnedFd(dup(0)).get());
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    one.links.attend();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(closed(peer));
+    assert_false(one.has_event());
+  }
+  Process other(kOtherSlot);
+  RingTo* ring = other.links.get(kOneSlot);
+  assert_true(write(ring, 8, 1));
+  assert_int_equal(one.receive(), 1);
+  other.links.put(ring);
+}
+
 void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   OwnedFd file;
@@ -272,6 +294,7 @@ int main() {
       cmocka_unit_test(reader_ends__ring_is_broken_and_a_new_one_is_made),
       cmocka_unit_test(attend__wrong_greeting__closed),
       cmocka_unit_test(attend__more_connections_than_slots__the_rest_is_closed),
+      cmocka_unit_test(attend__no_descriptor_left__the_connection_is_closed),
       cmocka_unit_test(receive__overwritten_ring__dropped_and_others_go_on),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
