@@ -89,10 +89,12 @@ void Node::expect_no_polls() {
   if (steps_aside_.load() && steps_aside_.exchange(false)) wake();
 }
 
-// Tells whether a thread of the application has polled since polls_ had this value, and may poll again.
-bool Node::polled_since(uint32_t polls) {
+// Tells whether threads of the application have polled often in the time since polls_ had this value, and may poll
+// again. A program that polls now and then while it computes would leave packets waiting.
+bool Node::polled_since(uint32_t polls, Time time) {
   const uint32_t now = polls_.load(std::memory_order_relaxed);
-  return now != polls && now != polls_without_successor_.load(std::memory_order_relaxed);
+  if (now == polls_without_successor_.load(std::memory_order_relaxed)) return false;
+  return now - polls >= std::max(time / kLook, Time{1});
 }
 
 // Tells whether a thread of the application polls now.
@@ -102,7 +104,7 @@ bool Node::polled_meanwhile() {
   if (polls == polls_without_successor_.load(std::memory_order_relaxed)) return false;
   const timespec look = {0, static_cast<long>(kLook)};
   nanosleep(&look, nullptr);
-  if (polled_since(polls)) return true;
+  if (polled_since(polls, kLook)) return true;
   polls_without_successor_.store(polls, std::memory_order_relaxed);
   return false;
 }
@@ -197,14 +199,17 @@ void Node::background() {
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
     if (rival && polled_meanwhile()) {
       uint32_t polls;
+      bool often;
       do {
         polls = polls_.load(std::memory_order_relaxed);
         steps_aside_.store(true);
         // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
         if (polls_without_successor_.load() == polls) break;
-        sleep_until(now() + aside, false);
+        const Time start = now();
+        sleep_until(start + aside, false);
         aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
-      } while (polled_since(polls));
+        often = polled_since(polls, now() - start);
+      } while (often);
     }
     steps_aside_.store(false);
     bool found = false;

@@ -118,7 +118,7 @@ class Node final : public ArrivalSink {
   void wake();
   void count(Qp& qp);
 
-  bool polled_since(uint32_t polls);
+  bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
   // True if packets have come.
   bool sleep_until(roce::Time when, bool for_packets);
