@@ -28,8 +28,7 @@ constexpr int kTriesToLeave = 100;
 
 // Under the locks of receiving and of the queue pair.
 bool Node::holds_acknowledgement(Qp& qp) {
-  if (worker_ != Worker::kPoller || qp.dying || qp.ring != nullptr || !qp.engine->owes_only_acknowledgement())
-    return false;
+  if (worker_ != Worker::kPoller || qp.dying || !qp.engine->owes_only_acknowledgement()) return false;
   qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
   qp.answered = false;
   qp.acknowledgement_poll = polls_.load(std::memory_order_relaxed);

@@ -21,7 +21,8 @@ constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
 constexpr uint32_t kSameHostTurns = 256;
-constexpr uint32_t kRarely = 16;
+constexpr uint32_t kRarely = 64;
+constexpr size_t kMany = 16;
 // The coarse clock stands still for a tick of the kernel, which is 10 ms at most.
 constexpr roce::Time kCoarseError = 10'000'000;
 // A P_Key without the bit of the membership.
@@ -162,19 +163,21 @@ bool Node::run_ready() {
   return any;
 }
 
-// Packets of this host cost no system call. While they come, a poller rarely pays for a look at the network.
+// Packets of this host cost no system call. While they come, a poller rarely pays for a look at the network, or after
+// many of them.
 bool Node::receive_packets() {
   if (links_due_.load(std::memory_order_relaxed)) {
     links_due_.store(false, std::memory_order_relaxed);
     links_.attend();
   }
-  bool any = links_.receive(*this) > 0;
+  const size_t near = links_.receive(*this);
+  bool any = near > 0;
   if (any) {
     same_host_turns_ = kSameHostTurns;
   } else if (same_host_turns_ > 0) {
     --same_host_turns_;
   }
-  const bool rarely = same_host_turns_ > 0 && worker_ == Worker::kPoller;
+  const bool rarely = same_host_turns_ > 0 && near < kMany && worker_ == Worker::kPoller;
   if (!rarely || ++turns_ % kRarely == 0) any |= wire_->receive(*this) > 0;
   return any;
 }
