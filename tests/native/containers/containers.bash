@@ -61,6 +61,7 @@ container() {
     else
       drop=(unshare --user --map-user 65534 --map-group 65534 setpriv)
     fi
-    exec "${drop[@]}" --inh-caps=-all --bounding-set=-all --no-new-privs "$build/bin/confine" env -i "$@"
+    # The kernel forgets the signal of --kill-child when a process changes its user.
+    exec "${drop[@]}" --pdeathsig KILL --inh-caps=-all --bounding-set=-all --no-new-privs "$build/bin/confine" env -i "$@"
   ' container "$work" "$build" "${CONTAINER_USER:-65534}" "$kind" "${environment[@]}" "$@"
 }
