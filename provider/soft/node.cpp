@@ -3,7 +3,6 @@
 #include "provider/soft/node.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -14,6 +13,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
+#include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
 #include "provider/soft/undisturbed.hpp"
 
@@ -27,11 +27,6 @@ pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 [[gnu::destructor]] void leave() {
   if (the_node != nullptr) the_node->leave();
-}
-
-bool same_host_wanted() {
-  const char* wish = secure_getenv("DAPPLE_SAME_HOST");
-  return wish == nullptr || strcmp(wish, "off") != 0;
 }
 
 uint32_t random_number() {

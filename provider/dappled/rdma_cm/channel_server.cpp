@@ -3,7 +3,6 @@
 #include "provider/dappled/rdma_cm/channel_server.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -19,6 +18,7 @@
 #include "provider/dappled/rdma_cm/journal.hpp"
 #include "provider/dappled/rdma_cm/routes.hpp"
 #include "provider/soft/gid.hpp"
+#include "provider/soft/same_host/wanted.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
@@ -78,8 +78,7 @@ ChannelServer::~ChannelServer() {
 }
 
 int ChannelServer::prepare() {
-  const char* same_host = secure_getenv("DAPPLE_SAME_HOST");
-  same_host_ = same_host == nullptr || strcmp(same_host, "off") != 0;
+  same_host_ = soft::same_host_wanted();
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   return epoll_ ? 0 : errno;
 }
