@@ -31,12 +31,15 @@ using roce::Time;
 
 constexpr Time kMicrosecond = 1000;
 constexpr Time kLook = 50 * kMicrosecond;
-constexpr Time kStuckLook = 200 * kMicrosecond;
+constexpr Time kStuckLook = 2000 * kMicrosecond;
 constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 2000 * kMicrosecond;
 constexpr Time kAsideGrowth = 8;  // so it steps aside for an eighth of the time that a thread has polled
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
 constexpr Time kSlice = 100 * kMicrosecond;
+
+// True in the background thread, which looks at all work before it sleeps.
+[[gnu::tls_model("initial-exec")]] thread_local constinit bool is_background = false;
 
 // The thread runs for moments, and the program may spin on its CPU meanwhile, looking at memory. A short slice makes
 // the scheduler of Linux 6.12 and later let it run at once; an older one ignores it.
@@ -74,10 +77,12 @@ void* Node::run_background(void* node) {
   // The default of 50 us would double the shorter waits.
   prctl(PR_SET_TIMERSLACK, 1);
   ask_for_short_slices();
+  is_background = true;
   static_cast<Node*>(node)->background();
 }
 
 void Node::wake() {
+  if (is_background) return;
   const Undisturbed undisturbed;
   const uint64_t one = 1;
   // EAGAIN: it is awake already.
@@ -117,13 +122,12 @@ bool Node::sleep_until(Time when, bool for_packets) {
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
     if (link_retry_ == 0) waiting[2].fd = link_->fd();
-    if (receive_mutex_.try_lock()) {
+    if (links_.any()) {
+      // A thread that polls takes packets of this host, too.
+      if (!receive_mutex_.try_lock()) return true;
       links_.sleep();
       if (!links_.empty()) when = 0;
       receive_mutex_.unlock();
-    } else {
-      // A thread polls, and takes the packets of this host without being woken.
-      when = std::min(when, now() + kLook);
     }
   }
   const Time start = now();
@@ -134,7 +138,7 @@ bool Node::sleep_until(Time when, bool for_packets) {
   }
   ppoll(waiting, 4, when == roce::kNever ? nullptr : &timeout, nullptr);
   bool same_host = false;
-  if (for_packets || waiting[3].revents != 0) {
+  if ((for_packets && links_.any()) || waiting[3].revents != 0) {
     if (receive_mutex_.try_lock()) {
       links_.stay_awake();
       if (waiting[3].revents != 0) links_.attend();
@@ -193,8 +197,9 @@ void Node::background() {
     if (link_retry_ != 0) when = std::min(when, link_retry_);
     // A thread that polls may have held it back a moment after this one stopped to step aside.
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
-    // A peer's ring is full, or there is no memory for packets.
-    if (any_ready_.load(std::memory_order_relaxed)) when = std::min(when, now() + kStuckLook);
+    // There is no memory for packets, or a peer's ring is full. The peer says when it has room.
+    if (any_ready_.load(std::memory_order_relaxed))
+      when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
     if (rival && polled_meanwhile()) {

@@ -38,7 +38,9 @@ std::byte* Turn::reserve(size_t size) {
   if (ring_ != nullptr) {
     if (!has_ring_) ring_->mutex.lock();
     has_ring_ = true;
-    return ring_->writer().reserve(size);
+    room_ = ring_->writer().reserve(size);
+    if (room_ == nullptr) ring_->full.store(true, std::memory_order_relaxed);
+    return room_;
   }
   if (batch_ == nullptr) {
     batch_ = pool_.take();

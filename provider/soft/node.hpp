@@ -120,7 +120,7 @@ class Node final : public ArrivalSink {
 
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
-  // True if packets have come.
+  // True if packets have come, or a thread polls that would take them.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
   void tell_changes();

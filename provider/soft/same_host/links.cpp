@@ -46,6 +46,16 @@ bool same_user(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
+// Takes the bytes that have woken this process. True if the peer is gone.
+bool ended(const OwnedFd& socket) {
+  for (;;) {
+    char bytes[256];
+    const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (size > 0 || (size < 0 && errno == EINTR)) continue;
+    return size == 0 || errno != EAGAIN;
+  }
+}
+
 }  // namespace
 
 void RingTo::wake_reader() {
@@ -124,6 +134,24 @@ RingTo* SameHostLinks::connect(uint32_t slot) {
   return ring.release();
 }
 
+void SameHostLinks::release(RingFrom& from) {
+  const char byte = 0;
+  // EAGAIN: bytes wait there already. An end is seen by attend().
+  if (from.reader.release()) send(from.socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool SameHostLinks::wait_for_room() {
+  bool full = true;
+  const std::lock_guard lock(to_mutex_);
+  for (RingTo* ring : to_) {
+    if (ring == nullptr || !ring->full.load(std::memory_order_relaxed)) continue;
+    const std::lock_guard writing(ring->mutex);
+    ring->full.store(false, std::memory_order_relaxed);
+    full = ring->writer_.wait_for_room() && full;
+  }
+  return full;
+}
+
 size_t SameHostLinks::receive(ArrivalSink& sink) {
   size_t delivered = 0, delivered_bytes = 0;
   for (uint32_t i = 0; i < from_end_; i++) {
@@ -144,11 +172,11 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       sink.arrived(arrival);
       bytes += entry.size;
       if (bytes < kMuch) continue;
-      reader.release();
+      release(*from_[i]);
       sink.much_arrived();
       bytes = 0;
     }
-    reader.release();
+    release(*from_[i]);
     if (next == RingReader::Next::kBroken) {
       counters_->broken.add();
       drop(i);
@@ -234,30 +262,21 @@ void SameHostLinks::attend_from(uint32_t index) {
     from.greeted = size == sizeof hello && hello.magic == kMagic && hello.version == kProtocolVersion &&
                    hello.ring_bytes == kRingBytes && files.count == 1 && from.memory.map(files.fds[0].get()) == 0;
     if (!from.greeted) return drop(index);
+    rings_.fetch_add(1, std::memory_order_relaxed);
   }
-  for (;;) {
-    char bytes[256];
-    const ssize_t size = recv(from.socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (size > 0) continue;
-    if (size < 0 && errno == EINTR) continue;
-    // A peer that is gone may have left packets. They are taken before the next look at it.
-    if ((size == 0 || errno != EAGAIN) && from.reader.empty()) drop(index);
-    return;
-  }
+  // A peer that is gone may have left packets. They are taken before the next look at it.
+  if (ended(from.socket) && from.reader.empty()) drop(index);
 }
 
 void SameHostLinks::attend_to(uint32_t slot) {
-  char byte;
   const std::lock_guard lock(to_mutex_);
   RingTo* ring = to_[slot];
-  if (ring == nullptr) return;
-  const ssize_t size = recv(ring->socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-  // The reader says nothing, so anything else than silence is the end.
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (ring == nullptr || !ended(ring->socket_)) return;
   forget(slot);
 }
 
 void SameHostLinks::drop(uint32_t index) {
+  if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
   from_[index].reset();
   while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
 }

@@ -36,6 +36,7 @@ class RingTo {
   RingWriter& writer() { return writer_; }
 
   std::mutex mutex;
+  std::atomic<bool> full{false};  // a packet has found no room
 
  private:
   friend class SameHostLinks;
@@ -67,9 +68,13 @@ class SameHostLinks {
   // Passes on the waiting packets of all rings to this process, at most some dozens of each; returns their number.
   size_t receive(ArrivalSink& sink);
   bool empty() const;
+  // Tells whether there is a ring to this process. Any thread may call it.
+  bool any() const { return rings_.load(std::memory_order_relaxed) != 0; }
   // From now on peers wake this process by fd(). Look at empty() afterwards.
   void sleep();
   void stay_awake();
+  // Peers whose rings were full wake this process by fd() when there is room. False if there is room now.
+  bool wait_for_room();
   // To poll: new connections, wake-ups, ends of peers. -1 if there is none. attend() looks after them.
   int fd() const { return epoll_.get(); }
   void attend();
@@ -88,6 +93,7 @@ class SameHostLinks {
 
   void watch(int fd, uint64_t key);
   void accept_all();
+  void release(RingFrom& from);
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);
   void drop(uint32_t index);
@@ -106,6 +112,7 @@ class SameHostLinks {
 
   std::unique_ptr<RingFrom> from_[kMostFrom];
   uint32_t from_end_ = 0;  // places in use are below
+  std::atomic<uint32_t> rings_{0};
   alignas(64) std::byte room_[kLongestRingPacket];
 };
 

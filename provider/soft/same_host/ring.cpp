@@ -25,8 +25,9 @@ constexpr size_t entry_bytes(size_t packet) {
   return (sizeof(RingEntry) + packet + kLine - 1) / kLine * kLine;
 }
 
-// A packet, the unused end before it, and the place of the next entry find room in an empty ring.
-static_assert(2 * entry_bytes(kLongestRingPacket) + kLine + kKept <= kRingBytes);
+// A packet, the unused end before it, and the place of the next entry.
+constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket) + kLine;
+static_assert(kMostNeeded + kKept <= kRingBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint32_t>::is_always_lock_free);
 
 std::atomic_ref<uint32_t> size_of(const RingMemory& memory, uint64_t position) {
@@ -110,6 +111,13 @@ bool RingWriter::must_wake() {
   return sleeping.load(std::memory_order_relaxed) != 0 && sleeping.exchange(0, std::memory_order_relaxed) != 0;
 }
 
+bool RingWriter::wait_for_room() {
+  memory_.control().waiting.store(1, std::memory_order_relaxed);
+  // RingReader::release() has the counterpart.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return written_ - memory_.control().read.load(std::memory_order_acquire) > kRingBytes - kMostNeeded;
+}
+
 RingReader::Next RingReader::next(RingEntry& entry, std::byte* room) {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = read_ % kRingBytes;
@@ -129,10 +137,14 @@ RingReader::Next RingReader::next(RingEntry& entry, std::byte* room) {
   return Next::kBroken;
 }
 
-void RingReader::release() {
-  if (read_ - released_ < kKept) return;
+bool RingReader::release() {
+  if (read_ - released_ < kKept) return false;
   memory_.control().read.store(read_, std::memory_order_release);
   released_ = read_;
+  // RingWriter::wait_for_room() has the counterpart.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic<uint32_t>& waiting = memory_.control().waiting;
+  return waiting.load(std::memory_order_relaxed) != 0 && waiting.exchange(0, std::memory_order_relaxed) != 0;
 }
 
 bool RingReader::empty() const {

@@ -49,6 +49,7 @@ class RingMemory {
   struct Control {
     alignas(64) std::atomic<uint64_t> read;      // by the reader: bytes that the writer may use again
     alignas(64) std::atomic<uint32_t> sleeping;  // by the reader: it wants to be woken
+    alignas(64) std::atomic<uint32_t> waiting;   // by the writer: it wants to be woken when there is room
   };
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
   std::byte* data() const { return memory_ + kControlBytes; }
@@ -74,6 +75,8 @@ class RingWriter {
   void commit(const uint8_t source[16], const uint8_t destination[16]);
   // After the last commit(): true if the reader sleeps, and nobody has been told so before.
   bool must_wake();
+  // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
+  bool wait_for_room();
 
  private:
   const RingMemory& memory_;
@@ -91,8 +94,8 @@ class RingReader {
   // The next packet, copied to `room` of kLongestRingPacket bytes. kBroken: no writer of ours has written this, and the
   // ring is of no use any more.
   Next next(RingEntry& entry, std::byte* room);
-  // After some calls of next(): the writer may use the space of what was read.
-  void release();
+  // After some calls of next(): the writer may use the space of what was read. True if the writer waits for it.
+  [[nodiscard]] bool release();
   bool empty() const;
   // Announces that this end will not look any more until it is woken. Look at empty() afterwards.
   void sleep();

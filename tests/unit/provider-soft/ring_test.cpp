@@ -89,14 +89,14 @@ void reserve__full_ring__null_until_the_reader_releases(void**) {
   assert_in_range(count, kRingBytes / 1200, kRingBytes / 1000);
   assert_null(ring.writer.reserve(1000));
   assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
-  ring.reader.release();
+  static_cast<void>(ring.reader.release());
   // It keeps small amounts to itself.
   assert_null(ring.writer.reserve(1000));
   for (size_t i = 1; i < count; i++) {
     assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
     assert_true(ring.all_are(static_cast<uint8_t>(i)));
   }
-  ring.reader.release();
+  static_cast<void>(ring.reader.release());
   assert_non_null(ring.writer.reserve(1000));
 }
 
@@ -113,7 +113,7 @@ void next__many_laps_of_all_sizes__every_packet_in_order(void**) {
       assert_int_equal(ring.entry.size, size_of(read));
       assert_true(ring.all_are(static_cast<uint8_t>(read)));
     }
-    ring.reader.release();
+    static_cast<void>(ring.reader.release());
   }
 }
 
@@ -132,7 +132,7 @@ void two_threads__no_packet_lost_or_changed(void**) {
     if (next == Next::kNothing) continue;
     if (ring.entry.size != 8 + i % 300 || !ring.all_are(static_cast<uint8_t>(i))) bad++;
     i++;
-    ring.reader.release();
+    static_cast<void>(ring.reader.release());
   }
   writer.join();
   assert_int_equal(bad, 0);
@@ -151,6 +151,21 @@ void must_wake__reader_sleeps__once(void**) {
   assert_false(ring.writer.must_wake());
 }
 
+void wait_for_room__full_ring__release_tells_once(void**) {
+  Ring ring;
+  assert_false(ring.writer.wait_for_room());
+  while (ring.write(1000, 1)) {
+  }
+  for (int i = 0; i < 10; i++) assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
+  assert_true(ring.writer.wait_for_room());
+  // Too little to tell.
+  assert_false(ring.reader.release());
+  while (ring.reader.next(ring.entry, ring.room) == Next::kPacket) {
+  }
+  assert_true(ring.reader.release());
+  assert_false(ring.writer.wait_for_room());
+}
+
 void next__size_beyond_the_limit__broken(void**) {
   Ring ring;
   ring.overwrite(0, kLongestRingPacket + 1, 0);
@@ -164,7 +179,7 @@ void next__packet_beyond_the_end__broken(void**) {
   // Up to the last lines.
   while (kRingBytes - 4096 > 0 && ring.write(kLongestRingPacket, 1)) {
     assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
-    ring.reader.release();
+    static_cast<void>(ring.reader.release());
     static size_t position = 0;
     position += (sizeof(RingEntry) + kLongestRingPacket + 63) / 64 * 64;
     if (kRingBytes - position >= kLongestRingPacket + 64) continue;
@@ -233,6 +248,7 @@ int main() {
       cmocka_unit_test(next__many_laps_of_all_sizes__every_packet_in_order),
       cmocka_unit_test(two_threads__no_packet_lost_or_changed),
       cmocka_unit_test(must_wake__reader_sleeps__once),
+      cmocka_unit_test(wait_for_room__full_ring__release_tells_once),
       cmocka_unit_test(next__size_beyond_the_limit__broken),
       cmocka_unit_test(next__packet_beyond_the_end__broken),
       cmocka_unit_test(next__nothing_but_wraps__broken),
