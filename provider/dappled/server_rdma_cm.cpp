@@ -63,10 +63,12 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
   if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
   if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
-  resume(connection);
   cm_.command(request, message);
+  // Commands of other threads of the program change nothing about a channel that is held.
   if (message.removed != 0 || message.removed_events != 0) {
-    connection.held = header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? request.source : request.channel;
+    const soft::CmChannelName& held = header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? request.source : request.channel;
+    if (connection.held.key != held.key || connection.held.number != held.number) resume(connection);
+    connection.held = held;
   }
   reply(connection, kind, message);
 }
@@ -115,6 +117,7 @@ int Server::wait_for_cm(int milliseconds) const {
   Milliseconds most = INT32_MAX;
   if (cm_.channels() > 0 && !cm_.has_wire()) most = kRetryPort;
   if (const roce::Time deadline = cm_.deadline(); deadline != roce::kNever) {
+    if (deadline <= cm_.time()) return 0;
     // Rounded up, because the loop would otherwise turn without work.
     const auto time = static_cast<Milliseconds>(cm_.time() / 1'000'000);
     most = std::min(most, std::max<Milliseconds>(static_cast<Milliseconds>(deadline / 1'000'000) + 1 - time, 0));

@@ -311,7 +311,7 @@ bool ChannelServer::send_event(Place& place, Event& event) {
 }
 
 void ChannelServer::send_events(Place& place) {
-  if (place.held) return;
+  if (place.held) return watch(place, false);
   Event* event = place.events.last();
   for (uint32_t i = 1; i < place.unsent; i++) event = event->older;
   for (; place.unsent > 0 && send_event(place, *event); event = event->newer) {

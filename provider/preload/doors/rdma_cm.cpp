@@ -98,9 +98,9 @@ bool enter(soft::CmFront& front, const soft::CmEvent& event) {
   }
 }
 
-// Takes off the messages of events that will not be read: so many bytes, and the events of an id. dappled sends nothing
-// meanwhile, so the others keep their order.
-void take_off(int fd, uint32_t bytes, uint32_t id) {
+// Takes off the messages of events that will not be read: so many bytes and, with `events`, the events of an id.
+// dappled sends nothing meanwhile, so the others keep their order and find room again.
+void take_off(int fd, uint32_t bytes, bool events, uint32_t id) {
   const HeldDoor door(fd);
   if (door.get() == nullptr) return;
   const int end = door.get()->attached[0];
@@ -115,7 +115,7 @@ void take_off(int fd, uint32_t bytes, uint32_t id) {
   size_t end_of_kept = 0;
   Message message;
   while (end_of_kept + sizeof message.event + sizeof(uint32_t) <= size && message.receive(fd)) {
-    if (message.is_event() ? message.id() == id : bytes > 0) {
+    if (message.is_event() ? events && message.id() == id : bytes > 0) {
       if (!message.is_event()) --bytes;
       continue;
     }
@@ -196,7 +196,7 @@ int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
   if (const int error = ask_and_keep(command, request, reply); error != 0) return error;
   if (reply.removed != 0 || reply.removed_events != 0) {
     const bool migrates = command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID;
-    take_off(migrates ? static_cast<int>(command.source) : fd, reply.removed, command.id);
+    take_off(migrates ? static_cast<int>(command.source) : fd, reply.removed, reply.removed_events != 0, command.id);
     soft::Problem problem;
     if (soft::DaemonLink* link = connection(problem)) link->cm_resume(migrates ? request.source : request.channel);
   }
