@@ -140,8 +140,8 @@ bool Node::sleep_until(Time when, bool for_packets) {
   bool same_host = false;
   if ((for_packets && links_.any()) || waiting[3].revents != 0) {
     if (receive_mutex_.try_lock()) {
-      links_.stay_awake();
       if (waiting[3].revents != 0) links_.attend();
+      links_.stay_awake();
       same_host = for_packets && (waiting[3].revents != 0 || !links_.empty());
       receive_mutex_.unlock();
     } else if (waiting[3].revents != 0) {
@@ -198,8 +198,7 @@ void Node::background() {
     // A thread that polls may have held it back a moment after this one stopped to step aside.
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
     // There is no memory for packets, or a peer's ring is full. The peer says when it has room.
-    if (any_ready_.load(std::memory_order_relaxed))
-      when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
+    if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
     if (rival && polled_meanwhile()) {

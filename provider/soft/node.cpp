@@ -180,10 +180,10 @@ void Node::make_ready(Qp& qp) {
     qp.next_ready = nullptr;
     (first_ready_ == nullptr ? first_ready_ : last_ready_->next_ready) = &qp;
     last_ready_ = &qp;
-    any_ready_.store(true, std::memory_order_relaxed);
+    any_ready_.store(true);
   }
-  // A thread that polls looks itself, or the background thread after its sleep.
-  if (!steps_aside_.load(std::memory_order_relaxed)) wake_due_.store(true, std::memory_order_relaxed);
+  // A thread that polls looks itself, or the background thread when it has stopped to step aside.
+  if (!steps_aside_.load()) wake_due_.store(true, std::memory_order_relaxed);
 }
 
 void Node::forget_ready(Qp& qp) {

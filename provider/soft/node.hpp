@@ -145,6 +145,7 @@ class Node final : public ArrivalSink {
   roce::Time batch_time_ = 0;     // 0: not read yet
   uint32_t same_host_turns_ = 0;  // turns of work() in which packets of this host are more likely than others
   uint32_t turns_ = 0;
+  roce::Time network_look_ = 0;         // the last look at the network between packets of this host
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

@@ -21,8 +21,8 @@ constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
 constexpr uint32_t kSameHostTurns = 256;
-constexpr uint32_t kRarely = 64;
-constexpr size_t kMany = 16;
+constexpr uint32_t kRareTurns = 64;
+constexpr roce::Time kRarely = 20'000;
 // The coarse clock stands still for a tick of the kernel, which is 10 ms at most.
 constexpr roce::Time kCoarseError = 10'000'000;
 // A P_Key without the bit of the membership.
@@ -133,7 +133,7 @@ bool Node::expire_due() {
 
 // True if one of them could send.
 bool Node::run_ready() {
-  if (!any_ready_.load(std::memory_order_relaxed)) return false;
+  if (!any_ready_.load()) return false;
   Qp* last = nullptr;
   bool any = false;
   for (uint32_t i = 0; i < kMostAtOnce; ++i) {
@@ -163,23 +163,24 @@ bool Node::run_ready() {
   return any;
 }
 
-// Packets of this host cost no system call. While they come, a poller rarely pays for a look at the network, or after
-// many of them.
+// Packets of this host cost no system call. While they come, a poller pays for a look at the network only now and then.
 bool Node::receive_packets() {
   if (links_due_.load(std::memory_order_relaxed)) {
     links_due_.store(false, std::memory_order_relaxed);
     links_.attend();
   }
-  const size_t near = links_.receive(*this);
-  bool any = near > 0;
+  bool any = links_.receive(*this) > 0;
   if (any) {
     same_host_turns_ = kSameHostTurns;
   } else if (same_host_turns_ > 0) {
     --same_host_turns_;
   }
-  const bool rarely = same_host_turns_ > 0 && near < kMany && worker_ == Worker::kPoller;
-  if (!rarely || ++turns_ % kRarely == 0) any |= wire_->receive(*this) > 0;
-  return any;
+  if (same_host_turns_ > 0 && worker_ == Worker::kPoller) {
+    // A turn with packets has read the clock already.
+    if (any ? batch_time() < network_look_ + kRarely : ++turns_ % kRareTurns != 0) return any;
+    if (any) network_look_ = batch_time();
+  }
+  return wire_->receive(*this) > 0 || any;
 }
 
 bool Node::work(Worker worker) {

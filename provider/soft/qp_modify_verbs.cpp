@@ -81,6 +81,7 @@ ibv_mtu mtu_of(uint32_t bytes) {
 
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   if (!usable(ibv->context)) return ENODEV;
+  const Undisturbed undisturbed;
   Qp& qp = *ours<Qp>(ibv);
   const auto mask = static_cast<uint32_t>(attr_mask);
   if ((mask & roce::kState) != 0 && static_cast<unsigned>(attr->qp_state) > IBV_QPS_ERR) return EINVAL;
@@ -91,12 +92,11 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
   // A way to the peer lasts from here to the next connection, because packets on two ways would overtake each other.
-  const bool connects = (mask & roce::kAddress) != 0 && (mask & roce::kDestinationQpn) != 0;
+  const bool connects = (mask & roce::kAddress) != 0;
   const bool resets = (mask & roce::kState) != 0 && attr->qp_state == IBV_QPS_RESET;
-  path.destination_qpn = attr->dest_qp_num;
+  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr->dest_qp_num : qp.path.destination_qpn;
   RingTo* ring = connects && qp.init.qp_type != IBV_QPT_UD ? qp.node->get_ring(path) : nullptr;
   {
-    const Undisturbed undisturbed;
     const std::lock_guard lock(qp.mutex);
     if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) {
       qp.node->put_ring(ring);

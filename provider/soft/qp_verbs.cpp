@@ -11,6 +11,7 @@
 #include "provider/soft/extended_post.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
+#include "provider/soft/undisturbed.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft::verbs {
@@ -139,7 +140,10 @@ int destroy_qp(ibv_qp* ibv) {
   if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
   qp->node->remove(*qp);
-  qp->node->put_ring(qp->ring);
+  {
+    const Undisturbed undisturbed;
+    qp->node->put_ring(qp->ring);
+  }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);
   if (qp->srq != nullptr) qp->srq->users.fetch_sub(1);

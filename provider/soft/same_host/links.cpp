@@ -48,12 +48,10 @@ bool same_user(int socket) {
 
 // Takes the bytes that have woken this process. True if the peer is gone.
 bool ended(const OwnedFd& socket) {
-  for (;;) {
-    char bytes[256];
-    const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (size > 0 || (size < 0 && errno == EINTR)) continue;
-    return size == 0 || errno != EAGAIN;
-  }
+  char bytes[256];
+  // More of them wait for the next call.
+  const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  return size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 }  // namespace
@@ -96,7 +94,8 @@ RingTo* SameHostLinks::get(uint32_t slot) {
   if (!epoll_ || slot == 0 || slot >= kMaxSlots || slot == own_slot_) return nullptr;
   const std::lock_guard lock(to_mutex_);
   RingTo*& ring = to_[slot];
-  if (ring != nullptr && ring->broken()) forget(slot);
+  // A slot's new owner may have come before attend() has seen the end of the last one.
+  if (ring != nullptr && (ring->broken() || ended(ring->socket_))) forget(slot);
   if (ring == nullptr) ring = connect(slot);
   if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
   return ring;
@@ -227,15 +226,7 @@ void SameHostLinks::attend() {
 void SameHostLinks::accept_all() {
   for (int i = 0; i < kEventsAtOnce; i++) {
     OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket && (errno == EMFILE || errno == ENFILE) && reserve_) {
-      // Otherwise the connection would wait, and so would its packets. The peer takes UDP when it sees the end.
-      reserve_.reset();
-      socket.reset(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      socket.reset();
-      reserve_.reset(eventfd(0, EFD_CLOEXEC));
-      reserve_.hide();
-      continue;
-    }
+    if (!socket && (errno == EMFILE || errno == ENFILE)) return refuse_one();
     if (!socket) return;
     uint32_t index = 0;
     while (index < kMostFrom && from_[index] != nullptr) index++;
@@ -248,6 +239,15 @@ void SameHostLinks::accept_all() {
     watch(from_[index]->socket.get(), kFrom | index);
     attend_from(index);
   }
+}
+
+// No descriptor is left. Otherwise the connection would wait, and so would its packets; the peer takes UDP when it sees
+// the end.
+void SameHostLinks::refuse_one() {
+  reserve_.reset();
+  OwnedFd(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)).reset();
+  reserve_.reset(eventfd(0, EFD_CLOEXEC));
+  reserve_.hide();
 }
 
 void SameHostLinks::attend_from(uint32_t index) {
@@ -264,6 +264,9 @@ void SameHostLinks::attend_from(uint32_t index) {
     if (!from.greeted) return drop(index);
     rings_.fetch_add(1, std::memory_order_relaxed);
   }
+  // The background thread may be about to sleep and count on the mark, which these bytes or a late greeting have
+  // missed.
+  from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
   if (ended(from.socket) && from.reader.empty()) drop(index);
 }
@@ -277,6 +280,8 @@ void SameHostLinks::attend_to(uint32_t slot) {
 
 void SameHostLinks::drop(uint32_t index) {
   if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
+  // A copy of the descriptor in a child would keep it there.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from_[index]->socket.get(), nullptr);
   from_[index].reset();
   while (from_end_ > 0 && from_[from_end_ - 1] == nullptr) from_end_--;
 }

@@ -93,6 +93,7 @@ class SameHostLinks {
 
   void watch(int fd, uint64_t key);
   void accept_all();
+  void refuse_one();
   void release(RingFrom& from);
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);

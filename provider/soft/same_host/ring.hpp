@@ -8,7 +8,8 @@
 // writer that is killed leaves whole entries. Neither end waits for the other: a full ring takes nothing.
 //
 // Neither end trusts the other with more than the packets. The reader copies an entry and checks it before use. The
-// file cannot shrink, and its pages exist from the start, so no access faults.
+// file cannot shrink, and its pages exist from the start, so no access faults, unless the other end removes pages on
+// purpose and no memory is left.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 

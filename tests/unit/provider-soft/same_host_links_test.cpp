@@ -142,6 +142,7 @@ void wake_reader__it_sleeps__has_an_event(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   RingTo* ring = one.links.get(kOtherSlot);
   assert_int_equal(other.receive(), 0);
+  other.links.stay_awake();
   assert_true(write(ring, 8, 1));
   ring->wake_reader();
   assert_false(other.has_event());
@@ -156,6 +157,39 @@ void wake_reader__it_sleeps__has_an_event(void**) {
   assert_int_equal(other.receive(), 1);
   assert_false(other.has_event());
   one.links.put(ring);
+}
+
+// A thread that polls may call attend() after another one has announced that it sleeps.
+void attend__after_sleep__peers_still_wake(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  other.links.sleep();
+  RingTo* ring = one.links.get(kOtherSlot);
+  for (uint8_t i = 0; i < 3; i++) {
+    assert_int_equal(other.receive(), i == 0 ? 0 : 1);
+    assert_false(other.has_event());
+    assert_true(write(ring, 8, i));
+    ring->wake_reader();
+    assert_true(other.has_event());
+  }
+  one.links.put(ring);
+}
+
+void get__new_owner_before_the_end_was_seen__its_ring(void**) {
+  Process one(kOneSlot);
+  RingTo* old = nullptr;
+  {
+    Process other(kOtherSlot);
+    old = one.links.get(kOtherSlot);
+    assert_int_equal(other.receive(), 0);
+    other.links.close_in_child();
+  }
+  Process next(kOtherSlot);
+  RingTo* ring = one.links.get(kOtherSlot);
+  assert_ptr_not_equal(ring, old);
+  assert_true(write(ring, 8, 1));
+  assert_int_equal(next.receive(), 1);
+  one.links.put(ring);
+  one.links.put(old);
 }
 
 void peer_ends__its_last_packets_arrive(void**) {
@@ -290,6 +324,8 @@ int main() {
       cmocka_unit_test(get__twice__one_ring),
       cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
       cmocka_unit_test(wake_reader__it_sleeps__has_an_event),
+      cmocka_unit_test(attend__after_sleep__peers_still_wake),
+      cmocka_unit_test(get__new_owner_before_the_end_was_seen__its_ring),
       cmocka_unit_test(peer_ends__its_last_packets_arrive),
       cmocka_unit_test(reader_ends__ring_is_broken_and_a_new_one_is_made),
       cmocka_unit_test(attend__wrong_greeting__closed),
