@@ -104,7 +104,7 @@ void Node::fork_child() {
 }
 
 RingTo* Node::get_ring(const Path& path) {
-  // Each address of its own reaches a process of this network namespace. Names of slots are valid there, too.
+  // A packet to its own address stays in this network namespace, where a slot's name leads to its owner.
   if (memcmp(path.source, path.destination, sizeof path.source) != 0) return nullptr;
   return links_.get(path.destination_qpn >> 16);
 }

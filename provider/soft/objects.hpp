@@ -3,9 +3,9 @@
 //
 // The verbs objects: libibverbs' structure of each, and ours behind it.
 //
-// Locks, in the order in which they are taken: the node's receive lock, one queue pair's, then one of the leaves: a
-// completion queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's. No
-// thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that send.
+// Locks, in the order in which they are taken: the node's receive lock, one queue pair's, a ring's, then one of the
+// leaves: a completion queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair
+// table's. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that send.
 #ifndef DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
 #define DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
 

@@ -21,8 +21,9 @@ constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
 constexpr uint32_t kSameHostTurns = 256;
-constexpr uint32_t kRareTurns = 64;
-constexpr roce::Time kRarely = 20'000;
+// Meanwhile a poller does not look at the network for that many turns in vain, or nanoseconds of turns with packets.
+constexpr uint32_t kTurnsUnlooked = 64;
+constexpr roce::Time kUnlooked = 20'000;
 // The coarse clock stands still for a tick of the kernel, which is 10 ms at most.
 constexpr roce::Time kCoarseError = 10'000'000;
 // A P_Key without the bit of the membership.
@@ -177,7 +178,7 @@ bool Node::receive_packets() {
   }
   if (same_host_turns_ > 0 && worker_ == Worker::kPoller) {
     // A turn with packets has read the clock already.
-    if (any ? batch_time() < network_look_ + kRarely : ++turns_ % kRareTurns != 0) return any;
+    if (any ? batch_time() < network_look_ + kUnlooked : ++turns_ % kTurnsUnlooked != 0) return any;
     if (any) network_look_ = batch_time();
   }
   return wire_->receive(*this) > 0 || any;

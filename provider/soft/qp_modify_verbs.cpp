@@ -77,6 +77,26 @@ ibv_mtu mtu_of(uint32_t bytes) {
   return IBV_MTU_4096;
 }
 
+// False if the engine refuses. The queue pair takes `path` and `ring` together with an address, and `ring` becomes the
+// ring that it does not use any more: packets on two ways would overtake each other.
+bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, RingTo*& ring) {
+  const std::lock_guard lock(qp.mutex);
+  if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;
+  const bool reset = qp.engine->state() == roce::QpState::kReset;
+  if ((mask & roce::kAddress) != 0) {
+    qp.path = path;
+    qp.address = attr.ah_attr;
+  }
+  if ((mask & roce::kAddress) != 0 || reset) std::swap(qp.ring, ring);
+  if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
+  if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
+  qp.path.source_qpn = qp.qpn;
+  qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
+  if (reset) qp.own_receives.clear();
+  qp.node->settle_state(qp);
+  return true;
+}
+
 }  // namespace
 
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
@@ -91,30 +111,14 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
-  // A way to the peer lasts from here to the next connection, because packets on two ways would overtake each other.
-  const bool connects = (mask & roce::kAddress) != 0;
-  const bool resets = (mask & roce::kState) != 0 && attr->qp_state == IBV_QPS_RESET;
-  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr->dest_qp_num : qp.path.destination_qpn;
-  RingTo* ring = connects && qp.init.qp_type != IBV_QPT_UD ? qp.node->get_ring(path) : nullptr;
-  {
-    const std::lock_guard lock(qp.mutex);
-    if (!qp.engine->modify(engine_attributes(*attr, mask), mask)) {
-      qp.node->put_ring(ring);
-      return EINVAL;
-    }
-    if (connects || resets) std::swap(qp.ring, ring);
-    if ((mask & roce::kAddress) != 0) {
-      qp.path = path;
-      qp.address = attr->ah_attr;
-    }
-    if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr->pkey_index;
-    if ((mask & roce::kPort) != 0) qp.port = attr->port_num;
-    qp.path.source_qpn = qp.qpn;
-    qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
-    if (qp.engine->state() == roce::QpState::kReset) qp.own_receives.clear();
-    qp.node->settle_state(qp);
+  RingTo* ring = nullptr;
+  if ((mask & roce::kAddress) != 0 && qp.init.qp_type != IBV_QPT_UD) {
+    path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr->dest_qp_num : qp.path.destination_qpn;
+    ring = qp.node->get_ring(path);
   }
+  const bool done = change(qp, *attr, mask, path, ring);
   qp.node->put_ring(ring);
+  if (!done) return EINVAL;
   qp.node->deliver(qp);
   return 0;
 }

@@ -31,26 +31,17 @@ constexpr uint64_t kListener = 0;
 constexpr uint64_t kFrom = uint64_t{1} << 32;
 constexpr uint64_t kTo = uint64_t{2} << 32;
 
-// The first message on a connection; the ring's file comes with it.
-struct Hello {
-  uint32_t magic = kMagic;
-  uint16_t version = kProtocolVersion;
-  uint16_t reserved = 0;
-  uint32_t slot = 0;  // the writer's
-  uint32_t ring_bytes = kRingBytes;
-};
-
 bool same_user(int socket) {
   ucred who = {};
   socklen_t size = sizeof who;
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
-// Takes the bytes that have woken this process. True if the peer is gone.
-bool ended(const OwnedFd& socket) {
+// True if the peer is gone. Takes the bytes that have woken this process, unless `flags` is MSG_PEEK.
+bool ended(const OwnedFd& socket, int flags = 0) {
   char bytes[256];
   // More of them wait for the next call.
-  const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT | flags);
   return size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
 }
 
@@ -95,7 +86,7 @@ RingTo* SameHostLinks::get(uint32_t slot) {
   const std::lock_guard lock(to_mutex_);
   RingTo*& ring = to_[slot];
   // A slot's new owner may have come before attend() has seen the end of the last one.
-  if (ring != nullptr && (ring->broken() || ended(ring->socket_))) forget(slot);
+  if (ring != nullptr && (ring->broken() || ended(ring->socket_, MSG_PEEK))) forget(slot);
   if (ring == nullptr) ring = connect(slot);
   if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
   return ring;
@@ -123,7 +114,7 @@ RingTo* SameHostLinks::connect(uint32_t slot) {
   const socklen_t size = abstract_address(name, address);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return nullptr;
   if (!same_user(socket.get()) || ring->memory_.create(file) != 0) return nullptr;
-  Hello hello;
+  RingHello hello;
   hello.slot = own_slot_;
   const int files[] = {file.get()};
   if (send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT) != 0) return nullptr;
@@ -254,7 +245,7 @@ void SameHostLinks::attend_from(uint32_t index) {
   if (from_[index] == nullptr) return;
   RingFrom& from = *from_[index];
   if (!from.greeted) {
-    Hello hello;
+    RingHello hello;
     Descriptors files;
     const ssize_t size =
         receive_message(from.socket.get(), std::as_writable_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);

@@ -23,6 +23,15 @@
 
 namespace dapple::soft {
 
+// The first message on a connection; the ring's file comes with it.
+struct RingHello {
+  uint32_t magic = kMagic;
+  uint16_t version = kProtocolVersion;
+  uint16_t reserved = 0;
+  uint32_t slot = 0;  // the writer's
+  uint32_t ring_bytes = kRingBytes;
+};
+
 // To one other process, for as long as it lives. Threads write under the lock.
 class RingTo {
  public:
@@ -62,6 +71,9 @@ class SameHostLinks {
   // returns it with put(). Internally locked, both; they do not wait.
   RingTo* get(uint32_t slot);
   void put(RingTo* ring);
+  // Peers whose rings were full wake this process by fd() when there is room. False if there is room now. Internally
+  // locked.
+  bool wait_for_room();
 
   // The functions from here on: one thread at a time.
   //
@@ -73,8 +85,6 @@ class SameHostLinks {
   // From now on peers wake this process by fd(). Look at empty() afterwards.
   void sleep();
   void stay_awake();
-  // Peers whose rings were full wake this process by fd() when there is room. False if there is room now.
-  bool wait_for_room();
   // To poll: new connections, wake-ups, ends of peers. -1 if there is none. attend() looks after them.
   int fd() const { return epoll_.get(); }
   void attend();

@@ -84,7 +84,7 @@ std::byte* RingWriter::reserve(size_t size) {
   }
   if (rest < bytes) {
     auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-    entry->reserved = kWrap;
+    entry->wraps = kWrap;
     size_of(memory_, written_ + rest).store(0, std::memory_order_relaxed);
     size_of(memory_, written_).store(sizeof(RingEntry), std::memory_order_release);
     written_ += rest;
@@ -95,7 +95,7 @@ std::byte* RingWriter::reserve(size_t size) {
 
 void RingWriter::commit(const uint8_t source[16], const uint8_t destination[16]) {
   auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-  entry->reserved = 0;
+  entry->wraps = 0;
   memcpy(entry->source, source, sizeof entry->source);
   memcpy(entry->destination, destination, sizeof entry->destination);
   const uint64_t next = written_ + entry_bytes(reserved_);
@@ -125,7 +125,7 @@ RingReader::Next RingReader::next(RingEntry& entry, std::byte* room) {
     if (size == 0) return Next::kNothing;
     memcpy(&entry, memory_.data() + place, sizeof entry);
     entry.size = size;
-    if (entry.reserved == kWrap) {
+    if (entry.wraps == kWrap) {
       read_ += kRingBytes - place;
       continue;
     }

@@ -27,8 +27,8 @@ inline constexpr size_t kRingBytes = 128 * 1024;
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
 struct RingEntry {
-  uint32_t size;      // of the packet behind the entry; 0: not published
-  uint32_t reserved;  // 1: no packet, the next entry is at the ring's begin
+  uint32_t size;   // of the packet behind the entry; 0: not published
+  uint32_t wraps;  // 1: no packet, the next entry is at the ring's begin
   uint8_t source[16];
   uint8_t destination[16];
 };

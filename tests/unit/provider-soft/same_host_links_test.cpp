@@ -80,15 +80,7 @@ OwnedFd connect_to(uint32_t slot) {
   return made;
 }
 
-struct Hello {
-  uint32_t magic = kMagic;
-  uint16_t version = kProtocolVersion;
-  uint16_t reserved = 0;
-  uint32_t slot = kOtherSlot;
-  uint32_t ring_bytes = kRingBytes;
-};
-
-void greet(const OwnedFd& socket, const Hello& hello, int file) {
+void greet(const OwnedFd& socket, const RingHello& hello, int file) {
   const int files[] = {file};
   const std::span<const int> sent(files, file >= 0 ? 1 : 0);
   assert_int_equal(send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), sent), 0);
@@ -240,7 +232,7 @@ void attend__wrong_greeting__closed(void**) {
   assert_int_equal(ring.create(ring_file), 0);
   for (int i = 0; i < 6; i++) {
     const OwnedFd peer = connect_to(kOneSlot);
-    Hello hello;
+    RingHello hello;
     if (i == 0) hello.magic++;
     if (i == 1) hello.version++;
     if (i == 2) hello.ring_bytes *= 2;
