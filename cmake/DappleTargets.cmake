@@ -64,6 +64,18 @@ function(dapple_shared name)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
+# dapple_optimize_together(LIBRARY static libraries...): gcc inlines between them, as if they were one file. The static
+# libraries' objects have ordinary code as well, for their other users. A sanitizer's build stays as it is.
+function(dapple_optimize_together name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR DAPPLE_SANITIZE)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES DAPPLE_OPTIMIZED_TOGETHER ON)
+  foreach(target IN ITEMS ${name} LISTS ARGN)
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+  endforeach()
+endfunction()
+
 # dapple_unit_test(NAME SOURCES ... [LIBS ...] [LABELS ...]): a cmocka program that needs no RDMA device.
 function(dapple_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS;LABELS" ${ARGN})

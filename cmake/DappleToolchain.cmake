@@ -32,6 +32,12 @@ target_compile_options(dapple_plain_flags INTERFACE
 # Sources include private headers by their path from the root; the dependency check reads these paths.
 target_include_directories(dapple_plain_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(dapple_plain_flags INTERFACE _GNU_SOURCE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Objects that are optimized together serve other links, too: there gcc must not optimize them once more. One partition
+  # needs no make.
+  set(together $<BOOL:$<TARGET_PROPERTY:DAPPLE_OPTIMIZED_TOGETHER>>)
+  target_link_options(dapple_plain_flags INTERFACE $<IF:${together},-flto,-fno-lto> $<${together}:-flto-partition=one>)
+endif()
 add_library(dapple_flags INTERFACE)
 target_link_libraries(dapple_flags INTERFACE dapple_plain_flags)
 
