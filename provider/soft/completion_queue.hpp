@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "provider/soft/brief_mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -49,7 +50,7 @@ class CompletionQueue final : public roce::CompletionSink {
  private:
   enum class Armed : uint8_t { kNo, kSolicited, kAny };
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::unique_ptr<roce::Completion[]> ring_;
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
   uint32_t head_ = 0;

@@ -20,6 +20,7 @@
 #include <mutex>
 
 #include "provider/soft/batch_pool.hpp"
+#include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/multicast.hpp"
 #include "provider/soft/problem.hpp"
@@ -137,8 +138,8 @@ class Node final : public ArrivalSink {
   SameHostLinks links_;
   SlotCounters& counters_;
 
-  std::mutex receive_mutex_;
-  // Under receive_mutex_: the queue pairs that this batch of packets was for, pinned.
+  BriefMutex receive_mutex_;
+  // Under receive_mutex_: the queue pairs that this batch of packets was for.
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;

@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "provider/soft/abi/structures.hpp"
+#include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/completion_queue.hpp"
 #include "provider/soft/event_pipe.hpp"
 #include "provider/soft/plugin.hpp"
@@ -107,7 +108,7 @@ struct Qp {
   std::atomic<uint32_t> multicast_groups{0};
 
   // The rest is guarded by the lock, except for the atomics.
-  std::mutex mutex;
+  BriefMutex mutex;
   std::unique_ptr<roce::QueuePair> engine;
   Path path;               // to the peer (RC, UC)
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it

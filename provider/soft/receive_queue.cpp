@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -26,7 +27,8 @@ int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
   if (segments.size() > max_segments_) return EINVAL;
   if (count_ == depth_) return ENOMEM;
   assert(head_ < depth_ && count_ < depth_);
-  const uint32_t at = (head_ + count_) % depth_;
+  uint32_t at = head_ + count_;
+  if (at >= depth_) at -= depth_;
   slots_[at] = {id, static_cast<uint32_t>(segments.size())};
   std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
   ++count_;

@@ -12,9 +12,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 
+#include "provider/soft/brief_mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
@@ -51,7 +51,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
     uint32_t segment_count;
   };
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   uint32_t depth_ = 0;
   uint32_t max_segments_ = 0;
   uint32_t head_ = 0;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 
+#include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/same_host/ring.hpp"
@@ -44,7 +45,7 @@ class RingTo {
 
   RingWriter& writer() { return writer_; }
 
-  std::mutex mutex;
+  BriefMutex mutex;
   std::atomic<bool> full{false};  // a packet has found no room
 
  private:
