@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "roce/packet.hpp"
 
+#include <cassert>
 #include <cstring>
 
 #include "roce/big_endian.hpp"
@@ -130,16 +131,17 @@ std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::b
 
 }  // namespace
 
-ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
+ParseError parse(std::span<const std::byte> first, std::span<const std::byte> bytes, Packet& packet) {
   if (bytes.size() < kBthSize) return ParseError::kTooShort;
-  if ((static_cast<unsigned>(bytes[1]) & kVersionMask) != 0) return ParseError::kVersion;
-  const OpcodeInfo& info = opcode_info(static_cast<uint8_t>(bytes[0]));
+  if ((static_cast<unsigned>(first[1]) & kVersionMask) != 0) return ParseError::kVersion;
+  const OpcodeInfo& info = opcode_info(static_cast<uint8_t>(first[0]));
   if (!info.known) return ParseError::kUnknownOpcode;
   const size_t headers_size = kBthSize + info.extended_size;
   if (bytes.size() < headers_size) return ParseError::kTooShort;
+  assert(first.size() >= headers_size);
 
   Headers& headers = packet.headers;
-  read_bth(bytes.data(), headers);
+  read_bth(first.data(), headers);
   const size_t rest = bytes.size() - headers_size;
   if (headers.pad > rest || (headers.pad != 0 && !info.has(kHasPayload))) return ParseError::kPad;
   if (rest % 4 != 0) return ParseError::kUnaligned;
@@ -147,7 +149,7 @@ ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
   if (payload_size != 0 && !info.has(kHasPayload)) return ParseError::kPayload;
   if (info.operation == Operation::kAtomicWrite && payload_size != kAtomicWriteSize) return ParseError::kPayload;
 
-  read_extended(info, bytes.data() + kBthSize, headers);
+  read_extended(info, first.data() + kBthSize, headers);
   packet.info = &info;
   packet.payload = bytes.subspan(headers_size, payload_size);
   packet.grh = {};

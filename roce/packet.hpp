@@ -91,8 +91,12 @@ enum class ParseError : uint8_t {
 };
 
 // Reads the bytes between the UDP header and the ICRC. `packet` points into `bytes` afterwards. Every byte may be
-// hostile.
-ParseError parse(std::span<const std::byte> bytes, Packet& packet);
+// hostile. `headers` is a copy of the first bytes, kMaxHeaderSize of them if there are as many, for packets whose
+// sender can still change `bytes`.
+ParseError parse(std::span<const std::byte> headers, std::span<const std::byte> bytes, Packet& packet);
+inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
+  return parse(bytes, bytes, packet);
+}
 
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
 // bytes of room. The caller writes payload and pad (zeros) behind them.

@@ -390,7 +390,7 @@ void UdpWire::deliver(Origin& origin, std::span<const std::byte> packet, Arrival
   memcpy(arrival.source, origin.source, sizeof arrival.source);
   memcpy(arrival.destination, origin.destination, sizeof arrival.destination);
   arrival.netdev_index = origin.netdev_index;
-  arrival.transport = transport;
+  arrival.transport = arrival.headers = transport;
   std::byte grh[roce::kGrhSize];
   if (static_cast<uint8_t>(packet[0]) >> 5 == kUdOpcodes) {
     write_grh(grh, addresses, origin.traffic_class, origin.hop_limit, kUdpHeaderSize + packet.size());

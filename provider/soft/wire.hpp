@@ -30,7 +30,8 @@ struct Arrival {
   uint8_t source[16];
   uint8_t destination[16];
   uint32_t netdev_index;                 // where it came in; 0 if unknown
-  std::span<const std::byte> transport;  // from the BTH to the pad
+  std::span<const std::byte> transport;  // from the BTH to the pad; its sender may still change it
+  std::span<const std::byte> headers;    // a copy of its begin, for roce::parse()
   std::span<const std::byte> grh;        // kGrhSize bytes for UD receives
 };
 

@@ -8,10 +8,12 @@
 
 namespace dapple::soft {
 
-// Any thread may read and count.
+// Any thread may read, and count unless a function says otherwise.
 class Counter {
  public:
   void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
+  // While no other thread counts.
+  void add_alone(uint64_t count = 1) { set(value() + count); }
   void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 

@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 #include <span>
 #include <utility>
 
+#include "provider/soft/undisturbed.hpp"
 #include "provider/soft/unix_message.hpp"
 
 namespace dapple::soft {
@@ -49,6 +51,7 @@ bool ended(const OwnedFd& socket, int flags = 0) {
 
 void RingTo::wake_reader() {
   if (!writer_.must_wake()) return;
+  const Undisturbed undisturbed;
   const char byte = 0;
   // EAGAIN: bytes wait there already.
   if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
@@ -125,9 +128,11 @@ RingTo* SameHostLinks::connect(uint32_t slot) {
 }
 
 void SameHostLinks::release(RingFrom& from) {
+  if (!from.reader.release()) return;
+  const Undisturbed undisturbed;
   const char byte = 0;
   // EAGAIN: bytes wait there already. An end is seen by attend().
-  if (from.reader.release()) send(from.socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  send(from.socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool SameHostLinks::wait_for_room() {
@@ -147,20 +152,22 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
   for (uint32_t i = 0; i < from_end_; i++) {
     if (from_[i] == nullptr || !from_[i]->greeted) continue;
     RingReader& reader = from_[i]->reader;
-    RingEntry entry;
+    RingPacket found;
     size_t bytes = 0;
     auto next = RingReader::Next::kNothing;
     for (uint32_t packet = 0; packet < kPacketsAtOnce; packet++) {
-      next = reader.next(entry, room_);
+      next = reader.next(found);
       if (next != RingReader::Next::kPacket) break;
       delivered++;
-      delivered_bytes += entry.size;
+      const size_t size = found.bytes.size();
+      delivered_bytes += size;
       Arrival arrival = {};
-      memcpy(arrival.source, entry.source, sizeof arrival.source);
-      memcpy(arrival.destination, entry.destination, sizeof arrival.destination);
-      arrival.transport = {room_, entry.size};
+      memcpy(arrival.source, found.source, sizeof arrival.source);
+      memcpy(arrival.destination, found.destination, sizeof arrival.destination);
+      arrival.transport = found.bytes;
+      arrival.headers = {found.headers, std::min(size, sizeof found.headers)};
       sink.arrived(arrival);
-      bytes += entry.size;
+      bytes += size;
       if (bytes < kMuch) continue;
       release(*from_[i]);
       sink.much_arrived();
@@ -173,8 +180,8 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
     }
   }
   if (delivered > 0) {
-    counters_->received_packets.add(delivered);
-    counters_->received_bytes.add(delivered_bytes);
+    counters_->received_packets.add_alone(delivered);
+    counters_->received_bytes.add_alone(delivered_bytes);
   }
   return delivered;
 }

@@ -125,7 +125,6 @@ class SameHostLinks {
   std::unique_ptr<RingFrom> from_[kMostFrom];
   uint32_t from_end_ = 0;  // places in use are below
   std::atomic<uint32_t> rings_{0};
-  alignas(64) std::byte room_[kLongestRingPacket];
 };
 
 }  // namespace dapple::soft

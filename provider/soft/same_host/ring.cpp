@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace dapple::soft {
 namespace {
 
 constexpr size_t kLine = 64;
+constexpr size_t kLinesAhead = 2;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr uint32_t kWrap = 1;
 // Bytes that the reader may keep to itself; the writer sees the rest as free.
@@ -29,6 +31,15 @@ constexpr size_t entry_bytes(size_t packet) {
 constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket) + kLine;
 static_assert(kMostNeeded + kKept <= kRingBytes);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint32_t>::is_always_lock_free);
+
+void fetch_to_write(const std::byte* line) {
+#if defined(__x86_64__)
+  // The compiler's own function would fetch a shared copy, because the oldest of these processors have no more.
+  asm volatile("prefetchw %0" : : "m"(*line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
 
 std::atomic_ref<uint32_t> size_of(const RingMemory& memory, uint64_t position) {
   return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(memory.data() + position % kRingBytes));
@@ -102,6 +113,9 @@ void RingWriter::commit(const uint8_t source[16], const uint8_t destination[16])
   size_of(memory_, next).store(0, std::memory_order_relaxed);
   size_of(memory_, written_).store(static_cast<uint32_t>(reserved_), std::memory_order_release);
   written_ = next;
+  // The reader's CPU has had these lines since the last round. They come back while the next packet is made.
+  for (size_t line = 1; line <= kLinesAhead; line++)
+    fetch_to_write(memory_.data() + (next + line * kLine) % kRingBytes);
 }
 
 bool RingWriter::must_wake() {
@@ -118,19 +132,21 @@ bool RingWriter::wait_for_room() {
   return written_ - memory_.control().read.load(std::memory_order_acquire) > kRingBytes - kMostNeeded;
 }
 
-RingReader::Next RingReader::next(RingEntry& entry, std::byte* room) {
+RingReader::Next RingReader::next(RingPacket& packet) {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = read_ % kRingBytes;
     const uint32_t size = size_of(memory_, read_).load(std::memory_order_acquire);
     if (size == 0) return Next::kNothing;
-    memcpy(&entry, memory_.data() + place, sizeof entry);
-    entry.size = size;
-    if (entry.wraps == kWrap) {
+    const auto* entry = reinterpret_cast<const RingEntry*>(memory_.data() + place);
+    if (entry->wraps == kWrap) {
       read_ += kRingBytes - place;
       continue;
     }
     if (size > kLongestRingPacket || place + entry_bytes(size) > kRingBytes) return Next::kBroken;
-    memcpy(room, memory_.data() + place + sizeof(RingEntry), size);
+    memcpy(packet.source, entry->source, sizeof packet.source);
+    memcpy(packet.destination, entry->destination, sizeof packet.destination);
+    packet.bytes = {memory_.data() + place + sizeof(RingEntry), size};
+    memcpy(packet.headers, packet.bytes.data(), std::min<size_t>(size, sizeof packet.headers));
     read_ += entry_bytes(size);
     return Next::kPacket;
   }

@@ -7,9 +7,9 @@
 // cache lines and no others. An entry is published by the store of its size, after the next place was cleared; so a
 // writer that is killed leaves whole entries. Neither end waits for the other: a full ring takes nothing.
 //
-// Neither end trusts the other with more than the packets. The reader copies an entry and checks it before use. The
-// file cannot shrink, and its pages exist from the start, so no access faults, unless the other end removes pages on
-// purpose and no memory is left.
+// Neither end trusts the other with more than the packets. The reader copies all that it decides by, and checks it
+// before use. The file cannot shrink, and its pages exist from the start, so no access faults, unless the other end
+// removes pages on purpose and no memory is left.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_RING_HPP
 
@@ -19,6 +19,7 @@
 #include <span>
 
 #include "provider/soft/owned_fd.hpp"
+#include "roce/packet.hpp"
 
 namespace dapple::soft {
 
@@ -86,15 +87,22 @@ class RingWriter {
   size_t reserved_ = 0;
 };
 
+struct RingPacket {
+  uint8_t source[16];
+  uint8_t destination[16];
+  std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
+  // In the ring, until release(). The writer should leave them alone, and may change them.
+  std::span<const std::byte> bytes;
+};
+
 // One thread at a time.
 class RingReader {
  public:
   explicit RingReader(const RingMemory& memory) : memory_(memory) {}
 
   enum class Next { kNothing, kPacket, kBroken };
-  // The next packet, copied to `room` of kLongestRingPacket bytes. kBroken: no writer of ours has written this, and the
-  // ring is of no use any more.
-  Next next(RingEntry& entry, std::byte* room);
+  // kBroken: no writer of ours has written this, and the ring is of no use any more.
+  Next next(RingPacket& packet);
   // After some calls of next(): the writer may use the space of what was read. True if the writer waits for it.
   [[nodiscard]] bool release();
   bool empty() const;

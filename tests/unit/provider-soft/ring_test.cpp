@@ -19,6 +19,7 @@ using dapple::soft::kRingBytes;
 using dapple::soft::OwnedFd;
 using dapple::soft::RingEntry;
 using dapple::soft::RingMemory;
+using dapple::soft::RingPacket;
 using dapple::soft::RingReader;
 using dapple::soft::RingWriter;
 using Next = RingReader::Next;
@@ -33,8 +34,7 @@ struct Ring {
   OwnedFd file;
   RingWriter writer{memory};
   RingReader reader{memory};
-  RingEntry entry = {};
-  std::byte room[kLongestRingPacket] = {};
+  RingPacket packet = {};
 
   Ring() { assert_int_equal(memory.create(file), 0); }
 
@@ -46,8 +46,8 @@ struct Ring {
     return true;
   }
   bool all_are(uint8_t value) const {
-    for (size_t i = 0; i < entry.size; i++) {
-      if (room[i] != std::byte{value}) return false;
+    for (size_t i = 0; i < packet.bytes.size(); i++) {
+      if (packet.bytes[i] != std::byte{value}) return false;
     }
     return true;
   }
@@ -61,25 +61,25 @@ struct Ring {
 void next__empty_ring__nothing(void**) {
   Ring ring;
   assert_true(ring.reader.empty());
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kNothing);
+  assert_true(ring.reader.next(ring.packet) == Next::kNothing);
 }
 
 void next__a_packet__same_bytes_and_addresses(void**) {
   Ring ring;
   assert_true(ring.write(20, 7));
   assert_false(ring.reader.empty());
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
-  assert_int_equal(ring.entry.size, 20);
+  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
+  assert_int_equal(ring.packet.bytes.size(), 20);
   assert_true(ring.all_are(7));
-  assert_memory_equal(ring.entry.source, kSource, 16);
-  assert_memory_equal(ring.entry.destination, kDestination, 16);
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kNothing);
+  assert_memory_equal(ring.packet.source, kSource, 16);
+  assert_memory_equal(ring.packet.destination, kDestination, 16);
+  assert_true(ring.reader.next(ring.packet) == Next::kNothing);
 }
 
 void reserve__not_committed__nothing_to_read(void**) {
   Ring ring;
   assert_non_null(ring.writer.reserve(100));
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kNothing);
+  assert_true(ring.reader.next(ring.packet) == Next::kNothing);
 }
 
 void reserve__full_ring__null_until_the_reader_releases(void**) {
@@ -88,12 +88,12 @@ void reserve__full_ring__null_until_the_reader_releases(void**) {
   while (ring.write(1000, static_cast<uint8_t>(count))) count++;
   assert_in_range(count, kRingBytes / 1200, kRingBytes / 1000);
   assert_null(ring.writer.reserve(1000));
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
+  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
   static_cast<void>(ring.reader.release());
   // It keeps small amounts to itself.
   assert_null(ring.writer.reserve(1000));
   for (size_t i = 1; i < count; i++) {
-    assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
+    assert_true(ring.reader.next(ring.packet) == Next::kPacket);
     assert_true(ring.all_are(static_cast<uint8_t>(i)));
   }
   static_cast<void>(ring.reader.release());
@@ -109,8 +109,8 @@ void next__many_laps_of_all_sizes__every_packet_in_order(void**) {
     // Some of them stay, so that the ends meet at all places.
     const size_t most = 1 + read % 29;
     for (size_t i = 0; i < most && read < written; i++, read++) {
-      assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
-      assert_int_equal(ring.entry.size, size_of(read));
+      assert_true(ring.reader.next(ring.packet) == Next::kPacket);
+      assert_int_equal(ring.packet.bytes.size(), size_of(read));
       assert_true(ring.all_are(static_cast<uint8_t>(read)));
     }
     static_cast<void>(ring.reader.release());
@@ -127,10 +127,10 @@ void two_threads__no_packet_lost_or_changed(void**) {
   });
   uint32_t bad = 0;
   for (uint32_t i = 0; i < kPackets;) {
-    const Next next = ring.reader.next(ring.entry, ring.room);
+    const Next next = ring.reader.next(ring.packet);
     if (next == Next::kBroken) break;
     if (next == Next::kNothing) continue;
-    if (ring.entry.size != 8 + i % 300 || !ring.all_are(static_cast<uint8_t>(i))) bad++;
+    if (ring.packet.bytes.size() != 8 + i % 300 || !ring.all_are(static_cast<uint8_t>(i))) bad++;
     i++;
     static_cast<void>(ring.reader.release());
   }
@@ -156,11 +156,11 @@ void wait_for_room__full_ring__release_tells_once(void**) {
   assert_false(ring.writer.wait_for_room());
   while (ring.write(1000, 1)) {
   }
-  for (int i = 0; i < 10; i++) assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
+  for (int i = 0; i < 10; i++) assert_true(ring.reader.next(ring.packet) == Next::kPacket);
   assert_true(ring.writer.wait_for_room());
   // Too little to tell.
   assert_false(ring.reader.release());
-  while (ring.reader.next(ring.entry, ring.room) == Next::kPacket) {
+  while (ring.reader.next(ring.packet) == Next::kPacket) {
   }
   assert_true(ring.reader.release());
   assert_false(ring.writer.wait_for_room());
@@ -169,22 +169,22 @@ void wait_for_room__full_ring__release_tells_once(void**) {
 void next__size_beyond_the_limit__broken(void**) {
   Ring ring;
   ring.overwrite(0, kLongestRingPacket + 1, 0);
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kBroken);
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
   ring.overwrite(0, UINT32_MAX, 0);
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kBroken);
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
 }
 
 void next__packet_beyond_the_end__broken(void**) {
   Ring ring;
   // Up to the last lines.
   while (kRingBytes - 4096 > 0 && ring.write(kLongestRingPacket, 1)) {
-    assert_true(ring.reader.next(ring.entry, ring.room) == Next::kPacket);
+    assert_true(ring.reader.next(ring.packet) == Next::kPacket);
     static_cast<void>(ring.reader.release());
     static size_t position = 0;
     position += (sizeof(RingEntry) + kLongestRingPacket + 63) / 64 * 64;
     if (kRingBytes - position >= kLongestRingPacket + 64) continue;
     ring.overwrite(position, kLongestRingPacket, 0);
-    assert_true(ring.reader.next(ring.entry, ring.room) == Next::kBroken);
+    assert_true(ring.reader.next(ring.packet) == Next::kBroken);
     return;
   }
   fail();
@@ -193,7 +193,7 @@ void next__packet_beyond_the_end__broken(void**) {
 void next__nothing_but_wraps__broken(void**) {
   Ring ring;
   ring.overwrite(0, 40, 1);
-  assert_true(ring.reader.next(ring.entry, ring.room) == Next::kBroken);
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
 }
 
 void reserve__reader_that_lies__null(void**) {
