@@ -3,6 +3,7 @@
 #include "roce/send_queue.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -85,9 +86,11 @@ bool SendQueue::create(const QpConfig& config) {
   depth_ = std::max<uint32_t>(config.send_depth, 1);
   max_segments_ = std::min(config.max_send_segments, kMaxSegments);
   max_inline_ = config.max_inline;
-  entries_.reset(new (std::nothrow) SendEntry[depth_]);
-  segments_.reset(new (std::nothrow) Segment[size_t{depth_} * std::max<uint32_t>(max_segments_, 1)]);
-  inline_bytes_.reset(new (std::nothrow) std::byte[size_t{depth_} * std::max<uint32_t>(max_inline_, 1)]);
+  const uint32_t room = std::bit_ceil(depth_);
+  mask_ = room - 1;
+  entries_.reset(new (std::nothrow) SendEntry[room]);
+  segments_.reset(new (std::nothrow) Segment[size_t{room} * std::max<uint32_t>(max_segments_, 1)]);
+  inline_bytes_.reset(new (std::nothrow) std::byte[size_t{room} * std::max<uint32_t>(max_inline_, 1)]);
   return entries_ != nullptr && segments_ != nullptr && inline_bytes_ != nullptr;
 }
 
@@ -121,10 +124,9 @@ PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahe
 PostError SendQueue::push(const SendRequest& request, QpType type) {
   if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
   const bool is_inline = goes_inline(request);
-  const size_t slot = tail_ % depth_;
+  const size_t slot = tail_ & mask_;
   SendEntry& entry = entries_[slot];
-  entry = SendEntry{};
-  entry.request = request;
+  entry = SendEntry{.request = request};
   entry.length = length_of(request);
   if (request.opcode == SendOpcode::kAtomicWrite) entry.length = 8;
   if (request.opcode == SendOpcode::kFlush) entry.length = request.flush_length;

@@ -38,7 +38,7 @@ class SendQueue {
   bool empty() const { return head_ == tail_; }
   SendEntry& operator[](uint64_t number) {
     assert(number >= head_ && number < tail_);
-    return entries_[number % depth_];
+    return entries_[number & mask_];
   }
   SendEntry& front() { return (*this)[head_]; }
 
@@ -53,6 +53,7 @@ class SendQueue {
 
  private:
   uint32_t depth_ = 0;
+  uint32_t mask_ = 0;  // for the place of a number: there is room for a power of two
   uint32_t max_segments_ = 0;
   uint32_t max_inline_ = 0;
   std::unique_ptr<SendEntry[]> entries_;

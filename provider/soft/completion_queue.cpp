@@ -43,17 +43,6 @@ void CompletionQueue::complete(const roce::Completion& completion) {
   if (notice != 0) notice_.fetch_or(notice, std::memory_order_release);
 }
 
-uint32_t CompletionQueue::take(roce::Completion* completions, uint32_t count) {
-  if (empty()) return 0;
-  const std::lock_guard lock(mutex_);
-  const uint32_t there = count_.load(std::memory_order_relaxed);
-  if (count > there) count = there;
-  for (uint32_t i = 0; i < count; ++i) completions[i] = ring_[(head_ + i) & (capacity_ - 1)];
-  head_ = (head_ + count) & (capacity_ - 1);
-  count_.store(there - count, std::memory_order_release);
-  return count;
-}
-
 int CompletionQueue::resize(uint32_t size) {
   if (size == 0 || size > kMaxCompletions) return EINVAL;
   const uint32_t capacity = std::bit_ceil(size);

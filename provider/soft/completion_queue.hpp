@@ -30,8 +30,21 @@ class CompletionQueue final : public roce::CompletionSink {
   // Drops the completion if there is no room, and notes an overrun once.
   void complete(const roce::Completion& completion) override;
 
-  // Takes up to `count` of the oldest completions.
-  uint32_t take(roce::Completion* completions, uint32_t count);
+  // Takes up to `count` of the oldest completions: calls use(completion, number) for each, under the lock.
+  template <typename Use>
+  uint32_t take(uint32_t count, Use use) {
+    if (empty()) return 0;
+    const std::lock_guard lock(mutex_);
+    const uint32_t there = count_.load(std::memory_order_relaxed);
+    if (count > there) count = there;
+    for (uint32_t i = 0; i < count; ++i) use(ring_[(head_ + i) & (capacity_ - 1)], i);
+    head_ = (head_ + count) & (capacity_ - 1);
+    count_.store(there - count, std::memory_order_release);
+    return count;
+  }
+  uint32_t take(roce::Completion* completions, uint32_t count) {
+    return take(count, [&](const roce::Completion& completion, uint32_t i) { completions[i] = completion; });
+  }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   // Completions stay. EINVAL: they do not fit; or as initialize().

@@ -4,7 +4,6 @@
 // Completion queues.
 #include <errno.h>
 
-#include <algorithm>
 #include <new>
 
 #include "provider/soft/context.hpp"
@@ -87,16 +86,8 @@ int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
     cq->context->node.progress();
     if (cq->queue.empty()) return 0;
   }
-  constexpr uint32_t kAtOnce = 16;
-  roce::Completion taken[kAtOnce];
-  uint32_t done = 0;
-  while (done < static_cast<uint32_t>(count)) {
-    const uint32_t got = cq->queue.take(taken, std::min(kAtOnce, static_cast<uint32_t>(count) - done));
-    for (uint32_t i = 0; i < got; ++i) show(taken[i], completions[done + i]);
-    done += got;
-    if (got < kAtOnce) break;
-  }
-  return static_cast<int>(done);
+  const auto show_one = [&](const roce::Completion& taken, uint32_t i) { show(taken, completions[i]); };
+  return static_cast<int>(cq->queue.take(static_cast<uint32_t>(count), show_one));
 }
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <new>
+
 #include "provider/soft/context.hpp"
 #include "provider/soft/verbs.hpp"
 
@@ -32,15 +34,22 @@ static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
 constexpr unsigned kFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
 
-// One request's segments, copied: the compiler may not look at one type through another.
-struct Segments {
-  roce::Segment segments[roce::kMaxSegments];
-
+// One request's segments, copied: the compiler may not look at one type through another. The room is not cleared first.
+class Segments {
+ public:
   bool copy(const ibv_sge* list, int count) {
     if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
-    if (count > 0) memcpy(static_cast<void*>(segments), list, static_cast<size_t>(count) * sizeof(*list));
+    count_ = static_cast<size_t>(count);
+    if (count > 0) memcpy(room_, list, count_ * sizeof(*list));
     return true;
   }
+  std::span<const roce::Segment> get() const {
+    return {std::launder(reinterpret_cast<const roce::Segment*>(room_)), count_};
+  }
+
+ private:
+  size_t count_ = 0;
+  alignas(roce::Segment) std::byte room_[roce::kMaxSegments * sizeof(roce::Segment)];
 };
 
 // The eight bytes that an atomic write takes along.
@@ -60,7 +69,7 @@ int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest
   request.id = wr.wr_id;
   request.opcode = static_cast<SendOpcode>(wr.opcode);
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
-  request.segments = {segments.segments, static_cast<size_t>(wr.num_sge)};
+  request.segments = segments.get();
   switch (static_cast<int>(wr.opcode)) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
@@ -144,8 +153,7 @@ int post_receives(ReceiveQueue& queue, const ibv_recv_wr* requests, ibv_recv_wr*
   Segments segments;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     int error = EINVAL;
-    if (segments.copy(wr->sg_list, wr->num_sge))
-      error = queue.post(wr->wr_id, {segments.segments, static_cast<size_t>(wr->num_sge)});
+    if (segments.copy(wr->sg_list, wr->num_sge)) error = queue.post(wr->wr_id, segments.get());
     if (error == 0) continue;
     *bad = const_cast<ibv_recv_wr*>(wr);
     return error;
