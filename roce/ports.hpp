@@ -10,13 +10,10 @@
 #include <cstdint>
 #include <span>
 
+#include "roce/clock.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::roce {
-
-// Nanoseconds of any clock that never goes back.
-using Time = uint64_t;
-inline constexpr Time kNever = UINT64_MAX;
 
 // The numbers are libibverbs' (enum ibv_access_flags).
 enum Access : uint32_t {

@@ -114,17 +114,17 @@ class QueuePair {
   virtual void receives_posted() = 0;
 
   // Takes a packet for this queue pair, from its peer (RC, UC). The host has checked ICRC and addresses.
-  virtual void receive(Time now, const Packet& packet) = 0;
+  virtual void receive(Now now, const Packet& packet) = 0;
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
-  virtual bool transmit(Time now, PacketSink& sink) = 0;
+  virtual bool transmit(Now now, PacketSink& sink) = 0;
   // Tells whether transmit() would write an acknowledgement and nothing else. The host may wait a moment for requests
   // that it can go with.
   virtual bool owes_only_acknowledgement() const { return false; }
 
   // The latest time for a call of expire(); kNever if none is needed. It changes with each call of another function.
   virtual Time deadline() const = 0;
-  virtual void expire(Time now) = 0;
+  virtual void expire(Now now) = 0;
 
   virtual const QpCounters& counters() const = 0;
 

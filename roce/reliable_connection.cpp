@@ -33,7 +33,7 @@ void ReliableConnection::entered(QpState from) {
   }
 }
 
-void ReliableConnection::receive(Time now, const Packet& packet) {
+void ReliableConnection::receive(Now now, const Packet& packet) {
   const bool is_ready = state() == QpState::kRtr || state() == QpState::kRts || state() == QpState::kSqd;
   if (!is_ready || packet.info->transport != Transport::kRc) {
     count.dropped_packets++;
@@ -46,7 +46,7 @@ void ReliableConnection::receive(Time now, const Packet& packet) {
   }
 }
 
-bool ReliableConnection::transmit(Time now, PacketSink& sink) {
+bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   if (state() < QpState::kRtr) return false;
   // A host can send packets of one size and a shorter one with one call, so an acknowledgement follows the requests. It
   // waits for one turn at most.

@@ -18,6 +18,8 @@ constexpr uint32_t kChunkBytes = 32 * 1024;
 
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
+// From here on the rough clock serves: the timer is late by a third at most.
+constexpr Time kLongWait = 3 * kRoughError;
 
 uint32_t packets_of(uint64_t length, uint32_t mtu) {
   return static_cast<uint32_t>(std::max<uint64_t>((length + mtu - 1) / mtu, 1));
@@ -273,9 +275,9 @@ bool Requester::waits_for_part() const {
   return flying > 0 && free < window_.part() && free < entry.packets - cursor_packet_;
 }
 
-bool Requester::transmit(Time now, PacketSink& sink) {
+bool Requester::transmit(Now now, PacketSink& sink) {
   if (rnr_deadline_ != kNever) {
-    if (now < rnr_deadline_) return false;
+    if (now.exact() < rnr_deadline_) return false;
     rnr_deadline_ = kNever;
   }
   if (waits_for_part()) return false;
@@ -295,14 +297,16 @@ bool Requester::transmit(Time now, PacketSink& sink) {
   return is_full;
 }
 
-void Requester::set_timer(Time now) {
+void Requester::set_timer(Now now) {
   if (!outstanding()) {
     ack_deadline_ = kNever;
   } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
     // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
     // packet; later ones give a peer time that the system does not run just now.
-    const Time wait = ack_time(core_.values.timeout);
-    ack_deadline_ = wait == kNever ? kNever : now + (wait << patience_);
+    const Time value = ack_time(core_.values.timeout);
+    const Time wait = value << patience_;
+    if (value == kNever) return;
+    ack_deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
   }
 }
 
@@ -327,7 +331,7 @@ void Requester::settle() {
   }
 }
 
-bool Requester::acknowledge(Time now, uint32_t psn) {
+bool Requester::acknowledge(Now now, uint32_t psn) {
   uint32_t oldest = psn_add(psn, 1);
   bool is_complete = true;
   while (!core_.sends.empty() && core_.sends.front().started && !core_.sends.front().failed) {
@@ -366,7 +370,7 @@ bool Requester::acknowledge(Time now, uint32_t psn) {
   return is_complete;
 }
 
-void Requester::retry_lost(Time now, uint32_t psn) {
+void Requester::retry_lost(Now now, uint32_t psn) {
   if (lost_seen_) return;
   lost_seen_ = true;
   window_.lost();
@@ -375,7 +379,7 @@ void Requester::retry_lost(Time now, uint32_t psn) {
   set_timer(now);
 }
 
-void Requester::receive(Time now, const Packet& packet) {
+void Requester::receive(Now now, const Packet& packet) {
   if (packet.info->operation == Operation::kAcknowledge) {
     on_acknowledgement(now, packet);
   } else {
@@ -384,7 +388,7 @@ void Requester::receive(Time now, const Packet& packet) {
   assert_consistent();
 }
 
-void Requester::on_acknowledgement(Time now, const Packet& packet) {
+void Requester::on_acknowledgement(Now now, const Packet& packet) {
   const uint32_t psn = packet.headers.psn;
   if (!awaits(psn)) return;  // IBTA 9.7.5.1.1: a ghost acknowledgement
   const uint8_t syndrome = packet.headers.aeth.syndrome;
@@ -399,7 +403,7 @@ void Requester::on_acknowledgement(Time now, const Packet& packet) {
   }
 }
 
-void Requester::on_nak(Time now, uint8_t syndrome) {
+void Requester::on_nak(Now now, uint8_t syndrome) {
   if (core_.sends.empty() || !core_.sends.front().started) return;
   SendEntry& entry = core_.sends.front();
   const uint8_t value = syndrome_value(syndrome);
@@ -408,7 +412,7 @@ void Requester::on_nak(Time now, uint8_t syndrome) {
     if (rnr_retries_left_ != 7) rnr_retries_left_--;
     move_cursor(oldest_psn_);
     ack_deadline_ = kNever;
-    rnr_deadline_ = now + rnr_time(value);
+    rnr_deadline_ = now.exact() + rnr_time(value);
     return;
   }
   if (syndrome_kind(syndrome) != SyndromeKind::kNak) return;
@@ -453,7 +457,7 @@ CompletionStatus Requester::take_response(const SendEntry& entry, const Packet& 
   return fault == Fault::kNone ? CompletionStatus::kSuccess : CompletionStatus::kLocalProtection;
 }
 
-void Requester::on_response(Time now, const Packet& packet) {
+void Requester::on_response(Now now, const Packet& packet) {
   const uint32_t psn = packet.headers.psn;
   if (!awaits(psn)) return;
   SendEntry* entry = oldest_wanting_response();
@@ -479,10 +483,10 @@ Time Requester::deadline() const {
   return std::min(ack_deadline_, rnr_deadline_);
 }
 
-void Requester::expire(Time now) {
+void Requester::expire(Now now) {
   // A host whose wire is full just then is not to come again for it.
-  if (now >= rnr_deadline_) rnr_deadline_ = kNever;
-  if (now < ack_deadline_ || core_.sends.empty()) return;
+  if (now.exact() >= rnr_deadline_) rnr_deadline_ = kNever;
+  if (now.exact() < ack_deadline_ || core_.sends.empty()) return;
   core_.count.timeouts++;
   SendEntry& entry = core_.sends.front();
   ack_deadline_ = kNever;

@@ -28,12 +28,12 @@ class Requester {
   void stop();
 
   // An acknowledgement, an RDMA Read's or an atomic's response.
-  void receive(Time now, const Packet& packet);
-  bool transmit(Time now, PacketSink& sink);
+  void receive(Now now, const Packet& packet);
+  bool transmit(Now now, PacketSink& sink);
   // Now, or when the window or a timer allows it.
   bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
-  void expire(Time now);
+  void expire(Now now);
 
   // SQD: requests that have not begun stay queued; the others are finished.
   void drain();
@@ -64,16 +64,16 @@ class Requester {
   // Finishes entries at the head: local operations, and the failed entry when it is first.
   void settle();
   // Everything up to `psn` has arrived. False if data of a response is missing before that.
-  bool acknowledge(Time now, uint32_t psn);
-  void on_acknowledgement(Time now, const Packet& packet);
-  void on_nak(Time now, uint8_t syndrome);
-  void on_response(Time now, const Packet& packet);
+  bool acknowledge(Now now, uint32_t psn);
+  void on_acknowledgement(Now now, const Packet& packet);
+  void on_nak(Now now, uint8_t syndrome);
+  void on_response(Now now, const Packet& packet);
   // kSuccess, or the status of the request.
   CompletionStatus take_response(const SendEntry& entry, const Packet& packet);
   SendEntry* oldest_wanting_response();
   // Sends again from `psn` on, because of a hint that packets were lost. One retry for each place.
-  void retry_lost(Time now, uint32_t psn);
-  void set_timer(Time now);
+  void retry_lost(Now now, uint32_t psn);
+  void set_timer(Now now);
   // In use: sent and not acknowledged.
   bool outstanding() const { return oldest_psn_ != highest_psn_; }
   // Tells whether the packet with this PSN was sent and not acknowledged before.

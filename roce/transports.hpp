@@ -15,11 +15,11 @@ namespace dapple::roce {
 class ReliableConnection final : public Core {
  public:
   using Core::Core;
-  void receive(Time now, const Packet& packet) override;
-  bool transmit(Time now, PacketSink& sink) override;
+  void receive(Now now, const Packet& packet) override;
+  bool transmit(Now now, PacketSink& sink) override;
   bool owes_only_acknowledgement() const override;
   Time deadline() const override { return requester_.deadline(); }
-  void expire(Time now) override { requester_.expire(now); }
+  void expire(Now now) override { requester_.expire(now); }
 
  private:
   bool prepare(QpState to, const QpAttributes& next) override;
@@ -35,8 +35,8 @@ class Unreliable : public Core {
  public:
   using Core::Core;
   Time deadline() const final { return kNever; }
-  void expire(Time) final {}
-  bool transmit(Time now, PacketSink& sink) final;
+  void expire(Now) final {}
+  bool transmit(Now now, PacketSink& sink) final;
 
  protected:
   bool prepare(QpState, const QpAttributes&) override { return true; }
@@ -57,7 +57,7 @@ class Unreliable : public Core {
 class UnreliableConnection final : public Unreliable {
  public:
   using Unreliable::Unreliable;
-  void receive(Time now, const Packet& packet) override;
+  void receive(Now now, const Packet& packet) override;
 
  private:
   void entered(QpState from) override;
@@ -72,7 +72,7 @@ class UnreliableConnection final : public Unreliable {
 class UnreliableDatagram final : public Unreliable {
  public:
   using Unreliable::Unreliable;
-  void receive(Time now, const Packet& packet) override;
+  void receive(Now now, const Packet& packet) override;
 
  private:
   void address(const SendEntry& entry, Headers& headers) const override;

@@ -61,7 +61,7 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
   return Step::kDone;
 }
 
-bool Unreliable::transmit(Time, PacketSink& sink) {
+bool Unreliable::transmit(Now, PacketSink& sink) {
   if (state() != QpState::kRts && state() != QpState::kSqd) return false;
   while (!sends.empty()) {
     if (state() == QpState::kSqd && packet_ == 0) return false;
@@ -98,7 +98,7 @@ void UnreliableConnection::drop_message() {
   count.dropped_packets++;
 }
 
-void UnreliableConnection::receive(Time, const Packet& packet) {
+void UnreliableConnection::receive(Now, const Packet& packet) {
   const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
   if (!is_ready || packet.info->transport != Transport::kUc) {
     count.dropped_packets++;

@@ -19,7 +19,7 @@ void UnreliableDatagram::address(const SendEntry& entry, Headers& headers) const
   headers.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
 }
 
-void UnreliableDatagram::receive(Time, const Packet& packet) {
+void UnreliableDatagram::receive(Now, const Packet& packet) {
   const bool is_ready = state() >= QpState::kRtr && state() <= QpState::kSqe;
   // A datagram that does not fit is only its sender's error, so it must not stop the receiver.
   if (!is_ready || packet.info->transport != Transport::kUd || packet.headers.deth.qkey != values.qkey ||

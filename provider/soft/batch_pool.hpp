@@ -9,8 +9,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "provider/soft/same_host/links.hpp"
+#include "provider/soft/undisturbed.hpp"
 #include "provider/soft/wire.hpp"
 
 namespace dapple::soft {
@@ -68,6 +70,7 @@ class Turn final : public roce::PacketSink {
   bool has_ring_ = false;  // and its lock
   const uint32_t qpn_;
   std::unique_ptr<SendBatch> batch_;
+  std::optional<Undisturbed> undisturbed_;  // while there is a batch, which calls the system
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;
 };

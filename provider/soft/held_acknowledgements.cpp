@@ -45,8 +45,8 @@ bool Node::holds_acknowledgement(Qp& qp) {
 
 void Node::settle_posts(Qp& qp) {
   if (polls_.load(std::memory_order_relaxed) - qp.acknowledgement_poll <= 1) qp.answered = true;
-  const Undisturbed undisturbed;
-  settle(qp, now());
+  TurnClock clock;
+  settle(qp, clock);
 }
 
 // Before new packets are received.
@@ -74,7 +74,7 @@ void Node::send_held() {
       sent = qp.engine->owes_only_acknowledgement();
       if (sent) {
         qp.answers_in_a_row = 0;
-        settle(qp, batch_time());
+        settle(qp, clock_);
       }
     }
     if (sent) deliver(qp);

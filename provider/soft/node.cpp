@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <new>
@@ -38,12 +37,6 @@ uint32_t random_number() {
 }  // namespace
 
 constinit std::atomic<uint32_t> Node::generation_{0};
-
-roce::Time Node::now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<roce::Time>(time.tv_sec) * 1000000000 + static_cast<roce::Time>(time.tv_nsec);
-}
 
 Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot, uint32_t random)
     : link_(std::move(link)),
@@ -124,10 +117,10 @@ void Node::remove(Qp& qp) {
   if (held_count_.load() != 0) catch_up();
   timers_.remove(qp);
   forget_ready(qp);
-  qps_.remove(qp);
+  qps_.remove(qp, std::unique_lock(receive_mutex_));
 }
 
-bool Node::transmit(Qp& qp, roce::Time now) {
+bool Node::transmit(Qp& qp, roce::Now now) {
   const bool connected = qp.init.qp_type != IBV_QPT_UD;
   Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.ring, qp.qpn);
   const bool more = qp.engine->transmit(now, turn);
@@ -136,13 +129,14 @@ bool Node::transmit(Qp& qp, roce::Time now) {
   return more;
 }
 
-void Node::settle(Qp& qp, roce::Time now) {
+void Node::settle(Qp& qp, roce::Now now) {
   attend(qp, transmit(qp, now));
 }
 
 void Node::settle_state(Qp& qp) {
   if (qp.engine->state() <= roce::QpState::kRtr) return attend(qp, false);
-  settle(qp, now());
+  TurnClock clock;
+  settle(qp, clock);
 }
 
 void Node::attend(Qp& qp, bool more) {

@@ -27,6 +27,7 @@
 #include "provider/soft/qp_table.hpp"
 #include "provider/soft/same_host/links.hpp"
 #include "provider/soft/timers.hpp"
+#include "provider/soft/turn_clock.hpp"
 #include "provider/soft/wire.hpp"
 
 namespace dapple::soft {
@@ -52,13 +53,13 @@ class Node final : public ArrivalSink {
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
   // It has its engine: from now on it receives.
-  void open(Qp& qp) { qps_.open(qp); }
+  static void open(Qp& qp) { QpTable::open(qp); }
   // Afterwards it receives nothing, and only the caller's thread uses it. No lock is held.
   void remove(Qp& qp);
 
   // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
-  void settle(Qp& qp, roce::Time now);
-  // The same after a change of its state. Before RTS it has nothing to send, and this reads no clock.
+  void settle(Qp& qp, roce::Now now);
+  // The same after a change of its state. Before RTS it has nothing to send.
   void settle_state(Qp& qp);
   // The same after the application has posted requests.
   void settle_posts(Qp& qp);
@@ -84,7 +85,7 @@ class Node final : public ArrivalSink {
   void arrived(const Arrival& arrival) override;
   void much_arrived() override { finish_touched(); }
 
-  static roce::Time now();
+  static roce::Time now() { return read_clock(CLOCK_MONOTONIC); }
 
  private:
   static constexpr uint32_t kMaxTouched = 64;
@@ -99,13 +100,11 @@ class Node final : public ArrivalSink {
   enum class Worker : uint8_t { kPoller, kOther };
   // Under receive_mutex_. True if there was work.
   bool work(Worker worker);
-  // When this turn of work() first needed to know the time.
-  roce::Time batch_time();
   void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
-  void hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet);
+  void hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
   void finish_touched();
   // The two halves of settle(). The first is true if there is more to send.
-  bool transmit(Qp& qp, roce::Time now);
+  bool transmit(Qp& qp, roce::Now now);
   void attend(Qp& qp, bool more);
   bool holds_acknowledgement(Qp& qp);
   void send_held_in_time();
@@ -143,10 +142,10 @@ class Node final : public ArrivalSink {
   Qp* touched_[kMaxTouched];
   uint32_t touched_count_ = 0;
   Worker worker_ = Worker::kOther;
-  roce::Time batch_time_ = 0;     // 0: not read yet
-  uint32_t same_host_turns_ = 0;  // turns of work() in which packets of this host are more likely than others
-  uint32_t turns_ = 0;
-  roce::Time network_look_ = 0;         // the last look at the network between packets of this host
+  TurnClock clock_;
+  uint32_t same_host_turns_ = 0;        // turns of work() in which packets of this host are more likely than others
+  uint32_t turns_ = 0;                  // without a look at the network
+  uint32_t busy_turns_ = 0;             // with packets
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

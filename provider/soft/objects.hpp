@@ -122,7 +122,7 @@ struct Qp {
   std::unique_ptr<ExtendedPost> extended;
 
   // The node's.
-  bool open = false;                                // packets may find it; guarded by the table's lock
+  std::atomic<bool> open{false};                    // packets may find it
   std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
   std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
   uint32_t heap_index = 0;

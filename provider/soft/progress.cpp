@@ -4,7 +4,6 @@
 // Node's progress: packets that came, deadlines, queue pairs that wait for their turn.
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include <cassert>
 
@@ -21,19 +20,11 @@ constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
 constexpr uint32_t kSameHostTurns = 256;
-// Meanwhile a poller does not look at the network for that many turns in vain, or nanoseconds of turns with packets.
-constexpr uint32_t kTurnsUnlooked = 64;
-constexpr roce::Time kUnlooked = 20'000;
-// The coarse clock stands still for a tick of the kernel, which is 10 ms at most.
-constexpr roce::Time kCoarseError = 10'000'000;
+// Meanwhile a poller looks at the network once in that many turns: a look takes as long as dozens of them.
+constexpr uint32_t kTurnsUnlooked = 512;
+constexpr uint32_t kTurnsToADeadline = 8;
 // A P_Key without the bit of the membership.
 constexpr uint16_t kPkeyBase = 0x7FFF;
-
-roce::Time coarse_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return static_cast<roce::Time>(time.tv_sec) * 1'000'000'000 + static_cast<roce::Time>(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -44,25 +35,21 @@ void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& pack
     counters_.node.wrong_address.add();
     return;
   }
-  qp.engine->receive(batch_time(), packet);
+  qp.engine->receive(clock_, packet);
 }
 
-// The queue pair stays pinned until finish_touched().
-void Node::hand_out(Qp& pinned, const Arrival& arrival, const roce::Packet& packet) {
-  receive_into(pinned, arrival, packet);
-  if (pinned.touched) {
-    QpTable::unpin(pinned);
-    return;
-  }
-  pinned.touched = true;
+void Node::hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {
+  receive_into(qp, arrival, packet);
+  if (qp.touched) return;
+  qp.touched = true;
   assert(touched_count_ < kMaxTouched);
-  touched_[touched_count_++] = &pinned;
+  touched_[touched_count_++] = &qp;
   if (touched_count_ == kMaxTouched) finish_touched();
 }
 
 void Node::arrived(const Arrival& arrival) {
   roce::Packet packet;
-  if (roce::parse(arrival.transport, packet) != roce::ParseError::kNone) {
+  if (roce::parse(arrival.headers, arrival.transport, packet) != roce::ParseError::kNone) {
     counters_.node.malformed.add();
     return;
   }
@@ -77,7 +64,7 @@ void Node::arrived(const Arrival& arrival) {
     uint32_t members[kMaxAttachments];
     const uint32_t count = multicast_.members(arrival.destination, members, kMaxAttachments);
     for (uint32_t i = 0; i < count; ++i) {
-      if (Qp* qp = qps_.pin(members[i])) hand_out(*qp, arrival, packet);
+      if (Qp* qp = qps_.find(members[i])) hand_out(*qp, arrival, packet);
     }
     return;
   }
@@ -85,7 +72,7 @@ void Node::arrived(const Arrival& arrival) {
     receive_into(*touched_[touched_count_ - 1], arrival, packet);
     return;
   }
-  Qp* qp = qps_.pin(qpn);
+  Qp* qp = qps_.find(qpn);
   if (qp == nullptr) {
     counters_.node.no_queue_pair.add();
     return;
@@ -99,32 +86,25 @@ void Node::finish_touched() {
     {
       const std::lock_guard lock(qp.mutex);
       qp.touched = false;
-      attend(qp, !holds_acknowledgement(qp) && transmit(qp, batch_time()));
+      attend(qp, !holds_acknowledgement(qp) && transmit(qp, clock_));
     }
     deliver(qp);
-    QpTable::unpin(qp);
   }
   touched_count_ = 0;
 }
 
-// A poll in vain does not read the clock, which takes as long as the rest of the poll on some virtual machines.
-roce::Time Node::batch_time() {
-  if (batch_time_ == 0) batch_time_ = now();
-  return batch_time_;
-}
-
 bool Node::expire_due() {
   const roce::Time earliest = timers_.earliest();
-  if (earliest == roce::kNever || earliest > coarse_now() + kCoarseError) return false;
+  if (earliest == roce::kNever || earliest > clock_.rough() + roce::kRoughError) return false;
   bool any = false;
   for (uint32_t i = 0; i < kMostAtOnce; ++i) {
-    Qp* qp = timers_.pop_due(batch_time());
+    Qp* qp = timers_.pop_due(clock_.exact());
     if (qp == nullptr) break;
     any = true;
     {
       const std::lock_guard lock(qp->mutex);
-      if (qp->engine->deadline() <= batch_time()) qp->engine->expire(batch_time());
-      settle(*qp, batch_time());
+      if (qp->engine->deadline() <= clock_.exact()) qp->engine->expire(clock_);
+      settle(*qp, clock_);
     }
     deliver(*qp);
     QpTable::unpin(*qp);
@@ -153,7 +133,7 @@ bool Node::run_ready() {
     {
       const std::lock_guard lock(qp->mutex);
       qp->ready = false;
-      settle(*qp, batch_time());
+      settle(*qp, clock_);
       any |= !qp->stuck;
     }
     const bool was_last = qp == last;
@@ -168,6 +148,7 @@ bool Node::run_ready() {
 bool Node::receive_packets() {
   if (links_due_.load(std::memory_order_relaxed)) {
     links_due_.store(false, std::memory_order_relaxed);
+    const Undisturbed undisturbed;
     links_.attend();
   }
   bool any = links_.receive(*this) > 0;
@@ -176,34 +157,34 @@ bool Node::receive_packets() {
   } else if (same_host_turns_ > 0) {
     --same_host_turns_;
   }
-  if (same_host_turns_ > 0 && worker_ == Worker::kPoller) {
-    // A turn with packets has read the clock already.
-    if (any ? batch_time() < network_look_ + kUnlooked : ++turns_ % kTurnsUnlooked != 0) return any;
-    if (any) network_look_ = batch_time();
-  }
+  if (same_host_turns_ > 0 && worker_ == Worker::kPoller && ++turns_ < kTurnsUnlooked) return any;
+  turns_ = 0;
+  const Undisturbed undisturbed;
   return wire_->receive(*this) > 0 || any;
 }
 
 bool Node::work(Worker worker) {
-  batch_time_ = 0;
+  clock_.restart();
   worker_ = worker;
   if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
   bool any = receive_packets();
   finish_touched();
-  any |= expire_due();
+  // While packets come, a deadline can wait for some turns.
+  if (!any || ++busy_turns_ % kTurnsToADeadline == 0) any |= expire_due();
   any |= run_ready();
   return any;
 }
 
 void Node::progress() {
-  const Undisturbed undisturbed;
-  polls_.fetch_add(1, std::memory_order_relaxed);
   [[gnu::tls_model("initial-exec")]] static thread_local constinit ConsiderateYield yield;
   if (!receive_mutex_.try_lock()) {
+    polls_.fetch_add(1, std::memory_order_relaxed);
     // Its owner may wait for this CPU.
     yield(now, sched_yield);
     return;
   }
+  // A poll of another thread may get lost in the count.
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   poller_works_.store(true, std::memory_order_relaxed);
   const bool any = work(Worker::kPoller);
   send_held_alone();
@@ -217,7 +198,6 @@ void Node::progress() {
 }
 
 void Node::catch_up() {
-  const Undisturbed undisturbed;
   const std::lock_guard lock(receive_mutex_);
   for (uint32_t i = 0; i < kMostAtOnce && work(Worker::kOther); ++i) {
   }

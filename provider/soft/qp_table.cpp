@@ -14,35 +14,23 @@ uint32_t QpTable::add(Qp& qp) {
     const uint32_t at = next_;
     next_ = (next_ + 1) % kQpsOfASlot;
     // Numbers 0 and 1 are the port's own.
-    if (qps_[at] != nullptr || first_ + at < 2) continue;
-    qps_[at] = &qp;
+    if (qps_[at].load(std::memory_order_relaxed) != nullptr || first_ + at < 2) continue;
     qp.qpn = first_ + at;
+    qps_[at].store(&qp, std::memory_order_release);
     return qp.qpn;
   }
   return 0;
 }
 
-void QpTable::open(Qp& qp) {
-  const std::lock_guard lock(mutex_);
-  qp.open = true;
-}
-
-void QpTable::remove(Qp& qp) {
+void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
+  assert(receiving.owns_lock());
   {
     const std::lock_guard lock(mutex_);
-    assert(qps_[qp.qpn - first_] == &qp);
-    qps_[qp.qpn - first_] = nullptr;
+    assert(qps_[qp.qpn - first_].load(std::memory_order_relaxed) == &qp);
+    qps_[qp.qpn - first_].store(nullptr, std::memory_order_relaxed);
   }
+  receiving.unlock();
   while (qp.pins.load(std::memory_order_acquire) != 0) sched_yield();
-}
-
-Qp* QpTable::pin(uint32_t qpn) {
-  if (qpn - first_ >= kQpsOfASlot) return nullptr;
-  const std::lock_guard lock(mutex_);
-  Qp* qp = qps_[qpn - first_];
-  if (qp == nullptr || !qp->open) return nullptr;
-  pin(*qp);
-  return qp;
 }
 
 }  // namespace dapple::soft

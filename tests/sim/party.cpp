@@ -105,7 +105,7 @@ void Party::commit(const roce::AddressVector* to) {
 bool Party::pump() {
   room_left_ = sink_room == 0 ? SIZE_MAX : random_.between(1, sink_room);
   was_refused_ = false;
-  const bool has_more = qp_->transmit(referee_.now, *this);
+  const bool has_more = qp_->transmit(watch_, *this);
   if (has_more != was_refused_) referee_.fail("QP %#x: transmit() gave %d", config_.qpn, has_more);
   check_state();
   return has_more;
@@ -143,7 +143,7 @@ void Party::arrived(const Flight& flight) {
     return;
   }
   if (!packet.info->has(roce::kResponse) && packet.headers.psn == nak_psn_) nak_psn_ = kNoPsn;
-  qp_->receive(referee_.now, packet);
+  qp_->receive(watch_, packet);
 }
 
 // --- Time
@@ -163,7 +163,7 @@ roce::Time Party::expiry() {
 
 void Party::expire() {
   referee_.note("expire", config_.qpn);
-  qp_->expire(referee_.now);
+  qp_->expire(watch_);
 }
 
 void Party::event(roce::QpEvent event, uint32_t qpn) {

@@ -5,6 +5,7 @@
 #ifndef DAPPLE_TESTS_SIM_PARTY_HPP
 #define DAPPLE_TESTS_SIM_PARTY_HPP
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -88,6 +89,16 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
    private:
     Party& party_;
   };
+  // Its rough time is behind by any error that is allowed.
+  class Watch final : public roce::Clock {
+   public:
+    explicit Watch(Party& party) : party_(party) {}
+    roce::Time exact() override { return party_.referee_.now; }
+    roce::Time rough() override { return exact() - std::min(exact(), party_.random_.below(roce::kRoughError + 1)); }
+
+   private:
+    Party& party_;
+  };
   class Received final : public roce::CompletionSink {
    public:
     explicit Received(Party& party) : party_(party) {}
@@ -111,6 +122,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   roce::QpConfig config_;
   Sends sends_{*this};
   Received received_{*this};
+  Watch watch_{*this};
   Receives* receives_ = nullptr;
   std::unique_ptr<roce::QueuePair> qp_;
   std::unique_ptr<Stream> stream_;

@@ -12,19 +12,18 @@ using namespace dapple::soft;
 namespace {
 
 constexpr uint32_t kFirst = 5 << 16;
+BriefMutex receiving;
 
 // A packet for a number that was just given finds no queue pair without an engine.
 void finds_open_queue_pairs_only(void**) {
   const auto table = std::make_unique<QpTable>(kFirst, 7);
   Qp qp;
   assert_int_equal(table->add(qp), kFirst + 7);
-  assert_null(table->pin(qp.qpn));
-  table->open(qp);
-  assert_ptr_equal(table->pin(qp.qpn), &qp);
-  assert_int_equal(qp.pins.load(), 1);
-  QpTable::unpin(qp);
-  table->remove(qp);
-  assert_null(table->pin(kFirst + 7));
+  assert_null(table->find(qp.qpn));
+  QpTable::open(qp);
+  assert_ptr_equal(table->find(qp.qpn), &qp);
+  table->remove(qp, std::unique_lock(receiving));
+  assert_null(table->find(kFirst + 7));
 }
 
 void numbers_go_around(void**) {
@@ -32,7 +31,7 @@ void numbers_go_around(void**) {
   Qp last, first;
   assert_int_equal(table->add(last), kFirst + kQpsOfASlot - 1);
   assert_int_equal(table->add(first), kFirst);
-  table->remove(last);
+  table->remove(last, std::unique_lock(receiving));
   Qp next;
   assert_int_equal(table->add(next), kFirst + 1);
 }
@@ -46,9 +45,9 @@ void slot_0_begins_with_number_2(void**) {
 
 void foreign_numbers_are_nobody(void**) {
   const auto table = std::make_unique<QpTable>(kFirst, 0);
-  assert_null(table->pin(kFirst - 1));
-  assert_null(table->pin(kFirst + kQpsOfASlot));
-  assert_null(table->pin(0xFFFFFF));
+  assert_null(table->find(kFirst - 1));
+  assert_null(table->find(kFirst + kQpsOfASlot));
+  assert_null(table->find(0xFFFFFF));
 }
 
 }  // namespace

@@ -255,6 +255,36 @@ void silence__local_ack_timeout__retries_then_error(void**) {
   assert_int_equal(pair.a.qp->deadline(), kNever);
 }
 
+class SlowWatch final : public Clock {
+ public:
+  Time exact() override { return time; }
+  Time rough() override { return time - behind; }
+  Time time = 1'000'000'000;
+  Time behind = 0;
+};
+
+// A long timer starts by the rough clock. It is never early, and late by no more than a third.
+void silence__rough_clock__timer_between_once_and_four_thirds(void**) {
+  for (const Time behind : {Time{0}, kRoughError / 2, kRoughError}) {
+    for (const uint8_t code : {uint8_t{12}, uint8_t{13}, uint8_t{18}}) {
+      Pair pair;
+      QpAttributes attributes;
+      attributes.timeout = code;
+      attributes.state = QpState::kSqd;
+      assert_true(pair.a.qp->modify(attributes, kState));
+      assert_true(pair.a.qp->modify(attributes, kTimeout));
+      attributes.state = QpState::kRts;
+      assert_true(pair.a.qp->modify(attributes, kState));
+      post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
+      SlowWatch watch;
+      watch.behind = behind;
+      pair.a.qp->transmit(watch, pair.a);
+      const Time wait = ack_time(code);
+      assert_in_range(pair.a.qp->deadline(), watch.time + wait, watch.time + wait + wait / 3);
+    }
+  }
+}
+
 void no_receive__rnr_nak__waits_and_succeeds(void**) {
   Pair pair;
   post(pair.a, pair.a.request(SendOpcode::kSend, 300));
@@ -574,6 +604,7 @@ int main() {
       cmocka_unit_test(loss__any_single_packet__everything_arrives_once),
       cmocka_unit_test(gap__later_packet__one_sequence_nak),
       cmocka_unit_test(silence__local_ack_timeout__retries_then_error),
+      cmocka_unit_test(silence__rough_clock__timer_between_once_and_four_thirds),
       cmocka_unit_test(no_receive__rnr_nak__waits_and_succeeds),
       cmocka_unit_test(no_receive__rnr_retries_used_up__error),
       cmocka_unit_test(ghost_acknowledgement__not_sent_psn__ignored),
