@@ -13,8 +13,6 @@
 namespace dapple::tests {
 namespace {
 
-constexpr double kPatience = 5;  // seconds
-
 bool make_end(Pair& pair, End& end, const PairOptions& options, bool receives_shared) {
   const bool channel = &end == &pair.b && options.channel;
   end.cq = ibv_create_cq(pair.context, static_cast<int>(options.cq_size), nullptr, channel ? pair.channel : nullptr, 0);

@@ -12,6 +12,8 @@ namespace dapple::tests {
 
 inline constexpr size_t kBufferSize = 64 * 1024;
 inline constexpr uint32_t kDepth = 64;
+// For what must happen. A busy machine may stop a program for seconds.
+inline constexpr double kPatience = 60;  // seconds
 inline constexpr unsigned kPeerRights =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -57,7 +59,7 @@ int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32
               size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
 int post_receive(End& end, uint64_t id, size_t offset, uint32_t length);
 
-// Polls until there is a completion, for five seconds at most.
+// Polls until there is a completion, for kPatience at most.
 bool wait_for(ibv_cq* cq, ibv_wc& completion);
 // The same without polling: reads a byte of memory.
 bool wait_for_byte(const volatile char* byte, char value);

@@ -41,4 +41,8 @@ bool readable(int fd, int milliseconds) {
   return poll(&waiting, 1, milliseconds) == 1;
 }
 
+bool becomes_readable(int fd) {
+  return readable(fd, static_cast<int>(kPatience * 1000));
+}
+
 }  // namespace dapple::tests

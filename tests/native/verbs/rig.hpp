@@ -19,6 +19,8 @@ int finish(void**);
 // Waits for a completion and compares it. The opcode counts for success only.
 void expect(ibv_cq* cq, uint64_t id, ibv_wc_status status, ibv_wc_opcode opcode);
 bool readable(int fd, int milliseconds);
+// Waits for kPatience at most.
+bool becomes_readable(int fd);
 
 }  // namespace dapple::tests
 
