@@ -263,7 +263,7 @@ void ping__software_device__answers_and_asks() {
   const Program here(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
   // The other dappled ends with its last program.
   PingFacts facts;
-  for (int i = 0; i < 30; i++) {
+  for (int i = 0; i < 300; i++) {
     usleep(100000);
     facts = ping_once("10.77.0.2");
     if (facts.port_closed) break;

@@ -27,7 +27,7 @@ using namespace dapple::soft;
 namespace {
 
 constexpr uint16_t kPort = 7174;
-constexpr int kSoon = 2000;
+constexpr int kSoon = 20000;
 // enum rdma_cm_event_type of librdmacm.
 constexpr uint32_t kAddrResolved = 0, kRouteResolved = 2, kConnectRequest = 4, kConnectResponse = 5, kEstablished = 9,
                    kDisconnected = 10;

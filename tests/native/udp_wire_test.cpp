@@ -69,7 +69,7 @@ struct Arrivals final : ArrivalSink {
 
 void receive_until(Program& program, Arrivals& arrivals, size_t count) {
   // Continues until no packet has arrived for a while.
-  for (int idle = 0; idle < 30 && arrivals.psns.size() < count; idle++) {
+  for (int idle = 0; idle < 200 && arrivals.psns.size() < count; idle++) {
     pollfd waiting = {program.wire->receive_fd(), POLLIN, 0};
     if (poll(&waiting, 1, 10) > 0 && program.wire->receive(arrivals) > 0) idle = 0;
   }
@@ -338,7 +338,7 @@ void udp_wire__ipv4_identification__is_the_one_of_the_icrc(void** state) {
     assert_true(put(a, path, 9 << 16 | 7, psn, 16));
     assert_true(a.batch->flush());
     pollfd waiting = {fd, POLLIN, 0};
-    while (seen == psn && poll(&waiting, 1, 1000) == 1) {
+    while (seen == psn && poll(&waiting, 1, 20000) == 1) {
       uint8_t bytes[2048];
       const ssize_t size = recv(fd, bytes, sizeof bytes, 0);
       // The header of UDP follows 20 bytes of IPv4.

@@ -93,7 +93,7 @@ void dappled__killed__members_go_on(void**) {
   kill(static_cast<pid_t>(status_of(*link).process), SIGKILL);
   members[2].end();
   assert_true(link->check(problem));
-  for (int i = 0; i < 200 && status_of(*link).slots_in_use != 4; i++) usleep(10000);
+  for (int i = 0; i < 3000 && status_of(*link).slots_in_use != 4; i++) usleep(10000);
   assert_int_equal(status_of(*link).slots_in_use, 4);
   assert_true(status_of(*link).takeovers == 1);
   bool again = false;

@@ -27,10 +27,10 @@ bool prepare_fake_dappled();
 
 void nap(long milliseconds);
 
-// Waits up to five seconds.
+// Waits up to half a minute.
 template <class Condition>
 bool soon(Condition condition) {
-  for (int i = 0; i < 2500; i++) {
+  for (int i = 0; i < 15000; i++) {
     if (condition()) return true;
     nap(2);
   }

@@ -25,7 +25,7 @@ using namespace dapple::tests;
 namespace {
 
 constexpr uint32_t kPairs = 6;
-constexpr double kPatience = 30;  // seconds; retries take two on an idle machine
+constexpr double kPatience = 60;  // seconds; retries take two on an idle machine
 
 struct Process {
   pid_t id = 0;         // 0: it has ended
