@@ -20,9 +20,12 @@
 
 #define POLL_US 5000U
 #define QUIET_US 500000U
-#define CYCLE_SECONDS 300      /* an emulated machine's clock may run many times too fast */
-#define WARM_UP 8              /* cycles before the first measurement: caches fill, arenas grow */
-#define HEAP_ALLOWANCE 65536U  /* bytes over all cycles; leaking one object in each cycle would exceed it */
+#define CYCLE_SECONDS 300     /* an emulated machine's clock may run many times too fast */
+#define WARM_UP 8             /* cycles before the first measurement: caches fill, arenas grow */
+#define HEAP_ALLOWANCE 65536U /* bytes over all cycles; leaking one object in each cycle would exceed it */
+/* The software device keeps a buffer for each thread that has sent beside another; that may happen after the warm-up.
+ */
+#define SENDER_ALLOWANCE 81920U
 #define RSS_ALLOWANCE 2097152U /* bytes */
 #define MAX_EPS 8
 
@@ -252,7 +255,7 @@ static void survive(bool serves) {
   }
   assert_true(cycles() > WARM_UP);
   turn_late_requests_away(&s);
-  assert_true(no_more_than(&before, HEAP_ALLOWANCE, RSS_ALLOWANCE));
+  assert_true(no_more_than(&before, HEAP_ALLOWANCE + (on_software_device() ? SENDER_ALLOWANCE : 0), RSS_ALLOWANCE));
   /* The survivor can free all of its objects. */
   if (serves) assert_ok(dat_psp_free(s.f.psp));
   assert_ok(dat_evd_free(s.evd));

@@ -5,40 +5,18 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/softroce/api/api.h"
 
-#define MOST_UDP_SOCKETS 12 /* dappled starts with a dozen slots, and these tests run few programs at a time */
+#define MOST_SLOTS 12 /* dappled starts with a dozen, and these tests run few programs at a time */
 
 static int count_entries(const char* folder) {
   int count = 0;
   DIR* open = opendir(folder);
   const struct dirent* entry;
   while (open && (entry = readdir(open)) != NULL) count += entry->d_name[0] != '.';
-  if (open) closedir(open);
-  return count;
-}
-
-/*
- * The sockets of the software device and its peers: one for receiving, and one for sending to each slot that a peer has
- * had.
- */
-static int count_udp_sockets(void) {
-  int count = 0;
-  DIR* open = opendir("/proc/self/fd");
-  const struct dirent* entry;
-  while (open && (entry = readdir(open)) != NULL) {
-    const int fd = atoi(entry->d_name);
-    int domain = 0, type = 0;
-    socklen_t size = sizeof(int);
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) continue;
-    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size);
-    count += type == SOCK_DGRAM && (domain == AF_INET || domain == AF_INET6);
-  }
   if (open) closedir(open);
   return count;
 }
@@ -64,29 +42,32 @@ static void read_device(char* text, size_t size) {
 
 void count_resources(struct resources* out) {
   read_device(out->device, sizeof out->device);
-  out->udp_sockets = on_software_device() ? count_udp_sockets() : 0;
-  out->fds = count_entries("/proc/self/fd") - out->udp_sockets;
+  out->fds = count_descriptors();
   out->threads = count_entries("/proc/self/task");
   out->heap_bytes = mallinfo2().uordblks;
   out->rss_bytes = resident_bytes();
 }
 
+static void show(const char* when, const struct resources* it) {
+  fprintf(stderr, "%s %d fds, %d UDP sockets, %d links, %d threads, %zu bytes of heap, %zu resident; %s", when,
+          it->fds.others, it->fds.udp_sockets, it->fds.links, it->threads, it->heap_bytes, it->rss_bytes, it->device);
+}
+
 bool no_more_than(const struct resources* before, size_t heap_allowance, size_t rss_allowance) {
+  const int most = on_software_device() ? MOST_SLOTS : 0;
   struct resources now;
   for (int patience = 100;; --patience) {
     count_resources(&now);
     if (strstr(now.device, "failed")) break;
-    if (now.fds <= before->fds && now.udp_sockets <= MOST_UDP_SOCKETS && now.threads <= before->threads &&
-        now.heap_bytes <= before->heap_bytes + heap_allowance && now.rss_bytes <= before->rss_bytes + rss_allowance &&
-        strcmp(now.device, before->device) == 0) {
+    if (now.fds.others <= before->fds.others && now.fds.udp_sockets <= most && now.fds.links <= 2 * most &&
+        now.threads <= before->threads && now.heap_bytes <= before->heap_bytes + heap_allowance &&
+        now.rss_bytes <= before->rss_bytes + rss_allowance && strcmp(now.device, before->device) == 0) {
       return true;
     }
     if (patience == 0) break;
     usleep(100000);
   }
-  fprintf(stderr, "before: %d fds, %d UDP sockets, %d threads, %zu bytes of heap, %zu resident; %s", before->fds,
-          before->udp_sockets, before->threads, before->heap_bytes, before->rss_bytes, before->device);
-  fprintf(stderr, "now:    %d fds, %d UDP sockets, %d threads, %zu bytes of heap, %zu resident; %s", now.fds,
-          now.udp_sockets, now.threads, now.heap_bytes, now.rss_bytes, now.device);
+  show("before:", before);
+  show("now:   ", &now);
   return false;
 }

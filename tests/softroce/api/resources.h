@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tests/softroce/descriptors.h"
+
 struct resources {
-  int fds;         /* but for udp_sockets */
-  int udp_sockets; /* sockets of the software device, which keeps one for each slot that one of its peers has had */
+  struct descriptors fds;
   int threads;
   size_t heap_bytes; /* allocated and not freed */
   size_t rss_bytes;

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/softroce/descriptors.h"
 #include "tests/softroce/inject/inject.h"
 #include "tests/softroce/inject/run.hpp"
 
@@ -62,7 +63,7 @@ int entries(const char* folder) {
 
 // The resources that could be left behind.
 struct Inventory {
-  int descriptors = entries("/proc/self/fd");
+  int descriptors = count_descriptors().others;
   int threads = entries("/proc/self/task");
   long counts[KINDS] = {};
 
@@ -216,7 +217,7 @@ class Campaign {
   void check_nothing_left(const Scenario& scenario, const inject_place& place, int error) {
     std::string left = Inventory().beyond(before_);
     // The kernel lists a thread for a moment after it was joined.
-    for (int tried = 0; tried < 50 && !left.empty(); ++tried) {
+    for (int tried = 0; tried < 1000 && !left.empty(); ++tried) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       left = Inventory().beyond(before_);
     }
