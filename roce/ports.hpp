@@ -83,10 +83,8 @@ class Memory {
 // and keeps the rest.
 class CompletionSink {
  public:
+  virtual ~CompletionSink() = default;
   virtual void complete(const Completion& completion) = 0;
-
- protected:
-  ~CompletionSink() = default;
 };
 
 // A receive queue, of one queue pair or shared; the host handles the limit event of a shared queue.

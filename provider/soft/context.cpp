@@ -10,6 +10,7 @@
 #include <new>
 
 #include "provider/soft/doors.hpp"
+#include "provider/soft/fault_plan.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -125,6 +126,9 @@ Context* make_context(const ContextInit& init) {
   if (node == nullptr) {
     fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
     return failed(problem.error != 0 ? problem.error : EIO);
+  }
+  if (FaultPlan* plan = fault_plan(); plan != nullptr) {
+    if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
   }
   uint32_t random = 0;
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint32_t>(Node::now());

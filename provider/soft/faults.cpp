@@ -10,6 +10,8 @@
 #include <new>
 #include <string_view>
 
+#include "provider/soft/fault_plan.hpp"
+
 namespace dapple::soft {
 namespace {
 
@@ -85,16 +87,20 @@ bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
 
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   settings = {};
+  const std::unique_ptr<FaultPlan> plan(new (std::nothrow) FaultPlan);
+  if (plan == nullptr) {
+    problem.set(ENOMEM, "DAPPLE_FAULTS: no memory");
+    return false;
+  }
   std::string_view rest = text;
   for (;;) {
     const size_t comma = rest.find(',');
     const std::string_view entry = rest.substr(0, comma);
-    if (!parse_one(entry, settings)) {
-      problem.set(
-          EINVAL,
-          "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, at "
-          "most 10s), seed=",
-          static_cast<int>(std::min<size_t>(entry.size(), 60)), entry.data());
+    if (!(entry.find('@') == std::string_view::npos ? parse_one(entry, settings) : plan->add(entry))) {
+      problem.set(EINVAL,
+                  "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
+                  "at most 10s), seed=, VERB@N=ERRNO, completion@N=STATUS",
+                  static_cast<int>(std::min<size_t>(entry.size(), 60)), entry.data());
       return false;
     }
     if (comma == std::string_view::npos) return true;

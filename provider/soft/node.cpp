@@ -206,12 +206,24 @@ void deliver_completions(Context& context, Cq& cq) {
 
 }  // namespace
 
+// After a completion that failed by plan.
+void Node::fail_by_plan(Qp& qp) {
+  {
+    const std::lock_guard lock(qp.mutex);
+    qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
+    settle_state(qp);
+  }
+  deliver(qp);
+}
+
 void Node::deliver(Qp& qp) {
   deliver_completions(*qp.context, *qp.send_cq);
   if (qp.recv_cq != qp.send_cq) deliver_completions(*qp.context, *qp.recv_cq);
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
-  for (uint32_t events = qp.events.take(); events != 0; events &= events - 1) {
+  uint32_t events = qp.events.take();
+  if ((events & QpEvents::kPlannedError) != 0) fail_by_plan(qp);
+  for (events &= ~QpEvents::kPlannedError; events != 0; events &= events - 1) {
     const auto type = static_cast<ibv_event_type>(__builtin_ctz(events));
     qp.context->raise(type, &qp.abi, qp.event_count);
   }

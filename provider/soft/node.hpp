@@ -113,6 +113,7 @@ class Node final : public ArrivalSink {
   bool receive_packets();
   bool expire_due();
   bool run_ready();
+  void fail_by_plan(Qp& qp);
   void make_ready(Qp& qp);
   void forget_ready(Qp& qp);
   void wake();

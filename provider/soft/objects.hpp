@@ -82,6 +82,9 @@ class QpEvents final : public roce::EventSink {
   void event(roce::QpEvent event, uint32_t) override {
     pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
   }
+  // The queue pair must go into error when its lock is released (planned_completions.hpp).
+  void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
+  static constexpr uint32_t kPlannedError = 1u << 31;
   uint32_t take() {
     return pending_.load(std::memory_order_relaxed) == 0 ? 0 : pending_.exchange(0, std::memory_order_acq_rel);
   }
@@ -120,6 +123,7 @@ struct Qp {
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
+  std::unique_ptr<roce::CompletionSink> planned_completions[2];  // of the send and of the receive queue, if any
 
   // The node's.
   std::atomic<bool> open{false};                    // packets may find it

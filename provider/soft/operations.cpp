@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/fault_plan.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
 
-const Operations& operations() {
+const Operations& plain_operations() {
   static constexpr Operations table = {
       .alloc_mw = verbs::alloc_mw,
       .alloc_pd = verbs::alloc_pd,
@@ -44,6 +45,11 @@ const Operations& operations() {
       .resize_cq = verbs::resize_cq,
   };
   return table;
+}
+
+const Operations& operations() {
+  const FaultPlan* plan = fault_plan();
+  return plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
 }
 
 }  // namespace dapple::soft

@@ -9,6 +9,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
+#include "provider/soft/planned_completions.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -30,6 +31,12 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   if (cap.max_send_wr > kMaxRequests || cap.max_send_sge > roce::kMaxSegments || cap.max_inline_data > kMaxInline)
     return EINVAL;
   return 0;
+}
+
+bool plan_completions(Qp& qp, FaultPlan& plan) {
+  qp.planned_completions[0].reset(new (std::nothrow) PlannedCompletions(plan, qp.send_cq->queue, qp.events));
+  qp.planned_completions[1].reset(new (std::nothrow) PlannedCompletions(plan, qp.recv_cq->queue, qp.events));
+  return qp.planned_completions[0] != nullptr && qp.planned_completions[1] != nullptr;
 }
 
 // The receive queue, the number, the engine.
@@ -54,8 +61,16 @@ int equip(Qp& qp) {
       .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
   };
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
-  qp.engine =
-      roce::QueuePair::create(config, qp.context->memory, qp.send_cq->queue, qp.recv_cq->queue, receives, qp.events);
+  roce::CompletionSink *sent = &qp.send_cq->queue, *received = &qp.recv_cq->queue;
+  if (FaultPlan* plan = fault_plan(); plan != nullptr && plan->plans_completions()) {
+    if (!plan_completions(qp, *plan)) {
+      qp.node->remove(qp);
+      return ENOMEM;
+    }
+    sent = qp.planned_completions[0].get();
+    received = qp.planned_completions[1].get();
+  }
+  qp.engine = roce::QueuePair::create(config, qp.context->memory, *sent, *received, receives, qp.events);
   if (qp.engine == nullptr) {
     qp.node->remove(qp);
     return ENOMEM;

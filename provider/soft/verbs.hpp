@@ -7,6 +7,14 @@
 
 #include "provider/soft/plugin.hpp"
 
+namespace dapple::soft {
+
+// operations() is one of the two.
+const Operations& plain_operations();
+const Operations& planned_operations();
+
+}  // namespace dapple::soft
+
 namespace dapple::soft::verbs {
 
 // pd_mr_verbs.cpp

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/fault_plan.hpp"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <charconv>
+
+namespace dapple::soft {
+namespace {
+
+struct Name {
+  std::string_view name;
+  int value;
+};
+
+constexpr Name kErrors[] = {
+    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},           {"EIO", EIO},
+    {"ENXIO", ENXIO},   {"E2BIG", E2BIG},   {"EBADF", EBADF},           {"EAGAIN", EAGAIN},
+    {"ENOMEM", ENOMEM}, {"EACCES", EACCES}, {"EFAULT", EFAULT},         {"EBUSY", EBUSY},
+    {"ENODEV", ENODEV}, {"EINVAL", EINVAL}, {"ENFILE", ENFILE},         {"EMFILE", EMFILE},
+    {"ENOSPC", ENOSPC}, {"ENOSYS", ENOSYS}, {"EOPNOTSUPP", EOPNOTSUPP}, {"ETIMEDOUT", ETIMEDOUT},
+};
+
+constexpr Name status(std::string_view name, roce::CompletionStatus value) {
+  return {name, static_cast<int>(value)};
+}
+
+constexpr Name kStatuses[] = {
+    status("LOC_LEN_ERR", roce::CompletionStatus::kLocalLength),
+    status("LOC_QP_OP_ERR", roce::CompletionStatus::kLocalQpOperation),
+    status("LOC_PROT_ERR", roce::CompletionStatus::kLocalProtection),
+    status("WR_FLUSH_ERR", roce::CompletionStatus::kFlushed),
+    status("MW_BIND_ERR", roce::CompletionStatus::kWindowBind),
+    status("BAD_RESP_ERR", roce::CompletionStatus::kBadResponse),
+    status("LOC_ACCESS_ERR", roce::CompletionStatus::kLocalAccess),
+    status("REM_INV_REQ_ERR", roce::CompletionStatus::kRemoteInvalidRequest),
+    status("REM_ACCESS_ERR", roce::CompletionStatus::kRemoteAccess),
+    status("REM_OP_ERR", roce::CompletionStatus::kRemoteOperation),
+    status("RETRY_EXC_ERR", roce::CompletionStatus::kRetryExceeded),
+    status("RNR_RETRY_EXC_ERR", roce::CompletionStatus::kRnrRetryExceeded),
+};
+
+constexpr Name kCounted[] = {
+#define DAPPLE_NAME(name) {"ibv_" #name, static_cast<int>(provider::Operation::name)},
+    DAPPLE_PLANNED_VERBS(DAPPLE_NAME)
+#undef DAPPLE_NAME
+        {"ibv_open_device", static_cast<int>(kOpenDevice)},
+    {"completion", static_cast<int>(kCompletion)},
+};
+
+template <size_t kCount>
+const Name* find(const Name (&names)[kCount], std::string_view name) {
+  for (const Name& candidate : names) {
+    if (candidate.name == name) return &candidate;
+  }
+  return nullptr;
+}
+
+// A whole number above 0.
+template <typename Number>
+bool number_of(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number > 0;
+}
+
+int result_of(size_t of, std::string_view text) {
+  if (of == kCompletion) {
+    const Name* found = find(kStatuses, text);
+    return found == nullptr ? 0 : found->value;
+  }
+  constexpr int kMostErrno = 4095;  // the kernel's limit
+  if (const Name* found = find(kErrors, text); found != nullptr) return found->value;
+  int number = 0;
+  return number_of(text, number) && number <= kMostErrno ? number : 0;
+}
+
+}  // namespace
+
+bool FaultPlan::add(std::string_view entry) {
+  const size_t at = entry.find('@'), equals = entry.find('=');
+  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at || count_ == kMost) return false;
+  const Name* what = find(kCounted, entry.substr(0, at));
+  if (what == nullptr) return false;
+  std::string_view number = entry.substr(at + 1, equals - at - 1);
+  Fault fault;
+  fault.of = static_cast<size_t>(what->value);
+  fault.lasts = number.ends_with('+');
+  if (fault.lasts) number.remove_suffix(1);
+  fault.result = result_of(fault.of, entry.substr(equals + 1));
+  if (fault.result == 0 || !number_of(number, fault.number)) return false;
+  (fault.of == kCompletion ? plans_completions_ : plans_calls_) = true;
+  faults_[count_++] = fault;
+  return true;
+}
+
+int FaultPlan::next(size_t of) {
+  const uint64_t number = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
+  for (size_t i = 0; i < count_; i++) {
+    const Fault& fault = faults_[i];
+    if (fault.of == of && (fault.lasts ? number >= fault.number : number == fault.number)) return fault.result;
+  }
+  return 0;
+}
+
+FaultPlan* fault_plan() {
+  static FaultPlan* const plan = []() -> FaultPlan* {
+    static FaultPlan made;
+    const char* text = secure_getenv("DAPPLE_FAULTS");
+    std::string_view rest = text == nullptr ? "" : text;
+    while (!rest.empty()) {
+      const std::string_view entry = rest.substr(0, rest.find(','));
+      made.add(entry);
+      rest.remove_prefix(entry.size() == rest.size() ? rest.size() : entry.size() + 1);
+    }
+    return made.plans_calls() || made.plans_completions() ? &made : nullptr;
+  }();
+  return plan;
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// DAPPLE_FAULTS: the calls and completions that fail by plan, such as "ibv_reg_mr@3=ENOMEM,completion@5=WR_FLUSH_ERR".
+#ifndef DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP
+#define DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "provider/private_api/layout.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft {
+
+// What the plan counts: calls of these operations of libibverbs, of ibv_open_device(), and successful completions.
+// clang-format off
+#define DAPPLE_PLANNED_VERBS(X) \
+  X(alloc_mw) X(alloc_pd) X(attach_mcast) X(bind_mw) X(create_ah) X(create_cq) X(create_cq_ex) X(create_qp) \
+  X(create_qp_ex) X(create_srq) X(dealloc_mw) X(dealloc_pd) X(dereg_mr) X(destroy_ah) X(destroy_cq) \
+  X(destroy_qp) X(destroy_srq) X(detach_mcast) X(modify_qp) X(modify_srq) X(poll_cq) X(post_recv) X(post_send) \
+  X(post_srq_recv) X(query_device_ex) X(query_port) X(query_qp) X(query_srq) X(reg_dmabuf_mr) X(reg_mr) \
+  X(req_notify_cq) X(rereg_mr) X(resize_cq)
+// clang-format on
+inline constexpr size_t kOpenDevice = provider::kMaxOperations;
+inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
+
+// Threads may count at the same time.
+class FaultPlan {
+ public:
+  // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
+  // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_. False
+  // if it is malformed, or if there are too many.
+  bool add(std::string_view entry);
+
+  bool plans_calls() const { return plans_calls_; }
+  bool plans_completions() const { return plans_completions_; }
+
+  // 0, or the errno with which this call fails.
+  int next_call(size_t verb) { return next(verb); }
+  roce::CompletionStatus next_completion() { return static_cast<roce::CompletionStatus>(next(kCompletion)); }
+
+ private:
+  static constexpr size_t kMost = 64;
+  struct Fault {
+    size_t of = 0;
+    uint64_t number = 0;
+    bool lasts = false;
+    int result = 0;
+  };
+
+  int next(size_t of);
+
+  Fault faults_[kMost];
+  size_t count_ = 0;
+  bool plans_calls_ = false;
+  bool plans_completions_ = false;
+  std::atomic<uint64_t> passed_[kCompletion + 1] = {};
+};
+
+// This process' plan; null if DAPPLE_FAULTS has none. A malformed one is refused when the device is opened.
+FaultPlan* fault_plan();
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_FAULT_PLAN_HPP

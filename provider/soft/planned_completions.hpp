@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
+#define DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP
+
+#include "provider/soft/completion_queue.hpp"
+#include "provider/soft/fault_plan.hpp"
+#include "provider/soft/objects.hpp"
+
+namespace dapple::soft {
+
+// Between a queue pair's engine and a completion queue: successful completions fail by plan. After such a completion
+// the queue pair is in error, as after any other.
+class PlannedCompletions final : public roce::CompletionSink {
+ public:
+  PlannedCompletions(FaultPlan& plan, CompletionQueue& queue, QpEvents& events)
+      : plan_(plan), queue_(queue), events_(events) {}
+
+  void complete(const roce::Completion& completion) override {
+    roce::Completion shown = completion;
+    if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion();
+    if (shown.status != completion.status) events_.plan_error();
+    queue_.complete(shown);
+  }
+
+ private:
+  FaultPlan& plan_;
+  CompletionQueue& queue_;
+  QpEvents& events_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLANNED_COMPLETIONS_HPP

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/fault_plan.hpp"
+
+#include <errno.h>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+
+namespace {
+
+constexpr auto kRegister = static_cast<size_t>(dapple::provider::Operation::reg_mr);
+constexpr auto kPost = static_cast<size_t>(dapple::provider::Operation::post_send);
+
+void next_call__the_nth_call__fails_once(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("ibv_reg_mr@2=ENOMEM"));
+  assert_true(plan.plans_calls());
+  assert_false(plan.plans_completions());
+  assert_int_equal(plan.next_call(kRegister), 0);
+  // Each verb has its own count.
+  assert_int_equal(plan.next_call(kPost), 0);
+  assert_int_equal(plan.next_call(kRegister), ENOMEM);
+  assert_int_equal(plan.next_call(kRegister), 0);
+}
+
+void next_call__from_a_number_on__fails_for_ever(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("ibv_reg_mr@2+=28"));
+  assert_true(plan.add("ibv_reg_mr@1=EINTR"));
+  assert_int_equal(plan.next_call(kRegister), EINTR);
+  for (int i = 0; i < 5; i++) assert_int_equal(plan.next_call(kRegister), ENOSPC);
+}
+
+void next_completion__status_by_its_name(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("completion@2=RETRY_EXC_ERR"));
+  assert_true(plan.plans_completions());
+  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kSuccess);
+  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kRetryExceeded);
+  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kSuccess);
+}
+
+void add__malformed__false_and_no_fault(void**) {
+  for (const char* text : {"",
+                           "@",
+                           "@=",
+                           "ibv_reg_mr",
+                           "ibv_reg_mr@",
+                           "ibv_reg_mr@1",
+                           "ibv_reg_mr@1=",
+                           "ibv_reg_mr=1@1",
+                           "ibv_reg_mr@0=ENOMEM",
+                           "ibv_reg_mr@-1=ENOMEM",
+                           "ibv_reg_mr@1-=ENOMEM",
+                           "ibv_reg_mr@+=ENOMEM",
+                           "ibv_reg_mr@1=ENOSUCH",
+                           "ibv_reg_mr@1=0",
+                           "ibv_reg_mr@1=4096",
+                           "ibv_reg_mr@1=12x",
+                           "reg_mr@1=ENOMEM",
+                           "ibv_create_flow@1=ENOMEM",
+                           "completion@1=ENOMEM",
+                           "completion@1=SUCCESS",
+                           "ibv_reg_mr@99999999999999999999=ENOMEM",
+                           "ibv_reg_mr@1=ENOMEM "}) {
+    FaultPlan plan;
+    assert_false(plan.add(text));
+    assert_false(plan.plans_calls() || plan.plans_completions());
+  }
+}
+
+void add__too_many__false(void**) {
+  FaultPlan plan;
+  int count = 0;
+  while (plan.add("ibv_reg_mr@1=ENOMEM")) assert_true(++count <= 1000);
+  assert_int_equal(count, 64);
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(next_call__the_nth_call__fails_once),
+      cmocka_unit_test(next_call__from_a_number_on__fails_for_ever),
+      cmocka_unit_test(next_completion__status_by_its_name),
+      cmocka_unit_test(add__malformed__false_and_no_fault),
+      cmocka_unit_test(add__too_many__false),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
