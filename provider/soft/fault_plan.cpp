@@ -3,9 +3,17 @@
 #include "provider/soft/fault_plan.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <charconv>
+
+#include "provider/soft/call_site.hpp"
+#include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -60,8 +68,8 @@ const Name* find(const Name (&names)[kCount], std::string_view name) {
 
 // A whole number above 0.
 template <typename Number>
-bool number_of(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+bool number_of(std::string_view text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
   return error == std::errc() && end == text.data() + text.size() && number > 0;
 }
 
@@ -81,32 +89,96 @@ int result_of(size_t of, std::string_view text) {
 bool FaultPlan::add(std::string_view entry) {
   const size_t at = entry.find('@'), equals = entry.find('=');
   if (at == std::string_view::npos || equals == std::string_view::npos || equals < at || count_ == kMost) return false;
-  const Name* what = find(kCounted, entry.substr(0, at));
-  if (what == nullptr) return false;
-  std::string_view number = entry.substr(at + 1, equals - at - 1);
   Fault fault;
+  std::string_view name = entry.substr(0, at);
+  if (const size_t hash = name.find('#'); hash != std::string_view::npos) {
+    if (!number_of(name.substr(hash + 1), fault.stack, 16)) return false;
+    name = name.substr(0, hash);
+  }
+  const Name* what = find(kCounted, name);
+  if (what == nullptr || (fault.stack != 0 && what->value == static_cast<int>(kCompletion))) return false;
+  std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.of = static_cast<size_t>(what->value);
   fault.lasts = number.ends_with('+');
   if (fault.lasts) number.remove_suffix(1);
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
   (fault.of == kCompletion ? plans_completions_ : plans_calls_) = true;
+  needs_stack_ |= fault.stack != 0;
   faults_[count_++] = fault;
   return true;
 }
 
-int FaultPlan::next(size_t of) {
-  const uint64_t number = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
+int FaultPlan::next(size_t of, uint64_t stack) {
+  int result = 0;
+  const uint64_t of_all = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
   for (size_t i = 0; i < count_; i++) {
     const Fault& fault = faults_[i];
-    if (fault.of == of && (fault.lasts ? number >= fault.number : number == fault.number)) return fault.result;
+    if (fault.of != of || (fault.stack != 0 && fault.stack != stack)) continue;
+    const uint64_t number = fault.stack == 0 ? of_all : passed_there_[i].fetch_add(1, std::memory_order_relaxed) + 1;
+    if (result == 0 && (fault.lasts ? number >= fault.number : number == fault.number)) result = fault.result;
   }
-  return 0;
+  return result;
 }
+
+int FaultPlan::next_call(size_t verb) {
+  if (!needs_stack_ && points_ == nullptr) return next(verb, 0);
+  const CallSite site = call_site();
+  if (points_ != nullptr) note(verb, site);
+  return next(verb, site.stack);
+}
+
+// Without a free place the call is not noted.
+void FaultPlan::note(size_t verb, const CallSite& site) {
+  const char* name = "";
+  for (const Name& candidate : kCounted) {
+    if (candidate.value == static_cast<int>(verb)) name = candidate.name.data();
+  }
+  const auto process = static_cast<uint32_t>(getpid());
+  for (size_t i = 0; i < kMostFaultPoints; i++) {
+    FaultPoint& point = points_[i];
+    PointState state = PointState::kFree;
+    if (point.state.compare_exchange_strong(state, PointState::kTaken)) {
+      point.process = process;
+      point.stack = site.stack;
+      point.calls.store(1);
+      snprintf(point.program, sizeof point.program, "%s", program_invocation_short_name);
+      snprintf(point.verb, sizeof point.verb, "%s", name);
+      memcpy(point.place, site.place, sizeof point.place);
+      point.state.store(PointState::kComplete);
+      return;
+    }
+    if (state != PointState::kComplete || point.process != process || point.stack != site.stack) continue;
+    if (strcmp(point.verb, name) != 0) continue;
+    point.calls.fetch_add(1);
+    return;
+  }
+}
+
+namespace {
+
+// Null if there is no such file.
+FaultPoint* map_points() {
+  const char* name = secure_getenv("DAPPLE_FAULT_POINTS");
+  if (name == nullptr) return nullptr;
+  const OwnedFd file(open(name, O_RDWR | O_CLOEXEC));
+  if (!file) return nullptr;
+  void* memory = mmap(nullptr, kFaultPointsSize, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<FaultPoint*>(memory);
+}
+
+bool is_for_this_program() {
+  const char* name = secure_getenv("DAPPLE_FAULTS_IN");
+  return name == nullptr || name[0] == '\0' || strcmp(name, program_invocation_short_name) == 0;
+}
+
+}  // namespace
 
 FaultPlan* fault_plan() {
   static FaultPlan* const plan = []() -> FaultPlan* {
     static FaultPlan made;
+    if (!is_for_this_program()) return nullptr;
+    made.record(map_points());
     const char* text = secure_getenv("DAPPLE_FAULTS");
     std::string_view rest = text == nullptr ? "" : text;
     while (!rest.empty()) {

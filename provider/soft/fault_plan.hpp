@@ -11,9 +11,12 @@
 #include <string_view>
 
 #include "provider/private_api/layout.hpp"
+#include "provider/soft/fault_points.hpp"
 #include "roce/request.hpp"
 
 namespace dapple::soft {
+
+struct CallSite;
 
 // What the plan counts: calls of these operations of libibverbs, of ibv_open_device(), and successful completions.
 // clang-format off
@@ -31,36 +34,45 @@ inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
 class FaultPlan {
  public:
   // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
-  // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_. False
-  // if it is malformed, or if there are too many.
+  // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_.
+  // "NAME#HEX" counts only the verb's calls from the call site with this stack. False if it is malformed, or if there
+  // are too many.
   bool add(std::string_view entry);
+  // From now on calls are noted there.
+  void record(FaultPoint* points) { points_ = points; }
 
-  bool plans_calls() const { return plans_calls_; }
+  bool plans_calls() const { return plans_calls_ || points_ != nullptr; }
   bool plans_completions() const { return plans_completions_; }
 
   // 0, or the errno with which this call fails.
-  int next_call(size_t verb) { return next(verb); }
-  roce::CompletionStatus next_completion() { return static_cast<roce::CompletionStatus>(next(kCompletion)); }
+  int next_call(size_t verb);
+  roce::CompletionStatus next_completion() { return static_cast<roce::CompletionStatus>(next(kCompletion, 0)); }
 
  private:
   static constexpr size_t kMost = 64;
   struct Fault {
     size_t of = 0;
+    uint64_t stack = 0;  // 0: any
     uint64_t number = 0;
     bool lasts = false;
     int result = 0;
   };
 
-  int next(size_t of);
+  int next(size_t of, uint64_t stack);
+  void note(size_t verb, const CallSite& site);
 
   Fault faults_[kMost];
   size_t count_ = 0;
   bool plans_calls_ = false;
   bool plans_completions_ = false;
+  bool needs_stack_ = false;
   std::atomic<uint64_t> passed_[kCompletion + 1] = {};
+  std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
+  FaultPoint* points_ = nullptr;
 };
 
-// This process' plan; null if DAPPLE_FAULTS has none. A malformed one is refused when the device is opened.
+// This process' plan; null if DAPPLE_FAULTS has none, or if DAPPLE_FAULTS_IN names another program. A malformed one is
+// refused when the device is opened.
 FaultPlan* fault_plan();
 
 }  // namespace dapple::soft

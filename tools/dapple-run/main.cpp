@@ -9,11 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
 #include "tools/dapple-run/libraries.hpp"
 #include "tools/dapple-run/program.hpp"
@@ -35,10 +37,16 @@ afterwards, and needs no PROGRAM.
   -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
   -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
                   (x86-64; slow; system calls cannot be given such memory)
+      --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
+                  the name of a file with them
+      --enumerate run PROGRAM once for each call of a verb that can fail, and print how each run ends
+      --in NAME   with the last two: faults only in programs of this name
+      --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   say on standard error which devices the overlay is on
   -h, --help      print this
 
 The exit code is PROGRAM's, or
+  1    with --enumerate: a run crashed or hung
   2    wrong options
   66   with --emulate: a sync is missing, or nothing was checked, as no RDMA device was opened or a process ended without its
        report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
@@ -51,12 +59,50 @@ struct Options {
   std::string emulate = "0";
   bool device = true;
   bool print_environment = false;
+  bool enumerate = false;
+  EnumerateOptions runs;
   char** command = nullptr;
 };
 
 std::string environment_or(const char* name, const char* otherwise) {
   const char* value = getenv(name);
   return value != nullptr && value[0] != '\0' ? value : otherwise;
+}
+
+const char* value_of(const std::string& option, char**& argument) {
+  if (*++argument == nullptr) fail(kWrongUse, "%s needs a value; see dapple-run --help", option.c_str());
+  return *argument;
+}
+
+double seconds_of(const char* text) {
+  char* end = nullptr;
+  const double seconds = strtod(text, &end);
+  if (end == text || *end != '\0' || !(seconds > 0 && seconds < 1e6))
+    fail(kWrongUse, "--timeout needs a number of seconds, not %s", text);
+  return seconds;
+}
+
+// The words of a file stand on lines or between commas; a line that begins with # is a comment.
+std::string words_of(FILE* file) {
+  std::string words;
+  char line[1024];
+  while (fgets(line, sizeof line, file) != nullptr) {
+    std::string_view text = line;
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == ',')) text.remove_suffix(1);
+    if (text.empty() || text.front() == '#') continue;
+    words += (words.empty() ? "" : ",") + std::string(text);
+  }
+  return words;
+}
+
+void set_faults(const char* given) {
+  std::string words = given;
+  if (words.find('=') == std::string::npos) {
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(given, "re"), fclose);
+    if (file == nullptr) fail(kWrongUse, "--faults: %s is no file that can be read, and no word with =", given);
+    words = words_of(file.get());
+  }
+  setenv("DAPPLE_FAULTS", words.c_str(), 1);
 }
 
 // Parsing stops at the program's name; the program's own options are left alone.
@@ -81,12 +127,23 @@ Options parse(char** argument) {
       options.verbose = "1";
     } else if (option == "-n" || option == "--no-device") {
       options.device = false;
+    } else if (option == "--faults") {
+      set_faults(value_of(option, argument));
+    } else if (option == "--enumerate") {
+      options.enumerate = true;
+    } else if (option == "--in") {
+      options.runs.program = value_of(option, argument);
+      setenv("DAPPLE_FAULTS_IN", options.runs.program.c_str(), 1);
+    } else if (option == "--timeout") {
+      options.runs.timeout = seconds_of(value_of(option, argument));
     } else if (option == "--env") {
       options.print_environment = true;
     } else {
       fail(kWrongUse, "unknown option %s; see dapple-run --help", option.c_str());
     }
   }
+  if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
+    fail(kWrongUse, "--enumerate goes with no --emulate, --watch, --env or --no-device");
   if (options.print_environment) {
     if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
@@ -147,6 +204,7 @@ int main(char** arguments) {
 #endif
   set_environment(options, libraries);
   if (has_thread_sanitizer) fix_addresses(program.path);
+  if (options.enumerate) return enumerate(options.runs, execute, &command);
   if (emulate) return run_checked(findings, execute, &command);
   execute(&command);
 }

@@ -33,6 +33,15 @@ void next_call__from_a_number_on__fails_for_ever(void**) {
   for (int i = 0; i < 5; i++) assert_int_equal(plan.next_call(kRegister), ENOSPC);
 }
 
+// No call of this test comes from there.
+void next_call__of_another_place__no_failure(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("ibv_reg_mr#c0ffee@1+=ENOMEM"));
+  assert_int_equal(plan.next_call(kRegister), 0);
+  assert_true(plan.add("ibv_reg_mr@2=ENOSPC"));
+  assert_int_equal(plan.next_call(kRegister), ENOSPC);
+}
+
 void next_completion__status_by_its_name(void**) {
   FaultPlan plan;
   assert_true(plan.add("completion@2=RETRY_EXC_ERR"));
@@ -64,7 +73,11 @@ void add__malformed__false_and_no_fault(void**) {
                            "completion@1=ENOMEM",
                            "completion@1=SUCCESS",
                            "ibv_reg_mr@99999999999999999999=ENOMEM",
-                           "ibv_reg_mr@1=ENOMEM "}) {
+                           "ibv_reg_mr@1=ENOMEM ",
+                           "ibv_reg_mr#@1=ENOMEM",
+                           "ibv_reg_mr#xyz@1=ENOMEM",
+                           "ibv_reg_mr#0@1=ENOMEM",
+                           "completion#1@1=WR_FLUSH_ERR"}) {
     FaultPlan plan;
     assert_false(plan.add(text));
     assert_false(plan.plans_calls() || plan.plans_completions());
@@ -84,6 +97,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(next_call__the_nth_call__fails_once),
       cmocka_unit_test(next_call__from_a_number_on__fails_for_ever),
+      cmocka_unit_test(next_call__of_another_place__no_failure),
       cmocka_unit_test(next_completion__status_by_its_name),
       cmocka_unit_test(add__malformed__false_and_no_fault),
       cmocka_unit_test(add__too_many__false),

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP
+#define DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP
+
+#include <cstdint>
+
+namespace dapple::soft {
+
+// Where a verb was called from.
+struct CallSite {
+  uint64_t stack = 0;   // a hash of the callers' places in their files: the same in each run, whatever the addresses
+  char place[64] = {};  // of the innermost caller outside of the libraries of RDMA
+};
+
+// Of the caller's caller. It takes microseconds, and memory at its first call.
+CallSite call_site();
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_CALL_SITE_HPP

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/enumerate.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "provider/soft/fault_points.hpp"
+#include "tools/dapple-run/fail.hpp"
+
+namespace dapple::run {
+namespace {
+
+using soft::FaultPoint;
+using soft::kFaultPointsSize;
+using soft::kMostFaultPoints;
+
+constexpr double kFactor = 5;
+constexpr double kAtLeast = 5;  // seconds
+constexpr long kLook = 5'000'000;
+constexpr size_t kMostSaid = 60;
+
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// A file that goes with this process.
+class File {
+ public:
+  explicit File(const char* purpose) : fd_(memfd_create(purpose, MFD_CLOEXEC)) {
+    if (fd_ < 0) fail(kCannotRun, "no memory for a file: %s", strerror(errno));
+  }
+  ~File() { close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int fd() const { return fd_; }
+  // For other processes.
+  std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+
+ private:
+  const int fd_;
+};
+
+class Points {
+ public:
+  Points() : file_("dapple-fault-points") {
+    if (ftruncate(file_.fd(), kFaultPointsSize) == 0) {
+      void* memory = mmap(nullptr, kFaultPointsSize, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd(), 0);
+      if (memory != MAP_FAILED) points_ = static_cast<const FaultPoint*>(memory);
+    }
+    if (points_ == nullptr) fail(kCannotRun, "no memory for the places of calls: %s", strerror(errno));
+  }
+  std::string path() const { return file_.path(); }
+  const FaultPoint* begin() const { return points_; }
+  const FaultPoint* end() const { return points_ + kMostFaultPoints; }
+
+ private:
+  File file_;
+  const FaultPoint* points_ = nullptr;
+};
+
+struct Ending {
+  enum class Kind { kExit, kSignal, kHang } kind = Kind::kExit;
+  int value = 0;  // the exit code, or the signal
+  double seconds = 0;
+  std::string said;  // its last line
+
+  bool is_good() const { return kind == Kind::kExit; }
+  std::string text() const {
+    if (kind == Kind::kHang) return "hang";
+    if (kind == Kind::kSignal) return std::string("crash: ") + strsignal(value);
+    return value == 0 ? "0" : "error " + std::to_string(value);
+  }
+};
+
+// What the output ends with.
+std::string last_line(int fd) {
+  char bytes[512];
+  const off_t size = lseek(fd, 0, SEEK_END);
+  const off_t from = size > static_cast<off_t>(sizeof bytes) ? size - static_cast<off_t>(sizeof bytes) : 0;
+  const ssize_t got = pread(fd, bytes, sizeof bytes, from);
+  std::string_view text(bytes, got > 0 ? static_cast<size_t>(got) : 0);
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  text.remove_prefix(text.rfind('\n') + 1);
+  std::string line;
+  for (const char letter : text.substr(0, kMostSaid)) line += letter >= ' ' && letter <= '~' ? letter : ' ';
+  return line;
+}
+
+// The child and all that it starts are one process group, which ends with it.
+pid_t start(int output, void (*execute)(void*), void* argument) {
+  const pid_t child = fork();
+  if (child < 0) fail(kCannotRun, "no process for the program: %s", strerror(errno));
+  setpgid(child, child);
+  if (child > 0) return child;
+  const int input = open("/dev/null", O_RDONLY);
+  if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+    _exit(kCannotRun);
+  execute(argument);
+  _exit(kCannotRun);
+}
+
+Ending run(double timeout, void (*execute)(void*), void* argument) {
+  const File output("dapple-run-output");
+  const double begin = now();
+  const pid_t child = start(output.fd(), execute, argument);
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = waitpid(child, &status, WNOHANG)) == 0 && (timeout == 0 || now() - begin < timeout)) {
+    const timespec look = {0, kLook};
+    nanosleep(&look, nullptr);
+  }
+  kill(-child, SIGKILL);
+  if (ended == 0) waitpid(child, &status, 0);
+  Ending ending;
+  ending.seconds = now() - begin;
+  ending.said = last_line(output.fd());
+  if (ended == 0) {
+    ending.kind = Ending::Kind::kHang;
+  } else if (WIFSIGNALED(status)) {
+    ending.kind = Ending::Kind::kSignal;
+    ending.value = WTERMSIG(status);
+  } else {
+    ending.value = WEXITSTATUS(status);
+  }
+  return ending;
+}
+
+// The place of a call in a program, whatever process of it makes it.
+struct Place {
+  std::string program, verb, where;
+  uint64_t stack;
+  uint64_t calls;  // the most of one process
+};
+
+std::vector<Place> places_of(const Points& points) {
+  std::map<std::tuple<std::string, std::string, uint64_t>, Place> found;
+  for (const FaultPoint& point : points) {
+    if (point.state.load() != soft::PointState::kComplete) continue;
+    const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof field)); };
+    Place place = {text(point.program), text(point.verb), text(point.place), point.stack, point.calls.load()};
+    const auto [known, is_new] = found.try_emplace({place.program, place.verb, place.stack}, place);
+    if (!is_new && known->second.calls < place.calls) known->second.calls = place.calls;
+  }
+  std::vector<Place> places;
+  for (const auto& [key, place] : found) places.push_back(place);
+  return places;
+}
+
+// An error that the function may end with.
+const char* error_for(std::string_view verb) {
+  for (const std::string_view ending : {"ibv_destroy_", "ibv_dealloc_", "ibv_dereg_"}) {
+    if (verb.starts_with(ending)) return "EBUSY";
+  }
+  for (const std::string_view looking : {"ibv_query_", "ibv_modify_", "ibv_poll_"}) {
+    if (verb.starts_with(looking)) return "EIO";
+  }
+  return "ENOMEM";
+}
+
+void print_row(const Place& place, uint64_t call, const Ending& ending) {
+  printf("%-16s %-22s %5llu of %-7llu %-7s %-24s %6.1f s  %s\n", place.program.c_str(), place.verb.c_str(),
+         static_cast<unsigned long long>(call), static_cast<unsigned long long>(place.calls), error_for(place.verb),
+         ending.text().c_str(), ending.seconds, place.where.c_str());
+  if (!ending.said.empty()) printf("%-16s   %s\n", "", ending.said.c_str());
+  fflush(stdout);
+}
+
+}  // namespace
+
+int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument) {
+  const Points points;
+  const char* given = getenv("DAPPLE_FAULTS");
+  const std::string faults = given == nullptr || given[0] == '\0' ? "" : std::string(given) + ",";
+  if (!options.program.empty()) setenv("DAPPLE_FAULTS_IN", options.program.c_str(), 1);
+  setenv("DAPPLE_FAULT_POINTS", points.path().c_str(), 1);
+  say("the first run, without a failing call");
+  const Ending first = run(options.timeout, execute, argument);
+  unsetenv("DAPPLE_FAULT_POINTS");
+  if (first.kind != Ending::Kind::kExit || first.value != 0)
+    fail(kCannotRun, "without a failing call the program ends with: %s (%s)", first.text().c_str(), first.said.c_str());
+  const std::vector<Place> places = places_of(points);
+  if (places.empty()) fail(kCannotRun, "no call was seen: the program opens no software device");
+
+  std::vector<std::pair<const Place*, uint64_t>> calls;
+  for (const Place& place : places) {
+    calls.emplace_back(&place, 1);
+    if (place.calls > 1) calls.emplace_back(&place, place.calls);
+  }
+  const double timeout = options.timeout > 0 ? options.timeout : kFactor * first.seconds + kAtLeast;
+  printf("%-16s %-22s %-16s %-7s %-24s %8s  %s\n", "program", "function", "call", "errno", "ended", "after", "from");
+  size_t bad = 0, done = 0;
+  for (const auto& [place, call] : calls) {
+    char fault[128];
+    snprintf(fault, sizeof fault, "%s#%llx@%llu=%s", place->verb.c_str(), static_cast<unsigned long long>(place->stack),
+             static_cast<unsigned long long>(call), error_for(place->verb));
+    setenv("DAPPLE_FAULTS", (faults + fault).c_str(), 1);
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%zu of %zu: %s ...\r", ++done, calls.size(), place->verb.c_str());
+    const Ending ending = run(timeout, execute, argument);
+    if (!ending.is_good()) bad++;
+    print_row(*place, call, ending);
+  }
+  printf("%zu calls from %zu places: %zu crashes and hangs\n", calls.size(), places.size(), bad);
+  return fflush(stdout) == 0 && bad == 0 ? 0 : 1;
+}
+
+}  // namespace dapple::run

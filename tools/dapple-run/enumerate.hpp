@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Runs a program once for each call of a verb that could fail.
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP
+
+#include <string>
+
+namespace dapple::run {
+
+struct EnumerateOptions {
+  std::string program;  // faults only in programs of this name; empty: in all
+  double timeout = 0;   // seconds for a run; 0: five times the first run's, and five
+};
+
+// Runs `execute` in a child without a fault, and notes the places from which verbs are called; then once for each first
+// and last call from each place, which fails. Prints a table of how each run ended. Returns dapple-run's exit code: 0,
+// or 1 if a run crashed or hung.
+int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument);
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_ENUMERATE_HPP
