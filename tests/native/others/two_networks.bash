@@ -105,6 +105,11 @@ pair() {
 # try SERVER CLIENT: both must end with 0, and neither may print an error.
 try() {
   pair "$@"
+  judge "$2"
+}
+
+# judge CLIENT: the verdict on the last pair.
+judge() {
   [ "$client_code" = 0 ] && [ "$server_code" = 0 ] && ! grep -qE 'WARN|ERROR|[Ff]ailed|dapple:' "$work/client" "$work/server"
-  verdict $? "$2 (client $client_code, server $server_code)"
+  verdict $? "$1 (client $client_code, server $server_code)"
 }
