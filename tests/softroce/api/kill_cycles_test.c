@@ -23,9 +23,8 @@
 #define CYCLE_SECONDS 300     /* an emulated machine's clock may run many times too fast */
 #define WARM_UP 8             /* cycles before the first measurement: caches fill, arenas grow */
 #define HEAP_ALLOWANCE 65536U /* bytes over all cycles; leaking one object in each cycle would exceed it */
-/* The software device keeps a buffer for each thread that has sent beside another; that may happen after the warm-up.
- */
-#define SENDER_ALLOWANCE 81920U
+#define SENDER_ALLOWANCE \
+  81920U /* a buffer of the software device: two threads may first send at once after the warm-up */
 #define RSS_ALLOWANCE 2097152U /* bytes */
 #define MAX_EPS 8
 
