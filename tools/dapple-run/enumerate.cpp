@@ -31,7 +31,7 @@ using soft::kMostFaultPoints;
 constexpr double kFactor = 5;
 constexpr double kAtLeast = 5;  // seconds
 constexpr long kLook = 5'000'000;
-constexpr size_t kMostSaid = 60;
+constexpr size_t kMostSaid = 100;
 
 double now() {
   timespec time;
