@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +28,13 @@ constexpr int kEventsAtOnce = 32;
 constexpr uint32_t kPacketsAtOnce = 64;
 // Bytes that are acknowledged before more are looked at.
 constexpr size_t kMuch = 16 * 1024;
+constexpr itimerspec kPause = {{}, {0, 100'000'000}};
 
 // The keys of the epoll's events: a kind in the upper half, an index in the lower.
 constexpr uint64_t kListener = 0;
 constexpr uint64_t kFrom = uint64_t{1} << 32;
 constexpr uint64_t kTo = uint64_t{2} << 32;
+constexpr uint64_t kPauseOver = uint64_t{4} << 32;
 
 bool same_user(int socket) {
   ucred who = {};
@@ -63,14 +66,16 @@ void SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counter
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return;
   epoll_.hide();
-  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) {
+  pause_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!pause_ || fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) {
     epoll_.reset();
     return;
   }
+  pause_.hide();
   lease_ = lease;
-  reserve_.reset(eventfd(0, EFD_CLOEXEC));
-  reserve_.hide();
+  make_reserve();
   watch(lease, kListener);
+  watch(pause_.get(), kPauseOver);
 }
 
 SameHostLinks::~SameHostLinks() {
@@ -213,6 +218,8 @@ void SameHostLinks::attend() {
     const auto index = static_cast<uint32_t>(key);
     if (key == kListener) {
       accept_all();
+    } else if (key == kPauseOver) {
+      end_pause();
     } else if ((key & kFrom) != 0) {
       attend_from(index);
     } else {
@@ -243,9 +250,33 @@ void SameHostLinks::accept_all() {
 // the end.
 void SameHostLinks::refuse_one() {
   reserve_.reset();
-  OwnedFd(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)).reset();
+  OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const bool none_left = !refused && (errno == EMFILE || errno == ENFILE);
+  refused.reset();
+  make_reserve();
+  if (none_left) begin_pause();
+}
+
+void SameHostLinks::make_reserve() {
   reserve_.reset(eventfd(0, EFD_CLOEXEC));
   reserve_.hide();
+}
+
+// Another thread of the program has taken the reserve. The connection that waits would wake this process all the time.
+void SameHostLinks::begin_pause() {
+  epoll_event nothing = {};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &nothing);
+  timerfd_settime(pause_.get(), 0, &kPause, nullptr);
+}
+
+void SameHostLinks::end_pause() {
+  uint64_t count;
+  [[maybe_unused]] const ssize_t got = read(pause_.get(), &count, sizeof count);
+  if (!reserve_) make_reserve();
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &event);
 }
 
 void SameHostLinks::attend_from(uint32_t index) {
@@ -287,6 +318,7 @@ void SameHostLinks::drop(uint32_t index) {
 void SameHostLinks::close_in_child() {
   epoll_.reset();
   reserve_.reset();
+  pause_.reset();
   for (auto& from : from_) {
     if (from != nullptr) from->socket.reset();
   }

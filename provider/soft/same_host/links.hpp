@@ -105,6 +105,9 @@ class SameHostLinks {
   void watch(int fd, uint64_t key);
   void accept_all();
   void refuse_one();
+  void make_reserve();
+  void begin_pause();
+  void end_pause();
   void release(RingFrom& from);
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);
@@ -118,6 +121,7 @@ class SameHostLinks {
   SameHostCounters* counters_ = nullptr;
   OwnedFd epoll_;
   OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
+  OwnedFd pause_;    // a timer: until then no connection is accepted, because the reserve is lost
 
   std::mutex to_mutex_;
   RingTo* to_[kMaxSlots] = {};

@@ -2,12 +2,16 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/same_host/links.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <vector>
@@ -49,7 +53,10 @@ struct Process {
   explicit Process(uint32_t slot) {
     sockaddr_un address;
     const socklen_t size = address_of(slot, address);
-    assert_int_equal(bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    // A process that ends, or executes another program, closes its connections a moment before its lease.
+    int tries = 0;
+    while (bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 && ++tries < 5000) usleep(1000);
+    assert_int_not_equal(tries, 5000);
     links.open(slot, lease.get(), counters);
     assert_true(links.fd() >= 0);
   }
@@ -57,9 +64,9 @@ struct Process {
     links.attend();
     return links.receive(sink);
   }
-  bool has_event() const {
+  bool has_event(int milliseconds = 0) const {
     pollfd waiting = {links.fd(), POLLIN, 0};
-    return poll(&waiting, 1, 0) == 1;
+    return poll(&waiting, 1, milliseconds) == 1;
   }
 };
 
@@ -289,6 +296,106 @@ void attend__no_descriptor_left__the_connection_is_closed(void**) {
   other.links.put(ring);
 }
 
+// Another thread may take the descriptor that was kept to refuse connections.
+void attend__reserve_is_lost_too__sleeps_and_accepts_later(void**) {
+  constexpr int kPatience = 5000;
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = other.links.get(kOneSlot);
+  assert_true(write(ring, 8, 1));
+  rlimit limit;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit none_left = limit;
+  none_left.rlim_cur = 3;
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  one.links.attend();
+  const bool spins = one.has_event();
+  const bool looks_again = one.has_event(kPatience);
+  one.links.attend();
+  one.links.attend();
+  const bool spins_again = one.has_event();
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  assert_false(spins);
+  assert_true(looks_again);
+  assert_false(spins_again);
+  assert_false(other.has_event());
+  assert_true(one.has_event(kPatience));
+  one.links.attend();
+  assert_int_equal(one.receive(), 1);
+  // The reserve is there again.
+  const OwnedFd late = connect_to(kOneSlot);
+  none_left.rlim_cur = static_cast<rlim_t>(OwnedFd(dup(0)).get());
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  one.links.attend();
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  assert_true(closed(late));
+  other.links.put(ring);
+}
+
+// Packets for a process never reach the next owner of its slot by the old ring.
+void reader_ends_with_packets_unread__next_owner_gets_none(void**) {
+  Process one(kOneSlot);
+  RingTo* ring = nullptr;
+  {
+    Process other(kOtherSlot);
+    ring = one.links.get(kOtherSlot);
+    assert_true(write(ring, 8, 1));
+    other.links.attend();
+    other.links.close_in_child();
+  }
+  Process next(kOtherSlot);
+  // The writer has not seen the end yet.
+  assert_false(ring->broken());
+  assert_true(write(ring, 8, 2));
+  ring->wake_reader();
+  assert_int_equal(next.receive(), 0);
+  assert_false(next.has_event());
+  while (one.has_event()) one.links.attend();
+  assert_true(ring->broken());
+  assert_int_equal(next.receive(), 0);
+  assert_int_equal(next.counters.received_packets.value(), 0);
+  one.links.put(ring);
+}
+
+// A reader that executes another program keeps its process number.
+void reader_executes_another_program__ring_ends(void**) {
+  constexpr int kPatience = 5000;
+  Process one(kOneSlot);
+  int ready[2];
+  assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+  const pid_t reader = fork();
+  if (reader == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    one.links.close_in_child();
+    Process other(kOtherSlot);
+    if (::write(ready[1], "x", 1) != 1) _exit(1);
+    // First comes the connection, then the packet.
+    while (other.receive() == 0) {
+      if (!other.has_event(kPatience)) _exit(1);
+      other.links.sleep();
+    }
+    execl("/bin/sleep", "sleep", "1000", nullptr);
+    _exit(1);
+  }
+  char byte;
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  RingTo* ring = one.links.get(kOtherSlot);
+  assert_non_null(ring);
+  assert_true(write(ring, 8, 1));
+  ring->wake_reader();
+  assert_true(one.has_event(kPatience));
+  one.links.attend();
+  assert_true(ring->broken());
+  assert_int_equal(waitpid(reader, nullptr, WNOHANG), 0);
+  // The name is free for the slot's next owner.
+  Process next(kOtherSlot);
+  assert_int_equal(next.receive(), 0);
+  one.links.put(ring);
+  kill(reader, SIGKILL);
+  assert_int_equal(waitpid(reader, nullptr, 0), reader);
+  close(ready[0]);
+  close(ready[1]);
+}
+
 void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   OwnedFd file;
@@ -323,6 +430,9 @@ int main() {
       cmocka_unit_test(attend__wrong_greeting__closed),
       cmocka_unit_test(attend__more_connections_than_slots__the_rest_is_closed),
       cmocka_unit_test(attend__no_descriptor_left__the_connection_is_closed),
+      cmocka_unit_test(attend__reserve_is_lost_too__sleeps_and_accepts_later),
+      cmocka_unit_test(reader_ends_with_packets_unread__next_owner_gets_none),
+      cmocka_unit_test(reader_executes_another_program__ring_ends),
       cmocka_unit_test(receive__overwritten_ring__dropped_and_others_go_on),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
