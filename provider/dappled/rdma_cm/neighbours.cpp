@@ -3,9 +3,6 @@
 #include "provider/dappled/rdma_cm/neighbours.hpp"
 
 #include <errno.h>
-#include <linux/neighbour.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -15,49 +12,28 @@
 #include <algorithm>
 
 #include "provider/soft/gid.hpp"
+#include "provider/soft/rtnetlink.hpp"
 
 namespace dapple::dappled::rdma_cm {
 namespace {
 
+using soft::RouteAnswer;
+using soft::RouteQuestion;
+
 constexpr uint16_t kDiscardPort = 9;
 // The kernel's NUD_VALID.
 constexpr uint16_t kKnownStates = NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY;
-constexpr size_t kAnswerSize = 4096;
 
-// A question to rtnetlink, which answers within send().
-struct Question {
-  nlmsghdr header = {};
-  union {
-    rtmsg route;
-    ndmsg neighbour = {};
-  };
-  alignas(4) uint8_t attributes[64] = {};
+const uint8_t* bytes_of(const Address& address) {
+  return address.gid.data() + (address.family == AF_INET ? 12 : 0);
+}
 
-  template <class Body>
-  void begin(uint16_t type, const Body&) {
-    header.nlmsg_type = type;
-    header.nlmsg_flags = NLM_F_REQUEST;
-    header.nlmsg_len = NLMSG_LENGTH(sizeof(Body));
-  }
-  void add(uint16_t type, const void* value, size_t size) {
-    auto* bytes = reinterpret_cast<uint8_t*>(this);
-    rtattr attribute = {};
-    attribute.rta_len = static_cast<uint16_t>(RTA_LENGTH(size));
-    attribute.rta_type = type;
-    memcpy(bytes + header.nlmsg_len, &attribute, sizeof attribute);
-    memcpy(bytes + header.nlmsg_len + RTA_LENGTH(0), value, size);
-    header.nlmsg_len += static_cast<uint32_t>(RTA_SPACE(size));
-  }
-  void add(uint16_t type, const Address& address) { add(type, bytes_of(address), length_of(address.family)); }
-
-  static const uint8_t* bytes_of(const Address& address) {
-    return address.gid.data() + (address.family == AF_INET ? 12 : 0);
-  }
-  static size_t length_of(uint16_t family) { return family == AF_INET ? 4 : 16; }
-};
+size_t length_of(uint16_t family) {
+  return family == AF_INET ? 4 : 16;
+}
 
 bool read_bytes(uint16_t family, const void* bytes, size_t size, Address& address) {
-  if ((family != AF_INET && family != AF_INET6) || size != Question::length_of(family)) return false;
+  if ((family != AF_INET && family != AF_INET6) || size != length_of(family)) return false;
   address = {};
   address.family = family;
   if (family == AF_INET) {
@@ -66,24 +42,6 @@ bool read_bytes(uint16_t family, const void* bytes, size_t size, Address& addres
     memcpy(address.gid.data(), bytes, size);
   }
   return true;
-}
-
-struct Answer {
-  alignas(nlmsghdr) uint8_t room[kAnswerSize];
-  nlmsghdr* message = nullptr;
-};
-
-// 0, or the errno that the kernel answers.
-int ask(int socket, const Question& question, uint16_t type, Answer& answer) {
-  if (send(socket, &question, question.header.nlmsg_len, 0) < 0) return errno;
-  const ssize_t size = recv(socket, answer.room, sizeof answer.room, MSG_DONTWAIT);
-  if (size < 0) return errno;
-  answer.message = reinterpret_cast<nlmsghdr*>(answer.room);
-  if (!NLMSG_OK(answer.message, static_cast<size_t>(size))) return EPROTO;
-  if (answer.message->nlmsg_type == type) return 0;
-  if (answer.message->nlmsg_type != NLMSG_ERROR) return EPROTO;
-  const auto* error = static_cast<const nlmsgerr*>(NLMSG_DATA(answer.message));
-  return error->error != 0 ? -error->error : EPROTO;
 }
 
 // RTA_VIA: a gateway of another family.
@@ -101,20 +59,11 @@ bool means_unreachable(int error) {
 
 // The neighbour on the way; netdev 0 if none is needed. 0 or an errno.
 int find_neighbour_on_way(int socket, const Address& source, const Address& destination, Neighbour& neighbour) {
-  Question question;
-  question.route = {};
-  question.begin(RTM_GETROUTE, question.route);
-  const size_t length = Question::length_of(destination.family);
-  question.route.rtm_family = static_cast<uint8_t>(destination.family);
-  question.route.rtm_dst_len = static_cast<uint8_t>(8 * length);
-  question.add(RTA_DST, destination);
-  if (!source.is_any()) {
-    question.route.rtm_src_len = static_cast<uint8_t>(8 * length);
-    question.add(RTA_SRC, source);
-  }
-  if (destination.is_link_local()) question.add(RTA_OIF, &destination.scope, sizeof destination.scope);
-  Answer answer;
-  if (const int error = ask(socket, question, RTM_NEWROUTE, answer); error != 0) return error;
+  const RouteQuestion question =
+      soft::route_question(destination.family, source.is_any() ? nullptr : bytes_of(source), bytes_of(destination),
+                           destination.is_link_local() ? destination.scope : 0);
+  RouteAnswer answer;
+  if (const int error = ask_kernel(socket, question, RTM_NEWROUTE, answer); error != 0) return error;
   const auto* route = static_cast<const rtmsg*>(NLMSG_DATA(answer.message));
   neighbour = {};
   if (route->rtm_type == RTN_LOCAL || route->rtm_type == RTN_BROADCAST || route->rtm_type == RTN_ANYCAST ||
@@ -152,18 +101,18 @@ bool asks_neighbours(int socket, uint32_t netdev_index) {
 
 int look_for_neighbour(const Address& source, const Address& destination, Neighbour& neighbour, bool& asked) {
   asked = false;
-  const soft::OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  const soft::OwnedFd socket = soft::route_socket();
   if (!socket) return 0;
   const int no_way = find_neighbour_on_way(socket.get(), source, destination, neighbour);
   if (no_way != 0) return means_unreachable(no_way) ? no_way : 0;
   if (neighbour.netdev_index == 0 || !asks_neighbours(socket.get(), neighbour.netdev_index)) return 0;
-  Question question;
+  RouteQuestion question;
   question.begin(RTM_GETNEIGH, question.neighbour);
   question.neighbour.ndm_family = static_cast<uint8_t>(neighbour.address.family);
   question.neighbour.ndm_ifindex = static_cast<int>(neighbour.netdev_index);
-  question.add(NDA_DST, neighbour.address);
-  Answer answer;
-  const int error = ask(socket.get(), question, RTM_NEWNEIGH, answer);
+  question.add(NDA_DST, bytes_of(neighbour.address), length_of(neighbour.address.family));
+  RouteAnswer answer;
+  const int error = ask_kernel(socket.get(), question, RTM_NEWNEIGH, answer);
   if (error == ENOENT) return ENODATA;
   // Linux before 5.0 lists only all neighbours at once.
   if (error != 0) return 0;
@@ -210,7 +159,7 @@ int NeighbourWatch::open() {
 }
 
 NeighbourWatch::News NeighbourWatch::next(Neighbour& neighbour) {
-  Answer news;
+  RouteAnswer news;
   const ssize_t size = recv(socket_.get(), news.room, sizeof news.room, 0);
   if (size < 0) return errno == ENOBUFS ? News::kLost : News::kNone;
   auto* message = reinterpret_cast<nlmsghdr*>(news.room);
