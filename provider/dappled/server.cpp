@@ -151,6 +151,7 @@ void Server::accept_one(soft::OwnedFd socket) {
     if (connection.socket) continue;
     connection = {};
     connection.uid = who.uid;
+    connection.process = who.pid;
     connection.trusted = trusted;
     connection.socket = std::move(socket);
     watch(connection.socket.get(), i, true);
@@ -236,6 +237,8 @@ void Server::answer(Connection& connection, std::span<const std::byte> message, 
     case soft::MessageKind::kStatus:
       if (plain) return answer_status(connection);
       break;
+    case soft::MessageKind::kWays:
+      return answer_ways(connection, message);
     case soft::MessageKind::kCmOpen:
       if (plain) return answer_cm_open(connection, descriptors);
       break;

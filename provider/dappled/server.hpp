@@ -41,6 +41,7 @@ class Server {
   struct Connection {
     soft::OwnedFd socket;
     uid_t uid = 0;
+    pid_t process = 0;  // 0: in a PID namespace that is not visible here
     bool trusted = false;
     uint32_t slot = 0;                // 0: none
     bool told = false;                // notified of a change, and has not asked for devices since
@@ -59,6 +60,7 @@ class Server {
   void answer_slot(Connection& connection);
   void answer_announce(Connection& connection, std::span<const std::byte> message, soft::Descriptors& descriptors);
   void answer_status(Connection& connection);
+  void answer_ways(Connection& connection, std::span<const std::byte> message);
   void refuse(Connection& connection, soft::MessageKind kind, const soft::Problem& problem);
   template <class Reply>
   void reply(Connection& connection, soft::MessageKind kind, Reply& reply, std::span<const int> descriptors = {}) {

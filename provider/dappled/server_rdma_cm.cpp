@@ -110,7 +110,7 @@ void Server::give_wire() {
     slots_.take_port(problem);
     next_port_look_ = now() + kRetryPort;
   }
-  if (slots_.group().exists()) cm_.use(slots_.group(), slots_.counters().at(0), problem);
+  if (slots_.group().exists()) cm_.use(slots_.group(), &slots_.counters().at(0)->counters, problem);
 }
 
 int Server::wait_for_cm(int milliseconds) const {

@@ -30,13 +30,13 @@ bool is_counters_file(int fd) {
          status.st_size == kCountersFileSize;
 }
 
-SlotCounters* map_counters(int fd, uint32_t slot) {
+SlotPages* map_counters(int fd, uint32_t slot) {
   if (slot >= kMaxSlots || !is_counters_file(fd)) return nullptr;
-  const size_t place = slot * kSlotCountersSize;
+  const size_t place = slot * kSlotPagesSize;
   const size_t within = place % static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, within + kSlotCountersSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+  void* memory = mmap(nullptr, within + kSlotPagesSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                       static_cast<off_t>(place - within));
-  return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotCounters*>(static_cast<char*>(memory) + within);
+  return memory == MAP_FAILED ? nullptr : reinterpret_cast<SlotPages*>(static_cast<char*>(memory) + within);
 }
 
 bool CountersSum::map(int fd) {
@@ -52,13 +52,13 @@ void CountersSum::unmap() {
   base_ = nullptr;
 }
 
-SlotCounters* CountersSum::at(uint32_t slot) const {
-  return base_ == nullptr ? nullptr : reinterpret_cast<SlotCounters*>(base_ + slot * kSlotCountersSize);
+SlotPages* CountersSum::at(uint32_t slot) const {
+  return base_ == nullptr ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
 }
 
 void CountersSum::add_to(uint64_t (&sums)[kCounterCount], uint32_t slots) const {
   for (uint32_t slot = 0; base_ != nullptr && slot < slots; slot++) {
-    const auto counters = all_of(*at(slot));
+    const auto counters = all_of(at(slot)->counters);
     for (size_t i = 0; i < kCounterCount; i++) sums[i] += counters[i].value();
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The counters of all slots in one memfd of fixed size. dappled makes it; each member gets the descriptor with its
-// slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
+// The counters and ways of all slots in one memfd of fixed size. dappled makes it; each member gets the descriptor with
+// its slot, maps its own part, and hands the descriptor to the next dappled if this one dies.
 #ifndef DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
 #define DAPPLE_PROVIDER_SOFT_COUNTERS_FILE_HPP
 
@@ -11,12 +11,20 @@
 #include "provider/soft/counters.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/same_host/way_rows.hpp"
 
 namespace dapple::soft {
 
-// A page on most machines, so that an owner does not map its neighbours' counters.
-inline constexpr size_t kSlotCountersSize = 4096;
-inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotCountersSize;
+// What an owner shares with dappled.
+struct SlotPages {
+  SlotCounters counters;
+  SlotWays ways;
+};
+
+// Whole pages on most machines, so that an owner does not map its neighbours'.
+inline constexpr size_t kSlotPagesSize = 16384;
+static_assert(sizeof(SlotPages) <= kSlotPagesSize);
+inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
 
 // Nothing on failure. Its size cannot change afterwards.
 OwnedFd make_counters_file();
@@ -24,8 +32,8 @@ OwnedFd make_counters_file();
 // Tells whether it is such a file. Another file could be truncated, and a reader would crash.
 bool is_counters_file(int fd);
 
-// The counters of one slot; null on failure. They stay mapped.
-SlotCounters* map_counters(int fd, uint32_t slot);
+// One slot's; null on failure. They stay mapped.
+SlotPages* map_counters(int fd, uint32_t slot);
 
 // dappled's view of all slots, dead owners' included.
 class CountersSum {
@@ -39,7 +47,7 @@ class CountersSum {
   bool map(int fd);
   // Adds the counters of the first `slots` slots.
   void add_to(uint64_t (&sums)[kCounterCount], uint32_t slots) const;
-  SlotCounters* at(uint32_t slot) const;  // null without a map
+  SlotPages* at(uint32_t slot) const;  // null without a map
 
  private:
   void unmap();

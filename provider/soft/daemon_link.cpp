@@ -237,8 +237,8 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
       problem.set(EPROTO, "dappled handed over an incomplete slot");
       return false;
     }
-    SlotCounters* counters = map_counters(descriptors.fds[kSlotDescriptors - 1].get(), reply.slot);
-    if (counters == nullptr) {
+    SlotPages* pages = map_counters(descriptors.fds[kSlotDescriptors - 1].get(), reply.slot);
+    if (pages == nullptr) {
       socket_.reset();
       problem.set(ENOMEM, "The slot's counters cannot be mapped: %s", strerror(errno));
       return false;
@@ -254,7 +254,8 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     slot_.bundle[1] = slot_fds_[2].get();
     slot_.lease = slot_fds_[3].get();
     slot_.counters_file = slot_fds_[4].get();
-    slot_.counters = counters;
+    slot_.counters = &pages->counters;
+    slot_.ways = &pages->ways;
     has_slot_ = true;
   }
   slot = slot_;
@@ -265,6 +266,14 @@ bool DaemonLink::status(StatusReply& status, Problem& problem) {
   std::lock_guard lock(mutex_);
   HeaderOnly request;
   return ask(MessageKind::kStatus, request, status, nullptr, problem);
+}
+
+bool DaemonLink::ways(uint32_t slot, uint32_t first, WaysReply& reply, Problem& problem) {
+  std::lock_guard lock(mutex_);
+  WaysRequest request;
+  request.slot = slot;
+  request.first = first;
+  return ask(MessageKind::kWays, request, reply, nullptr, problem);
 }
 
 bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem) {

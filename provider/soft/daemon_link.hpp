@@ -19,6 +19,7 @@
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/unix_message.hpp"
+#include "provider/soft/way_messages.hpp"
 
 namespace dapple::soft {
 
@@ -37,6 +38,7 @@ struct Slot {
   int bundle[kBundleDescriptors] = {-1, -1};  // keeps the sockets of all slots alive; never read
   int counters_file = -1;
   SlotCounters* counters = nullptr;  // mapped as long as the process lives
+  SlotWays* ways = nullptr;          // the same
 };
 
 // An rdma_cm channel of this process. The descriptors stay the caller's.
@@ -62,6 +64,8 @@ class DaemonLink {
   // Takes a slot at the first call; later calls return the same.
   bool slot(Slot& slot, Problem& problem);
   bool status(StatusReply& status, Problem& problem);
+  // The ways of one program's connections: way_messages.hpp.
+  bool ways(uint32_t slot, uint32_t first, WaysReply& reply, Problem& problem);
 
   // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
   bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);

@@ -12,6 +12,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
+#include "provider/soft/same_host/delivery.hpp"
 #include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -56,10 +57,11 @@ Node* Node::get(Problem& problem) {
     if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
     if (wire != nullptr) {
       std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot, random_number()));
-      if (node != nullptr && same_host_wanted() && !node->wire_->instrumented()) {
-        node->links_.open(slot.number, slot.lease, slot.counters->same_host);
-      }
-      if (node == nullptr || !node->start_background()) {
+      if (node == nullptr) {
+        problem.set(ENOMEM, "no memory for the software device");
+      } else if (!node->open_links(slot, problem)) {
+        // The problem has the reason.
+      } else if (!node->start_background()) {
         problem.set(ENOMEM, "no memory for the software device");
       } else {
         the_node = node.release();
@@ -96,10 +98,49 @@ void Node::fork_child() {
   pthread_mutex_unlock(&node_mutex);
 }
 
-RingTo* Node::get_ring(const Path& path) {
-  // A packet to its own address stays in this network namespace, where a slot's name leads to its owner.
-  if (memcmp(path.source, path.destination, sizeof path.source) != 0) return nullptr;
-  return links_.get(path.destination_qpn >> 16);
+bool Node::open_links(const Slot& slot, Problem& problem) {
+  uint64_t most_bytes = 0;
+  if (!most_ring_bytes(most_bytes)) {
+    problem.set(EINVAL, "DAPPLE_SAME_HOST_MIB must be a number of MiB");
+    return false;
+  }
+  ways_.open(*slot.ways);
+  Way way = same_host_way(wire_->instrumented());
+  if (way == Way::kSharedMemory) {
+    way = links_.open(slot.number, slot.lease, slot.counters->same_host, ways_, most_bytes);
+  } else {
+    links_.stay_closed(way);
+  }
+  if (way != Way::kSharedMemory) ways_.set_no_rings(way);
+  return true;
+}
+
+ChosenWay Node::choose_way(const Path& path) {
+  ChosenWay chosen;
+  WayRow row;
+  memcpy(row.source, path.source, sizeof row.source);
+  memcpy(row.destination, path.destination, sizeof row.destination);
+  row.way = delivery(path);
+  if (row.way == Way::kSharedMemory) {
+    row.slot = path.destination_qpn >> 16;
+    chosen.ring = links_.get(row.slot, row.way);
+  }
+  if (chosen.ring != nullptr) row.ring = chosen.ring->number();
+  chosen.place = ways_.take(row);
+  // Its end may have come before the table had it.
+  if (chosen.ring != nullptr && chosen.ring->broken()) ways_.end_ring(row.ring, chosen.ring->end());
+  return chosen;
+}
+
+ChosenWay Node::choose_way_of_datagrams() {
+  WayRow row;
+  row.way = Way::kDatagrams;
+  return {nullptr, ways_.take(row)};
+}
+
+void Node::leave_way(ChosenWay way) {
+  links_.put(way.ring);
+  ways_.leave(way.place);
 }
 
 int Node::add(Qp& qp) {

@@ -32,6 +32,12 @@
 
 namespace dapple::soft {
 
+// The way of a queue pair's packets.
+struct ChosenWay {
+  RingTo* ring = nullptr;  // null: UDP
+  uint32_t place = 0;      // in the table of ways; 0: no way is chosen
+};
+
 // Internally locked.
 class Node final : public ArrivalSink {
  public:
@@ -46,9 +52,11 @@ class Node final : public ArrivalSink {
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }
   Multicast& multicast() { return multicast_; }
-  // The ring to a peer's process, or null if it is not on this host. put_ring() returns it.
-  RingTo* get_ring(const Path& path);
-  void put_ring(RingTo* ring) { links_.put(ring); }
+  // Of the packets to a peer. leave_way() ends the use of it.
+  ChosenWay choose_way(const Path& path);
+  // Of a queue pair without a peer.
+  ChosenWay choose_way_of_datagrams();
+  void leave_way(ChosenWay way);
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -93,6 +101,7 @@ class Node final : public ArrivalSink {
   static void fork_prepare();
   static void fork_parent();
   static void fork_child();
+  bool open_links(const Slot& slot, Problem& problem);
   bool start_background();
   static void* run_background(void* node);
 
@@ -135,6 +144,7 @@ class Node final : public ArrivalSink {
   Timers timers_;
   BatchPool batches_;
   Multicast multicast_;
+  WayTable ways_;
   SameHostLinks links_;
   SlotCounters& counters_;
 

@@ -115,6 +115,7 @@ struct Qp {
   std::unique_ptr<roce::QueuePair> engine;
   Path path;               // to the peer (RC, UC)
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
+  uint32_t way_place = 0;  // in the node's table of ways
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;

@@ -77,9 +77,20 @@ ibv_mtu mtu_of(uint32_t bytes) {
   return IBV_MTU_4096;
 }
 
-// False if the engine refuses. The queue pair takes `path` and `ring` together with an address, and `ring` becomes the
-// ring that it does not use any more: packets on two ways would overtake each other.
-bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, RingTo*& ring) {
+// The way of the queue pair's packets after the change, if it becomes another one.
+ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path) {
+  const bool datagrams = qp.init.qp_type == IBV_QPT_UD;
+  if (datagrams && (mask & roce::kState) != 0 && attr.qp_state == IBV_QPS_RTR) {
+    return qp.node->choose_way_of_datagrams();
+  }
+  if (datagrams || (mask & roce::kAddress) == 0) return {};
+  path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr.dest_qp_num : qp.path.destination_qpn;
+  return qp.node->choose_way(path);
+}
+
+// False if the engine refuses. The queue pair takes `path` together with an address and `way` if there is one, and
+// `way` becomes the way that it does not use any more: packets on two ways would overtake each other.
+bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenWay& way) {
   const std::lock_guard lock(qp.mutex);
   if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;
   const bool reset = qp.engine->state() == roce::QpState::kReset;
@@ -87,7 +98,10 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ri
     qp.path = path;
     qp.address = attr.ah_attr;
   }
-  if ((mask & roce::kAddress) != 0 || reset) std::swap(qp.ring, ring);
+  if (way.place != 0 || reset) {
+    std::swap(qp.ring, way.ring);
+    std::swap(qp.way_place, way.place);
+  }
   if ((mask & roce::kPkeyIndex) != 0) qp.pkey_index = attr.pkey_index;
   if ((mask & roce::kPort) != 0) qp.port = attr.port_num;
   qp.path.source_qpn = qp.qpn;
@@ -111,13 +125,9 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
-  RingTo* ring = nullptr;
-  if ((mask & roce::kAddress) != 0 && qp.init.qp_type != IBV_QPT_UD) {
-    path.destination_qpn = (mask & roce::kDestinationQpn) != 0 ? attr->dest_qp_num : qp.path.destination_qpn;
-    ring = qp.node->get_ring(path);
-  }
-  const bool done = change(qp, *attr, mask, path, ring);
-  qp.node->put_ring(ring);
+  ChosenWay way = choose_way(qp, *attr, mask, path);
+  const bool done = change(qp, *attr, mask, path, way);
+  qp.node->leave_way(way);
   if (!done) return EINVAL;
   qp.node->deliver(qp);
   return 0;

@@ -157,7 +157,7 @@ int destroy_qp(ibv_qp* ibv) {
   qp->node->remove(*qp);
   {
     const Undisturbed undisturbed;
-    qp->node->put_ring(qp->ring);
+    qp->node->leave_way({qp->ring, qp->way_place});
   }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);

@@ -110,6 +110,7 @@ SoftReport read_soft() {
     // A network device may disappear at any time.
     if (link->device(list.indexes[i], device, problem)) report.devices.push_back(device);
   }
+  report.ways = read_ways(*link);
   return report;
 }
 
@@ -138,6 +139,8 @@ std::string soft_for_people(const SoftReport& report) {
                         status.refused_requests, status.refused_connections, status.malformed_messages);
   }
   if (!dappled_has_port(report)) return text;
+  const std::string ways = ways_for_people(report.ways);
+  if (!ways.empty()) text += "\n" + ways;
   text += "\n" + counters_table(report);
   if (connections_are_managed(report)) text += "\n" + connections_table(report);
   return text;
@@ -179,6 +182,9 @@ Json soft_as_json(const SoftReport& report) {
                                {"guid", text_of_guid(device.guid)},
                                {"gids", gids}});
   }
+  json["programs"] = way_programs_as_json(report.ways);
+  json["ways"] = ways_as_json(report.ways);
+  json["ways_problem"] = text_or_null(report.ways.problem);
   Json& counters = json["counters"] = Json::object();
   for (size_t i = 0; report.problem.empty() && i < soft::kCounterCount; i++) {
     counters[soft::kCounterNames[i].key] = status.counters[i];

@@ -42,12 +42,32 @@ bool same_user(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
-// True if the peer is gone. Takes the bytes that have woken this process, unless `flags` is MSG_PEEK.
-bool ended(const OwnedFd& socket, int flags = 0) {
-  char bytes[256];
+// The end of a connection, if it has come.
+struct End {
+  bool come = false;
+  Way why = Way::kPeerGone;
+};
+
+// Takes the bytes that have woken this process, unless `flags` is MSG_PEEK.
+End look_for_end(const OwnedFd& socket, int flags = 0) {
+  uint8_t bytes[256];
   // More of them wait for the next call.
   const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT | flags);
-  return size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
+  if (size <= 0) return {size == 0 || (errno != EAGAIN && errno != EINTR), Way::kPeerGone};
+  // Nothing comes after a reason.
+  const auto last = static_cast<Way>(bytes[size - 1]);
+  return {last != Way::kNone, last < Way::kCount ? last : Way::kPeerGone};
+}
+
+void say(const OwnedFd& socket, Way why) {
+  const auto byte = static_cast<uint8_t>(why);
+  // A peer that cannot take it sees the end.
+  send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// What the lack of this process is to the peer.
+Way lack_for_peer(int error) {
+  return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
 }
 
 }  // namespace
@@ -60,22 +80,29 @@ void RingTo::wake_reader() {
   if (send(socket_.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN) broken_.store(true);
 }
 
-void SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters) {
+Way SameHostLinks::open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes) {
   own_slot_ = own_slot;
   counters_ = &counters;
+  ways_ = &ways;
+  most_bytes_ = most_bytes;
+  ways.set_most_ring_bytes(most_bytes);
+  closed_ = prepare(lease);
+  if (closed_ != Way::kSharedMemory) epoll_.reset();
+  return closed_;
+}
+
+Way SameHostLinks::prepare(int lease) {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_) return;
-  epoll_.hide();
   pause_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!pause_ || fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) {
-    epoll_.reset();
-    return;
-  }
+  if (!epoll_ || !pause_) return lack_of(errno);
+  if (fcntl(lease, F_SETFL, O_NONBLOCK) != 0 || listen(lease, kBacklog) != 0) return Way::kNoMemory;
+  epoll_.hide();
   pause_.hide();
   lease_ = lease;
   make_reserve();
   watch(lease, kListener);
   watch(pause_.get(), kPauseOver);
+  return Way::kSharedMemory;
 }
 
 SameHostLinks::~SameHostLinks() {
@@ -89,46 +116,75 @@ void SameHostLinks::watch(int fd, uint64_t key) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-RingTo* SameHostLinks::get(uint32_t slot) {
-  if (!epoll_ || slot == 0 || slot >= kMaxSlots || slot == own_slot_) return nullptr;
+RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
+  way = Way::kSharedMemory;
+  if (slot == own_slot_) way = Way::kSameProcess;
+  if (!epoll_) way = closed_;
+  if (slot == 0 || slot >= kMaxSlots) way = Way::kPeerTakesNone;
+  if (way != Way::kSharedMemory) return nullptr;
   const std::lock_guard lock(to_mutex_);
   RingTo*& ring = to_[slot];
   // A slot's new owner may have come before attend() has seen the end of the last one.
-  if (ring != nullptr && (ring->broken() || ended(ring->socket_, MSG_PEEK))) forget(slot);
-  if (ring == nullptr) ring = connect(slot);
+  if (ring != nullptr) {
+    const End end = look_for_end(ring->socket_, MSG_PEEK);
+    if (end.come || ring->broken()) forget(slot, end.why);
+  }
+  if (ring == nullptr) ring = connect(slot, way);
   if (ring != nullptr) ring->users_.fetch_add(1, std::memory_order_relaxed);
   return ring;
 }
 
-void SameHostLinks::forget(uint32_t slot) {
+void SameHostLinks::forget(uint32_t slot, Way why) {
   RingTo* ring = std::exchange(to_[slot], nullptr);
+  ring->end_.store(why, std::memory_order_relaxed);
   ring->broken_.store(true);
+  ways_->end_ring(ring->number_, why);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
   put(ring);
 }
 
 void SameHostLinks::put(RingTo* ring) {
-  if (ring != nullptr && ring->users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete ring;
+  if (ring == nullptr || ring->users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  delete ring;
+  bytes_.fetch_sub(RingMemory::kFileBytes);
+  ways_->add_ring_bytes(-static_cast<int64_t>(RingMemory::kFileBytes));
 }
 
-RingTo* SameHostLinks::connect(uint32_t slot) {
-  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo);
+RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
+  std::unique_ptr<RingTo> ring(new (std::nothrow) RingTo(rings_made_ + 1));
   OwnedFd file;
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (ring == nullptr || !socket) return nullptr;
+  const auto none = [&way](Way why) {
+    way = why;
+    return nullptr;
+  };
+  if (ring == nullptr) return none(Way::kNoMemory);
+  if (!socket) return none(lack_of(errno));
   char name[32];
   snprintf(name, sizeof name, "%s%u", kSlotName, slot);
   sockaddr_un address;
   const socklen_t size = abstract_address(name, address);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return nullptr;
-  if (!same_user(socket.get()) || ring->memory_.create(file) != 0) return nullptr;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    return none(errno == EAGAIN ? Way::kPeerBusy : Way::kPeerTakesNone);
+  }
+  if (!same_user(socket.get())) return none(Way::kOtherUser);
+  if (bytes_.load() + RingMemory::kFileBytes > most_bytes_) return none(Way::kCap);
+  if (const int error = ring->memory_.create(file); error != 0) return none(lack_of(error));
   RingHello hello;
   hello.slot = own_slot_;
   const int files[] = {file.get()};
-  if (send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT) != 0) return nullptr;
+  if (const int error = send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
+      error != 0) {
+    // The peer may have refused already.
+    const End end = look_for_end(socket);
+    return none(end.come ? end.why : lack_of(error));
+  }
   ring->socket_ = std::move(socket);
   ring->socket_.hide();
   watch(ring->socket_.get(), kTo | slot);
+  rings_made_++;
+  bytes_.fetch_add(RingMemory::kFileBytes);
+  ways_->add_ring_bytes(RingMemory::kFileBytes);
   return ring.release();
 }
 
@@ -181,7 +237,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
     release(*from_[i]);
     if (next == RingReader::Next::kBroken) {
       counters_->broken.add();
-      drop(i);
+      refuse(i, Way::kOverwritten);
     }
   }
   if (delivered > 0) {
@@ -233,11 +289,14 @@ void SameHostLinks::accept_all() {
     OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EMFILE || errno == ENFILE)) return refuse_one();
     if (!socket) return;
+    if (!same_user(socket.get())) continue;
     uint32_t index = 0;
     while (index < kMostFrom && from_[index] != nullptr) index++;
-    if (index == kMostFrom || !same_user(socket.get())) continue;
-    from_[index].reset(new (std::nothrow) RingFrom);
-    if (from_[index] == nullptr) continue;
+    if (index < kMostFrom) from_[index].reset(new (std::nothrow) RingFrom);
+    if (index == kMostFrom || from_[index] == nullptr) {
+      say(socket, Way::kPeerNoMemory);
+      continue;
+    }
     from_[index]->socket = std::move(socket);
     from_[index]->socket.hide();
     if (index >= from_end_) from_end_ = index + 1;
@@ -252,6 +311,7 @@ void SameHostLinks::refuse_one() {
   reserve_.reset();
   OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool none_left = !refused && (errno == EMFILE || errno == ENFILE);
+  if (refused) say(refused, Way::kPeerNoDescriptor);
   refused.reset();
   make_reserve();
   if (none_left) begin_pause();
@@ -288,23 +348,38 @@ void SameHostLinks::attend_from(uint32_t index) {
     const ssize_t size =
         receive_message(from.socket.get(), std::as_writable_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
     if (size == -EAGAIN) return;
-    from.greeted = size == sizeof hello && hello.magic == kMagic && hello.version == kProtocolVersion &&
-                   hello.ring_bytes == kRingBytes && files.count == 1 && from.memory.map(files.fds[0].get()) == 0;
-    if (!from.greeted) return drop(index);
+    const Way answer = greet(from, size, hello, files);
+    if (answer != Way::kSharedMemory) return refuse(index, answer);
+    from.greeted = true;
     rings_.fetch_add(1, std::memory_order_relaxed);
   }
   // The background thread may be about to sleep and count on the mark, which these bytes or a late greeting have
   // missed.
   from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
-  if (ended(from.socket) && from.reader.empty()) drop(index);
+  if (look_for_end(from.socket).come && from.reader.empty()) drop(index);
+}
+
+Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {
+  if (size == -EMFILE) return Way::kPeerNoDescriptor;
+  if (size != sizeof hello || hello.magic != kMagic) return Way::kPeerTakesNone;
+  if (hello.version != kProtocolVersion || hello.ring_bytes != kRingBytes) return Way::kOtherRelease;
+  if (files.count != 1) return Way::kPeerTakesNone;
+  const int error = from.memory.map(files.fds[0].get());
+  if (error == EINVAL) return Way::kPeerTakesNone;
+  return error == 0 ? Way::kSharedMemory : lack_for_peer(error);
 }
 
 void SameHostLinks::attend_to(uint32_t slot) {
   const std::lock_guard lock(to_mutex_);
   RingTo* ring = to_[slot];
-  if (ring == nullptr || !ended(ring->socket_)) return;
-  forget(slot);
+  if (ring == nullptr) return;
+  if (const End end = look_for_end(ring->socket_); end.come) forget(slot, end.why);
+}
+
+void SameHostLinks::refuse(uint32_t index, Way why) {
+  say(from_[index]->socket, why);
+  drop(index);
 }
 
 void SameHostLinks::drop(uint32_t index) {

@@ -5,7 +5,8 @@
 //
 // A process listens on the name that its slot's owner keeps bound. A process with packets for it connects there and
 // passes the ring that it will write to. So each direction has a connection of its own, and no question to dappled is
-// needed. The connection tells each end of the other's death, and carries a byte that wakes a sleeping reader.
+// needed. The connection tells each end of the other's death, and carries a byte that wakes a sleeping reader: 0. A
+// reader that closes the connection sends the reason before, a Way.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 
@@ -19,6 +20,8 @@
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/same_host/ring.hpp"
+#include "provider/soft/same_host/way_table.hpp"
+#include "provider/soft/unix_message.hpp"
 #include "provider/soft/wire.hpp"
 #include "provider/soft/wire_counters.hpp"
 
@@ -36,10 +39,14 @@ struct RingHello {
 // To one other process, for as long as it lives. Threads write under the lock.
 class RingTo {
  public:
-  RingTo() : writer_(memory_) {}
+  explicit RingTo(uint32_t number) : writer_(memory_), number_(number) {}
 
   // The peer is gone: nothing reads the ring.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
+  // Tells it apart from the other rings of this process.
+  uint32_t number() const { return number_; }
+  // Once it is broken: why.
+  Way end() const { return end_.load(std::memory_order_relaxed); }
   // After commits, without the lock: wakes the peer if it sleeps.
   void wake_reader();
 
@@ -53,8 +60,10 @@ class RingTo {
 
   RingMemory memory_;
   RingWriter writer_;
+  const uint32_t number_;
   OwnedFd socket_;
   std::atomic<bool> broken_{false};
+  std::atomic<Way> end_{Way::kPeerGone};
   std::atomic<uint32_t> users_{1};
 };
 
@@ -65,12 +74,15 @@ class SameHostLinks {
   SameHostLinks(const SameHostLinks&) = delete;
   SameHostLinks& operator=(const SameHostLinks&) = delete;
 
-  // `own_slot`: whose name `lease` is bound to. Without success no process of this host finds this one.
-  void open(uint32_t own_slot, int lease, SameHostCounters& counters);
+  // `own_slot`: whose name `lease` is bound to. `ways` learns of rings that begin and end. `most_bytes`: of all rings
+  // that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this one.
+  Way open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes);
+  // Instead of open(): there are no rings, for this reason.
+  void stay_closed(Way why) { closed_ = why; }
 
-  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP. The caller
-  // returns it with put(). Internally locked, both; they do not wait.
-  RingTo* get(uint32_t slot);
+  // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and `way` has
+  // the reason. The caller returns it with put(). Internally locked, both; they do not wait.
+  RingTo* get(uint32_t slot, Way& way);
   void put(RingTo* ring);
   // Peers whose rings were full wake this process by fd() when there is room. False if there is room now. Internally
   // locked.
@@ -102,6 +114,7 @@ class SameHostLinks {
   };
   static constexpr uint32_t kMostFrom = kMaxSlots;
 
+  Way prepare(int lease);
   void watch(int fd, uint64_t key);
   void accept_all();
   void refuse_one();
@@ -112,19 +125,26 @@ class SameHostLinks {
   void attend_from(uint32_t index);
   void attend_to(uint32_t slot);
   void drop(uint32_t index);
+  void refuse(uint32_t index, Way why);
+  Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
   // Under to_mutex_.
-  RingTo* connect(uint32_t slot);
-  void forget(uint32_t slot);
+  RingTo* connect(uint32_t slot, Way& way);
+  void forget(uint32_t slot, Way why);
 
   uint32_t own_slot_ = 0;
   int lease_ = -1;
   SameHostCounters* counters_ = nullptr;
+  WayTable* ways_ = nullptr;
+  Way closed_ = Way::kNoMemory;  // why there is no epoll_
   OwnedFd epoll_;
   OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
   OwnedFd pause_;    // a timer: until then no connection is accepted, because the reserve is lost
 
   std::mutex to_mutex_;
   RingTo* to_[kMaxSlots] = {};
+  uint64_t most_bytes_ = 0;
+  std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_
+  uint32_t rings_made_ = 0;
 
   std::unique_ptr<RingFrom> from_[kMostFrom];
   uint32_t from_end_ = 0;  // places in use are below

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -48,6 +49,9 @@ std::atomic_ref<uint32_t> size_of(const RingMemory& memory, uint64_t position) {
 }  // namespace
 
 int RingMemory::create(OwnedFd& file) {
+  // A file beyond the program's limit would end it by a signal.
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kFileBytes) return EFBIG;
   OwnedFd made(memfd_create("dapple-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made) return errno;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.

@@ -99,6 +99,11 @@ Pair* make_pair(const PairOptions& options) {
 }
 
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
+  ibv_gid gid;
+  return ibv_query_gid(qp->context, 1, 0, &gid) == 0 && connect(qp, remote, timeout, 0, gid);
+}
+
+bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination) {
   const bool rc = qp->qp_type == IBV_QPT_RC;
   const bool ud = qp->qp_type == IBV_QPT_UD;
   ibv_qp_attr attr = {};
@@ -119,7 +124,8 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout) {
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.hop_limit = 64;
-  if (ibv_query_gid(qp->context, 1, 0, &attr.ah_attr.grh.dgid) != 0) return false;
+  attr.ah_attr.grh.sgid_index = source;
+  attr.ah_attr.grh.dgid = destination;
   int mask = IBV_QP_STATE;
   if (!ud) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   if (rc) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;

@@ -52,6 +52,8 @@ struct PairOptions {
 Pair* make_pair(const PairOptions& options);
 // Moves through INIT and RTR to RTS, connected to the queue pair `remote`. timeout: as in ibv_qp_attr.
 bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout = 10);
+// The same from another address of the device, given by its index, to any address.
+bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const ibv_gid& destination);
 bool to_error(ibv_qp* qp);
 
 // Returns 0 or an errno. The segment is [offset, offset + length) of the end's buffer.

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <vector>
 
 #include "provider/soft/unix_message.hpp"
@@ -24,7 +25,7 @@ using namespace dapple::soft;
 namespace {
 
 // dappled hands out the lowest slots first.
-constexpr uint32_t kOneSlot = 253, kOtherSlot = 254;
+constexpr uint32_t kThirdSlot = 252, kOneSlot = 253, kOtherSlot = 254;
 constexpr uint8_t kAddress[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
 
 class Sink final : public ArrivalSink {
@@ -48,18 +49,21 @@ struct Process {
   OwnedFd lease{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   SameHostCounters counters;
   Sink sink;
+  WayTable ways;
   SameHostLinks links;
+  Way way = Way::kNone;  // by the last get()
 
-  explicit Process(uint32_t slot) {
+  explicit Process(uint32_t slot, uint64_t most_bytes = UINT64_MAX) {
     sockaddr_un address;
     const socklen_t size = address_of(slot, address);
     // A process that ends, or executes another program, closes its connections a moment before its lease.
     int tries = 0;
     while (bind(lease.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 && ++tries < 5000) usleep(1000);
     assert_int_not_equal(tries, 5000);
-    links.open(slot, lease.get(), counters);
+    assert_true(links.open(slot, lease.get(), counters, ways, most_bytes) == Way::kSharedMemory);
     assert_true(links.fd() >= 0);
   }
+  RingTo* get(uint32_t slot) { return links.get(slot, way); }
   size_t receive() {
     links.attend();
     return links.receive(sink);
@@ -93,37 +97,86 @@ void greet(const OwnedFd& socket, const RingHello& hello, int file) {
   assert_int_equal(send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), sent), 0);
 }
 
-// Tells whether the other end has closed.
-bool closed(const OwnedFd& socket) {
-  char byte;
-  return recv(socket.get(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+// Tells whether the other end has closed. `why`: what it said before.
+bool closed(const OwnedFd& socket, Way* why = nullptr) {
+  uint8_t byte = 0;
+  ssize_t size;
+  while ((size = recv(socket.get(), &byte, 1, MSG_DONTWAIT)) == 1) {
+    if (why != nullptr) *why = static_cast<Way>(byte);
+  }
+  return size == 0 || errno == ECONNRESET;
 }
 
 void get__nobody_listens__null(void**) {
   Process one(kOneSlot);
-  assert_null(one.links.get(kOtherSlot));
+  assert_null(one.get(kOtherSlot));
+  assert_true(one.way == Way::kPeerTakesNone);
 }
 
 void get__impossible_slot__null(void**) {
   Process one(kOneSlot);
-  assert_null(one.links.get(0));
-  assert_null(one.links.get(kOneSlot));
-  assert_null(one.links.get(kMaxSlots));
-  assert_null(one.links.get(UINT32_MAX));
+  assert_null(one.get(kOneSlot));
+  assert_true(one.way == Way::kSameProcess);
+  for (const uint32_t slot : {0U, kMaxSlots, UINT32_MAX}) {
+    assert_null(one.get(slot));
+    assert_true(one.way == Way::kPeerTakesNone);
+  }
+}
+
+void get__closed__null_for_that_reason(void**) {
+  SameHostLinks links;
+  links.stay_closed(Way::kFaults);
+  Way way = Way::kNone;
+  assert_null(links.get(kOtherSlot, way));
+  assert_true(way == Way::kFaults);
+}
+
+void get__descriptors_run_out__null_for_that_reason(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  rlimit limit;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit few = limit;
+  // The socket, and the ring's file.
+  for (const int left : {0, 1}) {
+    few.rlim_cur = static_cast<rlim_t>(OwnedFd(dup(0)).get() + left);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    RingTo* ring = one.get(kOtherSlot);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_null(ring);
+    assert_true(one.way == Way::kNoDescriptor);
+  }
+  RingTo* ring = one.get(kOtherSlot);
+  assert_non_null(ring);
+  assert_true(one.way == Way::kSharedMemory);
+  one.links.put(ring);
+}
+
+// fallocate() would end the program by SIGXFSZ.
+void get__files_may_not_be_as_large__null_for_lack_of_memory(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  rlimit limit;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  rlimit small = limit;
+  small.rlim_cur = kRingBytes;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  RingTo* ring = one.get(kOtherSlot);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  assert_null(ring);
+  assert_true(one.way == Way::kNoMemory);
 }
 
 void get__twice__one_ring(void**) {
   Process one(kOneSlot), other(kOtherSlot);
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   assert_non_null(ring);
-  assert_ptr_equal(one.links.get(kOtherSlot), ring);
+  assert_ptr_equal(one.get(kOtherSlot), ring);
   one.links.put(ring);
   one.links.put(ring);
 }
 
 void receive__sent_before_the_connection_is_accepted__arrives(void**) {
   Process one(kOneSlot), other(kOtherSlot);
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   assert_true(write(ring, 20, 1));
   assert_true(write(ring, 4000, 2));
   assert_true(other.has_event());
@@ -139,7 +192,7 @@ void receive__sent_before_the_connection_is_accepted__arrives(void**) {
 
 void wake_reader__it_sleeps__has_an_event(void**) {
   Process one(kOneSlot), other(kOtherSlot);
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   assert_int_equal(other.receive(), 0);
   other.links.stay_awake();
   assert_true(write(ring, 8, 1));
@@ -162,7 +215,7 @@ void wake_reader__it_sleeps__has_an_event(void**) {
 void attend__after_sleep__peers_still_wake(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   other.links.sleep();
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   for (uint8_t i = 0; i < 3; i++) {
     assert_int_equal(other.receive(), i == 0 ? 0 : 1);
     assert_false(other.has_event());
@@ -178,12 +231,12 @@ void get__new_owner_before_the_end_was_seen__its_ring(void**) {
   RingTo* old = nullptr;
   {
     Process other(kOtherSlot);
-    old = one.links.get(kOtherSlot);
+    old = one.get(kOtherSlot);
     assert_int_equal(other.receive(), 0);
     other.links.close_in_child();
   }
   Process next(kOtherSlot);
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   assert_ptr_not_equal(ring, old);
   assert_true(write(ring, 8, 1));
   assert_int_equal(next.receive(), 1);
@@ -195,7 +248,7 @@ void peer_ends__its_last_packets_arrive(void**) {
   Process other(kOtherSlot);
   {
     Process one(kOneSlot);
-    RingTo* ring = one.links.get(kOtherSlot);
+    RingTo* ring = one.get(kOtherSlot);
     assert_true(write(ring, 8, 1));
     one.links.put(ring);
     one.links.close_in_child();
@@ -211,7 +264,7 @@ void reader_ends__ring_is_broken_and_a_new_one_is_made(void**) {
   RingTo* ring = nullptr;
   {
     Process other(kOtherSlot);
-    ring = one.links.get(kOtherSlot);
+    ring = one.get(kOtherSlot);
     assert_int_equal(other.receive(), 0);
     other.links.close_in_child();
   }
@@ -219,10 +272,11 @@ void reader_ends__ring_is_broken_and_a_new_one_is_made(void**) {
   assert_true(one.has_event());
   one.links.attend();
   assert_true(ring->broken());
+  assert_true(ring->end() == Way::kPeerGone);
   assert_false(one.has_event());
-  assert_null(one.links.get(kOtherSlot));
+  assert_null(one.get(kOtherSlot));
   Process next(kOtherSlot);
-  RingTo* fresh = one.links.get(kOtherSlot);
+  RingTo* fresh = one.get(kOtherSlot);
   assert_non_null(fresh);
   assert_false(fresh->broken());
   assert_true(write(fresh, 8, 1));
@@ -250,7 +304,9 @@ void attend__wrong_greeting__closed(void**) {
       greet(peer, hello, i == 3 ? -1 : i == 4 ? file.get() : ring_file.get());
     }
     one.links.attend();
-    assert_true(closed(peer));
+    Way why = Way::kNone;
+    assert_true(closed(peer, &why));
+    assert_true(why == (i == 1 || i == 2 ? Way::kOtherRelease : Way::kPeerTakesNone));
   }
   const OwnedFd peer = connect_to(kOneSlot);
   greet(peer, {}, ring_file.get());
@@ -269,7 +325,7 @@ void attend__more_connections_than_slots__the_rest_is_closed(void**) {
   peers.clear();
   while (one.has_event()) one.links.attend();
   Process other(kOtherSlot);
-  RingTo* ring = other.links.get(kOneSlot);
+  RingTo* ring = other.get(kOneSlot);
   assert_true(write(ring, 8, 1));
   assert_int_equal(one.receive(), 1);
   other.links.put(ring);
@@ -286,11 +342,13 @@ void attend__no_descriptor_left__the_connection_is_closed(void**) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
     one.links.attend();
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_true(closed(peer));
+    Way why = Way::kNone;
+    assert_true(closed(peer, &why));
+    assert_true(why == Way::kPeerNoDescriptor);
     assert_false(one.has_event());
   }
   Process other(kOtherSlot);
-  RingTo* ring = other.links.get(kOneSlot);
+  RingTo* ring = other.get(kOneSlot);
   assert_true(write(ring, 8, 1));
   assert_int_equal(one.receive(), 1);
   other.links.put(ring);
@@ -300,7 +358,7 @@ void attend__no_descriptor_left__the_connection_is_closed(void**) {
 void attend__reserve_is_lost_too__sleeps_and_accepts_later(void**) {
   constexpr int kPatience = 5000;
   Process one(kOneSlot), other(kOtherSlot);
-  RingTo* ring = other.links.get(kOneSlot);
+  RingTo* ring = other.get(kOneSlot);
   assert_true(write(ring, 8, 1));
   rlimit limit;
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -337,7 +395,7 @@ void reader_ends_with_packets_unread__next_owner_gets_none(void**) {
   RingTo* ring = nullptr;
   {
     Process other(kOtherSlot);
-    ring = one.links.get(kOtherSlot);
+    ring = one.get(kOtherSlot);
     assert_true(write(ring, 8, 1));
     other.links.attend();
     other.links.close_in_child();
@@ -378,7 +436,7 @@ void reader_executes_another_program__ring_ends(void**) {
   }
   char byte;
   assert_int_equal(read(ready[0], &byte, 1), 1);
-  RingTo* ring = one.links.get(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
   assert_non_null(ring);
   assert_true(write(ring, 8, 1));
   ring->wake_reader();
@@ -396,6 +454,62 @@ void reader_executes_another_program__ring_ends(void**) {
   close(ready[1]);
 }
 
+void get__cap_is_reached__null_until_a_ring_is_given_back(void**) {
+  const auto pages = std::make_unique<SlotWays>();
+  Process one(kOneSlot, 2 * RingMemory::kFileBytes - 1);
+  one.ways.open(*pages);
+  Process third(kThirdSlot);
+  RingTo* ring = nullptr;
+  {
+    Process other(kOtherSlot);
+    ring = one.get(kOtherSlot);
+    assert_non_null(ring);
+    assert_int_equal(pages->ring_bytes.value(), RingMemory::kFileBytes);
+    assert_null(one.get(kThirdSlot));
+    assert_true(one.way == Way::kCap);
+    other.links.close_in_child();
+  }
+  while (one.has_event()) one.links.attend();
+  // A queue pair still has it.
+  assert_null(one.get(kThirdSlot));
+  assert_true(one.way == Way::kCap);
+  one.links.put(ring);
+  assert_int_equal(pages->ring_bytes.value(), 0);
+  ring = one.get(kThirdSlot);
+  assert_non_null(ring);
+  one.links.put(ring);
+}
+
+// The reason reaches the writer, and its table.
+void ring_is_refused__writer_knows_why(void**) {
+  const auto pages = std::make_unique<SlotWays>();
+  Process one(kOneSlot), other(kOtherSlot);
+  one.ways.open(*pages);
+  RingTo* ring = one.get(kOtherSlot);
+  WayRow row;
+  row.slot = kOtherSlot;
+  row.way = Way::kSharedMemory;
+  row.ring = ring->number();
+  const uint32_t place = one.ways.take(row);
+  rlimit limit;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  rlimit none_left = limit;
+  none_left.rlim_cur = static_cast<rlim_t>(OwnedFd(dup(0)).get());
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  other.links.attend();
+  assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  // Before attend() has seen it.
+  RingTo* next = one.get(kOtherSlot);
+  assert_true(ring->broken());
+  assert_true(ring->end() == Way::kPeerNoDescriptor);
+  assert_ptr_not_equal(next, ring);
+  assert_true(pages->rows[0].read(row));
+  assert_true(row.way == Way::kPeerNoDescriptor);
+  one.ways.leave(place);
+  one.links.put(ring);
+  one.links.put(next);
+}
+
 void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   OwnedFd file;
@@ -403,11 +517,13 @@ void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   assert_int_equal(memory.create(file), 0);
   const OwnedFd hostile = connect_to(kOneSlot);
   greet(hostile, {}, file.get());
-  RingTo* ring = other.links.get(kOneSlot);
+  RingTo* ring = other.get(kOneSlot);
   assert_true(write(ring, 8, 1));
   memset(memory.data(), 0xFF, kRingBytes);
   assert_int_equal(one.receive(), 1);
-  assert_true(closed(hostile));
+  Way why = Way::kNone;
+  assert_true(closed(hostile, &why));
+  assert_true(why == Way::kOverwritten);
   assert_int_equal(one.counters.broken.value(), 1);
   assert_true(write(ring, 8, 1));
   assert_int_equal(one.receive(), 1);
@@ -420,6 +536,11 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(get__nobody_listens__null),
       cmocka_unit_test(get__impossible_slot__null),
+      cmocka_unit_test(get__closed__null_for_that_reason),
+      cmocka_unit_test(get__descriptors_run_out__null_for_that_reason),
+      cmocka_unit_test(get__files_may_not_be_as_large__null_for_lack_of_memory),
+      cmocka_unit_test(get__cap_is_reached__null_until_a_ring_is_given_back),
+      cmocka_unit_test(ring_is_refused__writer_knows_why),
       cmocka_unit_test(get__twice__one_ring),
       cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
       cmocka_unit_test(wake_reader__it_sleeps__has_an_event),

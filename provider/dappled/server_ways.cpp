@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The server's answers about the ways of programs' connections.
+#include "provider/dappled/server.hpp"
+#include "provider/soft/way_messages.hpp"
+
+namespace dapple::dappled {
+
+void Server::answer_ways(Connection& connection, std::span<const std::byte> bytes) {
+  soft::WaysRequest request;
+  const auto kind = soft::MessageKind::kWays;
+  if (!soft::well_formed(bytes, static_cast<uint16_t>(kind), request)) {
+    malformed_++;
+    return drop(connection);
+  }
+  const Connection* owner = nullptr;
+  for (const Connection& other : connections_) {
+    if (!other.socket || other.slot == 0 || other.slot < request.slot) continue;
+    if (owner == nullptr || other.slot < owner->slot) owner = &other;
+  }
+  const soft::SlotPages* pages = owner == nullptr ? nullptr : slots_.counters().at(owner->slot);
+  soft::WaysReply message;
+  if (pages == nullptr) return reply(connection, kind, message);
+  const soft::SlotWays& ways = pages->ways;
+  message.slot = owner->slot;
+  message.process = static_cast<uint32_t>(owner->process);
+  message.no_rings = ways.no_rings.load(std::memory_order_relaxed);
+  message.ring_bytes = ways.ring_bytes.value();
+  message.most_ring_bytes = ways.most_ring_bytes.value();
+  message.unlisted_queue_pairs = ways.unlisted_queue_pairs.value();
+  const uint32_t end = soft::end_of_rows(ways);
+  for (uint32_t i = owner->slot == request.slot ? request.first : 0; i < end; i++) {
+    if (message.count == soft::WaysReply::kRows) {
+      message.next = i;
+      break;
+    }
+    if (ways.rows[i].read(message.rows[message.count])) message.count++;
+  }
+  reply(connection, kind, message);
+}
+
+}  // namespace dapple::dappled

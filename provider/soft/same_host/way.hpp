@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The way that the packets of a queue pair take, and the reason for it.
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP
+
+#include <errno.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dapple::soft {
+
+// All but the first two mean UDP. kWayNames has them in this order.
+enum class Way : uint32_t {
+  kNone,  // a queue pair without a peer
+  kSharedMemory,
+  kOtherHost,
+  kRouteUnknown,
+  kDatagrams,
+  kSameProcess,
+  kSwitchedOff,
+  kCapture,
+  kFaults,
+  kPeerTakesNone,
+  kPeerBusy,
+  kOtherUser,
+  kNoMemory,
+  kNoDescriptor,
+  kCap,
+  kPeerNoMemory,
+  kPeerNoDescriptor,
+  kOtherRelease,
+  kOverwritten,
+  kPeerGone,
+  kCount
+};
+
+struct WayName {
+  const char* key;    // for programs
+  const char* title;  // for people: the reason
+};
+
+inline constexpr WayName kWayNames[] = {
+    {"none", "not connected"},
+    {"shared_memory", "the peer is on this host"},
+    {"other_host", "another host or network namespace"},
+    {"route_unknown", "the kernel does not tell where the address is"},
+    {"datagrams", "unreliable datagrams"},
+    {"same_process", "the same process"},
+    {"switched_off", "DAPPLE_SAME_HOST=off"},
+    {"capture", "DAPPLE_PCAP is set"},
+    {"faults", "DAPPLE_FAULTS disturbs packets"},
+    {"peer_takes_none", "the peer takes no packets by shared memory"},
+    {"peer_busy", "too many programs connected to the peer at once"},
+    {"other_user", "another user"},
+    {"no_memory", "no memory"},
+    {"no_descriptor", "no file descriptor"},
+    {"cap", "cap of shared memory reached"},
+    {"peer_no_memory", "the peer has no memory"},
+    {"peer_no_descriptor", "the peer has no file descriptor"},
+    {"other_release", "the peer has another release of dapple"},
+    {"overwritten", "the peer found the ring overwritten"},
+    {"peer_gone", "the peer's process has ended"},
+};
+static_assert(sizeof kWayNames / sizeof kWayNames[0] == static_cast<size_t>(Way::kCount));
+
+// `way` may come from another process.
+constexpr const WayName& name_of(Way way) {
+  return kWayNames[way < Way::kCount ? static_cast<size_t>(way) : 0];
+}
+
+// The reason after a system call that needs a descriptor or memory has failed.
+constexpr Way lack_of(int error) {
+  const bool descriptor = error == EMFILE || error == ENFILE || error == ETOOMANYREFS;
+  return descriptor ? Way::kNoDescriptor : Way::kNoMemory;
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_WAY_HPP
