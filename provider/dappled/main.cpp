@@ -104,12 +104,15 @@ soft::OwnedFd listen_on_name(bool& another) {
   return listener;
 }
 
-// Descriptors that members hold in queues count against this limit too.
-void raise_descriptor_limit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+// The program that starts dappled leaves it its own limits, but dappled serves all programs of the network namespace.
+// Descriptors that members hold in queues count against dappled's limit too.
+void raise_limits() {
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit;
+    if (getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+  }
 }
 
 }  // namespace
@@ -121,7 +124,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (!options.foreground) options.ready = daemonize(options.ready);
-  raise_descriptor_limit();
+  raise_limits();
   bool another = false;
   soft::OwnedFd listener = listen_on_name(another);
   if (another) {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,8 @@ using dapple::tests::status_of;
 namespace {
 
 const char* program_name;
+// Of memory. A sanitizer's shadow is not affected: it exists before the limit.
+constexpr rlim_t kLimit = rlim_t{1} << 30;
 
 void dappled__one_program__is_quick_and_leaves_nothing(void**) {
   assert_true(tests::nothing_left());
@@ -81,6 +84,29 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
   link.reset();
   kill(process, SIGTERM);
   assert_true(tests::ends_soon());
+}
+
+// A limit that a program sets for itself must not stop the others' dappled.
+void dappled__started_by_a_limited_program__has_its_hard_limits(void**) {
+  assert_true(tests::ends_soon());
+  rlimit before[2];
+  constexpr __rlimit_resource kResources[] = {RLIMIT_AS, RLIMIT_DATA};
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(getrlimit(kResources[i], &before[i]), 0);
+    rlimit limited = before[i];
+    limited.rlim_cur = kLimit;
+    assert_int_equal(setrlimit(kResources[i], &limited), 0);
+  }
+  Slot slot;
+  const auto link = tests::link_with_slot(slot);
+  for (int i = 0; i < 2; i++) assert_int_equal(setrlimit(kResources[i], &before[i]), 0);
+  assert_non_null(link.get());
+  const auto process = static_cast<pid_t>(status_of(*link).process);
+  for (int i = 0; i < 2; i++) {
+    rlimit found;
+    assert_int_equal(prlimit(process, kResources[i], nullptr, &found), 0);
+    assert_true(found.rlim_cur == before[i].rlim_max && found.rlim_max == before[i].rlim_max);
+  }
 }
 
 // As in a container whose root file system is nearly empty.
@@ -187,6 +213,7 @@ int main(int argc, char** argv) {
   const CMUnitTest all[] = {
       cmocka_unit_test(dappled__one_program__is_quick_and_leaves_nothing),
       cmocka_unit_test(dappled__pipe_of_its_starter__is_closed),
+      cmocka_unit_test(dappled__started_by_a_limited_program__has_its_hard_limits),
       cmocka_unit_test(dappled__no_dev_null__starts),
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__port_held_by_a_ping__is_awaited),
