@@ -11,8 +11,7 @@ namespace dapple::doors {
 namespace {
 
 // Null if dappled cannot be reached.
-soft::DaemonLink* asked() {
-  soft::Problem problem;
+soft::DaemonLink* asked(soft::Problem& problem) {
   soft::DaemonLink* link = connection(problem);
   if (link == nullptr) complain(problem);
   return link;
@@ -21,10 +20,10 @@ soft::DaemonLink* asked() {
 }  // namespace
 
 uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
-  soft::DaemonLink* link = asked();
+  soft::Problem problem;
+  soft::DaemonLink* link = asked(problem);
   if (link == nullptr) return 0;
   soft::DeviceList list;
-  soft::Problem problem;
   if (!link->devices(list, problem)) {
     complain(problem);
     return 0;
@@ -35,11 +34,11 @@ uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
 
 bool get_device(uint32_t index, soft::DeviceInfo& device) {
   soft::Problem problem;
-  soft::DaemonLink* link = asked();
+  soft::DaemonLink* link = asked(problem);
   if (link != nullptr && link->device(index, device, problem)) return true;
   // A network interface may go at any time; anything else is worth a line.
   if (link != nullptr && problem.error != ENODEV) complain(problem);
-  errno = ENODEV;
+  errno = problem.error != 0 ? problem.error : ENODEV;
   return false;
 }
 

@@ -15,7 +15,7 @@ namespace dapple::doors {
 // No device, and once a line on standard error, if dappled cannot be reached.
 uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]);
 
-// False with errno if the device does not exist (any more).
+// False with errno: ENODEV if the device does not exist (any more), or the reason why dappled cannot be asked.
 bool get_device(uint32_t index, soft::DeviceInfo& device);
 
 // "dapple0"; the name need not end with a NUL.

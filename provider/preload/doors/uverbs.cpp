@@ -157,7 +157,8 @@ int uverbs_ioctl(uint32_t index, unsigned long request, void* argument) {
     case UVERBS_METHOD_QUERY_GID_TABLE:
     case UVERBS_METHOD_QUERY_GID_ENTRY: {
       soft::DeviceInfo device;
-      if (!get_device(index, device)) return refuse(EIO);
+      // As the kernel for a device that has gone.
+      if (!get_device(index, device)) return refuse(errno == ENODEV ? EIO : errno);
       return header->method_id == UVERBS_METHOD_QUERY_GID_TABLE ? query_gid_table(device, attributes)
                                                                 : query_gid_entry(device, attributes);
     }
