@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+"""The rows beside the kernel's rdma_rxe: all rounds in one guest, in which bench/soft/rxe-guest takes turns."""
+
+import subprocess
+import sys
+
+from network import Failed
+from programs import MIB
+from results import Results
+from rows import Row
+from stand import ROOT
+
+PATIENCE_S = 3000
+
+
+def measure_guest(rows: list[Row], results: Results, rounds: int) -> None:
+    missing = rounds - min((len(results.rounds(row)) for row in rows), default=rounds)
+    if missing <= 0:
+        return
+    print(f"{missing} rounds in a guest", file=sys.stderr, flush=True)
+    build = ROOT / "build/ci"
+    # Both ends are on one device, which would use shared memory.
+    command = [str(ROOT / "scripts/softroce"), "--kernel", "6.1", "--timeout", str(PATIENCE_S), "--share", str(build),
+               "--env", "DAPPLE_SAME_HOST=off", "--", str(ROOT / "bench/soft/rxe-guest"), str(build), str(missing)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(f"the guest ended with {done.returncode}: {done.stdout}")
+    found: dict[tuple[str, str], list[float]] = {}
+    for words in (line.split() for line in done.stdout.splitlines()):
+        if len(words) == 3 and words[0] in ("kernel", "dapple"):
+            found.setdefault((words[0], words[1]), []).append(float(words[2]))
+    for row in rows:
+        what = row.name.removeprefix("guest_")
+        scale = MIB / 1e9 if what == "bw" else 1.0
+        for ours, theirs in zip(found.get(("dapple", what), []), found.get(("kernel", what), []), strict=True):
+            results.add(row, {"mode": "guest", "ours": ours * scale, "theirs": theirs * scale})

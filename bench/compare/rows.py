@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# SPDX-FileCopyrightText: The dapple authors
+"""The rows of the table: what is measured, beside what, and the target of each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from programs import fi_pingpong, uct_latency, ucx_bandwidth
+from stand import Stand
+
+Measure = Callable[[Stand], float]
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str  # for --rows, and the key of its results
+    group: str  # the table that it stands in
+    title: str
+    rival: str
+    unit: str
+    target: float  # of ours divided by the rival's
+    ours: Measure | None  # None: measured in a guest
+    theirs: Measure | None
+    lower_is_better: bool = True
+    # Averages are as good as their best round; other programs only make them worse. p50 has its median.
+    best: bool = True
+    raw: Measure | None = None  # what both add to: the figures are what is above it
+    beside: tuple[str, Measure] | None = None  # another program, for information
+    limit: str = ""  # the machine's own, of bench-limits
+    wish: float | None = None  # the next target
+
+    def good(self, ratio: float) -> bool:
+        return ratio <= self.target if self.lower_is_better else ratio >= self.target
+
+
+HOST = "Two programs of one host"
+WIRE = "Over UDP, one veth pair, every ICRC checked"
+GUEST = "Over UDP in one guest, beside the kernel's rdma_rxe"
+LIBRARIES = "The libraries on the software device, above raw verbs"
+OTHERS = "Connections and sync calls"
+
+SHM = ["-p", "shm", "-e", "rdm"]
+TCP = ["-p", "tcp", "-e", "msg"]
+CMA = ["-x", "cma", "-D", "zcopy"]
+
+
+def size_name(size: int) -> str:
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            return f"{size // unit} {name}"
+    return f"{size} bytes"
+
+
+def host_latency() -> list[Row]:
+    return [
+        Row("send_lat_8", HOST, "ib_send_lat, 8 bytes, average", "libfabric shm", "us", 1.0,
+            lambda stand: stand.device.latency(stand.host, "ib_send_lat", 8, stand.some(100000))[1],
+            lambda stand: fi_pingpong(stand.host, SHM, 8, stand.some(100000))[0], limit="pingpong_us", wish=0.6,
+            beside=("UCT posix am_lat, p50", lambda stand: uct_latency(
+                stand.host, ["-t", "am_lat", "-x", "posix", "-D", "short"], 8, stand.some(100000)))),
+        Row("write_lat_8", HOST, "ib_write_lat, 8 bytes, p50", "UCT cma put_lat zcopy", "us", 1.0,
+            lambda stand: stand.device.latency(stand.host, "ib_write_lat", 8, stand.some(100000))[0],
+            lambda stand: uct_latency(stand.host, ["-t", "put_lat", *CMA], 8, stand.some(100000)), best=False, limit="pingpong_us"),
+    ]
+
+
+def host_bandwidth(size: int, messages: int) -> list[Row]:
+    def write(stand: Stand) -> float:
+        return stand.device.bandwidth(stand.host, ["ib_write_bw", "-t", "64"], size, stand.some(messages))[0]
+
+    def put(stand: Stand) -> float:
+        return ucx_bandwidth(stand.host, ["-t", "put_bw", *CMA, "-d", "memory"], size, stand.some(messages))[0]
+
+    def send(stand: Stand) -> float:
+        return stand.device.bandwidth(stand.host, ["ib_send_bw"], size, stand.some(messages))[0]
+
+    def tag(stand: Stand) -> float:
+        return ucx_bandwidth(stand.host, ["-t", "tag_bw"], size, stand.some(messages), "posix,cma")[0]
+
+    return [
+        Row(f"write_bw_{size}", HOST, f"ib_write_bw -t 64, {size_name(size)}", "UCT cma put_bw zcopy", "GB/s", 1.0, write, put,
+            lower_is_better=False, limit=f"memcpy_{size}"),
+        Row(f"send_bw_{size}", HOST, f"ib_send_bw, {size_name(size)}", "UCP tag_bw over posix, cma", "GB/s", 1.0, send, tag,
+            lower_is_better=False, limit=f"memcpy_{size}"),
+    ]
+
+
+def message_rate() -> list[Row]:
+    return [Row("message_rate_8", HOST, "ib_send_bw, 8 bytes: messages", "UCP tag_bw over posix", "M/s", 1.0,
+                lambda stand: stand.device.bandwidth(stand.host, ["ib_send_bw"], 8, stand.some(400000))[1],
+                lambda stand: ucx_bandwidth(stand.host, ["-t", "tag_bw"], 8, stand.some(1000000), "posix")[1],
+                lower_is_better=False)]
+
+
+def wire() -> list[Row]:
+    return [
+        Row("udp_lat_8", WIRE, "UDP: ib_send_lat, 8 bytes, average", "libfabric tcp", "us", 0.8,
+            lambda stand: stand.device.latency(stand.wire, "ib_send_lat", 8, stand.some(20000))[1],
+            lambda stand: fi_pingpong(stand.wire, TCP, 8, stand.some(20000))[0], limit="pingpong_us"),
+        Row(f"udp_bw_{MIB}", WIRE, "UDP: ib_send_lat, 1 MiB there and back: bandwidth", "libfabric tcp", "GB/s", 0.7,
+            lambda stand: MIB / stand.device.latency(stand.wire, "ib_send_lat", MIB, stand.some(400))[1] / 1e3,
+            lambda stand: fi_pingpong(stand.wire, TCP, MIB, stand.some(400))[1], lower_is_better=False, limit=f"memcpy_{MIB}"),
+    ]
+
+
+def guest() -> list[Row]:
+    return [
+        Row("guest_lat", GUEST, "in a guest: ib_send_lat, 8 bytes, typical", "rdma_rxe", "us", 0.5, None, None, best=False),
+        Row("guest_bw", GUEST, "in a guest: ib_write_bw, 64 KiB", "rdma_rxe", "GB/s", 2.0, None, None, lower_is_better=False, best=False),
+    ]
+
+
+def dat(row: str, title: str) -> Row:
+    return Row(f"dat_{row}", LIBRARIES, f"uDAPL: dat_ep_post and dequeue, {title}", "libdapl2", "ns", 0.5,
+               lambda stand: stand.dat_ns(row, original=False), lambda stand: stand.dat_ns(row, original=True),
+               raw=lambda stand: stand.verbs_ns(row), best=False)
+
+
+def libraries() -> list[Row]:
+    return [
+        dat("write", "RDMA Write"), dat("send", "Send"), dat("receive", "Receive"),
+        Row("rpma_write", LIBRARIES, "librpma: rpma_write and its completion", "librpma 1.2.0", "ns", 0.7,
+            lambda stand: stand.rpma_ns("write", original=False), lambda stand: stand.rpma_ns("write", original=True),
+            raw=lambda stand: stand.verbs_ns("write"), best=False),
+    ]
+
+
+def sync(size: int) -> Row:
+    key = f"{size} dirty mfence"
+    return Row(f"sync_{size}", OTHERS, f"sync of {size_name(size)}, changed lines, mfence", "libpmem", "GB/s", 1.0,
+               lambda stand: stand.sync(key)[0], lambda stand: stand.sync(key)[1], lower_is_better=False, best=False)
+
+
+def others() -> list[Row]:
+    return [
+        Row("connections", OTHERS, "connections made and ended, uDAPL", "libdapl2", "in a second", 1.5,
+            lambda stand: stand.connections(original=False), lambda stand: stand.connections(original=True), lower_is_better=False),
+        *(sync(size) for size in (64, KIB, 64 * KIB, MIB, 64 * MIB)),
+    ]
+
+
+ROWS = [*host_latency(), *host_bandwidth(64 * KIB, 20000), *host_bandwidth(MIB, 2000), *message_rate(), *wire(), *guest(),
+        *libraries(), *others()]
