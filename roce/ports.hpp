@@ -115,6 +115,21 @@ class EventSink {
   ~EventSink() = default;
 };
 
+// An RDMA Write or Read as a whole.
+struct Transfer {
+  Accessor who;
+  bool is_read = false;
+  RemoteRange range;
+  std::span<const Segment> segments;
+  const std::byte* inline_bytes = nullptr;  // of a Write, instead of the segments
+};
+
+enum class Placed : uint8_t {
+  kNo,    // it goes as packets, all of it
+  kPart,  // and the sink takes no more now
+  kWhole,
+};
+
 // A queue pair writes its packets to it.
 class PacketSink {
  public:
@@ -122,6 +137,15 @@ class PacketSink {
   virtual std::byte* reserve(size_t size) = 0;
   // The packet in the room of the last reserve() is complete. `to` is null except for UD.
   virtual void commit(const AddressVector* to) = 0;
+  // Offers a request of a reliable connection whose peer has executed everything before it. A sink that reaches the
+  // peer's memory may copy the bytes itself, after all checks that the peer would make. `done` counts the bytes that
+  // this call and earlier ones for the request have copied.
+  virtual Placed place(const Transfer&, uint64_t& done) {
+    done = 0;
+    return Placed::kNo;
+  }
+  // Tells whether place() would probably copy this one.
+  virtual bool would_place(const Transfer&) { return false; }
 
  protected:
   ~PacketSink() = default;

@@ -38,6 +38,7 @@ void Requester::start() {
 void Requester::stop() {
   cursor_ = core_.sends.head();
   cursor_packet_ = 0;
+  after_others_ = 0;
   next_psn_ = oldest_psn_ = highest_psn_ = 0;
   unasked_ = 0;
   chunk_head_ = chunk_tail_ = 0;
@@ -119,6 +120,7 @@ bool Requester::start_entry(SendEntry& entry) {
   entry.started = true;
   entry.first_psn = next_psn_;
   const SendOpcode opcode = entry.request.opcode;
+  if (opcode != SendOpcode::kWrite && opcode != SendOpcode::kRead) after_others_ = cursor_ + 1;
   if (wants_response(opcode)) {
     // No request is possible: a wait would never end.
     if (core_.values.max_rd_atomic == 0) {
@@ -165,13 +167,44 @@ bool Requester::window_allows(const SendEntry& entry) const {
   return flying == 0 || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
 }
 
-Requester::Step Requester::step_cursor() {
+// Only the oldest entry may be placed: the peer has executed everything before it, so it overtakes nothing. Behind
+// Writes and Reads that are on their way as packets, an entry waits for their end, or a queue that is never empty would
+// go on with packets for ever. Behind other requests it does not wait, because those may take long.
+Requester::Step Requester::step_placement(SendEntry& entry, PacketSink& sink) {
+  const SendRequest& request = entry.request;
+  const bool is_read = request.opcode == SendOpcode::kRead;
+  if (entry.length == 0 || (!is_read && request.opcode != SendOpcode::kWrite)) return Step::kSend;
+  if (is_read && core_.values.max_rd_atomic == 0) return Step::kSend;
+  const uint64_t head = core_.sends.head();
+  if (cursor_ != head && after_others_ > head) return Step::kSend;
+  const Transfer transfer = {core_.self(),
+                             is_read,
+                             {request.rkey, request.remote_address, entry.length},
+                             request.segments,
+                             entry.inline_bytes};
+  if (cursor_ != head) return sink.would_place(transfer) ? Step::kWait : Step::kSend;
+  assert(!outstanding());
+  switch (sink.place(transfer, entry.placed)) {
+    case Placed::kNo:
+      return Step::kSend;
+    case Placed::kPart:
+      return Step::kFull;
+    case Placed::kWhole:
+      break;
+  }
+  core_.finish_send(CompletionStatus::kSuccess);
+  cursor_++;
+  return Step::kAgain;
+}
+
+Requester::Step Requester::step_cursor(PacketSink& sink) {
   SendEntry& entry = core_.sends[cursor_];
   if (draining_ && cursor_ >= drain_end_) return Step::kWait;
   if (!entry.started) {
     // IBTA 10.8.3.3: a fence waits for the RDMA Reads and atomics before it.
     if ((entry.request.flags & kFence) && oldest_wanting_response() != nullptr) return Step::kWait;
     if (is_local(entry.request.opcode)) return step_local(entry);
+    if (const Step step = step_placement(entry, sink); step != Step::kSend) return step;
     if (!start_entry(entry)) return Step::kWait;
   } else if (is_local(entry.request.opcode) && !entry.failed) {
     cursor_++;  // a retry comes by again
@@ -283,10 +316,11 @@ bool Requester::transmit(Now now, PacketSink& sink) {
   if (waits_for_part()) return false;
   bool is_full = false;
   while (!is_full && cursor_ < core_.sends.tail()) {
-    const Step step = step_cursor();
+    const Step step = step_cursor(sink);
     if (core_.state() == QpState::kError) return false;
     if (step == Step::kAgain) continue;
-    if (step == Step::kWait) break;
+    is_full = step == Step::kFull;
+    if (step == Step::kWait || is_full) break;
     SendEntry& entry = core_.sends[cursor_];
     is_full = !(wants_response(entry.request.opcode) ? send_request(entry, sink) : send_data(entry, sink));
     if (core_.state() == QpState::kError) return false;

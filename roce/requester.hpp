@@ -41,10 +41,13 @@ class Requester {
   void check_drained();
 
  private:
-  // The next step for the entry at the cursor: send a packet of it, nothing now, or look at the cursor again.
-  enum class Step : uint8_t { kSend, kWait, kAgain };
-  Step step_cursor();
+  // The next step for the entry at the cursor: send a packet of it, nothing now, look at the cursor again, or end the
+  // turn because the sink is full.
+  enum class Step : uint8_t { kSend, kWait, kAgain, kFull };
+  Step step_cursor(PacketSink& sink);
   Step step_local(SendEntry& entry);
+  // kWait: not yet, kSend: as packets.
+  Step step_placement(SendEntry& entry, PacketSink& sink);
   bool start_entry(SendEntry& entry);
   bool window_allows(const SendEntry& entry) const;
   bool waits_for_part() const;
@@ -89,6 +92,7 @@ class Requester {
   uint32_t next_psn_ = 0;       // of the next entry that is started
   uint32_t oldest_psn_ = 0;     // not acknowledged
   uint32_t highest_psn_ = 0;    // one after the highest that was ever sent
+  uint64_t after_others_ = 0;   // number of the entry behind the last started one that is neither Write nor Read
   uint32_t unasked_ = 0;        // packets since the last one that asks for an acknowledgement
   bool message_ended_ = false;  // by an acknowledgement, and no packet has been sent since
 

@@ -17,6 +17,7 @@ struct SendEntry {
   SendRequest request;  // its segments point into the queue
   uint64_t length = 0;  // bytes of the message
   const std::byte* inline_bytes = nullptr;
+  uint64_t placed = 0;  // bytes that the sink has copied; it is not started then
 
   // Set when it is started.
   bool started = false;

@@ -151,6 +151,8 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return Fault::kNone;
   }
 
+  bool would_place(const Transfer&) override { return places_into != nullptr; }
+
   void complete(const Completion& completion) override { sent.push_back(completion); }
   bool take(ReceiveRequest& request) override {
     if (receives.empty()) return false;
@@ -165,6 +167,21 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return made_.data();
   }
   void commit(const AddressVector*) override { link.push_back(made_); }
+  Placed place(const Transfer& transfer, uint64_t& done) override {
+    offered++;
+    if (places_into == nullptr) return Placed::kNo;
+    const uint64_t size = std::min(transfer.range.length - done, place_at_once);
+    std::byte* remote = places_into->at(transfer.range.address + done);
+    if (transfer.is_read) {
+      scatter(transfer.who, transfer.segments, done, remote, size);
+    } else if (transfer.inline_bytes != nullptr) {
+      memcpy(remote, transfer.inline_bytes + done, size);
+    } else {
+      gather(transfer.who, transfer.segments, done, remote, size);
+    }
+    done += size;
+    return done == transfer.range.length ? Placed::kWhole : Placed::kPart;
+  }
 
   struct Received final : CompletionSink {
     void complete(const Completion& completion) override { all.push_back(completion); }
@@ -183,6 +200,9 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   std::vector<QpEvent> raised;
   std::deque<Bytes> link;  // packets on their way to the peer
   size_t link_room = 1000;
+  Endpoint* places_into = nullptr;  // it reaches this endpoint's memory
+  uint64_t place_at_once = UINT64_MAX;
+  int offered = 0;
   std::unique_ptr<QueuePair> qp;
 
  private:
