@@ -2,10 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/batch_pool.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/placement/place.hpp"
 
 namespace dapple::soft {
 
@@ -66,6 +68,22 @@ void Turn::commit(const roce::AddressVector* to) {
     batch_->set_path(path);
   }
   batch_->commit(to);
+}
+
+roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
+  if (ring_ == nullptr || !ring_->peer_memory().usable()) return roce::Placed::kNo;
+  const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);
+  if (most == 0 || placements_.writes + placements_.reads == kPacketsOfATurn) return roce::Placed::kPart;
+  const uint64_t before = done;
+  const roce::Placed placed = soft::place(ring_->peer_memory(), context_.memory, *path_, qpn_, transfer, most, done);
+  placements_.bytes += done - before;
+  if (placed == roce::Placed::kWhole) ++(transfer.is_read ? placements_.reads : placements_.writes);
+  return placed;
+}
+
+bool Turn::would_place(const roce::Transfer& transfer) {
+  return ring_ != nullptr && ring_->peer_memory().usable() &&
+         soft::would_place(ring_->peer_memory(), *path_, qpn_, transfer);
 }
 
 }  // namespace dapple::soft

@@ -57,11 +57,21 @@ class Turn final : public roce::PacketSink {
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
+  bool would_place(const roce::Transfer& transfer) override;
   uint32_t packets() const { return packets_; }
+  // What was copied to or from the peer's memory instead.
+  struct Placements {
+    uint32_t writes = 0;
+    uint32_t reads = 0;
+    uint64_t bytes = 0;
+  };
+  const Placements& placements() const { return placements_; }
   bool has_ring() const { return has_ring_; }
 
  private:
   static constexpr uint32_t kPacketsOfATurn = 256;
+  static constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
 
   BatchPool& pool_;
   Context& context_;
@@ -73,6 +83,7 @@ class Turn final : public roce::PacketSink {
   std::optional<Undisturbed> undisturbed_;  // while there is a batch, which calls the system
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;
+  Placements placements_;
 };
 
 }  // namespace dapple::soft

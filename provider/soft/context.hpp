@@ -61,7 +61,8 @@ class Context {
   Node& node;
   MemoryTable memory;
   EventPipes pipes;
-  std::atomic<uint32_t> next_domain{1};
+  // For all devices of the process: peers compare the domains of keys and queue pairs.
+  static inline constinit std::atomic<uint32_t> next_domain{1};
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one
   const uint32_t generation = Node::generation();

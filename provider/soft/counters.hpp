@@ -37,6 +37,7 @@ struct SlotCounters {
   NodeCounters node;
   EngineCounters engine;
   SameHostCounters same_host;
+  PlacementCounters placement;
   WireCounters wire;
 };
 
@@ -62,6 +63,9 @@ inline constexpr CounterName kCounterNames[] = {
     {"same_host_received_bytes", "their bytes", false},
     {"same_host_sent_packets", "packets sent to programs of this host", false},
     {"same_host_broken", "rings that a program of this host has overwritten", true},
+    {"placed_writes", "RDMA Writes copied to memory of programs of this host", false},
+    {"placed_reads", "RDMA Reads copied from there", false},
+    {"placed_bytes", "their bytes", false},
     {"received_packets", "packets received", false},
     {"received_bytes", "bytes received", false},
     {"received_batches", "receptions, with packets that the kernel merged", false},

@@ -225,4 +225,14 @@ Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint
                        });
 }
 
+Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write,
+                        Borrower& borrower) {
+  bool ended = false;
+  const Fault fault = for_each_part(who, segments, offset, size, write ? uint32_t{roce::kLocalWrite} : 0,
+                                    [&](std::byte* memory, size_t done, size_t part, uint64_t) {
+                                      ended = ended || !borrower.use(memory, done, part);
+                                    });
+  return ended ? Fault::kFailed : fault;
+}
+
 }  // namespace dapple::soft

@@ -70,6 +70,20 @@ class MemoryTable final : public roce::Memory {
   // The result that bind_window() would return, without binding: 0, or EINVAL, or EPERM for a region of another domain.
   int check_bind(roce::Accessor who, const roce::WindowBind& bind);
 
+  // Uses a piece of local memory while no call can take it away.
+  class Borrower {
+   public:
+    // `done`: bytes before. False: no more is wanted.
+    virtual bool use(std::byte* memory, size_t done, size_t size) = 0;
+
+   protected:
+    ~Borrower() = default;
+  };
+  // Lends the pieces of `size` bytes from `offset` in the segments, in order; checks as gather() and scatter() do.
+  // kFailed if the borrower ended it.
+  roce::Fault lend(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
+                   bool write, Borrower& borrower);
+
   // roce::Memory.
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
   roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;

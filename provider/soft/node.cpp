@@ -12,6 +12,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
+#include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/same_host/delivery.hpp"
 #include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
@@ -92,6 +93,7 @@ void Node::fork_child() {
     the_node->link_->fork_child();
     the_node->wire_->close_in_child();
     the_node->links_.close_in_child();
+    the_node->publication_.close_in_child();
     close_own(the_node->wake_fd_);
     the_node = nullptr;
   }
@@ -107,6 +109,7 @@ bool Node::open_links(const Slot& slot, Problem& problem) {
   ways_.open(*slot.ways);
   Way way = same_host_way(wire_->instrumented());
   if (way == Way::kSharedMemory) {
+    if (placement_wanted() && publication_.open()) links_.place_by(publication_);
     way = links_.open(slot.number, slot.lease, slot.counters->same_host, ways_, most_bytes);
   } else {
     links_.stay_closed(way);
@@ -165,7 +168,9 @@ bool Node::transmit(Qp& qp, roce::Now now) {
   const bool connected = qp.init.qp_type != IBV_QPT_UD;
   Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.ring, qp.qpn);
   const bool more = qp.engine->transmit(now, turn);
-  qp.stuck = more && turn.packets() == 0;
+  const Turn::Placements& placed = turn.placements();
+  qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;
+  if (placed.bytes > 0) count(placed);
   if (turn.has_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
   return more;
 }
@@ -185,12 +190,22 @@ void Node::attend(Qp& qp, bool more) {
   if (state != qp.state.load(std::memory_order_relaxed)) {
     // A receive that is posted now sees the state, or is seen here.
     qp.state.store(state, std::memory_order_seq_cst);
-    if (state == roce::QpState::kError) qp.engine->receives_posted();
+    if (state == roce::QpState::kError) {
+      publication_.withdraw_qp(qp.published);
+      qp.engine->receives_posted();
+    }
   }
   if (qp.engine->counters() != qp.counted) count(qp);
   if (qp.dying) return;
   if (more) make_ready(qp);
   if (timers_.schedule(qp, qp.engine->deadline()) && timers_.earliest() < planned_wake_.load()) wake_due_.store(true);
+}
+
+void Node::count(const Turn::Placements& placed) {
+  PlacementCounters& all = counters_.placement;
+  if (placed.writes > 0) all.writes.add(placed.writes);
+  if (placed.reads > 0) all.reads.add(placed.reads);
+  all.bytes.add(placed.bytes);
 }
 
 // Adds the engine's counts since the last call to the slot's counters.

@@ -23,6 +23,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/multicast.hpp"
+#include "provider/soft/placement/publication.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/qp_table.hpp"
 #include "provider/soft/same_host/links.hpp"
@@ -57,6 +58,8 @@ class Node final : public ArrivalSink {
   // Of a queue pair without a peer.
   ChosenWay choose_way_of_datagrams();
   void leave_way(ChosenWay way);
+  // The memory and the queue pairs that peers of this host reach without this process' help.
+  Publication& publication() { return publication_; }
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -127,6 +130,7 @@ class Node final : public ArrivalSink {
   void forget_ready(Qp& qp);
   void wake();
   void count(Qp& qp);
+  void count(const Turn::Placements& placed);
 
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
@@ -145,6 +149,7 @@ class Node final : public ArrivalSink {
   BatchPool batches_;
   Multicast multicast_;
   WayTable ways_;
+  Publication publication_;
   SameHostLinks links_;
   SlotCounters& counters_;
 

@@ -41,6 +41,7 @@ struct Pd {
 struct Mr {
   abi::Mr abi = {};
   Pd* pd = nullptr;
+  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
 };
 
 struct Mw {
@@ -116,6 +117,7 @@ struct Qp {
   Path path;               // to the peer (RC, UC)
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
   uint32_t way_place = 0;  // in the node's table of ways
+  uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;

@@ -24,22 +24,22 @@ inline void store_word_last(std::byte* to, const std::byte* from) {
   __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
 }
 
+// The bytes at the end of a copy to `address` that become visible at once, and last. `size` is not 0.
+inline size_t size_of_last_word(uint64_t address, size_t size) {
+  if (size >= sizeof(uint64_t) && (address + size) % sizeof(uint64_t) == 0) return sizeof(uint64_t);
+  return size == sizeof(uint32_t) && address % sizeof(uint32_t) == 0 ? sizeof(uint32_t) : 1;
+}
+
 // Copies so that a reader that sees one of the last eight bytes (the last byte, if there are fewer or they are not
 // aligned) sees all bytes before them.
 inline void copy_last_word_last(std::byte* to, const std::byte* from, size_t size) {
   if (size == 0) return;
-  if (size >= sizeof(uint64_t) && aligned_for<uint64_t>(to + size)) {
-    const size_t body = size - sizeof(uint64_t);
-    memcpy(to, from, body);
-    store_word_last<uint64_t>(to + body, from + body);
-    return;
-  }
-  if (size == sizeof(uint32_t) && aligned_for<uint32_t>(to)) {
-    store_word_last<uint32_t>(to, from);
-    return;
-  }
-  memcpy(to, from, size - 1);
-  __atomic_store_n(reinterpret_cast<uint8_t*>(to + size - 1), static_cast<uint8_t>(from[size - 1]), __ATOMIC_RELEASE);
+  const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
+  const size_t body = size - last;
+  memcpy(to, from, body);
+  if (last == sizeof(uint64_t)) return store_word_last<uint64_t>(to + body, from + body);
+  if (last == sizeof(uint32_t)) return store_word_last<uint32_t>(to + body, from + body);
+  store_word_last<uint8_t>(to + body, from + body);
 }
 
 }  // namespace dapple::soft

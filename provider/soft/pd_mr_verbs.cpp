@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include <new>
+#include <utility>
 
 #include "coherence/persistence.hpp"
 #include "provider/soft/context.hpp"
@@ -48,6 +49,25 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
   };
 }
 
+// Peers on this host reach a region with the usual address without this process' help. A region with another one may be
+// the shadow of an emulated device.
+void publish(Mr& mr, const RegionConfig& config) {
+  if ((config.access & (roce::kRemoteWrite | roce::kRemoteRead)) == 0) return;
+  if (config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
+  mr.published = context_of(mr.abi.mr.context)
+                     ->node.publication()
+                     .publish(KeyDescription{.key = mr.abi.mr.rkey,
+                                             .domain = config.domain,
+                                             .access = config.access,
+                                             .address = config.iova,
+                                             .length = config.length});
+}
+
+// No peer reaches it afterwards, except by packets.
+void revoke(Mr& mr) {
+  context_of(mr.abi.mr.context)->node.publication().revoke_key(std::exchange(mr.published, 0));
+}
+
 }  // namespace
 
 ibv_pd* alloc_pd(ibv_context* ibv) {
@@ -78,7 +98,8 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
   auto* mr = new (std::nothrow) Mr;
   if (mr == nullptr) return failed(ENOMEM);
   uint32_t key = 0;
-  error = context_of(ibv->context)->memory.add_region(config_of(*pd, address, length, iova, rights), key);
+  const RegionConfig config = config_of(*pd, address, length, iova, rights);
+  error = context_of(ibv->context)->memory.add_region(config, key);
   if (error != 0) {
     delete mr;
     return failed(error);
@@ -95,6 +116,7 @@ ibv_mr* reg_mr(ibv_pd* ibv, void* address, size_t length, uint64_t iova, int acc
   shown.handle = key >> 8;
   shown.lkey = key;
   shown.rkey = key;
+  publish(*mr, config);
   return &shown;
 }
 
@@ -132,7 +154,11 @@ int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t lengt
     length = config.length;
   }
   error = check_region(address, length, rights);
-  if (error == 0) error = memory.change_region(ibv->lkey, config_of(*pd, address, length, iova, rights));
+  if (error != 0) return error;
+  revoke(*mr);
+  const RegionConfig changed = config_of(*pd, address, length, iova, rights);
+  error = memory.change_region(ibv->lkey, changed);
+  publish(*mr, error == 0 ? changed : config);
   if (error != 0) return error;
   pd->users.fetch_add(1);
   mr->pd->users.fetch_sub(1);
@@ -143,9 +169,15 @@ int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t lengt
 
 int dereg_mr(ibv_mr* ibv) {
   if (!usable(ibv->context)) return ENODEV;
-  const int error = context_of(ibv->context)->memory.remove_region(ibv->lkey);
-  if (error != 0) return error;
   Mr* mr = ours<Mr>(ibv);
+  MemoryTable& memory = context_of(ibv->context)->memory;
+  revoke(*mr);
+  const int error = memory.remove_region(ibv->lkey);
+  if (error != 0) {
+    RegionConfig config;
+    if (memory.region_config(ibv->lkey, config) == 0) publish(*mr, config);
+    return error;
+  }
   mr->pd->users.fetch_sub(1);
   delete mr;
   return 0;

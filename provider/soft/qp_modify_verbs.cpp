@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -125,8 +126,10 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
+  revoke_qp(qp);
   ChosenWay way = choose_way(qp, *attr, mask, path);
   const bool done = change(qp, *attr, mask, path, way);
+  publish_qp(qp);
   qp.node->leave_way(way);
   if (!done) return EINVAL;
   qp.node->deliver(qp);

@@ -9,6 +9,7 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
+#include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/planned_completions.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
@@ -154,6 +155,7 @@ int destroy_qp(ibv_qp* ibv) {
   if (!usable(ibv->context)) return ENODEV;
   if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
+  revoke_qp(*qp);
   qp->node->remove(*qp);
   {
     const Undisturbed undisturbed;

@@ -52,6 +52,13 @@ struct SameHostCounters {
   Counter broken;  // rings whose content no writer of ours makes
 };
 
+// Bytes that this process has copied to and from the memory of other processes.
+struct PlacementCounters {
+  Counter writes;
+  Counter reads;
+  Counter bytes;
+};
+
 }  // namespace dapple::soft
 
 #endif  // DAPPLE_PROVIDER_SOFT_WIRE_COUNTERS_HPP

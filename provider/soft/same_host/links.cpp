@@ -36,33 +36,12 @@ constexpr uint64_t kFrom = uint64_t{1} << 32;
 constexpr uint64_t kTo = uint64_t{2} << 32;
 constexpr uint64_t kPauseOver = uint64_t{4} << 32;
 
-bool same_user(int socket) {
+bool same_user(int socket, pid_t* process = nullptr) {
   ucred who = {};
   socklen_t size = sizeof who;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
-}
-
-// The end of a connection, if it has come.
-struct End {
-  bool come = false;
-  Way why = Way::kPeerGone;
-};
-
-// Takes the bytes that have woken this process, unless `flags` is MSG_PEEK.
-End look_for_end(const OwnedFd& socket, int flags = 0) {
-  uint8_t bytes[256];
-  // More of them wait for the next call.
-  const ssize_t size = recv(socket.get(), bytes, sizeof bytes, MSG_DONTWAIT | flags);
-  if (size <= 0) return {size == 0 || (errno != EAGAIN && errno != EINTR), Way::kPeerGone};
-  // Nothing comes after a reason.
-  const auto last = static_cast<Way>(bytes[size - 1]);
-  return {last != Way::kNone, last < Way::kCount ? last : Way::kPeerGone};
-}
-
-void say(const OwnedFd& socket, Way why) {
-  const auto byte = static_cast<uint8_t>(why);
-  // A peer that cannot take it sees the end.
-  send(socket.get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != geteuid()) return false;
+  if (process != nullptr) *process = who.pid;
+  return true;
 }
 
 // What the lack of this process is to the peer.
@@ -106,6 +85,7 @@ Way SameHostLinks::prepare(int lease) {
 }
 
 SameHostLinks::~SameHostLinks() {
+  while (from_end_ > 0) drop(from_end_ - 1);
   for (RingTo* ring : to_) put(ring);
 }
 
@@ -126,7 +106,7 @@ RingTo* SameHostLinks::get(uint32_t slot, Way& way) {
   RingTo*& ring = to_[slot];
   // A slot's new owner may have come before attend() has seen the end of the last one.
   if (ring != nullptr) {
-    const End end = look_for_end(ring->socket_, MSG_PEEK);
+    const LinkEnd end = peek_for_end(ring->socket_);
     if (end.come || ring->broken()) forget(slot, end.why);
   }
   if (ring == nullptr) ring = connect(slot, way);
@@ -176,7 +156,7 @@ RingTo* SameHostLinks::connect(uint32_t slot, Way& way) {
   if (const int error = send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), files, MSG_DONTWAIT);
       error != 0) {
     // The peer may have refused already.
-    const End end = look_for_end(socket);
+    const LinkEnd end = look_for_end(socket);
     return none(end.come ? end.why : lack_of(error));
   }
   ring->socket_ = std::move(socket);
@@ -289,14 +269,16 @@ void SameHostLinks::accept_all() {
     OwnedFd socket(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket && (errno == EMFILE || errno == ENFILE)) return refuse_one();
     if (!socket) return;
-    if (!same_user(socket.get())) continue;
+    pid_t process = 0;
+    if (!same_user(socket.get(), &process)) continue;
     uint32_t index = 0;
     while (index < kMostFrom && from_[index] != nullptr) index++;
     if (index < kMostFrom) from_[index].reset(new (std::nothrow) RingFrom);
     if (index == kMostFrom || from_[index] == nullptr) {
-      say(socket, Way::kPeerNoMemory);
+      say_why(socket, Way::kPeerNoMemory);
       continue;
     }
+    from_[index]->process = process;
     from_[index]->socket = std::move(socket);
     from_[index]->socket.hide();
     if (index >= from_end_) from_end_ = index + 1;
@@ -311,7 +293,7 @@ void SameHostLinks::refuse_one() {
   reserve_.reset();
   OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool none_left = !refused && (errno == EMFILE || errno == ENFILE);
-  if (refused) say(refused, Way::kPeerNoDescriptor);
+  if (refused) say_why(refused, Way::kPeerNoDescriptor);
   refused.reset();
   make_reserve();
   if (none_left) begin_pause();
@@ -352,6 +334,7 @@ void SameHostLinks::attend_from(uint32_t index) {
     if (answer != Way::kSharedMemory) return refuse(index, answer);
     from.greeted = true;
     rings_.fetch_add(1, std::memory_order_relaxed);
+    from.places = publication_ != nullptr && publication_->admit(from);
   }
   // The background thread may be about to sleep and count on the mark, which these bytes or a late greeting have
   // missed.
@@ -374,16 +357,23 @@ void SameHostLinks::attend_to(uint32_t slot) {
   const std::lock_guard lock(to_mutex_);
   RingTo* ring = to_[slot];
   if (ring == nullptr) return;
-  if (const End end = look_for_end(ring->socket_); end.come) forget(slot, end.why);
+  Descriptors files;
+  const LinkEnd end = look_for_end(ring->socket_, files);
+  if (publication_ != nullptr && files.count == 2) {
+    ring->peer_memory_.open(std::move(files.fds[0]), std::move(files.fds[1]), ring->memory_.control().announcements,
+                            own_slot_);
+  }
+  if (end.come) forget(slot, end.why);
 }
 
 void SameHostLinks::refuse(uint32_t index, Way why) {
-  say(from_[index]->socket, why);
+  say_why(from_[index]->socket, why);
   drop(index);
 }
 
 void SameHostLinks::drop(uint32_t index) {
   if (from_[index]->greeted) rings_.fetch_sub(1, std::memory_order_relaxed);
+  if (from_[index]->places) publication_->placers().remove(*from_[index]);
   // A copy of the descriptor in a child would keep it there.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, from_[index]->socket.get(), nullptr);
   from_[index].reset();
@@ -398,7 +388,9 @@ void SameHostLinks::close_in_child() {
     if (from != nullptr) from->socket.reset();
   }
   for (RingTo* ring : to_) {
-    if (ring != nullptr) ring->socket_.reset();
+    if (ring == nullptr) continue;
+    ring->socket_.reset();
+    ring->peer_memory_.close_in_child();
   }
 }
 

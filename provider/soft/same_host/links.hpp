@@ -5,8 +5,8 @@
 //
 // A process listens on the name that its slot's owner keeps bound. A process with packets for it connects there and
 // passes the ring that it will write to. So each direction has a connection of its own, and no question to dappled is
-// needed. The connection tells each end of the other's death, and carries a byte that wakes a sleeping reader: 0. A
-// reader that closes the connection sends the reason before, a Way.
+// needed. The connection tells each end of the other's death, and wakes a sleeping end (link_message.hpp). The reader
+// may send the descriptors by which the writer copies to its memory (placement/publication.hpp).
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINKS_HPP
 
@@ -19,6 +19,9 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/placement/peer_memory.hpp"
+#include "provider/soft/placement/publication.hpp"
+#include "provider/soft/same_host/link_message.hpp"
 #include "provider/soft/same_host/ring.hpp"
 #include "provider/soft/same_host/way_table.hpp"
 #include "provider/soft/unix_message.hpp"
@@ -51,6 +54,7 @@ class RingTo {
   void wake_reader();
 
   RingWriter& writer() { return writer_; }
+  PeerMemory& peer_memory() { return peer_memory_; }
 
   BriefMutex mutex;
   std::atomic<bool> full{false};  // a packet has found no room
@@ -60,6 +64,7 @@ class RingTo {
 
   RingMemory memory_;
   RingWriter writer_;
+  PeerMemory peer_memory_;
   const uint32_t number_;
   OwnedFd socket_;
   std::atomic<bool> broken_{false};
@@ -79,6 +84,10 @@ class SameHostLinks {
   Way open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes);
   // Instead of open(): there are no rings, for this reason.
   void stay_closed(Way why) { closed_ = why; }
+
+  // From now on peers copy to and from the memory that is published, and this process to and from theirs. It outlives
+  // this.
+  void place_by(Publication& publication) { publication_ = &publication; }
 
   // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and `way` has
   // the reason. The caller returns it with put(). Internally locked, both; they do not wait.
@@ -105,12 +114,14 @@ class SameHostLinks {
   void close_in_child();
 
  private:
-  struct RingFrom {
+  struct RingFrom final : Placer {
     RingFrom() : reader(memory) {}
-    OwnedFd socket;
-    RingMemory memory;
     RingReader reader;
     bool greeted = false;  // it has a ring
+    bool places = false;   // the publication has admitted it
+  };
+  struct LetGo {
+    void operator()(RingFrom* from) const { from->let_go(); }
   };
   static constexpr uint32_t kMostFrom = kMaxSlots;
 
@@ -136,6 +147,7 @@ class SameHostLinks {
   SameHostCounters* counters_ = nullptr;
   WayTable* ways_ = nullptr;
   Way closed_ = Way::kNoMemory;  // why there is no epoll_
+  Publication* publication_ = nullptr;
   OwnedFd epoll_;
   OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
   OwnedFd pause_;    // a timer: until then no connection is accepted, because the reserve is lost
@@ -146,7 +158,7 @@ class SameHostLinks {
   std::atomic<uint64_t> bytes_{0};  // in rings, until the last user of a broken ring is gone; grows under to_mutex_
   uint32_t rings_made_ = 0;
 
-  std::unique_ptr<RingFrom> from_[kMostFrom];
+  std::unique_ptr<RingFrom, LetGo> from_[kMostFrom];
   uint32_t from_end_ = 0;  // places in use are below
   std::atomic<uint32_t> rings_{0};
 };

@@ -19,6 +19,7 @@
 #include <span>
 
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/placement/announcements.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {
@@ -52,6 +53,7 @@ class RingMemory {
     alignas(64) std::atomic<uint64_t> read;      // by the reader: bytes that the writer may use again
     alignas(64) std::atomic<uint32_t> sleeping;  // by the reader: it wants to be woken
     alignas(64) std::atomic<uint32_t> waiting;   // by the writer: it wants to be woken when there is room
+    Announcement announcements[kAnnouncements];  // by the writer: what it copies beside the ring
   };
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
   std::byte* data() const { return memory_ + kControlBytes; }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The memory of a peer's process, as the peer has published it. This process checks what the peer's engine would check,
+// and copies by the descriptor of /proc/PID/mem that the peer has passed: the kernel then reads and writes nothing
+// after the peer's end or exec().
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/placement/announcements.hpp"
+#include "provider/soft/placement/table.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// Any thread may copy.
+class PeerMemory {
+ public:
+  PeerMemory() = default;
+  ~PeerMemory();
+  PeerMemory(const PeerMemory&) = delete;
+  PeerMemory& operator=(const PeerMemory&) = delete;
+
+  // Takes the descriptors that the peer has sent, if it then reaches the peer's memory by them. `announcements`: the
+  // peer has mapped them, too. Once, by one thread.
+  void open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot);
+  // False before open(), and after the peer's end.
+  bool usable() const { return usable_.load(std::memory_order_acquire); }
+
+  // The right to copy within a range, while one exists. The peer waits for its end if it takes the range back.
+  class Grant {
+   public:
+    // `wanted`: the peer's queue pair as it must be, with the right that is needed.
+    Grant(PeerMemory& peer, const QpDescription& wanted, const roce::RemoteRange& range);
+    ~Grant();
+    Grant(const Grant&) = delete;
+    Grant& operator=(const Grant&) = delete;
+
+    // False: nothing may be copied, and packets would get the peer's answer.
+    explicit operator bool() const { return word_ != nullptr; }
+    // False if the peer's memory cannot be reached, or the peer has ended. Some bytes may have been copied. `size` is
+    // not 0.
+    bool write(uint64_t address, const std::byte* from, size_t size);
+    bool read(uint64_t address, std::byte* to, size_t size);
+
+   private:
+    PeerMemory& peer_;
+    Announcement* word_ = nullptr;
+  };
+
+  void close_in_child() { memory_.reset(); }
+
+ private:
+  bool reaches(uint32_t own_slot) const;
+  Announcement* claim();
+  void release(const Announcement* word);
+  bool allows(const QpDescription& wanted, const roce::RemoteRange& range, uint32_t key_ticket,
+              uint32_t qp_ticket) const;
+  bool copied(int64_t result, size_t size);
+
+  std::atomic<bool> usable_{false};
+  OwnedFd memory_;
+  const PublishedTable* table_ = nullptr;
+  Announcement* announcements_ = nullptr;
+  std::atomic<uint32_t> claimed_{0};  // a bit for each of the announcements
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP
+
+#include <cstdint>
+
+#include "provider/soft/memory_table.hpp"
+#include "provider/soft/placement/peer_memory.hpp"
+#include "provider/soft/wire.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// Carries out a Write or Read of the queue pair `qpn` in the memory of its peer, which is at the end of `path`: at most
+// `most` bytes more, of which it reports those `done`, as roce::PacketSink::place() does. The requester's local keys
+// are in `memory`.
+roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint32_t qpn,
+                   const roce::Transfer& transfer, uint64_t most, uint64_t& done);
+
+// Tells whether the peer allows it now.
+bool would_place(PeerMemory& peer, const Path& path, uint32_t qpn, const roce::Transfer& transfer);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACE_HPP

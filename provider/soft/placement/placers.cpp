@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/placement/placers.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "provider/soft/undisturbed.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr uint32_t kSpins = 1000;
+constexpr long kNapNs = 200'000;
+// Seconds.
+constexpr double kYielding = 0.001;
+constexpr double kSayEvery = 1;
+
+double seconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+bool uses(const Placer& placer, const AnnouncedEntry& entry) {
+  const Announcement* words = placer.memory.control().announcements;
+  return std::any_of(words, words + kAnnouncements, [&](const Announcement& word) { return entry.is_in(word); });
+}
+
+bool has_ended(const Placer& placer) {
+  pollfd end = {placer.socket.get(), POLLRDHUP, 0};
+  return poll(&end, 1, 0) > 0;
+}
+
+void say(const Placer& placer) {
+  char line[160];
+  const int length = placer.process > 0
+                         ? snprintf(line, sizeof line,
+                                    "dapple: process %d does not go on with a transfer to or from this memory; "
+                                    "the program waits for it\n",
+                                    placer.process)
+                         : snprintf(line, sizeof line,
+                                    "dapple: a process of another container does not go on with a transfer to or from "
+                                    "this memory; the program waits for it\n");
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(length));
+}
+
+void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
+  for (uint32_t spins = 0; spins < kSpins; spins++) {
+    if (!uses(placer, entry)) return;
+  }
+  const double begin = seconds();
+  double said = begin;
+  while (uses(placer, entry) && !has_ended(placer)) {
+    const double time = seconds();
+    if (time - begin < kYielding) {
+      // It may need this CPU.
+      sched_yield();
+      continue;
+    }
+    const timespec nap = {0, kNapNs};
+    nanosleep(&nap, nullptr);
+    if (time - said < kSayEvery) continue;
+    said = time;
+    say(placer);
+  }
+}
+
+}  // namespace
+
+bool Placers::add(Placer& placer) {
+  const std::lock_guard lock(mutex_);
+  Placer** const free = std::find(placers_, placers_ + kMaxSlots, nullptr);
+  if (free == placers_ + kMaxSlots) return false;
+  *free = &placer;
+  end_ = std::max(end_, static_cast<uint32_t>(free - placers_) + 1);
+  return true;
+}
+
+void Placers::remove(Placer& placer) {
+  const std::lock_guard lock(mutex_);
+  std::replace(placers_, placers_ + end_, &placer, static_cast<Placer*>(nullptr));
+  while (end_ > 0 && placers_[end_ - 1] == nullptr) end_--;
+}
+
+// The next one from `place` on that uses the entry. The caller lets it go.
+Placer* Placers::take_user(uint32_t& place, const AnnouncedEntry& entry) {
+  const std::lock_guard lock(mutex_);
+  for (; place < end_; place++) {
+    Placer* placer = placers_[place];
+    if (placer == nullptr || !uses(*placer, entry)) continue;
+    place++;
+    placer->use();
+    return placer;
+  }
+  return nullptr;
+}
+
+// A process that comes meanwhile finds the entry dead.
+void Placers::await_end_of(const AnnouncedEntry& entry) {
+  uint32_t place = 0;
+  while (Placer* placer = take_user(place, entry)) {
+    const Undisturbed undisturbed;
+    await_end_of_use(*placer, entry);
+    placer->let_go();
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The processes that may copy bytes to and from this process' memory.
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/placement/announcements.hpp"
+#include "provider/soft/same_host/ring.hpp"
+
+namespace dapple::soft {
+
+// One of them, as its ring's reader knows it. It stays as long as somebody uses it.
+class Placer {
+ public:
+  Placer() = default;
+  virtual ~Placer() = default;
+  Placer(const Placer&) = delete;
+  Placer& operator=(const Placer&) = delete;
+
+  void use() { users_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() {
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  OwnedFd socket;     // its end tells of the process' end
+  RingMemory memory;  // with the announcements
+  pid_t process = 0;  // 0: of another PID namespace
+
+ private:
+  std::atomic<uint32_t> users_{1};
+};
+
+// Internally locked.
+class Placers {
+ public:
+  // Before the process can copy anything. False if there is no room.
+  bool add(Placer& placer);
+  void remove(Placer& placer);
+
+  // Returns when no process uses the entry any more. It is dead already. Waits for a process that is stopped, and then
+  // writes a line to standard error once a second; does not wait for a process that has ended.
+  void await_end_of(const AnnouncedEntry& entry);
+
+ private:
+  Placer* take_user(uint32_t& place, const AnnouncedEntry& entry);
+
+  std::mutex mutex_;
+  Placer* placers_[kMaxSlots] = {};
+  uint32_t end_ = 0;  // places in use are below
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PLACERS_HPP

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/placement/publication.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cassert>
+#include <span>
+
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+
+// Who has the descriptor of this process' memory can write to all of it, so only a process that could do so anyway gets
+// it.
+bool may_trace(int socket) {
+  ucred who = {};
+  socklen_t size = sizeof who;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid() && who.gid == getegid();
+}
+
+}  // namespace
+
+Publication::~Publication() {
+  if (table_ != nullptr) munmap(table_, sizeof *table_);
+}
+
+bool Publication::open() {
+  assert(table_ == nullptr);
+  // A thread's folder exists even if the main thread has ended.
+  OwnedFd memory(::open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC));
+  OwnedFd file(memfd_create("dapple-placement", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory || !file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) return false;
+  // fallocate() reports a lack of memory; a first access would end in SIGBUS.
+  if (fallocate(file.get(), 0, 0, sizeof *table_) != 0) return false;
+  void* mapped = mmap(nullptr, sizeof *table_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) return false;
+  table_ = static_cast<PublishedTable*>(mapped);
+  madvise(mapped, sizeof *table_, MADV_DONTFORK);
+  // The mapping above stays writable; peers can make no such mapping.
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
+    munmap(mapped, sizeof *table_);
+    table_ = nullptr;
+    return false;
+  }
+  table_->nonce = nonce_;
+  table_->nonce_address = reinterpret_cast<uintptr_t>(&nonce_);
+  table_->echoes_address = reinterpret_cast<uintptr_t>(echoes_);
+  memory_ = std::move(memory);
+  table_file_ = std::move(file);
+  memory_.hide();
+  table_file_.hide();
+  return true;
+}
+
+template <typename Entries, typename Description>
+uint32_t Publication::publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
+                                 const Description& description) {
+  const std::lock_guard lock(mutex_);
+  const uint32_t first = Entries::first_of(number);
+  for (uint32_t place = first; place < first + Entries::kPlaces; place++) {
+    if (taken[place]) continue;
+    taken[place] = true;
+    auto& entry = entries.entries[place];
+    entry.set(description);
+    entry.alive.store(number, std::memory_order_seq_cst);
+    return place + 1;
+  }
+  return 0;
+}
+
+uint32_t Publication::publish(const KeyDescription& key) {
+  return table_ == nullptr ? 0 : publish_in(table_->keys, keys_taken_, key.key, key);
+}
+
+uint32_t Publication::publish(const QpDescription& qp) {
+  return table_ == nullptr ? 0 : publish_in(table_->qps, qps_taken_, qp.qpn, qp);
+}
+
+void Publication::withdraw_qp(uint32_t ticket) {
+  if (ticket != 0) table_->qps.at(ticket).alive.store(0, std::memory_order_seq_cst);
+}
+
+void Publication::revoke_key(uint32_t ticket) {
+  if (ticket == 0) return;
+  table_->keys.at(ticket).alive.store(0, std::memory_order_seq_cst);
+  placers_.await_end_of(AnnouncedEntry::key(ticket));
+  const std::lock_guard lock(mutex_);
+  keys_taken_[ticket - 1] = false;
+}
+
+void Publication::revoke_qp(uint32_t ticket) {
+  if (ticket == 0) return;
+  withdraw_qp(ticket);
+  placers_.await_end_of(AnnouncedEntry::qp(ticket));
+  const std::lock_guard lock(mutex_);
+  qps_taken_[ticket - 1] = false;
+}
+
+bool Publication::admit(Placer& placer) {
+  if (table_ == nullptr || !may_trace(placer.socket.get()) || !placers_.add(placer)) return false;
+  const std::byte byte{0};
+  const int files[] = {memory_.get(), table_file_.get()};
+  if (send_message(placer.socket.get(), std::span(&byte, 1), files, MSG_DONTWAIT) == 0) return true;
+  placers_.remove(placer);
+  return false;
+}
+
+void Publication::close_in_child() {
+  memory_.reset();
+  table_file_.reset();
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// This process' memory as peers reach it without its help: the descriptor of its memory, the table of what they may
+// reach, and the peers. Packets serve everything that is not published.
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "provider/soft/messages.hpp"
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/placement/placers.hpp"
+#include "provider/soft/placement/table.hpp"
+
+namespace dapple::soft {
+
+// Internally locked.
+class Publication {
+ public:
+  Publication() = default;
+  ~Publication();
+  Publication(const Publication&) = delete;
+  Publication& operator=(const Publication&) = delete;
+
+  // Before all other calls. Without it, or if it is false, nothing is published.
+  bool open();
+
+  // These return a ticket, or 0 if it is not published.
+  uint32_t publish(const KeyDescription& key);
+  uint32_t publish(const QpDescription& qp);
+  // From now on no peer begins to use it. Does not wait.
+  void withdraw_qp(uint32_t ticket);
+  // The same, and no peer uses it any more when they return: await_end_of() of the placers. A ticket of 0 is fine.
+  void revoke_key(uint32_t ticket);
+  void revoke_qp(uint32_t ticket);
+
+  // Lets a process copy. The caller removes it from the placers, if true, before it lets it go.
+  bool admit(Placer& placer);
+  Placers& placers() { return placers_; }
+
+  void close_in_child();
+
+ private:
+  template <typename Entries, typename Description>
+  uint32_t publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
+                      const Description& description);
+
+  PublishedTable* table_ = nullptr;
+  OwnedFd memory_;
+  OwnedFd table_file_;
+  uint64_t nonce_ = 0;
+  uint64_t echoes_[kMaxSlots] = {};
+  Placers placers_;
+
+  std::mutex mutex_;
+  // Places that are alive, or dead and not yet let go by all peers.
+  bool keys_taken_[decltype(PublishedTable::keys)::kCount] = {};
+  bool qps_taken_[decltype(PublishedTable::qps)::kCount] = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP

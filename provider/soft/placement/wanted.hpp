@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace dapple::soft {
+
+// False if DAPPLE_PLACEMENT is "off", or if this program's device is emulated as not coherent: then it copies no bytes
+// into other processes, and lets none of them copy.
+inline bool placement_wanted() {
+  const char* wish = secure_getenv("DAPPLE_PLACEMENT");
+  const char* emulation = secure_getenv("DAPPLE_EMULATE");
+  const bool emulated = emulation != nullptr && emulation[0] != '\0' && strcmp(emulation, "0") != 0;
+  return !emulated && (wish == nullptr || strcmp(wish, "off") != 0);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_WANTED_HPP

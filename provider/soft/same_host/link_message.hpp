@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the connection of a ring carries after its first message: 0 wakes the other end; another byte is a Way, the
+// reason why the reader closes the connection, and nothing comes after it.
+#ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
+#define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
+
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/same_host/way_table.hpp"
+#include "provider/soft/unix_message.hpp"
+
+namespace dapple::soft {
+
+// The end of a connection, if it has come.
+struct LinkEnd {
+  bool come = false;
+  Way why = Way::kPeerGone;
+};
+
+// Neither waits. Looking for the end takes the bytes that have woken this process, and descriptors that came with them.
+LinkEnd look_for_end(const OwnedFd& socket, Descriptors& files);
+LinkEnd look_for_end(const OwnedFd& socket);
+// The same, and leaves all there.
+LinkEnd peek_for_end(const OwnedFd& socket);
+// A peer that cannot take the reason sees the end.
+void say_why(const OwnedFd& socket, Way why);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
