@@ -2,11 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // kill -9 of random members and of dappled under traffic. The others see the errors that verbs documents, none hangs,
-// and nothing is left. DAPPLE_KILLS is the number of kills; 15 by default. Runs under dapple-run.
+// and nothing is left. DAPPLE_KILLS is the number of kills; 15 by default. With the argument "placed" most of the
+// traffic are Writes and Reads that the sender copies itself. Runs under dapple-run.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -52,6 +54,7 @@ struct Figures {
 };
 
 Shared* shared;
+Traffic traffic = Traffic::kMixed;
 Pair pairs[kPairs];
 Figures figures;
 Watcher watcher;
@@ -66,7 +69,7 @@ void start(uint32_t number) {
     pair.ends[i].moved = now();
     pair.ends[i].id = start_process([&] {
       close(sockets[1 - i]);
-      return live(sockets[i], *news, shared->stop);
+      return live(sockets[i], traffic, *news, shared->stop);
     });
   }
   close(sockets[0]);
@@ -195,6 +198,7 @@ void expect_way() {
   if (!watcher.status(status)) return failed("dappled does not tell its status");
   if (off != (counter(status, "same_host_sent_packets") == 0)) failed("the packets have not gone the expected way");
   if (!off && counter(status, "same_host_broken") != 0) failed("a ring was broken");
+  if (traffic == Traffic::kPlaced && counter(status, "placed_writes") == 0) failed("no Write went without packets");
 }
 
 void finish() {
@@ -210,7 +214,8 @@ void finish() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "placed") == 0) traffic = Traffic::kPlaced;
   const unsigned long kills = number_from("DAPPLE_KILLS", 15);
   shared = prepare_stage<Shared>();
   timespec time;

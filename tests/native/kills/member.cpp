@@ -19,6 +19,7 @@ constexpr uint32_t kSends = 12;
 constexpr uint32_t kSlotSize = 8192;
 constexpr uint32_t kWriteSize = 32 * 1024;
 constexpr uint32_t kReadSize = 4096;
+constexpr uint32_t kPlacedSize = 256 * 1024;
 // 134 ms, seven times: a busy machine must not look like a dead peer.
 constexpr uint8_t kTimeout = 15;
 constexpr double kFlushPatience = 15;  // seconds
@@ -28,9 +29,9 @@ constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
 struct Buffers {
   alignas(4096) char receives[kReceives][kSlotSize];
   char sends[kSends][kSlotSize];
-  char written[kWriteSize];  // written by the peer
-  char out[kWriteSize];
-  char in[kReadSize];
+  char written[kPlacedSize];  // written by the peer
+  char out[kPlacedSize];
+  char in[kPlacedSize];
 };
 
 struct Hello {
@@ -41,7 +42,8 @@ struct Hello {
 
 class Member {
  public:
-  Member(int peer, MemberNews& news, const std::atomic<bool>& stop) : peer_(peer), news_(news), stop_(stop) {}
+  Member(int peer, Traffic traffic, MemberNews& news, const std::atomic<bool>& stop)
+      : peer_(peer), traffic_(traffic), news_(news), stop_(stop) {}
 
   MemberEnd run() {
     if (!open()) return kFailed;
@@ -114,28 +116,34 @@ class Member {
     return true;
   }
 
+  ibv_wr_opcode opcode_of(uint64_t number) const {
+    const uint64_t kind = number % 5;
+    if (traffic_ == Traffic::kPlaced)
+      return number % 16 == 15 ? IBV_WR_SEND : kind == 1 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    return kind == 0 ? IBV_WR_RDMA_WRITE : kind == 1 ? IBV_WR_RDMA_READ : IBV_WR_SEND;
+  }
+
   bool post_sends() {
     for (; sends_ < kSends; posted_++) {
       const uint32_t place = static_cast<uint32_t>(posted_ % kSends);
-      ibv_sge piece = {reinterpret_cast<uintptr_t>(buffers_->out), kWriteSize, mr_->lkey};
+      const bool placed = traffic_ == Traffic::kPlaced;
+      ibv_sge piece = {reinterpret_cast<uintptr_t>(buffers_->out), placed ? kPlacedSize : kWriteSize, mr_->lkey};
       ibv_send_wr wr = {};
       wr.wr_id = posted_;
       wr.sg_list = &piece;
       wr.num_sge = 1;
       wr.wr.rdma.rkey = theirs_.rkey;
-      switch (posted_ % 5) {
-        case 0:
-          wr.opcode = IBV_WR_RDMA_WRITE;
+      wr.opcode = opcode_of(posted_);
+      switch (wr.opcode) {
+        case IBV_WR_RDMA_WRITE:
           wr.wr.rdma.remote_addr = theirs_.address + offsetof(Buffers, written);
           break;
-        case 1:
-          wr.opcode = IBV_WR_RDMA_READ;
+        case IBV_WR_RDMA_READ:
           wr.wr.rdma.remote_addr = theirs_.address + offsetof(Buffers, out);
           piece.addr = reinterpret_cast<uintptr_t>(buffers_->in);
-          piece.length = kReadSize;
+          piece.length = placed ? kPlacedSize : kReadSize;
           break;
         default:
-          wr.opcode = IBV_WR_SEND;
           memcpy(buffers_->sends[place], &sent_, sizeof sent_);
           piece.addr = reinterpret_cast<uintptr_t>(buffers_->sends[place]);
           piece.length = static_cast<uint32_t>(64 + posted_ * 977 % (kSlotSize - 64));
@@ -232,6 +240,7 @@ class Member {
   static unsigned long long as_number(uint64_t number) { return number; }
 
   const int peer_;
+  const Traffic traffic_;
   MemberNews& news_;
   const std::atomic<bool>& stop_;
   ibv_context* context_ = nullptr;
@@ -248,8 +257,8 @@ class Member {
 
 }  // namespace
 
-MemberEnd live(int peer, MemberNews& news, const std::atomic<bool>& stop) {
-  return Member(peer, news, stop).run();
+MemberEnd live(int peer, Traffic traffic, MemberNews& news, const std::atomic<bool>& stop) {
+  return Member(peer, traffic, news, stop).run();
 }
 
 }  // namespace dapple::tests

@@ -22,8 +22,11 @@ struct MemberNews {
 // The end of a member. kBroken: an error that verbs documents for a peer that has vanished.
 enum MemberEnd : int { kStopped = 0, kBroken = 10, kPeerGone = 11, kFailed = 12 };
 
+// kMixed: more Sends than others. kPlaced: long Writes and Reads that the sender copies itself, and a few Sends.
+enum class Traffic { kMixed, kPlaced };
+
 // `peer`: a socket to the peer's process, over which they exchange the queue pairs' numbers.
-MemberEnd live(int peer, MemberNews& news, const std::atomic<bool>& stop);
+MemberEnd live(int peer, Traffic traffic, MemberNews& news, const std::atomic<bool>& stop);
 
 }  // namespace dapple::tests
 
