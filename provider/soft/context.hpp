@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 
+#include "provider/soft/checked_memory.hpp"
 #include "provider/soft/event_pipe.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/messages.hpp"
@@ -60,6 +62,8 @@ class Context {
   int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
   Node& node;
   MemoryTable memory;
+  // For queue pairs: the table, or what checks each access to it.
+  roce::Memory& seen_memory() { return checked_memory_ ? static_cast<roce::Memory&>(*checked_memory_) : memory; }
   EventPipes pipes;
   // For all devices of the process: peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
@@ -69,6 +73,12 @@ class Context {
   Context* next = nullptr;  // the node's
 
  private:
+  static std::optional<CheckedMemory> check(MemoryTable& table) {
+    const AddressSanitizer* sanitizer = AddressSanitizer::of_program();
+    return sanitizer == nullptr ? std::nullopt : std::optional<CheckedMemory>(std::in_place, table, *sanitizer);
+  }
+  std::optional<CheckedMemory> checked_memory_ = check(memory);
+
   void raise_port_event(ibv_event_type type);
 
   // The state that the program knows; used by the background thread.

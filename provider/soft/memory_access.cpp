@@ -235,4 +235,12 @@ Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_
   return ended ? Fault::kFailed : fault;
 }
 
+Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t access, Borrower& borrower) {
+  const Use use(*this, range.rkey);
+  if (!use) return Fault::kAccess;
+  std::byte* memory = reach_remote(*use, who, range.address, range.length, access);
+  if (memory == nullptr) return Fault::kAccess;
+  return borrower.use(memory, 0, range.length) ? Fault::kNone : Fault::kFailed;
+}
+
 }  // namespace dapple::soft

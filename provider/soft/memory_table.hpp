@@ -83,6 +83,8 @@ class MemoryTable final : public roce::Memory {
   // kFailed if the borrower ended it.
   roce::Fault lend(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size,
                    bool write, Borrower& borrower);
+  // The same for a peer's range, in one piece.
+  roce::Fault lend_to_peer(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, Borrower& borrower);
 
   // roce::Memory.
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;

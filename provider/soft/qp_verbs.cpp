@@ -71,7 +71,7 @@ int equip(Qp& qp) {
     sent = qp.planned_completions[0].get();
     received = qp.planned_completions[1].get();
   }
-  qp.engine = roce::QueuePair::create(config, qp.context->memory, *sent, *received, receives, qp.events);
+  qp.engine = roce::QueuePair::create(config, qp.context->seen_memory(), *sent, *received, receives, qp.events);
   if (qp.engine == nullptr) {
     qp.node->remove(qp);
     return ENOMEM;
