@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -125,6 +126,8 @@ int main(int argc, char** argv) {
   }
   if (!options.foreground) options.ready = daemonize(options.ready);
   raise_limits();
+  // A huge page would be more memory than all that this process needs.
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   bool another = false;
   soft::OwnedFd listener = listen_on_name(another);
   if (another) {
