@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "provider/soft/file_name.hpp"
+
 namespace dapple::soft {
 namespace {
 
@@ -26,25 +28,11 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 24);
 
-bool expand(const char* name, char* path, size_t size) {
-  size_t used = 0;
-  for (const char* from = name; *from != '\0'; from++) {
-    const bool number = from[0] == '%' && from[1] == 'p';
-    const int wrote =
-        number ? snprintf(path + used, size - used, "%d", getpid()) : snprintf(path + used, size - used, "%c", *from);
-    if (wrote < 0 || static_cast<size_t>(wrote) >= size - used) return false;
-    used += static_cast<size_t>(wrote);
-    if (number) from++;
-  }
-  path[used] = '\0';
-  return used > 0;
-}
-
 }  // namespace
 
 OwnedFd open_capture_file(const char* name, Problem& problem) {
   char path[PATH_MAX];
-  if (!expand(name, path, sizeof path)) {
+  if (!expand_file_name(name, path)) {
     problem.set(EINVAL, "DAPPLE_PCAP is not a file name: %.150s", name);
     return {};
   }

@@ -13,6 +13,8 @@
 #include <charconv>
 
 #include "provider/soft/call_site.hpp"
+#include "provider/soft/completion_names.hpp"
+#include "provider/soft/errno_names.hpp"
 #include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft {
@@ -23,33 +25,6 @@ struct Name {
   int value;
 };
 
-constexpr Name kErrors[] = {
-    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},           {"EIO", EIO},
-    {"ENXIO", ENXIO},   {"E2BIG", E2BIG},   {"EBADF", EBADF},           {"EAGAIN", EAGAIN},
-    {"ENOMEM", ENOMEM}, {"EACCES", EACCES}, {"EFAULT", EFAULT},         {"EBUSY", EBUSY},
-    {"ENODEV", ENODEV}, {"EINVAL", EINVAL}, {"ENFILE", ENFILE},         {"EMFILE", EMFILE},
-    {"ENOSPC", ENOSPC}, {"ENOSYS", ENOSYS}, {"EOPNOTSUPP", EOPNOTSUPP}, {"ETIMEDOUT", ETIMEDOUT},
-};
-
-constexpr Name status(std::string_view name, roce::CompletionStatus value) {
-  return {name, static_cast<int>(value)};
-}
-
-constexpr Name kStatuses[] = {
-    status("LOC_LEN_ERR", roce::CompletionStatus::kLocalLength),
-    status("LOC_QP_OP_ERR", roce::CompletionStatus::kLocalQpOperation),
-    status("LOC_PROT_ERR", roce::CompletionStatus::kLocalProtection),
-    status("WR_FLUSH_ERR", roce::CompletionStatus::kFlushed),
-    status("MW_BIND_ERR", roce::CompletionStatus::kWindowBind),
-    status("BAD_RESP_ERR", roce::CompletionStatus::kBadResponse),
-    status("LOC_ACCESS_ERR", roce::CompletionStatus::kLocalAccess),
-    status("REM_INV_REQ_ERR", roce::CompletionStatus::kRemoteInvalidRequest),
-    status("REM_ACCESS_ERR", roce::CompletionStatus::kRemoteAccess),
-    status("REM_OP_ERR", roce::CompletionStatus::kRemoteOperation),
-    status("RETRY_EXC_ERR", roce::CompletionStatus::kRetryExceeded),
-    status("RNR_RETRY_EXC_ERR", roce::CompletionStatus::kRnrRetryExceeded),
-};
-
 constexpr Name kCounted[] = {
 #define DAPPLE_NAME(name) {"ibv_" #name, static_cast<int>(provider::Operation::name)},
     DAPPLE_PLANNED_VERBS(DAPPLE_NAME)
@@ -58,9 +33,8 @@ constexpr Name kCounted[] = {
     {"completion", static_cast<int>(kCompletion)},
 };
 
-template <size_t kCount>
-const Name* find(const Name (&names)[kCount], std::string_view name) {
-  for (const Name& candidate : names) {
+const Name* find_counted(std::string_view name) {
+  for (const Name& candidate : kCounted) {
     if (candidate.name == name) return &candidate;
   }
   return nullptr;
@@ -75,11 +49,10 @@ bool number_of(std::string_view text, Number& number, int base = 10) {
 
 int result_of(size_t of, std::string_view text) {
   if (of == kCompletion) {
-    const Name* found = find(kStatuses, text);
-    return found == nullptr ? 0 : found->value;
+    return static_cast<int>(status_of(text));
   }
   constexpr int kMostErrno = 4095;  // the kernel's limit
-  if (const Name* found = find(kErrors, text); found != nullptr) return found->value;
+  if (const int error = errno_of(text); error != 0) return error;
   int number = 0;
   return number_of(text, number) && number <= kMostErrno ? number : 0;
 }
@@ -95,7 +68,7 @@ bool FaultPlan::add(std::string_view entry) {
     if (!number_of(name.substr(hash + 1), fault.stack, 16)) return false;
     name = name.substr(0, hash);
   }
-  const Name* what = find(kCounted, name);
+  const Name* what = find_counted(name);
   if (what == nullptr || (fault.stack != 0 && what->value == static_cast<int>(kCompletion))) return false;
   std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.of = static_cast<size_t>(what->value);

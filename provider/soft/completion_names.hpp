@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The names of libibverbs' constants, without their prefixes, for people who write DAPPLE_FAULTS and read traces.
+#ifndef DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP
+#define DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP
+
+#include <string_view>
+
+#include "roce/request.hpp"
+
+namespace dapple::soft {
+
+// IBV_WC_...
+std::string_view status_name(roce::CompletionStatus status);
+// kSuccess for "SUCCESS" and for a name that does not exist.
+roce::CompletionStatus status_of(std::string_view name);
+// IBV_WC_...
+std::string_view opcode_name(roce::CompletionOpcode opcode);
+// IBV_WR_...
+std::string_view opcode_name(roce::SendOpcode opcode);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_COMPLETION_NAMES_HPP

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP
+#define DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP
+
+#include <string_view>
+
+namespace dapple::soft {
+
+// Of the errors that verbs have; "ENOMEM". Empty and 0 for others.
+std::string_view errno_name(int error);
+int errno_of(std::string_view name);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_ERRNO_NAMES_HPP

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP
+#define DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP
+
+#include <limits.h>
+#include <stddef.h>
+
+namespace dapple::soft {
+
+// "%p" in the name of a file for each process is its number. False if the path is empty or too long.
+bool expand_file_name(const char* name, char* path, size_t size);
+inline bool expand_file_name(const char* name, char (&path)[PATH_MAX]) {
+  return expand_file_name(name, path, sizeof path);
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_FILE_NAME_HPP
