@@ -11,6 +11,7 @@
 
 #include "provider/soft/doors.hpp"
 #include "provider/soft/fault_plan.hpp"
+#include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -94,11 +95,13 @@ int Context::check_address(const ibv_ah_attr& attr, roce::AddressVector& address
 
 void Context::raise(ibv_event_type type, const void* element, EventCount& count) {
   const AsyncMessage message = {reinterpret_cast<uintptr_t>(element), static_cast<uint32_t>(type), 0};
+  if (program_trace() != nullptr) trace_event(type, element);
   pipes.write(async_writer, &message, sizeof(message), count);
 }
 
 void Context::raise_port_event(ibv_event_type type) {
   const AsyncMessage message = {1, static_cast<uint32_t>(type), 0};
+  if (program_trace() != nullptr) trace_event(type, nullptr);
   pipes.write(async_writer, &message, sizeof(message), port_events_);
 }
 
@@ -122,7 +125,7 @@ void Context::withdraw(const void* element, EventCount& count) {
 
 Context* make_context(const ContextInit& init) {
   Problem problem;
-  Node* node = Node::get(problem);
+  Node* node = trace_is_possible(problem) ? Node::get(problem) : nullptr;
   if (node == nullptr) {
     fprintf(stderr, "dapple: cannot open %s: %s\n", init.device_name, problem.line);
     return failed(problem.error != 0 ? problem.error : EIO);
@@ -136,6 +139,7 @@ Context* make_context(const ContextInit& init) {
   if (context == nullptr) return failed(ENOMEM);
   DeviceInfo info;
   const int error = context->refresh(info);
+  if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);
     node->add(*context);

@@ -11,6 +11,7 @@
 #include "provider/soft/abi/extended_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/post.hpp"
+#include "provider/soft/trace/program_trace.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -211,6 +212,24 @@ int wr_complete(ibv_qp_ex* ibv) {
   return error;
 }
 
+int traced_wr_complete(ibv_qp_ex* ibv) {
+  constexpr const char* kCall = "ibv_wr_complete";
+  const ExtendedPost& post = post_of(ibv);
+  const uint32_t qpn = ibv->qp_base.qp_num;
+  const uint32_t count = post.error == 0 ? post.count : 0;
+  uint64_t first = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const roce::SendRequest& request = post.requests[i]->send;
+    uint64_t bytes = 0;
+    for (const roce::Segment& segment : request.segments) bytes += segment.length;
+    trace_post(kCall, qpn, request, bytes);
+    if (i == 0) first = request.id;
+  }
+  const int error = wr_complete(ibv);
+  if (error != 0) trace_refusal(kCall, qpn, first, error);
+  return error;
+}
+
 void wr_abort(ibv_qp_ex* ibv) {
   post_of(ibv).mutex.unlock();
 }
@@ -246,7 +265,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_set_sge = wr_set_sge;
   ex.wr_set_sge_list = wr_set_sge_list;
   ex.wr_start = wr_start;
-  ex.wr_complete = wr_complete;
+  ex.wr_complete = program_trace() == nullptr ? wr_complete : traced_wr_complete;
   ex.wr_abort = wr_abort;
   ex.wr_atomic_write = wr_atomic_write;
   abi::publish_qp_ex(qp.abi, wr_flush);

@@ -126,7 +126,9 @@ struct Qp {
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
-  std::unique_ptr<roce::CompletionSink> planned_completions[2];  // of the send and of the receive queue, if any
+  // What completions of the send and of the receive queue pass through, if anything.
+  std::unique_ptr<roce::CompletionSink> traced_completions[2];
+  std::unique_ptr<roce::CompletionSink> planned_completions[2];
 
   // The node's.
   std::atomic<bool> open{false};                    // packets may find it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/fault_plan.hpp"
+#include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
@@ -49,7 +50,8 @@ const Operations& plain_operations() {
 
 const Operations& operations() {
   const FaultPlan* plan = fault_plan();
-  return plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
+  const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
+  return program_trace() != nullptr ? traced_operations(table) : table;
 }
 
 }  // namespace dapple::soft

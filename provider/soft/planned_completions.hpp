@@ -13,19 +13,19 @@ namespace dapple::soft {
 // the queue pair is in error, as after any other.
 class PlannedCompletions final : public roce::CompletionSink {
  public:
-  PlannedCompletions(FaultPlan& plan, CompletionQueue& queue, QpEvents& events)
-      : plan_(plan), queue_(queue), events_(events) {}
+  PlannedCompletions(FaultPlan& plan, roce::CompletionSink& next, QpEvents& events)
+      : plan_(plan), next_(next), events_(events) {}
 
   void complete(const roce::Completion& completion) override {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion();
     if (shown.status != completion.status) events_.plan_error();
-    queue_.complete(shown);
+    next_.complete(shown);
   }
 
  private:
   FaultPlan& plan_;
-  CompletionQueue& queue_;
+  roce::CompletionSink& next_;
   QpEvents& events_;
 };
 

@@ -13,6 +13,8 @@
 #include "provider/soft/planned_completions.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/trace/traced_completions.hpp"
 #include "provider/soft/undisturbed.hpp"
 #include "provider/soft/verbs.hpp"
 
@@ -34,10 +36,18 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   return 0;
 }
 
-bool plan_completions(Qp& qp, FaultPlan& plan) {
-  qp.planned_completions[0].reset(new (std::nothrow) PlannedCompletions(plan, qp.send_cq->queue, qp.events));
-  qp.planned_completions[1].reset(new (std::nothrow) PlannedCompletions(plan, qp.recv_cq->queue, qp.events));
-  return qp.planned_completions[0] != nullptr && qp.planned_completions[1] != nullptr;
+// The way of completions from the engine to a queue, through what the program's environment asks for. Null: no memory.
+roce::CompletionSink* completion_way(Qp& qp, Cq& cq, size_t number) {
+  roce::CompletionSink* next = &cq.queue;
+  if (Trace* trace = program_trace(); trace != nullptr) {
+    qp.traced_completions[number].reset(new (std::nothrow) TracedCompletions(*trace, cq));
+    next = qp.traced_completions[number].get();
+  }
+  if (FaultPlan* plan = fault_plan(); next != nullptr && plan != nullptr && plan->plans_completions()) {
+    qp.planned_completions[number].reset(new (std::nothrow) PlannedCompletions(*plan, *next, qp.events));
+    next = qp.planned_completions[number].get();
+  }
+  return next;
 }
 
 // The receive queue, the number, the engine.
@@ -62,16 +72,10 @@ int equip(Qp& qp) {
       .datagram_mtu = roce_mtu_bytes(info.netdev_mtu),
   };
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
-  roce::CompletionSink *sent = &qp.send_cq->queue, *received = &qp.recv_cq->queue;
-  if (FaultPlan* plan = fault_plan(); plan != nullptr && plan->plans_completions()) {
-    if (!plan_completions(qp, *plan)) {
-      qp.node->remove(qp);
-      return ENOMEM;
-    }
-    sent = qp.planned_completions[0].get();
-    received = qp.planned_completions[1].get();
-  }
-  qp.engine = roce::QueuePair::create(config, qp.context->seen_memory(), *sent, *received, receives, qp.events);
+  roce::CompletionSink* sent = completion_way(qp, *qp.send_cq, 0);
+  roce::CompletionSink* received = completion_way(qp, *qp.recv_cq, 1);
+  if (sent != nullptr && received != nullptr)
+    qp.engine = roce::QueuePair::create(config, qp.context->seen_memory(), *sent, *received, receives, qp.events);
   if (qp.engine == nullptr) {
     qp.node->remove(qp);
     return ENOMEM;

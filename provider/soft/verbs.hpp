@@ -9,7 +9,7 @@
 
 namespace dapple::soft {
 
-// operations() is one of the two.
+// operations() is one of the two, or traced_operations() of one.
 const Operations& plain_operations();
 const Operations& planned_operations();
 

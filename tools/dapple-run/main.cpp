@@ -4,14 +4,17 @@
 // dapple-run [OPTION...] PROGRAM [ARG...]: runs an RDMA program that does not know dapple with the software device, and
 // with dapple's overlay on every device that it opens. With --env it prints the environment for that. See --help.
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/dapple-run/checked_run.hpp"
@@ -39,8 +42,9 @@ afterwards, and needs no PROGRAM.
                   (x86-64; slow; system calls cannot be given such memory)
       --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
                   the name of a file with them
+      --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
       --enumerate run PROGRAM once for each call of a verb that can fail, and print how each run ends
-      --in NAME   with the last two: faults only in programs of this name
+      --in NAME   with --faults or --enumerate: faults only in programs of this name
       --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   say on standard error which devices the overlay is on
   -h, --help      print this
@@ -105,6 +109,18 @@ void set_faults(const char* given) {
   setenv("DAPPLE_FAULTS", words.c_str(), 1);
 }
 
+// Both files begin anew. Programs may change their folder.
+void set_trace(const char* given) {
+  const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
+  for (const auto& [variable, ending] : files) {
+    const std::string path = std::filesystem::absolute(given).string() + ending;
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) fail(kWrongUse, "--trace: %s cannot be written: %s", path.c_str(), strerror(errno));
+    close(file);
+    setenv(variable, path.c_str(), 1);
+  }
+}
+
 // Parsing stops at the program's name; the program's own options are left alone.
 Options parse(char** argument) {
   Options options;
@@ -129,6 +145,8 @@ Options parse(char** argument) {
       options.device = false;
     } else if (option == "--faults") {
       set_faults(value_of(option, argument));
+    } else if (option == "--trace") {
+      set_trace(value_of(option, argument));
     } else if (option == "--enumerate") {
       options.enumerate = true;
     } else if (option == "--in") {

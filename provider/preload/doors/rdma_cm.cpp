@@ -21,6 +21,7 @@
 #include "provider/preload/doors/rdma_cm_answers.hpp"
 #include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/preload/doors/real.hpp"
+#include "provider/preload/doors/trace.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::doors {
@@ -185,6 +186,8 @@ int ask_and_keep(const RdmaCmCommand& command, soft::CmCommandRequest& request, 
 }
 
 int hand_over(const RdmaCmCommand& command, const soft::CmCommandReply& reply) {
+  if (command.header.cmd == RDMA_USER_CM_CMD_GET_EVENT)
+    trace_event({reply.response, std::min<size_t>(reply.length, sizeof reply.response)});
   if (command.response == 0) return 0;
   const size_t size = std::min<size_t>({reply.length, command.header.out, sizeof reply.response});
   return copy_to_program(command.response, reply.response, size) ? 0 : EFAULT;
@@ -369,6 +372,7 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
     if (removes) pthread_mutex_lock(&taking);
     error = carry_out(fd, command, request);
     if (removes) pthread_mutex_unlock(&taking);
+    trace_command(command.header.cmd, command.id, error);
   }
   return error != 0 ? refuse(error) : static_cast<ssize_t>(size);
 }

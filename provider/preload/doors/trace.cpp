@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/preload/doors/trace.hpp"
+
+#include <rdma/rdma_user_cm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <iterator>
+
+#include "provider/preload/doors/descriptors.hpp"
+#include "provider/soft/trace/trace.hpp"
+
+namespace dapple::doors {
+namespace {
+
+// By their numbers: the kernel's, and so librdmacm's, RDMA_CM_EVENT_*.
+constexpr const char* kEvents[] = {
+    "ADDR_RESOLVED",  "ADDR_ERROR",      "ROUTE_RESOLVED", "ROUTE_ERROR",   "CONNECT_REQUEST", "CONNECT_RESPONSE",
+    "CONNECT_ERROR",  "UNREACHABLE",     "REJECTED",       "ESTABLISHED",   "DISCONNECTED",    "DEVICE_REMOVAL",
+    "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE",    "TIMEWAIT_EXIT",
+};
+
+const char* command_name(uint32_t number) {
+  switch (number) {
+    case RDMA_USER_CM_CMD_CREATE_ID:
+      return "rdma_create_id";
+    case RDMA_USER_CM_CMD_DESTROY_ID:
+      return "rdma_destroy_id";
+    case RDMA_USER_CM_CMD_BIND_IP:
+    case RDMA_USER_CM_CMD_BIND:
+      return "rdma_bind_addr";
+    case RDMA_USER_CM_CMD_RESOLVE_IP:
+    case RDMA_USER_CM_CMD_RESOLVE_ADDR:
+      return "rdma_resolve_addr";
+    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
+      return "rdma_resolve_route";
+    case RDMA_USER_CM_CMD_CONNECT:
+      return "rdma_connect";
+    case RDMA_USER_CM_CMD_LISTEN:
+      return "rdma_listen";
+    case RDMA_USER_CM_CMD_ACCEPT:
+      return "rdma_accept";
+    case RDMA_USER_CM_CMD_REJECT:
+      return "rdma_reject";
+    case RDMA_USER_CM_CMD_DISCONNECT:
+      return "rdma_disconnect";
+    case RDMA_USER_CM_CMD_NOTIFY:
+      return "rdma_notify";
+    case RDMA_USER_CM_CMD_SET_OPTION:
+      return "rdma_set_option";
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+    case RDMA_USER_CM_CMD_JOIN_MCAST:
+      return "rdma_join_multicast";
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return "rdma_leave_multicast";
+    case RDMA_USER_CM_CMD_MIGRATE_ID:
+      return "rdma_migrate_id";
+    default:
+      return nullptr;  // librdmacm's own questions
+  }
+}
+
+// Null without DAPPLE_TRACE. If the file cannot be written, the device says so when it is opened.
+soft::Trace* the_trace() {
+  static soft::Trace* const opened = []() -> soft::Trace* {
+    static soft::Trace made;
+    const char* name = secure_getenv("DAPPLE_TRACE");
+    soft::Problem problem;
+    if (name == nullptr || name[0] == '\0' || !made.open(name, problem)) return nullptr;
+    made.file() = soft::OwnedFd(hide(made.file().release()));
+    return &made;
+  }();
+  return opened;
+}
+
+}  // namespace
+
+void trace_command(uint32_t number, uint32_t id, int error) {
+  soft::Trace* trace = the_trace();
+  const char* name = command_name(number);
+  if (trace == nullptr || name == nullptr) return;
+  soft::TraceLine line;
+  line.text("call", name);
+  // A new id has no number before the call.
+  if (number != RDMA_USER_CM_CMD_CREATE_ID) line.number("id", id);
+  trace->append(line.error(error));
+}
+
+void trace_event(std::span<const uint8_t> answer) {
+  soft::Trace* trace = the_trace();
+  rdma_ucm_event_resp event = {};
+  if (trace == nullptr || answer.size() < offsetof(rdma_ucm_event_resp, param)) return;
+  memcpy(&event, answer.data(), offsetof(rdma_ucm_event_resp, param));
+  soft::TraceLine line;
+  line.text("event", "connection");
+  line.text("name", event.event < std::size(kEvents) ? kEvents[event.event] : "unknown").number("id", event.id);
+  // An errno below 0, or a reason of a rejection.
+  if (event.status != 0) line.signed_number("status", static_cast<int32_t>(event.status));
+  trace->append(line);
+}
+
+}  // namespace dapple::doors

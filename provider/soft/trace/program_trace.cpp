@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/trace/program_trace.hpp"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "provider/soft/completion_names.hpp"
+
+namespace dapple::soft {
+namespace {
+
+struct Opened {
+  Trace trace;
+  Problem problem;
+  bool wanted = false;
+};
+
+Opened& opened() {
+  static Opened one = [] {
+    Opened made;
+    const char* name = secure_getenv("DAPPLE_TRACE");
+    made.wanted = name != nullptr && name[0] != '\0';
+    if (made.wanted && made.trace.open(name, made.problem)) made.trace.file().hide();
+    return made;
+  }();
+  return one;
+}
+
+const char* event_name(ibv_event_type type) {
+  switch (static_cast<int>(type)) {
+    case IBV_EVENT_CQ_ERR:
+      return "CQ_ERR";
+    case IBV_EVENT_QP_FATAL:
+      return "QP_FATAL";
+    case IBV_EVENT_QP_REQ_ERR:
+      return "QP_REQ_ERR";
+    case IBV_EVENT_QP_ACCESS_ERR:
+      return "QP_ACCESS_ERR";
+    case IBV_EVENT_COMM_EST:
+      return "COMM_EST";
+    case IBV_EVENT_SQ_DRAINED:
+      return "SQ_DRAINED";
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return "QP_LAST_WQE_REACHED";
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return "SRQ_LIMIT_REACHED";
+    case IBV_EVENT_DEVICE_FATAL:
+      return "DEVICE_FATAL";
+    case IBV_EVENT_GID_CHANGE:
+      return "GID_CHANGE";
+    case IBV_EVENT_PORT_ACTIVE:
+      return "PORT_ACTIVE";
+    case IBV_EVENT_PORT_ERR:
+      return "PORT_ERR";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace
+
+Trace* program_trace() {
+  Opened& one = opened();
+  return one.trace.file() ? &one.trace : nullptr;
+}
+
+bool trace_is_possible(Problem& problem) {
+  const Opened& one = opened();
+  problem = one.problem;
+  return one.problem.error == 0;
+}
+
+void trace_open(const char* device, int error) {
+  TraceLine line;
+  line.text("call", "ibv_open_device").text("device", device).text("program", program_invocation_short_name);
+  program_trace()->append(line.error(error));
+}
+
+void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes) {
+  TraceLine line;
+  line.text("call", call).hex("qp", qpn).number("wr_id", request.id).text("opcode", opcode_name(request.opcode));
+  line.number("bytes", bytes);
+  if (request.rkey != 0) line.hex("remote_address", request.remote_address).hex("rkey", request.rkey);
+  if (request.remote_qpn != 0) line.hex("remote_qp", request.remote_qpn);
+  if ((request.flags & roce::kSignaled) != 0) line.number("signaled", 1);
+  if ((request.flags & roce::kFence) != 0) line.number("fence", 1);
+  if ((request.flags & roce::kInline) != 0) line.number("inline", 1);
+  program_trace()->append(line);
+}
+
+void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int error) {
+  TraceLine line;
+  line.text("call", call).hex("qp", qpn).number("wr_id", request_id).error(error);
+  program_trace()->append(line);
+}
+
+void trace_event(ibv_event_type type, const void* element) {
+  TraceLine line;
+  line.text("event", "asynchronous").text("name", event_name(type));
+  if (type == IBV_EVENT_CQ_ERR) {
+    line.hex("cq", reinterpret_cast<uintptr_t>(element));
+  } else if (type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+    line.hex("srq", reinterpret_cast<uintptr_t>(element));
+  } else if (element != nullptr) {
+    line.hex("qp", static_cast<const ibv_qp*>(element)->qp_num);
+  }
+  program_trace()->append(line);
+}
+
+}  // namespace dapple::soft

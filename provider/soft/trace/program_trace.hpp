@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
+#define DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP
+
+#include "provider/soft/plugin.hpp"
+#include "provider/soft/trace/trace.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft {
+
+// This process' trace; null without DAPPLE_TRACE, or if its file cannot be written: then no device can be opened.
+Trace* program_trace();
+bool trace_is_possible(Problem& problem);
+
+// The functions from here on need a trace.
+
+// A table whose functions write a line for each call, and then call those of `traced`.
+const Operations& traced_operations(const Operations& traced);
+
+void trace_open(const char* device, int error);
+
+// `call`: the verb that posts. `bytes`: of the request's segments, which it need not have.
+void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes);
+void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int error);
+
+// `element`: an ibv_cq*, ibv_qp* or ibv_srq*, as the type says, or null.
+void trace_event(ibv_event_type type, const void* element);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_TRACE_PROGRAM_TRACE_HPP

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/trace/trace.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "provider/soft/errno_names.hpp"
+#include "provider/soft/file_name.hpp"
+#include "provider/soft/undisturbed.hpp"
+
+namespace dapple::soft {
+
+TraceLine::TraceLine() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  add("{\"time\":%lld.%09ld,\"process\":%d,\"thread\":%d", static_cast<long long>(now.tv_sec), now.tv_nsec, getpid(),
+      gettid());
+}
+
+void TraceLine::add(const char* format, ...) {
+  const size_t room = sizeof text_ - kEnd - used_;
+  va_list arguments;
+  va_start(arguments, format);
+  const int size = vsnprintf(text_ + used_, room, format, arguments);
+  va_end(arguments);
+  if (size > 0 && static_cast<size_t>(size) < room) used_ += static_cast<size_t>(size);
+}
+
+TraceLine& TraceLine::text(const char* name, std::string_view value) {
+  add(",\"%s\":\"%.*s\"", name, static_cast<int>(value.size()), value.data());
+  return *this;
+}
+
+TraceLine& TraceLine::number(const char* name, uint64_t value) {
+  add(",\"%s\":%llu", name, static_cast<unsigned long long>(value));
+  return *this;
+}
+
+TraceLine& TraceLine::signed_number(const char* name, int64_t value) {
+  add(",\"%s\":%lld", name, static_cast<long long>(value));
+  return *this;
+}
+
+TraceLine& TraceLine::hex(const char* name, uint64_t value) {
+  add(",\"%s\":\"0x%llx\"", name, static_cast<unsigned long long>(value));
+  return *this;
+}
+
+TraceLine& TraceLine::error(int error) {
+  if (error == 0) return *this;
+  const std::string_view name = errno_name(error);
+  return name.empty() ? number("error", static_cast<uint64_t>(error)) : text("error", name);
+}
+
+std::string_view TraceLine::end() {
+  text_[used_] = '}';
+  text_[used_ + 1] = '\n';
+  return {text_, used_ + kEnd};
+}
+
+bool Trace::open(const char* name, Problem& problem) {
+  char path[PATH_MAX];
+  if (!expand_file_name(name, path)) {
+    problem.set(EINVAL, "DAPPLE_TRACE is not a file name: %.150s", name);
+    return false;
+  }
+  file_.reset(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!file_) problem.set(errno, "DAPPLE_TRACE: %.150s cannot be written: %s", path, strerror(errno));
+  return static_cast<bool>(file_);
+}
+
+void Trace::append(TraceLine& line) {
+  const Undisturbed undisturbed;
+  const std::string_view whole = line.end();
+  [[maybe_unused]] const ssize_t written = write(file_.get(), whole.data(), whole.size());
+}
+
+}  // namespace dapple::soft

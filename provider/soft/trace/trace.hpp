@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// DAPPLE_TRACE: what a program asks the device for and what it gets, one JSON object a line.
+#ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
+#define DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "provider/soft/owned_fd.hpp"
+#include "provider/soft/problem.hpp"
+
+namespace dapple::soft {
+
+// One object. It begins with the time, on the clock of DAPPLE_PCAP, and with the process and thread. Names and texts
+// are ours: nothing in them needs an escape. A member that finds no room is left out.
+class TraceLine {
+ public:
+  TraceLine();
+  TraceLine& text(const char* name, std::string_view value);
+  TraceLine& number(const char* name, uint64_t value);
+  TraceLine& signed_number(const char* name, int64_t value);
+  // As a text, "0x11": JSON's numbers do not hold all addresses.
+  TraceLine& hex(const char* name, uint64_t value);
+  // "error": the errno's name or number; nothing for 0.
+  TraceLine& error(int error);
+  // The whole line. Nothing can be added afterwards.
+  std::string_view end();
+
+ private:
+  __attribute__((format(printf, 2, 3))) void add(const char* format, ...);
+
+  static constexpr size_t kEnd = 2;
+  char text_[640];
+  size_t used_ = 0;
+};
+
+// Several processes may append to one file. Any thread.
+class Trace {
+ public:
+  // "%p" in the name is the number of this process.
+  bool open(const char* name, Problem& problem);
+  // A full disk loses lines. Nothing else depends on them.
+  void append(TraceLine& line);
+  OwnedFd& file() { return file_; }
+
+ private:
+  OwnedFd file_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
+#define DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP
+
+#include "provider/soft/completion_names.hpp"
+#include "provider/soft/objects.hpp"
+#include "provider/soft/trace/trace.hpp"
+
+namespace dapple::soft {
+
+// In front of a completion queue: writes a line for each completion, before the program can see it.
+class TracedCompletions final : public roce::CompletionSink {
+ public:
+  TracedCompletions(Trace& trace, Cq& cq) : trace_(trace), cq_(cq) {}
+
+  void complete(const roce::Completion& completion) override {
+    TraceLine line;
+    line.text("event", "completion").hex("qp", completion.qpn).hex("cq", reinterpret_cast<uintptr_t>(&cq_.abi));
+    line.number("wr_id", completion.request_id).text("status", status_name(completion.status));
+    line.text("opcode", opcode_name(completion.opcode)).number("bytes", completion.byte_count);
+    trace_.append(line);
+    cq_.queue.complete(completion);
+  }
+
+ private:
+  Trace& trace_;
+  Cq& cq_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_TRACE_TRACED_COMPLETIONS_HPP

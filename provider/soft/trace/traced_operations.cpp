@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The operations of a program with DAPPLE_TRACE: a line for each call, written after it, with its objects and its
+// error. Lines of posts come before the call, which may complete them. Other programs have the plain table.
+#include <errno.h>
+
+#include <type_traits>
+#include <utility>
+
+#include "provider/soft/fault_plan.hpp"
+#include "provider/soft/objects.hpp"
+#include "provider/soft/post.hpp"
+#include "provider/soft/trace/program_trace.hpp"
+
+namespace dapple::soft {
+namespace {
+
+constinit const Operations* inner = nullptr;
+
+// What a line says about an argument or a result.
+template <typename Other>
+void describe(TraceLine&, const Other&) {}
+void describe(TraceLine& line, ibv_pd* pd) {
+  if (pd != nullptr) line.number("pd", ours<Pd>(pd)->number);
+}
+void describe(TraceLine& line, ibv_mr* mr) {
+  if (mr == nullptr) return;
+  line.hex("lkey", mr->lkey).hex("address", reinterpret_cast<uintptr_t>(mr->addr)).number("length", mr->length);
+}
+void describe(TraceLine& line, ibv_mw* mw) {
+  if (mw != nullptr) line.hex("window", mw->rkey);
+}
+void describe(TraceLine& line, ibv_cq* cq) {
+  if (cq != nullptr) line.hex("cq", reinterpret_cast<uintptr_t>(cq)).number("cqe", static_cast<uint64_t>(cq->cqe));
+}
+void describe(TraceLine& line, ibv_cq_ex* cq) {
+  describe(line, reinterpret_cast<ibv_cq*>(cq));
+}
+void describe(TraceLine& line, ibv_srq* srq) {
+  if (srq != nullptr) line.hex("srq", reinterpret_cast<uintptr_t>(srq));
+}
+void describe(TraceLine& line, ibv_qp* qp) {
+  if (qp != nullptr) line.hex("qp", qp->qp_num);
+}
+
+const char* state_name(ibv_qp_state state) {
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return static_cast<size_t>(state) < std::size(kNames) ? kNames[state] : "unknown";
+}
+
+template <auto kMember>
+using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
+
+template <provider::Operation kVerb, auto kMember, typename Function = FunctionOf<kMember>>
+struct Traced;
+
+template <provider::Operation kVerb, auto kMember, typename Result, typename... Arguments>
+struct Traced<kVerb, kMember, Result (*)(Arguments...)> {
+  static inline const char* name = "";
+  static Result call(Arguments... arguments) {
+    TraceLine line;
+    line.text("call", name);
+    // Before the call, which may destroy them.
+    (describe(line, arguments), ...);
+    const Result result = (inner->*kMember)(arguments...);
+    if constexpr (std::is_pointer_v<Result>) {
+      result == nullptr ? void(line.error(errno)) : describe(line, result);
+    } else {
+      line.error(result);
+    }
+    program_trace()->append(line);
+    return result;
+  }
+};
+
+int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+  TraceLine line;
+  line.text("call", "ibv_modify_qp").hex("qp", qp->qp_num);
+  if ((mask & IBV_QP_STATE) != 0) line.text("state", state_name(attr->qp_state));
+  if ((mask & IBV_QP_DEST_QPN) != 0) line.hex("remote_qp", attr->dest_qp_num);
+  const int error = inner->modify_qp(qp, attr, mask);
+  program_trace()->append(line.error(error));
+  return error;
+}
+
+uint64_t bytes_of(const ibv_sge* list, int count) {
+  uint64_t bytes = 0;
+  for (int i = 0; i < count; i++) bytes += list[i].length;
+  return bytes;
+}
+
+void set_remote_memory(roce::SendRequest& request, const ibv_send_wr& wr) {
+  switch (request.opcode) {
+    case roce::SendOpcode::kWrite:
+    case roce::SendOpcode::kWriteImmediate:
+    case roce::SendOpcode::kRead:
+    case roce::SendOpcode::kAtomicWrite:
+      request.remote_address = wr.wr.rdma.remote_addr;
+      request.rkey = wr.wr.rdma.rkey;
+      break;
+    case roce::SendOpcode::kCompareSwap:
+    case roce::SendOpcode::kFetchAdd:
+      request.remote_address = wr.wr.atomic.remote_addr;
+      request.rkey = wr.wr.atomic.rkey;
+      break;
+    default:
+      break;
+  }
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad) {
+  constexpr const char* kCall = "ibv_post_send";
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    roce::SendRequest request;
+    request.id = wr->wr_id;
+    request.opcode = static_cast<roce::SendOpcode>(wr->opcode);
+    request.flags = static_cast<uint8_t>(wr->send_flags);
+    if (qp->qp_type == IBV_QPT_UD) request.remote_qpn = wr->wr.ud.remote_qpn;
+    set_remote_memory(request, *wr);
+    trace_post(kCall, qp->qp_num, request, bytes_of(wr->sg_list, wr->num_sge));
+  }
+  const int error = inner->post_send(qp, requests, bad);
+  if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);
+  return error;
+}
+
+int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  constexpr const char* kCall = "ibv_post_recv";
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    TraceLine line;
+    line.text("call", kCall)
+        .hex("qp", qp->qp_num)
+        .number("wr_id", wr->wr_id)
+        .number("bytes", bytes_of(wr->sg_list, wr->num_sge));
+    program_trace()->append(line);
+  }
+  const int error = inner->post_recv(qp, requests, bad);
+  if (error != 0) trace_refusal(kCall, qp->qp_num, (*bad)->wr_id, error);
+  return error;
+}
+
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const auto line_of = [srq](const ibv_recv_wr& wr) {
+    TraceLine line;
+    line.text("call", "ibv_post_srq_recv").hex("srq", reinterpret_cast<uintptr_t>(srq)).number("wr_id", wr.wr_id);
+    return line;
+  };
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    TraceLine line = line_of(*wr);
+    program_trace()->append(line.number("bytes", bytes_of(wr->sg_list, wr->num_sge)));
+  }
+  const int error = inner->post_srq_recv(srq, requests, bad);
+  if (error != 0) {
+    TraceLine line = line_of(**bad);
+    program_trace()->append(line.error(error));
+  }
+  return error;
+}
+
+}  // namespace
+
+const Operations& traced_operations(const Operations& traced) {
+  using provider::Operation;
+  static const Operations table = [&traced] {
+    inner = &traced;
+    Operations made = traced;
+#define DAPPLE_TRACED(verb)                                        \
+  Traced<Operation::verb, &Operations::verb>::name = "ibv_" #verb; \
+  made.verb = Traced<Operation::verb, &Operations::verb>::call;
+    DAPPLE_PLANNED_VERBS(DAPPLE_TRACED)
+#undef DAPPLE_TRACED
+    Traced<Operation::reg_mr, &Operations::reg_mr_ex>::name = "ibv_reg_mr";
+    made.reg_mr_ex = Traced<Operation::reg_mr, &Operations::reg_mr_ex>::call;
+    made.modify_qp = modify_qp;
+    made.post_send = post_send;
+    made.post_recv = post_recv;
+    made.post_srq_recv = post_srq_recv;
+    // Completions have lines of their own, and a program may poll a million times in vain.
+    made.poll_cq = traced.poll_cq;
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace dapple::soft
