@@ -53,6 +53,8 @@ class Context {
 
   // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
   void raise(ibv_event_type type, const void* element, EventCount& count);
+  // One about the device or its port.
+  void raise_port_event(ibv_event_type type);
   // Takes unread asynchronous events of an object back.
   void withdraw(const void* element, EventCount& count);
 
@@ -78,8 +80,6 @@ class Context {
     return sanitizer == nullptr ? std::nullopt : std::optional<CheckedMemory>(std::in_place, table, *sanitizer);
   }
   std::optional<CheckedMemory> checked_memory_ = check(memory);
-
-  void raise_port_event(ibv_event_type type);
 
   // The state that the program knows; used by the background thread.
   DeviceInfo told_;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "provider/soft/call_site.hpp"
 #include "provider/soft/completion_names.hpp"
 #include "provider/soft/errno_names.hpp"
+#include "provider/soft/event_names.hpp"
 #include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft {
@@ -31,6 +33,7 @@ constexpr Name kCounted[] = {
 #undef DAPPLE_NAME
         {"ibv_open_device", static_cast<int>(kOpenDevice)},
     {"completion", static_cast<int>(kCompletion)},
+    {"event", static_cast<int>(kEvent)},
 };
 
 const Name* find_counted(std::string_view name) {
@@ -47,7 +50,13 @@ bool number_of(std::string_view text, Number& number, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() && number > 0;
 }
 
+// Instead of an errno or a status.
+constexpr int kDies = -1;
+
 int result_of(size_t of, std::string_view text) {
+  if (text == "SIGKILL") return kDies;
+  // 0 means no event.
+  if (of == kEvent) return event_of(text) + 1;
   if (of == kCompletion) {
     return static_cast<int>(status_of(text));
   }
@@ -60,6 +69,10 @@ int result_of(size_t of, std::string_view text) {
 }  // namespace
 
 bool FaultPlan::add(std::string_view entry) {
+  if (constexpr std::string_view kRegistered = "registered="; entry.starts_with(kRegistered)) {
+    if (!number_of(entry.substr(kRegistered.size()), most_registered_)) return false;
+    return plans_calls_ = true;
+  }
   const size_t at = entry.find('@'), equals = entry.find('=');
   if (at == std::string_view::npos || equals == std::string_view::npos || equals < at || count_ == kMost) return false;
   Fault fault;
@@ -69,14 +82,15 @@ bool FaultPlan::add(std::string_view entry) {
     name = name.substr(0, hash);
   }
   const Name* what = find_counted(name);
-  if (what == nullptr || (fault.stack != 0 && what->value == static_cast<int>(kCompletion))) return false;
+  const bool of_completions = what != nullptr && what->value >= static_cast<int>(kCompletion);
+  if (what == nullptr || (fault.stack != 0 && of_completions)) return false;
   std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.of = static_cast<size_t>(what->value);
   fault.lasts = number.ends_with('+');
   if (fault.lasts) number.remove_suffix(1);
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
-  (fault.of == kCompletion ? plans_completions_ : plans_calls_) = true;
+  (of_completions ? plans_completions_ : plans_calls_) = true;
   needs_stack_ |= fault.stack != 0;
   faults_[count_++] = fault;
   return true;
@@ -91,7 +105,14 @@ int FaultPlan::next(size_t of, uint64_t stack) {
     const uint64_t number = fault.stack == 0 ? of_all : passed_there_[i].fetch_add(1, std::memory_order_relaxed) + 1;
     if (result == 0 && (fault.lasts ? number >= fault.number : number == fault.number)) result = fault.result;
   }
+  if (result == kDies) kill(getpid(), SIGKILL);
   return result;
+}
+
+bool FaultPlan::register_bytes(uint64_t size) {
+  if (registered_.fetch_add(size, std::memory_order_relaxed) + size <= most_registered_) return true;
+  unregister_bytes(size);
+  return false;
 }
 
 int FaultPlan::next_call(size_t verb) {

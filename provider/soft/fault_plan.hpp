@@ -29,12 +29,15 @@ struct CallSite;
 // clang-format on
 inline constexpr size_t kOpenDevice = provider::kMaxOperations;
 inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
+inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // successful completions, too
 
 // Threads may count at the same time.
 class FaultPlan {
  public:
   // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
-  // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_.
+  // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
+  // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
+  // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack. False if it is malformed, or if there
   // are too many.
   bool add(std::string_view entry);
@@ -47,6 +50,11 @@ class FaultPlan {
   // 0, or the errno with which this call fails.
   int next_call(size_t verb);
   roce::CompletionStatus next_completion() { return static_cast<roce::CompletionStatus>(next(kCompletion, 0)); }
+  // The event that comes with this completion, an ibv_event_type, or -1.
+  int next_event() { return next(kEvent, 0) - 1; }
+  // False if so many bytes more are above the limit. Otherwise unregister() takes them back.
+  bool register_bytes(uint64_t size);
+  void unregister_bytes(uint64_t size) { registered_.fetch_sub(size, std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kMost = 64;
@@ -66,7 +74,9 @@ class FaultPlan {
   bool plans_calls_ = false;
   bool plans_completions_ = false;
   bool needs_stack_ = false;
-  std::atomic<uint64_t> passed_[kCompletion + 1] = {};
+  uint64_t most_registered_ = UINT64_MAX;
+  std::atomic<uint64_t> registered_{0};
+  std::atomic<uint64_t> passed_[kEvent + 1] = {};
   std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
   FaultPoint* points_ = nullptr;
 };

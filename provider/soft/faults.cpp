@@ -96,10 +96,10 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   for (;;) {
     const size_t comma = rest.find(',');
     const std::string_view entry = rest.substr(0, comma);
-    if (!(entry.find('@') == std::string_view::npos ? parse_one(entry, settings) : plan->add(entry))) {
+    if (!parse_one(entry, settings) && !plan->add(entry)) {
       problem.set(EINVAL,
                   "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
-                  "at most 10s), seed=, VERB@N=ERRNO, completion@N=STATUS",
+                  "at most 10s), seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, registered=BYTES",
                   static_cast<int>(std::min<size_t>(entry.size(), 60)), entry.data());
       return false;
     }

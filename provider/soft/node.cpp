@@ -260,6 +260,29 @@ void deliver_completions(Context& context, Cq& cq) {
   }
 }
 
+// Events of other objects than the queue pair are planned ones.
+void raise_event(Qp& qp, ibv_event_type type) {
+  switch (type) {
+    case IBV_EVENT_CQ_ERR:
+      return qp.context->raise(type, &qp.send_cq->abi, qp.send_cq->asynchronous_events);
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+    case IBV_EVENT_LID_CHANGE:
+    case IBV_EVENT_PKEY_CHANGE:
+    case IBV_EVENT_SM_CHANGE:
+    case IBV_EVENT_CLIENT_REREGISTER:
+    case IBV_EVENT_GID_CHANGE:
+      return qp.context->raise_port_event(type);
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      if (qp.srq != nullptr) qp.context->raise(type, &qp.srq->abi, qp.srq->events);
+      return;
+    default:
+      return qp.context->raise(type, &qp.abi, qp.event_count);
+  }
+}
+
 }  // namespace
 
 // After a completion that failed by plan.
@@ -280,8 +303,7 @@ void Node::deliver(Qp& qp) {
   uint32_t events = qp.events.take();
   if ((events & QpEvents::kPlannedError) != 0) fail_by_plan(qp);
   for (events &= ~QpEvents::kPlannedError; events != 0; events &= events - 1) {
-    const auto type = static_cast<ibv_event_type>(__builtin_ctz(events));
-    qp.context->raise(type, &qp.abi, qp.event_count);
+    raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));
   }
   if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();
 }

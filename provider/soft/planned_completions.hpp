@@ -9,8 +9,8 @@
 
 namespace dapple::soft {
 
-// Between a queue pair's engine and a completion queue: successful completions fail by plan. After such a completion
-// the queue pair is in error, as after any other.
+// Between a queue pair's engine and a completion queue: successful completions fail by plan, or asynchronous events
+// come with them. After a completion that has failed the queue pair is in error, as after any other.
 class PlannedCompletions final : public roce::CompletionSink {
  public:
   PlannedCompletions(FaultPlan& plan, roce::CompletionSink& next, QpEvents& events)
@@ -20,7 +20,9 @@ class PlannedCompletions final : public roce::CompletionSink {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion();
     if (shown.status != completion.status) events_.plan_error();
+    const int event = completion.status == roce::CompletionStatus::kSuccess ? plan_.next_event() : -1;
     next_.complete(shown);
+    if (event >= 0) events_.plan_event(event);
   }
 
  private:

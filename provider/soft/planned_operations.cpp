@@ -48,6 +48,47 @@ struct Planned<kVerb, kMember, Result (*)(Arguments...)> {
   }
 };
 
+using PlannedReg = Planned<provider::Operation::reg_mr, &Operations::reg_mr>;
+using PlannedRegEx = Planned<provider::Operation::reg_mr, &Operations::reg_mr_ex>;
+using PlannedRereg = Planned<provider::Operation::rereg_mr, &Operations::rereg_mr>;
+using PlannedDereg = Planned<provider::Operation::dereg_mr, &Operations::dereg_mr>;
+
+// `make` registers `size` bytes, if the plan has room for them.
+template <typename Make>
+ibv_mr* limited(uint64_t size, Make make) {
+  if (!fault_plan()->register_bytes(size)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  ibv_mr* mr = make();
+  if (mr == nullptr) fault_plan()->unregister_bytes(size);
+  return mr;
+}
+
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  return limited(length, [=] { return PlannedReg::call(pd, address, length, iova, access); });
+}
+
+ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
+  return limited(attr->length, [=] { return PlannedRegEx::call(pd, attr); });
+}
+
+int dereg_mr(ibv_mr* mr) {
+  const uint64_t size = mr->length;
+  const int error = PlannedDereg::call(mr);
+  if (error == 0) fault_plan()->unregister_bytes(size);
+  return error;
+}
+
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const uint64_t before = moves ? mr->length : 0, after = moves ? length : 0;
+  if (!fault_plan()->register_bytes(after)) return ENOMEM;
+  const int error = PlannedRereg::call(mr, flags, pd, address, length, access);
+  fault_plan()->unregister_bytes(error == 0 ? before : after);
+  return error;
+}
+
 }  // namespace
 
 const Operations& planned_operations() {
@@ -57,8 +98,11 @@ const Operations& planned_operations() {
 #define DAPPLE_PLANNED(name) made.name = Planned<Operation::name, &Operations::name>::call;
     DAPPLE_PLANNED_VERBS(DAPPLE_PLANNED)
 #undef DAPPLE_PLANNED
-    // To a program both are ibv_reg_mr().
-    made.reg_mr_ex = Planned<Operation::reg_mr, &Operations::reg_mr_ex>::call;
+    // To a program the first two are ibv_reg_mr().
+    made.reg_mr = reg_mr;
+    made.reg_mr_ex = reg_mr_ex;
+    made.dereg_mr = dereg_mr;
+    made.rereg_mr = rereg_mr;
     return made;
   }();
   return table;

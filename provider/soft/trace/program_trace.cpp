@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "provider/soft/completion_names.hpp"
+#include "provider/soft/event_names.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -25,37 +26,6 @@ Opened& opened() {
     return made;
   }();
   return one;
-}
-
-const char* event_name(ibv_event_type type) {
-  switch (static_cast<int>(type)) {
-    case IBV_EVENT_CQ_ERR:
-      return "CQ_ERR";
-    case IBV_EVENT_QP_FATAL:
-      return "QP_FATAL";
-    case IBV_EVENT_QP_REQ_ERR:
-      return "QP_REQ_ERR";
-    case IBV_EVENT_QP_ACCESS_ERR:
-      return "QP_ACCESS_ERR";
-    case IBV_EVENT_COMM_EST:
-      return "COMM_EST";
-    case IBV_EVENT_SQ_DRAINED:
-      return "SQ_DRAINED";
-    case IBV_EVENT_QP_LAST_WQE_REACHED:
-      return "QP_LAST_WQE_REACHED";
-    case IBV_EVENT_SRQ_LIMIT_REACHED:
-      return "SRQ_LIMIT_REACHED";
-    case IBV_EVENT_DEVICE_FATAL:
-      return "DEVICE_FATAL";
-    case IBV_EVENT_GID_CHANGE:
-      return "GID_CHANGE";
-    case IBV_EVENT_PORT_ACTIVE:
-      return "PORT_ACTIVE";
-    case IBV_EVENT_PORT_ERR:
-      return "PORT_ERR";
-    default:
-      return "unknown";
-  }
 }
 
 }  // namespace

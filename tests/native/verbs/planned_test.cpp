@@ -3,7 +3,8 @@
 //
 // Calls and completions that fail by plan. The plan of this test's environment (CMakeLists.txt):
 //
-//   ibv_reg_mr@3=ENOMEM, ibv_post_send@2=EAGAIN, ibv_create_cq@3=EINTR, completion@3=REM_ACCESS_ERR
+//   ibv_reg_mr@3=ENOMEM, ibv_post_send@2=EAGAIN, ibv_create_cq@3=EINTR, completion@3=REM_ACCESS_ERR,
+//   event@1=PORT_ERR, event@2=QP_ACCESS_ERR
 //
 // The tests run in this order, once.
 #include <errno.h>
@@ -46,6 +47,20 @@ void post__the_second__its_errno_and_nothing_posted(void**) {
   assert_int_equal(ibv_poll_cq(pair->a.cq, 1, &completion), 0);
 }
 
+void events__of_the_first_two_completions__device_and_queue_pair(void**) {
+  ibv_async_event event;
+  assert_true(becomes_readable(pair->context->async_fd));
+  assert_int_equal(ibv_get_async_event(pair->context, &event), 0);
+  assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);
+  assert_int_equal(event.element.port_num, 1);
+  ibv_ack_async_event(&event);
+  assert_true(becomes_readable(pair->context->async_fd));
+  assert_int_equal(ibv_get_async_event(pair->context, &event), 0);
+  assert_int_equal(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+  assert_ptr_equal(event.element.qp, pair->a.qp);
+  ibv_ack_async_event(&event);
+}
+
 // As with any other error, the queue pair is in error afterwards, and flushes.
 void completion__the_third__fails_and_the_queue_pair_with_it(void**) {
   assert_int_equal(post_send(pair->a, 4, IBV_WR_RDMA_WRITE, 0, 8, &pair->b), 0);
@@ -65,6 +80,7 @@ int main() {
       cmocka_unit_test(registration__the_third__enomem_once),
       cmocka_unit_test(queue__the_third__eintr_once),
       cmocka_unit_test(post__the_second__its_errno_and_nothing_posted),
+      cmocka_unit_test(events__of_the_first_two_completions__device_and_queue_pair),
       cmocka_unit_test(completion__the_third__fails_and_the_queue_pair_with_it),
   };
   return cmocka_run_group_tests(tests, start, finish);

@@ -42,6 +42,29 @@ void next_call__of_another_place__no_failure(void**) {
   assert_int_equal(plan.next_call(kRegister), ENOSPC);
 }
 
+void next_event__event_by_its_name(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("event@2=CQ_ERR"));
+  assert_true(plan.plans_completions());
+  assert_int_equal(plan.next_event(), -1);
+  // Its number is 0.
+  assert_int_equal(plan.next_event(), 0);
+  assert_int_equal(plan.next_event(), -1);
+}
+
+void register_bytes__above_the_limit__refused_until_some_are_back(void**) {
+  FaultPlan plan;
+  assert_true(plan.register_bytes(UINT32_MAX));
+  plan.unregister_bytes(UINT32_MAX);
+  assert_true(plan.add("registered=100"));
+  assert_true(plan.plans_calls());
+  assert_true(plan.register_bytes(60));
+  assert_false(plan.register_bytes(41));
+  assert_true(plan.register_bytes(40));
+  plan.unregister_bytes(60);
+  assert_true(plan.register_bytes(60));
+}
+
 void next_completion__status_by_its_name(void**) {
   FaultPlan plan;
   assert_true(plan.add("completion@2=RETRY_EXC_ERR"));
@@ -72,6 +95,10 @@ void add__malformed__false_and_no_fault(void**) {
                            "ibv_create_flow@1=ENOMEM",
                            "completion@1=ENOMEM",
                            "completion@1=SUCCESS",
+                           "event@1=ENOMEM",
+                           "event#c0ffee@1=CQ_ERR",
+                           "registered=",
+                           "registered=1k",
                            "ibv_reg_mr@99999999999999999999=ENOMEM",
                            "ibv_reg_mr@1=ENOMEM ",
                            "ibv_reg_mr#@1=ENOMEM",
@@ -99,6 +126,8 @@ int main() {
       cmocka_unit_test(next_call__from_a_number_on__fails_for_ever),
       cmocka_unit_test(next_call__of_another_place__no_failure),
       cmocka_unit_test(next_completion__status_by_its_name),
+      cmocka_unit_test(next_event__event_by_its_name),
+      cmocka_unit_test(register_bytes__above_the_limit__refused_until_some_are_back),
       cmocka_unit_test(add__malformed__false_and_no_fault),
       cmocka_unit_test(add__too_many__false),
   };
