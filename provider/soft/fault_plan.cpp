@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "provider/soft/call_site.hpp"
@@ -83,7 +84,7 @@ bool FaultPlan::add(std::string_view entry) {
   }
   const Name* what = find_counted(name);
   const bool of_completions = what != nullptr && what->value >= static_cast<int>(kCompletion);
-  if (what == nullptr || (fault.stack != 0 && of_completions)) return false;
+  if (what == nullptr || (fault.stack != 0 && what->value == static_cast<int>(kEvent))) return false;
   std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.of = static_cast<size_t>(what->value);
   fault.lasts = number.ends_with('+');
@@ -91,7 +92,7 @@ bool FaultPlan::add(std::string_view entry) {
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
   (of_completions ? plans_completions_ : plans_calls_) = true;
-  needs_stack_ |= fault.stack != 0;
+  needs_stack_ |= fault.stack != 0 && !of_completions;
   faults_[count_++] = fault;
   return true;
 }
@@ -120,6 +121,17 @@ int FaultPlan::next_call(size_t verb) {
   const CallSite site = call_site();
   if (points_ != nullptr) note(verb, site);
   return next(verb, site.stack);
+}
+
+roce::CompletionStatus FaultPlan::next_completion(roce::CompletionOpcode opcode) {
+  CallSite site;
+  site.stack = static_cast<uint64_t>(opcode) + 1;
+  if (points_ != nullptr) {
+    const std::string_view name = opcode_name(opcode);
+    memcpy(site.place, name.data(), std::min(name.size(), sizeof site.place - 1));
+    note(kCompletion, site);
+  }
+  return static_cast<roce::CompletionStatus>(next(kCompletion, site.stack));
 }
 
 // Without a free place the call is not noted.

@@ -38,18 +38,20 @@ class FaultPlan {
   // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
   // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
   // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
-  // "NAME#HEX" counts only the verb's calls from the call site with this stack. False if it is malformed, or if there
+  // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
+  // HEX - 1. False if it is malformed, or if there
   // are too many.
   bool add(std::string_view entry);
-  // From now on calls are noted there.
+  // From now on calls and completions are noted there.
   void record(FaultPoint* points) { points_ = points; }
 
   bool plans_calls() const { return plans_calls_ || points_ != nullptr; }
-  bool plans_completions() const { return plans_completions_; }
+  bool plans_completions() const { return plans_completions_ || points_ != nullptr; }
 
   // 0, or the errno with which this call fails.
   int next_call(size_t verb);
-  roce::CompletionStatus next_completion() { return static_cast<roce::CompletionStatus>(next(kCompletion, 0)); }
+  // The status of a successful completion.
+  roce::CompletionStatus next_completion(roce::CompletionOpcode opcode);
   // The event that comes with this completion, an ibv_event_type, or -1.
   int next_event() { return next(kEvent, 0) - 1; }
   // False if so many bytes more are above the limit. Otherwise unregister() takes them back.

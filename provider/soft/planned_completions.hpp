@@ -18,7 +18,7 @@ class PlannedCompletions final : public roce::CompletionSink {
 
   void complete(const roce::Completion& completion) override {
     roce::Completion shown = completion;
-    if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion();
+    if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
     if (shown.status != completion.status) events_.plan_error();
     const int event = completion.status == roce::CompletionStatus::kSuccess ? plan_.next_event() : -1;
     next_.complete(shown);

@@ -163,8 +163,10 @@ std::vector<Place> places_of(const Points& points) {
   return places;
 }
 
-// An error that the function may end with.
-const char* error_for(std::string_view verb) {
+// An error that the call or the completion may end with.
+const char* error_for(const Place& place) {
+  const std::string_view verb = place.verb;
+  if (verb == "completion") return place.where.starts_with("RECV") ? "WR_FLUSH_ERR" : "RETRY_EXC_ERR";
   for (const std::string_view ending : {"ibv_destroy_", "ibv_dealloc_", "ibv_dereg_"}) {
     if (verb.starts_with(ending)) return "EBUSY";
   }
@@ -175,8 +177,8 @@ const char* error_for(std::string_view verb) {
 }
 
 void print_row(const Place& place, uint64_t call, const Ending& ending) {
-  printf("%-16s %-22s %5llu of %-7llu %-7s %-24s %6.1f s  %s\n", place.program.c_str(), place.verb.c_str(),
-         static_cast<unsigned long long>(call), static_cast<unsigned long long>(place.calls), error_for(place.verb),
+  printf("%-16s %-22s %5llu of %-7llu %-13s %-24s %6.1f s  %s\n", place.program.c_str(), place.verb.c_str(),
+         static_cast<unsigned long long>(call), static_cast<unsigned long long>(place.calls), error_for(place),
          ending.text().c_str(), ending.seconds, place.where.c_str());
   if (!ending.said.empty()) printf("%-16s   %s\n", "", ending.said.c_str());
   fflush(stdout);
@@ -204,19 +206,19 @@ int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), 
     if (place.calls > 1) calls.emplace_back(&place, place.calls);
   }
   const double timeout = options.timeout > 0 ? options.timeout : kFactor * first.seconds + kAtLeast;
-  printf("%-16s %-22s %-16s %-7s %-24s %8s  %s\n", "program", "function", "call", "errno", "ended", "after", "from");
+  printf("%-16s %-22s %-16s %-13s %-24s %8s  %s\n", "program", "function", "call", "error", "ended", "after", "from");
   size_t bad = 0, done = 0;
   for (const auto& [place, call] : calls) {
     char fault[128];
     snprintf(fault, sizeof fault, "%s#%llx@%llu=%s", place->verb.c_str(), static_cast<unsigned long long>(place->stack),
-             static_cast<unsigned long long>(call), error_for(place->verb));
+             static_cast<unsigned long long>(call), error_for(*place));
     setenv("DAPPLE_FAULTS", (faults + fault).c_str(), 1);
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%zu of %zu: %s ...\r", ++done, calls.size(), place->verb.c_str());
     const Ending ending = run(timeout, execute, argument);
     if (!ending.is_good()) bad++;
     print_row(*place, call, ending);
   }
-  printf("%zu calls from %zu places: %zu crashes and hangs\n", calls.size(), places.size(), bad);
+  printf("%zu calls and completions from %zu places: %zu crashes and hangs\n", calls.size(), places.size(), bad);
   return fflush(stdout) == 0 && bad == 0 ? 0 : 1;
 }
 

@@ -11,6 +11,7 @@ using namespace dapple::soft;
 namespace {
 
 constexpr auto kRegister = static_cast<size_t>(dapple::provider::Operation::reg_mr);
+constexpr auto kSend = dapple::roce::CompletionOpcode::kSend;
 constexpr auto kPost = static_cast<size_t>(dapple::provider::Operation::post_send);
 
 void next_call__the_nth_call__fails_once(void**) {
@@ -42,6 +43,15 @@ void next_call__of_another_place__no_failure(void**) {
   assert_int_equal(plan.next_call(kRegister), ENOSPC);
 }
 
+void next_completion__of_one_opcode__others_do_not_count(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("completion#3@2=RETRY_EXC_ERR"));
+  constexpr auto kRead = dapple::roce::CompletionOpcode::kRead;
+  assert_true(plan.next_completion(kRead) == dapple::roce::CompletionStatus::kSuccess);
+  assert_true(plan.next_completion(kSend) == dapple::roce::CompletionStatus::kSuccess);
+  assert_true(plan.next_completion(kRead) == dapple::roce::CompletionStatus::kRetryExceeded);
+}
+
 void next_event__event_by_its_name(void**) {
   FaultPlan plan;
   assert_true(plan.add("event@2=CQ_ERR"));
@@ -69,9 +79,9 @@ void next_completion__status_by_its_name(void**) {
   FaultPlan plan;
   assert_true(plan.add("completion@2=RETRY_EXC_ERR"));
   assert_true(plan.plans_completions());
-  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kSuccess);
-  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kRetryExceeded);
-  assert_true(plan.next_completion() == dapple::roce::CompletionStatus::kSuccess);
+  assert_true(plan.next_completion(kSend) == dapple::roce::CompletionStatus::kSuccess);
+  assert_true(plan.next_completion(kSend) == dapple::roce::CompletionStatus::kRetryExceeded);
+  assert_true(plan.next_completion(kSend) == dapple::roce::CompletionStatus::kSuccess);
 }
 
 void add__malformed__false_and_no_fault(void**) {
@@ -103,8 +113,7 @@ void add__malformed__false_and_no_fault(void**) {
                            "ibv_reg_mr@1=ENOMEM ",
                            "ibv_reg_mr#@1=ENOMEM",
                            "ibv_reg_mr#xyz@1=ENOMEM",
-                           "ibv_reg_mr#0@1=ENOMEM",
-                           "completion#1@1=WR_FLUSH_ERR"}) {
+                           "ibv_reg_mr#0@1=ENOMEM"}) {
     FaultPlan plan;
     assert_false(plan.add(text));
     assert_false(plan.plans_calls() || plan.plans_completions());
@@ -126,6 +135,7 @@ int main() {
       cmocka_unit_test(next_call__from_a_number_on__fails_for_ever),
       cmocka_unit_test(next_call__of_another_place__no_failure),
       cmocka_unit_test(next_completion__status_by_its_name),
+      cmocka_unit_test(next_completion__of_one_opcode__others_do_not_count),
       cmocka_unit_test(next_event__event_by_its_name),
       cmocka_unit_test(register_bytes__above_the_limit__refused_until_some_are_back),
       cmocka_unit_test(add__malformed__false_and_no_fault),
