@@ -190,6 +190,7 @@ void Node::look_for_changes() {
 }
 
 void Node::background() {
+  const InsidePlugin inside;
   Time aside = kShortestAside;
   bool rival = false;
   for (;;) {

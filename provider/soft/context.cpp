@@ -124,6 +124,7 @@ void Context::withdraw(const void* element, EventCount& count) {
 }
 
 Context* make_context(const ContextInit& init) {
+  const InsidePlugin inside;
   Problem problem;
   Node* node = trace_is_possible(problem) ? Node::get(problem) : nullptr;
   if (node == nullptr) {
@@ -173,6 +174,7 @@ bool revive(const ibv_context* ibv) {
 }
 
 void free_context(Context* context) {
+  const InsidePlugin inside;
   // A child of fork() has only a picture of the parent's node, and of its locks.
   if (context->generation == Node::generation()) {
     // The background thread and queue pairs that the program leaked may write events at any time, and the number may

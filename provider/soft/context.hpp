@@ -12,13 +12,13 @@
 #include <mutex>
 #include <optional>
 
-#include "provider/soft/checked_memory.hpp"
 #include "provider/soft/event_pipe.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/node.hpp"
 #include "provider/soft/objects.hpp"
 #include "provider/soft/plugin.hpp"
+#include "provider/soft/sanitizers/checked_memory.hpp"
 
 namespace dapple::soft {
 
@@ -76,7 +76,7 @@ class Context {
 
  private:
   static std::optional<CheckedMemory> check(MemoryTable& table) {
-    const AddressSanitizer* sanitizer = AddressSanitizer::of_program();
+    Sanitizer* sanitizer = Sanitizer::of_program();
     return sanitizer == nullptr ? std::nullopt : std::optional<CheckedMemory>(std::in_place, table, *sanitizer);
   }
   std::optional<CheckedMemory> checked_memory_ = check(memory);

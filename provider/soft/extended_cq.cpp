@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/sanitizers/watched_operations.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -137,7 +138,7 @@ void show(const roce::Completion& completion, ibv_wc& shown) {
 
 void publish_cq_ex(Cq& cq) {
   ibv_cq_ex& ex = cq.abi.cq_ex;
-  ex.start_poll = start_poll;
+  ex.start_poll = watched<start_poll>();
   ex.next_poll = next_poll;
   ex.end_poll = end_poll;
   ex.read_opcode = read_opcode;

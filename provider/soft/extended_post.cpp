@@ -11,6 +11,7 @@
 #include "provider/soft/abi/extended_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/post.hpp"
+#include "provider/soft/sanitizers/watched_operations.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 
 namespace dapple::soft {
@@ -171,6 +172,7 @@ void wr_set_inline_data_list(ibv_qp_ex* ibv, size_t count, const ibv_data_buf* l
       fail(post_of(ibv), list[i].length > room - size ? EINVAL : ENOMEM);
       return;
     }
+    watch_inline(qp_of(ibv), list[i].addr, list[i].length);
     memcpy(&request->inline_bytes[size], list[i].addr, list[i].length);
     size += list[i].length;
   }
@@ -265,7 +267,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_set_sge = wr_set_sge;
   ex.wr_set_sge_list = wr_set_sge_list;
   ex.wr_start = wr_start;
-  ex.wr_complete = program_trace() == nullptr ? wr_complete : traced_wr_complete;
+  ex.wr_complete = program_trace() == nullptr ? watched<wr_complete>() : watched<traced_wr_complete>();
   ex.wr_abort = wr_abort;
   ex.wr_atomic_write = wr_atomic_write;
   abi::publish_qp_ex(qp.abi, wr_flush);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/fault_plan.hpp"
+#include "provider/soft/sanitizers/watched_operations.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/verbs.hpp"
 
@@ -51,7 +52,8 @@ const Operations& plain_operations() {
 const Operations& operations() {
   const FaultPlan* plan = fault_plan();
   const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
-  return program_trace() != nullptr ? traced_operations(table) : table;
+  const Operations& noted = program_trace() != nullptr ? traced_operations(table) : table;
+  return Sanitizer::of_program() == nullptr ? noted : watched_operations(noted);
 }
 
 }  // namespace dapple::soft

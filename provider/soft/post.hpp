@@ -16,6 +16,9 @@ inline constexpr int kMaxReadsAndAtomics = 128;
 // The errno for a refused post.
 int error_of(roce::PostError error);
 
+// Before the plug-in copies inline bytes: shows them to the program's sanitizer.
+void watch_inline(const Qp& qp, const void* memory, size_t size);
+
 // Posts one request and sends. 0 or an errno. Takes the queue pair's lock.
 int post_one(Qp& qp, const roce::SendRequest& request);
 

@@ -59,9 +59,9 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
     memcpy(&request.atomic_write, reinterpret_cast<const void*>(wr.sg_list->addr), sizeof(request.atomic_write));
     return true;
   }
-  return qp.context->memory.gather({qp.pd->number, qp.qpn}, request.segments, 0,
-                                   reinterpret_cast<std::byte*>(&request.atomic_write),
-                                   sizeof(request.atomic_write)) == roce::Fault::kNone;
+  return qp.context->seen_memory().gather({qp.pd->number, qp.qpn}, request.segments, 0,
+                                          reinterpret_cast<std::byte*>(&request.atomic_write),
+                                          sizeof(request.atomic_write)) == roce::Fault::kNone;
 }
 
 int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest& request) {
@@ -70,6 +70,10 @@ int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest
   request.opcode = static_cast<SendOpcode>(wr.opcode);
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
   request.segments = segments.get();
+  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+    for (const roce::Segment& segment : request.segments)
+      watch_inline(qp, reinterpret_cast<const void*>(segment.address), segment.length);
+  }
   switch (static_cast<int>(wr.opcode)) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
@@ -119,6 +123,14 @@ int error_of(roce::PostError error) {
     default:
       return EINVAL;
   }
+}
+
+void watch_inline(const Qp& qp, const void* memory, size_t size) {
+  Sanitizer* sanitizer = Sanitizer::of_program();
+  if (sanitizer == nullptr) return;
+  const DeviceAccess access = {
+      .who = {qp.pd->number, qp.qpn}, .kind = DeviceAccess::Kind::kRead, .what = "inline bytes of a post"};
+  sanitizer->before(access, memory, size);
 }
 
 int post_one(Qp& qp, const roce::SendRequest& request) {

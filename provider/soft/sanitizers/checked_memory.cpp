@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/checked_memory.hpp"
-
-#include <stdio.h>
-#include <unistd.h>
+#include "provider/soft/sanitizers/checked_memory.hpp"
 
 namespace dapple::soft {
 
@@ -11,42 +8,41 @@ using roce::Accessor;
 using roce::Fault;
 using roce::RemoteRange;
 using roce::Segment;
+using Kind = DeviceAccess::Kind;
+
+namespace {
+
+uint32_t first_key(std::span<const Segment> segments) {
+  return segments.empty() ? 0 : segments.front().lkey;
+}
+
+}  // namespace
 
 // Shows each piece to the sanitizer.
 class CheckedMemory::Look final : public MemoryTable::Borrower {
  public:
-  Look(const AddressSanitizer& sanitizer, Accessor who, uint32_t key, bool is_write, const char* what)
-      : sanitizer_(sanitizer), who_(who), key_(key), is_write_(is_write), what_(what) {}
+  Look(Sanitizer& sanitizer, const DeviceAccess& access) : sanitizer_(sanitizer), access_(access) {}
 
   bool use(std::byte* memory, size_t, size_t size) override {
-    void* place = sanitizer_.poisoned(memory, size);
-    if (place == nullptr) return true;
-    // Before the report, which may end the program.
-    char line[160];
-    const int length = snprintf(line, sizeof line, "dapple: %s, %zu bytes at %p, of queue pair 0x%x with key 0x%x:\n",
-                                what_, size, static_cast<void*>(memory), who_.qpn, key_);
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, static_cast<size_t>(length));
-    sanitizer_.report(place, size - static_cast<size_t>(static_cast<std::byte*>(place) - memory), is_write_);
+    sanitizer_.before(access_, memory, size);
+    // Before the store: a thread that polls the memory may look at it at once.
+    if (access_.kind != Kind::kRead) sanitizer_.stored(memory, size);
     return true;
   }
 
  private:
-  const AddressSanitizer& sanitizer_;
-  const Accessor who_;
-  const uint32_t key_;
-  const bool is_write_;
-  const char* const what_;
+  Sanitizer& sanitizer_;
+  const DeviceAccess& access_;
 };
 
-void CheckedMemory::look(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
-  Look look(sanitizer_, who, range.rkey, (access & roce::kRemoteRead) == 0, what);
-  table_.lend_to_peer(who, range, access, look);
+void CheckedMemory::look(const DeviceAccess& access, const RemoteRange& range, uint32_t right) {
+  Look look(sanitizer_, access);
+  table_.lend_to_peer(access.who, range, right, look);
 }
 
-void CheckedMemory::look(Accessor who, std::span<const Segment> segments, uint64_t offset, size_t size, bool write) {
-  const uint32_t key = segments.empty() ? 0 : segments.front().lkey;
-  Look look(sanitizer_, who, key, write, write ? "the device stores received bytes" : "the device sends bytes");
-  table_.lend(who, segments, offset, size, write, look);
+void CheckedMemory::look(const DeviceAccess& access, std::span<const Segment> segments, uint64_t offset, size_t size) {
+  Look look(sanitizer_, access);
+  table_.lend(access.who, segments, offset, size, access.kind != Kind::kRead, look);
 }
 
 Fault CheckedMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
@@ -54,28 +50,33 @@ Fault CheckedMemory::check_remote(Accessor who, const RemoteRange& range, uint32
 }
 
 Fault CheckedMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
-  look(who, range, roce::kRemoteWrite, "a peer writes");
+  look({who, range.rkey, Kind::kWrite, "a peer writes"}, range, roce::kRemoteWrite);
+  // A copy is as undefined as its original.
+  sanitizer_.stored(from, range.length);
   return table_.write(who, range, from);
 }
 
 Fault CheckedMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
-  look(who, range, roce::kRemoteRead, "a peer reads");
-  return table_.read(who, range, to);
+  look({who, range.rkey, Kind::kRead, "a peer reads"}, range, roce::kRemoteRead);
+  const Fault fault = table_.read(who, range, to);
+  // One report is enough.
+  if (fault == Fault::kNone) sanitizer_.stored(to, range.length);
+  return fault;
 }
 
 Fault CheckedMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                                   uint64_t& original) {
-  look(who, {rkey, address, sizeof swap}, roce::kRemoteAtomic, "a peer's compare and swap");
+  look({who, rkey, Kind::kUpdate, "a peer's compare and swap"}, {rkey, address, sizeof swap}, roce::kRemoteAtomic);
   return table_.compare_swap(who, rkey, address, compare, swap, original);
 }
 
 Fault CheckedMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
-  look(who, {rkey, address, sizeof add}, roce::kRemoteAtomic, "a peer's fetch and add");
+  look({who, rkey, Kind::kUpdate, "a peer's fetch and add"}, {rkey, address, sizeof add}, roce::kRemoteAtomic);
   return table_.fetch_add(who, rkey, address, add, original);
 }
 
 Fault CheckedMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
-  look(who, {rkey, address, sizeof value}, roce::kRemoteWrite, "a peer's atomic write");
+  look({who, rkey, Kind::kWrite, "a peer's atomic write"}, {rkey, address, sizeof value}, roce::kRemoteWrite);
   return table_.atomic_write(who, rkey, address, value);
 }
 
@@ -89,13 +90,16 @@ Fault CheckedMemory::check_local(Accessor who, std::span<const Segment> segments
 
 Fault CheckedMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                             size_t size) {
-  look(who, segments, offset, size, false);
-  return table_.gather(who, segments, offset, to, size);
+  look({who, first_key(segments), Kind::kRead, "the device sends bytes"}, segments, offset, size);
+  const Fault fault = table_.gather(who, segments, offset, to, size);
+  if (fault == Fault::kNone) sanitizer_.stored(to, size);
+  return fault;
 }
 
 Fault CheckedMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                              size_t size) {
-  look(who, segments, offset, size, true);
+  look({who, first_key(segments), Kind::kWrite, "the device stores received bytes"}, segments, offset, size);
+  sanitizer_.stored(from, size);
   return table_.scatter(who, segments, offset, from, size);
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The memory table of a program that was built with AddressSanitizer: the sanitizer sees each access of the device, as
-// if the program had made it. The queue pairs of other programs use the table itself, so they pay nothing.
-#ifndef DAPPLE_PROVIDER_SOFT_CHECKED_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_CHECKED_MEMORY_HPP
+// The memory table of a program with a sanitizer: the sanitizer sees each access of the device, as if the program had
+// made it. The queue pairs of other programs use the table itself, so they pay nothing.
+#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP
+#define DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP
 
-#include "provider/soft/address_sanitizer.hpp"
 #include "provider/soft/memory_table.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
 
 class CheckedMemory final : public roce::Memory {
  public:
-  CheckedMemory(MemoryTable& table, const AddressSanitizer& sanitizer) : table_(table), sanitizer_(sanitizer) {}
+  CheckedMemory(MemoryTable& table, Sanitizer& sanitizer) : table_(table), sanitizer_(sanitizer) {}
 
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
   roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;
@@ -34,13 +34,13 @@ class CheckedMemory final : public roce::Memory {
 
  private:
   class Look;
-  void look(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
-  void look(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, size_t size, bool write);
+  void look(const DeviceAccess& access, const roce::RemoteRange& range, uint32_t right);
+  void look(const DeviceAccess& access, std::span<const roce::Segment> segments, uint64_t offset, size_t size);
 
   MemoryTable& table_;
-  const AddressSanitizer& sanitizer_;
+  Sanitizer& sanitizer_;
 };
 
 }  // namespace dapple::soft
 
-#endif  // DAPPLE_PROVIDER_SOFT_CHECKED_MEMORY_HPP
+#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Each program has at most one sanitizer: one that it was built with, or valgrind's memcheck. It knows each access of
+// the program, and nothing of the device's, so the device tells it. It is found at run time, and nothing is linked for
+// it. Programs without a sanitizer pay nothing.
+#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
+#define DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+struct DeviceAccess {
+  enum class Kind : uint8_t { kRead, kWrite, kUpdate };
+
+  roce::Accessor who;
+  uint32_t key = 0;
+  Kind kind = Kind::kRead;
+  const char* what = "";  // for people: "a peer writes"
+};
+
+// Safe from any thread.
+class Sanitizer {
+ public:
+  // The program's, or null.
+  static Sanitizer* of_program();
+
+  // Before the device accesses the program's memory. Reports what the program itself may not do there.
+  virtual void before(const DeviceAccess& access, const void* memory, size_t size) = 0;
+  // The device, or the plug-in, has stored these bytes, so they are defined now.
+  virtual void stored(const void*, size_t) {}
+  // Between these two, this thread executes the plug-in. The calls may be nested.
+  virtual void enter_plugin() {}
+  virtual void leave_plugin() {}
+
+ protected:
+  ~Sanitizer() = default;
+  // Names the queue pair and the key on standard error. It comes before the report, which may end the program.
+  static void announce(const DeviceAccess& access, const void* memory, size_t size);
+};
+
+// While one exists, this thread executes the plug-in.
+class InsidePlugin {
+ public:
+  InsidePlugin() : sanitizer_(Sanitizer::of_program()) {
+    if (sanitizer_ != nullptr) sanitizer_->enter_plugin();
+  }
+  ~InsidePlugin() {
+    if (sanitizer_ != nullptr) sanitizer_->leave_plugin();
+  }
+  InsidePlugin(const InsidePlugin&) = delete;
+  InsidePlugin& operator=(const InsidePlugin&) = delete;
+
+ private:
+  Sanitizer* sanitizer_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
