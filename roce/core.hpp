@@ -25,6 +25,7 @@ class Core : public QueuePair {
   PostError post_send(const SendRequest& request) final;
   void receives_posted() final;
   const QpCounters& counters() const final { return count; }
+  uint64_t outstanding_sends() const final { return sends.tail() - sends.head(); }
 
   Accessor self() const { return {config.domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }

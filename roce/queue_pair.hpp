@@ -127,6 +127,8 @@ class QueuePair {
   virtual void expire(Now now) = 0;
 
   virtual const QpCounters& counters() const = 0;
+  // Requests that were posted and are not complete.
+  virtual uint64_t outstanding_sends() const = 0;
 
  protected:
   QpState state_ = QpState::kReset;

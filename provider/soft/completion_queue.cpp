@@ -26,8 +26,7 @@ void CompletionQueue::complete(const roce::Completion& completion) {
   const uint32_t count = count_.load(std::memory_order_relaxed);
   uint32_t notice = 0;
   if (count == size_.load(std::memory_order_relaxed)) {
-    if (overrun_) return;
-    overrun_ = true;
+    if (overrun_.exchange(true, std::memory_order_relaxed)) return;
     notice = kOverrun;
   } else {
     assert(count < capacity_);

@@ -45,6 +45,8 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t take(roce::Completion* completions, uint32_t count) {
     return take(count, [&](const roce::Completion& completion, uint32_t i) { completions[i] = completion; });
   }
+  // A completion was dropped once.
+  bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   // Completions stay. EINVAL: they do not fit; or as initialize().
@@ -68,7 +70,7 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t capacity_ = 0;  // of the ring: a power of two, at least size_
   uint32_t head_ = 0;
   Armed armed_ = Armed::kNo;
-  bool overrun_ = false;
+  std::atomic<bool> overrun_{false};
   std::atomic<uint32_t> size_{0};
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> notice_{0};

@@ -49,6 +49,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
   Cq* cq = make_cq(context, attr->cqe, attr->channel, static_cast<int>(attr->comp_vector));
   if (cq == nullptr) return nullptr;
   cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  cq->ignores_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
   publish_cq_ex(*cq);
   return &cq->abi.cq_ex;
 }

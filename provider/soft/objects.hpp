@@ -66,6 +66,7 @@ struct Cq {
   std::mutex poll_mutex;
   roce::Completion current;
   bool single_threaded = false;
+  bool ignores_overrun = false;
 };
 
 struct Srq {
@@ -97,6 +98,9 @@ class QpEvents final : public roce::EventSink {
 };
 
 struct ExtendedPost;
+namespace check {
+struct CheckedQp;
+}
 
 struct Qp {
   abi::Qp abi = {};
@@ -112,6 +116,8 @@ struct Qp {
   ibv_qp_init_attr init = {};
   uint32_t qpn = 0;
   std::atomic<uint32_t> multicast_groups{0};
+
+  std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
 
   // The rest is guarded by the lock, except for the atomics.
   BriefMutex mutex;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checker.hpp"
 #include "provider/soft/fault_plan.hpp"
 #include "provider/soft/sanitizers/watched_operations.hpp"
 #include "provider/soft/trace/program_trace.hpp"
@@ -49,11 +50,15 @@ const Operations& plain_operations() {
   return table;
 }
 
-const Operations& operations() {
+const Operations& unchecked_operations() {
   const FaultPlan* plan = fault_plan();
   const Operations& table = plan != nullptr && plan->plans_calls() ? planned_operations() : plain_operations();
   const Operations& noted = program_trace() != nullptr ? traced_operations(table) : table;
   return Sanitizer::of_program() == nullptr ? noted : watched_operations(noted);
+}
+
+const Operations& operations() {
+  return check::Checker::get() == nullptr ? unchecked_operations() : check::checked_operations();
 }
 
 }  // namespace dapple::soft

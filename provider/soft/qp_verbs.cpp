@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <new>
 
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
 #include "provider/soft/placement/qp_publication.hpp"
@@ -74,8 +75,16 @@ int equip(Qp& qp) {
   ReceiveQueue& receives = qp.srq != nullptr ? qp.srq->queue : qp.own_receives;
   roce::CompletionSink* sent = completion_way(qp, *qp.send_cq, 0);
   roce::CompletionSink* received = completion_way(qp, *qp.recv_cq, 1);
-  if (sent != nullptr && received != nullptr)
-    qp.engine = roce::QueuePair::create(config, qp.context->seen_memory(), *sent, *received, receives, qp.events);
+  if (sent != nullptr && received != nullptr) {
+    roce::Memory* memory = &qp.context->seen_memory();
+    if (check::Checker* checker = check::Checker::get(); checker != nullptr) {
+      qp.checked = std::make_unique<check::CheckedQp>(*checker, qp, *memory, *sent, *received);
+      memory = &qp.checked->memory;
+      sent = &qp.checked->sent;
+      received = &qp.checked->received;
+    }
+    qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, qp.events);
+  }
   if (qp.engine == nullptr) {
     qp.node->remove(qp);
     return ENOMEM;

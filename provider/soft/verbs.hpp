@@ -9,9 +9,15 @@
 
 namespace dapple::soft {
 
-// operations() is one of the two, or traced_operations() of one.
+// unchecked_operations() is one of the two, or traced_operations() of one.
 const Operations& plain_operations();
 const Operations& planned_operations();
+
+const Operations& unchecked_operations();
+namespace check {
+// The same, for a program under dapple-run --check: they note what the program does.
+const Operations& checked_operations();
+}  // namespace check
 
 }  // namespace dapple::soft
 

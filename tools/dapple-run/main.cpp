@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/dapple-run/check.hpp"
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/enumerate.hpp"
 #include "tools/dapple-run/fail.hpp"
@@ -40,6 +41,9 @@ afterwards, and needs no PROGRAM.
   -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
   -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
                   (x86-64; slow; system calls cannot be given such memory)
+      --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(7)
+      --json FILE, --sarif FILE, --junit FILE
+                  --check, and write its reports to a file
       --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
                   the name of a file with them
       --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
@@ -52,6 +56,7 @@ afterwards, and needs no PROGRAM.
 The exit code is PROGRAM's, or
   1    with --enumerate: a run crashed or hung
   2    wrong options
+  66   with --check: an error was reported, or nothing was checked
   66   with --emulate: a sync is missing, or nothing was checked, as no RDMA device was opened or a process ended without its
        report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
   126  PROGRAM cannot be run this way; one line on standard error says why
@@ -64,6 +69,8 @@ struct Options {
   bool device = true;
   bool print_environment = false;
   bool enumerate = false;
+  bool check = false;
+  ReportFiles reports;
   EnumerateOptions runs;
   char** command = nullptr;
 };
@@ -121,6 +128,13 @@ void set_trace(const char* given) {
   }
 }
 
+// Null if the option is another one.
+std::string* report_file(ReportFiles& files, const std::string& option) {
+  if (option == "--json") return &files.json;
+  if (option == "--sarif") return &files.sarif;
+  return option == "--junit" ? &files.junit : nullptr;
+}
+
 // Parsing stops at the program's name; the program's own options are left alone.
 Options parse(char** argument) {
   Options options;
@@ -147,6 +161,11 @@ Options parse(char** argument) {
       set_faults(value_of(option, argument));
     } else if (option == "--trace") {
       set_trace(value_of(option, argument));
+    } else if (option == "--check") {
+      options.check = true;
+    } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
+      options.check = true;
+      *file = value_of(option, argument);
     } else if (option == "--enumerate") {
       options.enumerate = true;
     } else if (option == "--in") {
@@ -162,6 +181,8 @@ Options parse(char** argument) {
   }
   if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
     fail(kWrongUse, "--enumerate goes with no --emulate, --watch, --env or --no-device");
+  if (options.check && (options.emulate != "0" || options.print_environment || !options.device || options.enumerate))
+    fail(kWrongUse, "--check goes with no --emulate, --watch, --env, --no-device or --enumerate");
   if (options.print_environment) {
     if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
@@ -224,6 +245,7 @@ int main(char** arguments) {
   if (has_thread_sanitizer) fix_addresses(program.path);
   if (options.enumerate) return enumerate(options.runs, execute, &command);
   if (emulate) return run_checked(findings, execute, &command);
+  if (options.check) return run_with_check(options.reports, options.command[0], execute, &command);
   execute(&command);
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/extended_post.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 

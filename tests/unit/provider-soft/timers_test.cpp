@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/extended_post.hpp"
 #include "provider/soft/qp_table.hpp"
 #include "tests/unit/provider/cmocka.hpp"

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The operations of a program under dapple-run --check: they note what the program does. Other programs have the plain
+// table.
+#include "provider/soft/check/checked_posts.hpp"
+#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/context.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+Checker& checker() {
+  return *Checker::get();
+}
+
+const Operations& below() {
+  return unchecked_operations();
+}
+
+template <typename Object>
+Object* noted(Object* object, const char* verb) {
+  if (object != nullptr) checker().objects.add(object, verb);
+  return object;
+}
+
+// Calls destroy(), which returns 0 if the object is gone.
+template <typename Destroy>
+int forgotten(const void* object, Destroy destroy) {
+  const std::optional<Place> made = checker().objects.remove(object);
+  const int error = destroy();
+  if (error != 0 && made) checker().objects.add(object, *made);
+  return error;
+}
+
+ibv_pd* alloc_pd(ibv_context* context) {
+  return noted(below().alloc_pd(context), "made by ibv_alloc_pd");
+}
+
+int dealloc_pd(ibv_pd* pd) {
+  return forgotten(pd, [&] { return below().dealloc_pd(pd); });
+}
+
+ibv_mr* note_region(ibv_mr* mr) {
+  if (mr == nullptr) return nullptr;
+  checker().keys.add(context_of(mr->context), mr->lkey,
+                     {.domain = ours<Mr>(mr)->pd->number,
+                      .address = mr->addr,
+                      .length = mr->length,
+                      .registered = Stack::here(),
+                      .deregistered = std::nullopt});
+  return noted(mr, "made by ibv_reg_mr");
+}
+
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t length, uint64_t iova, int access) {
+  return note_region(below().reg_mr(pd, address, length, iova, access));
+}
+
+ibv_mr* reg_mr_ex(ibv_pd* pd, provider::RegionInitAttr* attr) {
+  return note_region(below().reg_mr_ex(pd, attr));
+}
+
+int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
+  const int error = below().rereg_mr(mr, flags, pd, address, length, access);
+  if (error == 0) {
+    checker().objects.remove(mr);
+    note_region(mr);
+  }
+  return error;
+}
+
+int dereg_mr(ibv_mr* mr) {
+  const Context* device = context_of(mr->context);
+  const uint32_t key = mr->lkey;
+  checker().keys.remove(device, key);
+  const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
+  if (error != 0) checker().keys.restore(device, key);
+  return error;
+}
+
+ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int vector) {
+  return noted(below().create_cq(context, cqe, channel, vector), "made by ibv_create_cq");
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
+  return noted(below().create_cq_ex(context, attr), "made by ibv_create_cq_ex");
+}
+
+int destroy_cq(ibv_cq* cq) {
+  return forgotten(cq, [&] { return below().destroy_cq(cq); });
+}
+
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+  return noted(below().create_srq(pd, attr), "made by ibv_create_srq");
+}
+
+int destroy_srq(ibv_srq* srq) {
+  const void* queue = &ours<Srq>(srq)->queue;
+  const int error = forgotten(srq, [&] { return below().destroy_srq(srq); });
+  if (error == 0) checker().receives.forget(queue);
+  return error;
+}
+
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  return noted(below().create_qp(pd, attr), "made by ibv_create_qp");
+}
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
+  ibv_qp* qp = below().create_qp_ex(context, attr);
+  if (qp != nullptr && ours<Qp>(qp)->extended != nullptr) {
+    ibv_qp_ex& extended = ours<Qp>(qp)->abi.qp_ex;
+    ours<Qp>(qp)->checked->wr_complete = extended.wr_complete;
+    extended.wr_complete = wr_complete;
+  }
+  return noted(qp, "made by ibv_create_qp_ex");
+}
+
+// The device forgets all requests in RESET, and those of the send queue in SQE.
+int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
+  const int error = below().modify_qp(ibv, attr, mask);
+  if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
+  Qp& qp = *ours<Qp>(ibv);
+  if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
+  if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_RTS) qp.checked->sends.clear();
+  return 0;
+}
+
+void report_end(Qp& qp) {
+  uint64_t outstanding = 0, not_ready = 0;
+  {
+    const std::lock_guard lock(qp.mutex);
+    outstanding = qp.engine->outstanding_sends();
+    not_ready = qp.engine->counters().rnr_naks_sent;
+  }
+  std::vector<Place> places = {{"destroyed by ibv_destroy_qp", Stack::here()}};
+  if (const std::optional<Place> made = checker().objects.made(&qp)) places.push_back(*made);
+  const char* device = qp.context->ibv->device->name;
+  if (outstanding != 0) {
+    checker().reporter.show(
+        {.level = Level::kWarning,
+         .kind = "outstanding-sends",
+         .text =
+             format("Queue pair 0x%x of %s is destroyed with %llu send requests that are not complete: its peer may "
+                    "never get them.",
+                    qp.qpn, device, static_cast<unsigned long long>(outstanding)),
+         .remedy = "Wait for the completion of the last request before ibv_destroy_qp().",
+         .places = places});
+  }
+  if (not_ready == 0) return;
+  checker().reporter.show(
+      {.level = Level::kNote,
+       .kind = "receiver-not-ready",
+       .text = format("Queue pair 0x%x of %s had no receive for a message of its peer, and sent %llu RNR NAKs.", qp.qpn,
+                      device, static_cast<unsigned long long>(not_ready)),
+       .remedy = "Post receives before the peer can send: the peer waits for a while after each such answer.",
+       .places = places});
+}
+
+int destroy_qp(ibv_qp* ibv) {
+  Qp& qp = *ours<Qp>(ibv);
+  // A child of fork() has only a picture of its parent's.
+  if (qp.context->generation == Node::generation()) report_end(qp);
+  const void* queue = &qp.own_receives;
+  const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
+  if (error == 0) checker().receives.forget(queue);
+  return error;
+}
+
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+  return noted(below().alloc_mw(pd, type), "made by ibv_alloc_mw");
+}
+
+int dealloc_mw(ibv_mw* mw) {
+  return forgotten(mw, [&] { return below().dealloc_mw(mw); });
+}
+
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  return noted(below().create_ah(pd, attr), "made by ibv_create_ah");
+}
+
+int destroy_ah(ibv_ah* ah) {
+  return forgotten(ah, [&] { return below().destroy_ah(ah); });
+}
+
+}  // namespace
+
+const Operations& checked_operations() {
+  static const Operations table = [] {
+    Operations made = below();
+    made.alloc_mw = alloc_mw;
+    made.alloc_pd = alloc_pd;
+    made.create_ah = create_ah;
+    made.create_cq = create_cq;
+    made.create_cq_ex = create_cq_ex;
+    made.create_qp = create_qp;
+    made.create_qp_ex = create_qp_ex;
+    made.create_srq = create_srq;
+    made.dealloc_mw = dealloc_mw;
+    made.dealloc_pd = dealloc_pd;
+    made.dereg_mr = dereg_mr;
+    made.destroy_ah = destroy_ah;
+    made.destroy_cq = destroy_cq;
+    made.destroy_qp = destroy_qp;
+    made.destroy_srq = destroy_srq;
+    made.modify_qp = modify_qp;
+    made.post_recv = post_recv;
+    made.post_send = post_send;
+    made.post_srq_recv = post_srq_recv;
+    made.reg_mr = reg_mr;
+    made.reg_mr_ex = reg_mr_ex;
+    made.rereg_mr = rereg_mr;
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace dapple::soft::check

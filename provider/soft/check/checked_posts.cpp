@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checked_posts.hpp"
+
+#include <string.h>
+
+#include <utility>
+#include <vector>
+
+#include "provider/soft/check/checked_qp.hpp"
+#include "provider/soft/context.hpp"
+#include "provider/soft/extended_post.hpp"
+#include "provider/soft/mapped_range.hpp"
+#include "provider/soft/verbs.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+std::vector<roce::Segment> segments_of(const ibv_sge* list, int count) {
+  std::vector<roce::Segment> segments;
+  // The device will refuse such a list.
+  if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return segments;
+  for (int i = 0; i < count; i++) segments.push_back({list[i].addr, list[i].length, list[i].lkey});
+  return segments;
+}
+
+// Takes a copy of memory that is there, and is known to the device by its own address.
+class Copy final : public MemoryTable::Borrower {
+ public:
+  Copy(std::span<const roce::Segment> segments, uint64_t length) : segments_(segments), bytes_(length) {}
+
+  bool use(std::byte* memory, size_t done, size_t size) override {
+    while (at_ < segments_.size() && segments_[at_].length == 0) at_++;
+    if (at_ == segments_.size() || segments_[at_].address != reinterpret_cast<uintptr_t>(memory)) return false;
+    at_++;
+    if (probe_mapped_range(memory, size, false) != 0) return false;
+    memcpy(&bytes_[done], memory, size);
+    return true;
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  const std::span<const roce::Segment> segments_;
+  size_t at_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+std::vector<std::byte> copy_of(Qp& qp, std::span<const roce::Segment> segments) {
+  uint64_t length = 0;
+  for (const roce::Segment& segment : segments) length += segment.length;
+  if (length == 0 || PostedSends::copied_bytes.load() + length > PostedSends::kMostCopiedBytes) return {};
+  Copy copy(segments, length);
+  const roce::Fault fault = qp.context->memory.lend({qp.pd->number, qp.qpn}, segments, 0, length, false, copy);
+  return fault == roce::Fault::kNone ? copy.take() : std::vector<std::byte>();
+}
+
+bool has_result(roce::SendOpcode opcode) {
+  return opcode == roce::SendOpcode::kRead || opcode == roce::SendOpcode::kCompareSwap ||
+         opcode == roce::SendOpcode::kFetchAdd;
+}
+
+bool sends_bytes(roce::SendOpcode opcode) {
+  return opcode <= roce::SendOpcode::kSendImmediate || opcode == roce::SendOpcode::kSendInvalidate;
+}
+
+// Notes a request that uses memory. Returns its number, if any.
+uint64_t note(Qp& qp, roce::SendOpcode opcode, bool is_inline, std::vector<roce::Segment> segments) {
+  PostedSend send;
+  const bool is_known = has_result(opcode) || sends_bytes(opcode);
+  if (!is_known || is_inline || segments.empty()) return PostedSends::kNone;
+  send.stack = Stack::here();
+  send.has_result = has_result(opcode);
+  if (!send.has_result) send.copy = copy_of(qp, segments);
+  send.segments = std::move(segments);
+  return qp.checked->sends.add(std::move(send));
+}
+
+// Notes the receives of a list. The device refuses `bad` and those behind it.
+template <typename Post>
+int post_receives(const void* queue, size_t depth, ibv_recv_wr* requests, ibv_recv_wr** bad, Post post) {
+  PostedReceives& receives = Checker::get()->receives;
+  const Stack stack = Stack::here();
+  std::vector<std::pair<const ibv_recv_wr*, uint64_t>> noted;
+  for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next)
+    noted.emplace_back(wr, receives.add(queue, depth, {wr->wr_id, 0, stack, segments_of(wr->sg_list, wr->num_sge)}));
+  const int error = post();
+  bool refused = false;
+  for (const auto& [wr, number] : noted) {
+    refused = refused || (error != 0 && wr == *bad);
+    if (refused) receives.remove(queue, number);
+  }
+  return error;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
+  Qp& qp = *ours<Qp>(ibv);
+  std::vector<std::pair<const ibv_send_wr*, uint64_t>> noted;
+  for (const ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
+    noted.emplace_back(wr, note(qp, static_cast<roce::SendOpcode>(wr->opcode), (wr->send_flags & IBV_SEND_INLINE) != 0,
+                                segments_of(wr->sg_list, wr->num_sge)));
+  }
+  const int error = unchecked_operations().post_send(ibv, requests, bad);
+  bool refused = false;
+  for (const auto& [wr, number] : noted) {
+    refused = refused || (error != 0 && wr == *bad);
+    if (refused) qp.checked->sends.remove(number);
+  }
+  return error;
+}
+
+int wr_complete(ibv_qp_ex* ibv) {
+  Qp& qp = *ours<Qp>(ibv);
+  // Between wr_start() and wr_complete() this thread has them to itself.
+  const ExtendedPost& post = *qp.extended;
+  std::vector<uint64_t> noted;
+  for (uint32_t i = 0; i < post.count && post.error == 0; i++) {
+    const roce::SendRequest& request = post.requests[i]->send;
+    noted.push_back(note(qp, request.opcode, (request.flags & roce::kInline) != 0,
+                         {request.segments.begin(), request.segments.end()}));
+  }
+  const int error = qp.checked->wr_complete(ibv);
+  if (error == 0) return 0;
+  for (const uint64_t number : noted) qp.checked->sends.remove(number);
+  return error;
+}
+
+int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const ReceiveQueue& queue = ours<Qp>(ibv)->own_receives;
+  return post_receives(&queue, queue.depth(), requests, bad,
+                       [&] { return unchecked_operations().post_recv(ibv, requests, bad); });
+}
+
+int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
+  const ReceiveQueue& queue = ours<Srq>(ibv)->queue;
+  return post_receives(&queue, queue.depth(), requests, bad,
+                       [&] { return unchecked_operations().post_srq_recv(ibv, requests, bad); });
+}
+
+}  // namespace dapple::soft::check

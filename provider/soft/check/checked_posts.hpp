@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The posting verbs of a program under dapple-run --check: they note each request before the device gets it.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP
+
+#include <infiniband/verbs.h>
+
+namespace dapple::soft::check {
+
+int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
+int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
+// Of the extended interface.
+int wr_complete(ibv_qp_ex* qp);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_POSTS_HPP

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What a queue pair has under dapple-run --check.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
+
+#include "provider/soft/check/checking_completions.hpp"
+#include "provider/soft/check/checking_memory.hpp"
+
+namespace dapple::soft::check {
+
+// Between the engine and the ports that it would have otherwise.
+struct CheckedQp {
+  CheckedQp(Checker& process, const Qp& qp, roce::Memory& memory_below, roce::CompletionSink& sent_below,
+            roce::CompletionSink& received_below)
+      : checker(process),
+        sends(qp.init.cap.max_send_wr),
+        memory(process, qp, sends, memory_below),
+        sent(process, qp, *qp.send_cq, sent_below),
+        received(process, qp, *qp.recv_cq, received_below) {
+    checker.add(sends);
+  }
+  ~CheckedQp() { checker.remove(sends); }
+  CheckedQp(const CheckedQp&) = delete;
+  CheckedQp& operator=(const CheckedQp&) = delete;
+
+  Checker& checker;
+  PostedSends sends;
+  CheckingMemory memory;
+  CheckingCompletions sent, received;
+  int (*wr_complete)(ibv_qp_ex*) = nullptr;  // the one below, of an extended queue pair
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checker.hpp"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "provider/soft/check/symbols.hpp"
+
+namespace dapple::soft::check {
+
+Checker* Checker::get() {
+  static Checker* const checker = []() -> Checker* {
+    const char* records = secure_getenv("DAPPLE_CHECK_RECORDS");
+    if (records == nullptr || records[0] == '\0') return nullptr;
+    prepare_symbols();
+    pthread_atfork(before_fork, after_fork, after_fork);
+    // Threads that outlive main() use it.
+    return new Checker(records);
+  }();
+  return checker;
+}
+
+void Checker::add(PostedSends& sends) {
+  const std::lock_guard lock(sends_mutex_);
+  sends_.insert(&sends);
+}
+
+void Checker::remove(PostedSends& sends) {
+  const std::lock_guard lock(sends_mutex_);
+  sends_.erase(&sends);
+}
+
+void Checker::overwritten(const std::byte* memory, size_t size) {
+  const std::lock_guard lock(sends_mutex_);
+  for (PostedSends* sends : sends_) sends->overwritten(memory, size);
+}
+
+void Checker::before_fork() {
+  Checker& checker = *get();
+  checker.sends_mutex_.lock();
+  for (PostedSends* sends : checker.sends_) sends->mutex().lock();
+  checker.keys.mutex().lock();
+  checker.objects.mutex().lock();
+  checker.receives.mutex().lock();
+  checker.reporter.mutex().lock();
+}
+
+void Checker::after_fork() {
+  Checker& checker = *get();
+  checker.reporter.mutex().unlock();
+  checker.receives.mutex().unlock();
+  checker.objects.mutex().unlock();
+  checker.keys.mutex().unlock();
+  for (PostedSends* sends : checker.sends_) sends->mutex().unlock();
+  checker.sends_mutex_.unlock();
+}
+
+}  // namespace dapple::soft::check

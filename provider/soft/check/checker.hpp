@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dapple-run --check: what a process remembers about its use of the devices, to explain mistakes.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
+
+#include <cstddef>
+#include <set>
+
+#include "provider/soft/check/keys.hpp"
+#include "provider/soft/check/objects.hpp"
+#include "provider/soft/check/posted_receives.hpp"
+#include "provider/soft/check/posted_sends.hpp"
+#include "provider/soft/check/reporter.hpp"
+
+namespace dapple::soft::check {
+
+// For the life of the process. Its parts have locks of their own.
+class Checker {
+ public:
+  // Null unless the program runs under dapple-run --check. The first call reads the options.
+  static Checker* get();
+
+  Keys keys;
+  Objects objects;
+  PostedReceives receives;
+  Reporter reporter;
+
+  // The queue pairs' sends. Each must be removed before it ends.
+  void add(PostedSends& sends);
+  void remove(PostedSends& sends);
+  // The device has written there.
+  void overwritten(const std::byte* memory, size_t size);
+
+ private:
+  explicit Checker(const char* records) : reporter(records) {}
+
+  // No fork happens while another thread holds a lock, so that the child can use them.
+  static void before_fork();
+  static void after_fork();
+
+  std::mutex sends_mutex_;  // before the lock of each of them
+  std::set<PostedSends*> sends_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP

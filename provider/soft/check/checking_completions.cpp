@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checking_completions.hpp"
+
+#include "provider/soft/context.hpp"
+
+namespace dapple::soft::check {
+
+void CheckingCompletions::complete(const roce::Completion& completion) {
+  if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
+  const bool had_overrun = queue_.queue.has_overrun();
+  below_.complete(completion);
+  // The end of a queue pair may flush more requests than the program wants to know of.
+  const bool is_flush = completion.status == roce::CompletionStatus::kFlushed;
+  if (!had_overrun && !is_flush && !queue_.ignores_overrun && queue_.queue.has_overrun()) report_overrun();
+}
+
+void CheckingCompletions::end_receive(const roce::Completion& completion) {
+  const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
+  const std::optional<PostedReceive> receive = checker_.receives.take(queue, completion.request_id);
+  if (completion.status != roce::CompletionStatus::kLocalLength) return;
+  std::vector<Place> places;
+  if (receive) places.push_back({"posted", receive->stack});
+  checker_.reporter.show(
+      {.kind = "small-receive",
+       .text = format(
+           "A message to queue pair 0x%x of %s is longer than its receive, which has %llu bytes (wr_id 0x%llx).",
+           qp_.qpn, qp_.context->ibv->device->name, static_cast<unsigned long long>(receive ? receive->length() : 0),
+           static_cast<unsigned long long>(completion.request_id)),
+       .remedy = "Post receives that are as long as the longest message of the peer.",
+       .places = places});
+}
+
+void CheckingCompletions::report_overrun() {
+  std::vector<Place> places;
+  if (const std::optional<Place> made = checker_.objects.made(&queue_)) places.push_back(*made);
+  checker_.reporter.show(
+      {.kind = "cq-overrun",
+       .text =
+           format("A completion of queue pair 0x%x of %s is lost: its completion queue is full, with %u completions.",
+                  qp_.qpn, qp_.context->ibv->device->name, queue_.queue.size()),
+       .remedy = "Make the completion queue as large as all requests that can complete before the program polls.",
+       .places = places});
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/checking_memory.hpp"
+
+#include "provider/soft/context.hpp"
+#include "provider/soft/mapped_range.hpp"
+
+namespace dapple::soft::check {
+
+using roce::Accessor;
+using roce::Fault;
+using roce::RemoteRange;
+using roce::Segment;
+
+// Looks whether pieces of memory are there, and takes note of those that the device is going to change.
+class CheckingMemory::Probe final : public MemoryTable::Borrower {
+ public:
+  Probe(Checker& checker, bool is_write) : checker_(checker), is_write_(is_write) {}
+
+  bool use(std::byte* memory, size_t, size_t size) override {
+    if (probe_mapped_range(memory, size, is_write_) != 0) {
+      gone_ = memory;
+      size_ = size;
+      return false;
+    }
+    if (is_write_) checker_.overwritten(memory, size);
+    return true;
+  }
+  const std::byte* gone() const { return gone_; }
+  size_t size() const { return size_; }
+
+ private:
+  Checker& checker_;
+  const bool is_write_;
+  const std::byte* gone_ = nullptr;
+  size_t size_ = 0;
+};
+
+Access CheckingMemory::peers_access(const RemoteRange& range, const char* what) const {
+  return {.device = qp_.context,
+          .domain = qp_.pd->number,
+          .text = format("A peer's %s of %llu bytes at 0x%llx reaches queue pair 0x%x of %s", what,
+                         static_cast<unsigned long long>(range.length), static_cast<unsigned long long>(range.address),
+                         qp_.qpn, qp_.context->ibv->device->name),
+          .key = range.rkey,
+          .from_peer = true,
+          .posted = std::nullopt};
+}
+
+Access CheckingMemory::own_access(const char* what, size_t size, std::optional<Place> posted) const {
+  return {.device = qp_.context,
+          .domain = qp_.pd->number,
+          .text = format("Queue pair 0x%x of %s %s %zu bytes", qp_.qpn, qp_.context->ibv->device->name, what, size),
+          .key = 0,
+          .from_peer = false,
+          .posted = posted};
+}
+
+Fault CheckingMemory::explain(Fault fault, const RemoteRange& range, const char* what) {
+  if (fault == Fault::kAccess) report_key(checker_, peers_access(range, what));
+  return fault;
+}
+
+void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
+  for (const Segment& segment : segments) {
+    access.key = segment.lkey;
+    if (segment.length != 0 && report_key(checker_, access)) return;
+  }
+}
+
+bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
+  if (range.length == 0) return true;
+  Probe probe(checker_, (access & roce::kRemoteRead) == 0);
+  if (qp_.context->memory.lend_to_peer(who, range, access, probe) != Fault::kFailed) return true;
+  report_unmapped(checker_, peers_access(range, what), probe.gone(), probe.size());
+  return false;
+}
+
+// A Read or an atomic, or the receive of a message.
+std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
+  if (const std::optional<Stack> stack = sends_.with_result(segments)) return Place{"posted", *stack};
+  const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
+  for (const Segment& segment : segments) {
+    if (const std::optional<Stack> stack = checker_.receives.with_key(queue, segment.lkey))
+      return Place{"posted", *stack};
+  }
+  return std::nullopt;
+}
+
+Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
+  const char* what = (access & roce::kRemoteRead) != 0 ? "RDMA Read" : "RDMA Write";
+  const Fault fault = explain(below_.check_remote(who, range, access), range, what);
+  if (fault != Fault::kNone || (access & roce::kRemoteRead) == 0) return fault;
+  return there(who, range, roce::kRemoteRead, what) ? Fault::kNone : Fault::kFailed;
+}
+
+Fault CheckingMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+  if (!there(who, range, roce::kRemoteWrite, "RDMA Write")) return Fault::kFailed;
+  return explain(below_.write(who, range, from), range, "RDMA Write");
+}
+
+// A late second answer to a Read that the peer has complete since is no mistake, so nothing is reported here. The first
+// answer follows check_remote().
+Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
+  Probe probe(checker_, false);
+  if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteRead, probe) == Fault::kFailed) return Fault::kFailed;
+  return below_.read(who, range, to);
+}
+
+Fault CheckingMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                                   uint64_t& original) {
+  const RemoteRange range = {rkey, address, sizeof swap};
+  if (!there(who, range, roce::kRemoteAtomic, "compare and swap")) return Fault::kFailed;
+  return explain(below_.compare_swap(who, rkey, address, compare, swap, original), range, "compare and swap");
+}
+
+Fault CheckingMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
+  const RemoteRange range = {rkey, address, sizeof add};
+  if (!there(who, range, roce::kRemoteAtomic, "fetch and add")) return Fault::kFailed;
+  return explain(below_.fetch_add(who, rkey, address, add, original), range, "fetch and add");
+}
+
+Fault CheckingMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
+  const RemoteRange range = {rkey, address, sizeof value};
+  if (!there(who, range, roce::kRemoteWrite, "atomic write")) return Fault::kFailed;
+  return explain(below_.atomic_write(who, rkey, address, value), range, "atomic write");
+}
+
+Fault CheckingMemory::flush(Accessor who, const RemoteRange& range, uint32_t type) {
+  return explain(below_.flush(who, range, type), range, "flush");
+}
+
+Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segments, bool write) {
+  const Fault fault = below_.check_local(who, segments, write);
+  if (fault == Fault::kAccess) explain(segments, own_access("needs", 0, poster_of_result(segments)));
+  return fault;
+}
+
+// Only for bytes that are sent for the first time: the program may know the fate of a message before the device does.
+Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
+                             size_t size) {
+  const std::optional<Stack> posted = sends_.waiting(segments, offset);
+  const auto access = [&] { return own_access("sends", size, Place{"posted", *posted}); };
+  Probe probe(checker_, false);
+  if (qp_.context->memory.lend(who, segments, offset, size, false, probe) == Fault::kFailed) {
+    if (posted) report_unmapped(checker_, access(), probe.gone(), probe.size());
+    return Fault::kFailed;
+  }
+  const Fault fault = below_.gather(who, segments, offset, to, size);
+  if (fault == Fault::kNone) {
+    const std::optional<uint64_t> changed_at = sends_.take(segments, offset, to, size);
+    if (changed_at) report_change(*changed_at, Place{"posted", *posted});
+  } else if (posted) {
+    explain(segments, access());
+  }
+  return fault;
+}
+
+Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                              size_t size) {
+  Probe probe(checker_, true);
+  if (qp_.context->memory.lend(who, segments, offset, size, true, probe) == Fault::kFailed) {
+    Access access = own_access("stores", size, poster_of_result(segments));
+    report_unmapped(checker_, access, probe.gone(), probe.size());
+    return Fault::kFailed;
+  }
+  const Fault fault = below_.scatter(who, segments, offset, from, size);
+  if (fault == Fault::kAccess) explain(segments, own_access("stores", size, poster_of_result(segments)));
+  return fault;
+}
+
+void CheckingMemory::report_change(uint64_t at, const Place& posted) {
+  checker_.reporter.show(
+      {.kind = "changed-send-buffer",
+       .text =
+           format("Queue pair 0x%x of %s sends a buffer that the program has changed after the post: byte %llu of the "
+                  "message is the first that differs.",
+                  qp_.qpn, qp_.context->ibv->device->name, static_cast<unsigned long long>(at)),
+       .remedy = "Leave a buffer as it is until the completion of its request, or send with IBV_SEND_INLINE.",
+       .places = {posted}});
+}
+
+Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
+  return below_.bind_window(who, bind);
+}
+
+Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
+  return below_.invalidate_local(who, rkey);
+}
+
+Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
+  return below_.invalidate_remote(who, rkey);
+}
+
+}  // namespace dapple::soft::check

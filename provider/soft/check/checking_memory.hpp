@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A queue pair's view of memory under dapple-run --check: explains each access that fails, and makes sure that the
+// memory is there before it is touched. It changes no byte that the device would not change.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP
+
+#include "provider/soft/check/access_findings.hpp"
+#include "provider/soft/check/checker.hpp"
+#include "provider/soft/objects.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft::check {
+
+class CheckingMemory final : public roce::Memory {
+ public:
+  CheckingMemory(Checker& checker, const Qp& qp, PostedSends& sends, roce::Memory& below)
+      : checker_(checker), qp_(qp), sends_(sends), below_(below) {}
+
+  roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
+  roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;
+  roce::Fault read(roce::Accessor who, const roce::RemoteRange& range, std::byte* to) override;
+  roce::Fault compare_swap(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                           uint64_t& original) override;
+  roce::Fault fetch_add(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) override;
+  roce::Fault atomic_write(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t value) override;
+  roce::Fault flush(roce::Accessor who, const roce::RemoteRange& range, uint32_t type) override;
+  roce::Fault check_local(roce::Accessor who, std::span<const roce::Segment> segments, bool write) override;
+  roce::Fault gather(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, std::byte* to,
+                     size_t size) override;
+  roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
+                      const std::byte* from, size_t size) override;
+  roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
+  roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
+  roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
+
+ private:
+  class Probe;
+
+  Access peers_access(const roce::RemoteRange& range, const char* what) const;
+  Access own_access(const char* what, size_t size, std::optional<Place> posted) const;
+  // Of a peer's access that has succeeded or failed.
+  roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what);
+  void explain(std::span<const roce::Segment> segments, Access access);
+  // False after a report: the memory is gone. `access`: the right that is needed.
+  bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
+  std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
+  void report_change(uint64_t at, const Place& posted);
+
+  Checker& checker_;
+  const Qp& qp_;
+  PostedSends& sends_;
+  roce::Memory& below_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CHECKING_MEMORY_HPP

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// libdw of elfutils, if the machine has it. It is loaded at run time, so no program depends on it.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP
+
+#include <cstdint>
+#include <string>
+
+struct Dwfl;
+
+namespace dapple::soft::check {
+
+// This process' modules as of now.
+class DebugInformation {
+ public:
+  DebugInformation();
+  ~DebugInformation();
+  DebugInformation(const DebugInformation&) = delete;
+  DebugInformation& operator=(const DebugInformation&) = delete;
+
+  // Fills in what is known of the instruction at this address.
+  void find(uint64_t address, std::string& function, std::string& source, int& line) const;
+
+ private:
+  Dwfl* modules_ = nullptr;
+};
+
+// Loads the library. It stays.
+void load_debug_information();
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_DEBUG_INFORMATION_HPP

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/keys.hpp"
+
+namespace dapple::soft::check {
+
+void Keys::add(const void* device, uint32_t key, const Registration& registration) {
+  const std::lock_guard lock(mutex_);
+  registrations_.insert_or_assign({device, key}, registration);
+}
+
+void Keys::remove(const void* device, uint32_t key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = registrations_.find({device, key});
+  if (found == registrations_.end()) return;
+  found->second.deregistered = Stack::here();
+  deregistered_.push_back(found->first);
+  if (deregistered_.size() <= kMostDeregistered) return;
+  const auto oldest = registrations_.find(deregistered_.front());
+  if (oldest != registrations_.end() && oldest->second.deregistered) registrations_.erase(oldest);
+  deregistered_.pop_front();
+}
+
+void Keys::restore(const void* device, uint32_t key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = registrations_.find({device, key});
+  if (found != registrations_.end()) found->second.deregistered.reset();
+}
+
+std::optional<Registration> Keys::find(const void* device, uint32_t key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = registrations_.find({device, key});
+  return found == registrations_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace dapple::soft::check

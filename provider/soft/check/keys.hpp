@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The keys that a process has registered and deregistered, and from where.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+struct Registration {
+  uint32_t domain = 0;  // the number of its protection domain
+  const void* address = nullptr;
+  size_t length = 0;
+  Stack registered;
+  std::optional<Stack> deregistered;
+};
+
+// Internally locked; the lock is a leaf. `device` tells the keys of open devices apart.
+class Keys {
+ public:
+  void add(const void* device, uint32_t key, const Registration& registration);
+  // Before the key is deregistered, so that no access sees it invalid and unknown.
+  void remove(const void* device, uint32_t key);
+  // The key was not deregistered after all.
+  void restore(const void* device, uint32_t key);
+  // A copy; none if the process never had the key, or deregistered it long ago.
+  std::optional<Registration> find(const void* device, uint32_t key);
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  using Key = std::pair<const void*, uint32_t>;
+  static constexpr size_t kMostDeregistered = 65536;
+
+  std::mutex mutex_;
+  std::map<Key, Registration> registrations_;
+  std::deque<Key> deregistered_;  // in order; a key may be registered again meanwhile
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_KEYS_HPP

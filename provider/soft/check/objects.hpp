@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The verbs objects of a process, and where it made them.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "provider/soft/check/reporter.hpp"
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+// Internally locked; the lock is a leaf.
+class Objects {
+ public:
+  // `verb` made it; it is a literal.
+  void add(const void* object, const char* verb);
+  void add(const void* object, const Place& made);
+  // Before it is destroyed, because its address may come again at once. Returns where it was made.
+  std::optional<Place> remove(const void* object);
+  // Where it was made.
+  std::optional<Place> made(const void* object);
+  // A note for each one that is left.
+  void report_all(Reporter& reporter);
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, Place> objects_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_OBJECTS_HPP

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// DAPPLE_CHECK: what dapple-run --check does with its findings, such as "exitcode=66:log_path=/tmp/log".
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
+
+#include <string>
+#include <string_view>
+
+namespace dapple::soft::check {
+
+struct Options {
+  int exit_code = 66;
+  bool halt_on_error = false;
+  bool notes = false;
+  std::string log_path;      // empty: standard error
+  std::string suppressions;  // the name of a file; empty: none
+};
+
+// Words with colons, commas or white space between them. Later words win. Returns the first malformed word, or an empty
+// text.
+std::string_view read_options(std::string_view text, Options& options);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP

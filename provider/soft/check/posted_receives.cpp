@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/posted_receives.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dapple::soft::check {
+
+uint64_t PostedReceives::add(const void* queue, size_t depth, PostedReceive receive) {
+  const std::lock_guard lock(mutex_);
+  std::deque<PostedReceive>& waiting = queues_[queue];
+  receive.number = next_number_++;
+  waiting.push_back(std::move(receive));
+  if (waiting.size() > depth) waiting.pop_front();
+  return next_number_ - 1;
+}
+
+void PostedReceives::remove(const void* queue, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(queues_[queue], [&](const PostedReceive& receive) { return receive.number == number; });
+}
+
+std::optional<PostedReceive> PostedReceives::take(const void* queue, uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(queue);
+  if (known == queues_.end()) return std::nullopt;
+  std::deque<PostedReceive>& waiting = known->second;
+  const auto found =
+      std::find_if(waiting.begin(), waiting.end(), [&](const PostedReceive& receive) { return receive.id == id; });
+  if (found == waiting.end()) return std::nullopt;
+  PostedReceive taken = std::move(*found);
+  waiting.erase(found);
+  return taken;
+}
+
+std::optional<Stack> PostedReceives::with_key(const void* queue, uint32_t lkey) {
+  const std::lock_guard lock(mutex_);
+  const auto known = queues_.find(queue);
+  if (known == queues_.end()) return std::nullopt;
+  for (const PostedReceive& receive : known->second) {
+    for (const roce::Segment& segment : receive.segments) {
+      if (segment.lkey == lkey) return receive.stack;
+    }
+  }
+  return std::nullopt;
+}
+
+void PostedReceives::forget(const void* queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.erase(queue);
+}
+
+}  // namespace dapple::soft::check

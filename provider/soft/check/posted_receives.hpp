@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The receives that wait in the queues of a process, and the stacks of their posts.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "provider/soft/check/stack.hpp"
+#include "roce/request.hpp"
+
+namespace dapple::soft::check {
+
+struct PostedReceive {
+  uint64_t id = 0;
+  uint64_t number = 0;  // add() gives it
+  Stack stack;
+  std::vector<roce::Segment> segments;
+
+  uint64_t length() const {
+    uint64_t sum = 0;
+    for (const roce::Segment& segment : segments) sum += segment.length;
+    return sum;
+  }
+};
+
+// Internally locked; the lock is a leaf. `queue` is any address that names a receive queue.
+class PostedReceives {
+ public:
+  // Only the last `depth` are kept: more than the device can have, if some were forgotten with their queue pair.
+  uint64_t add(const void* queue, size_t depth, PostedReceive receive);
+  // The device has refused it.
+  void remove(const void* queue, uint64_t number);
+  // Takes the oldest one with this id.
+  std::optional<PostedReceive> take(const void* queue, uint64_t id);
+  // The oldest one that uses this key.
+  std::optional<Stack> with_key(const void* queue, uint32_t lkey);
+  void forget(const void* queue);
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  uint64_t next_number_ = 0;
+  std::map<const void*, std::deque<PostedReceive>> queues_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_POSTED_RECEIVES_HPP

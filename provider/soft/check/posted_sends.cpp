@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/posted_sends.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dapple::soft::check {
+namespace {
+
+bool same(std::span<const roce::Segment> one, std::span<const roce::Segment> other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](const roce::Segment& a, const roce::Segment& b) {
+                      return a.address == b.address && a.length == b.length && a.lkey == b.lkey;
+                    });
+}
+
+uint64_t length_of(std::span<const roce::Segment> segments) {
+  uint64_t length = 0;
+  for (const roce::Segment& segment : segments) length += segment.length;
+  return length;
+}
+
+}  // namespace
+
+void PostedSends::drop_copy(PostedSend& send) {
+  copied_bytes.fetch_sub(send.copy.size());
+  std::vector<std::byte>().swap(send.copy);
+}
+
+uint64_t PostedSends::add(PostedSend send) {
+  const std::lock_guard lock(mutex_);
+  send.number = next_number_++;
+  copied_bytes.fetch_add(send.copy.size());
+  sends_.push_back(std::move(send));
+  if (sends_.size() > most_) {
+    drop_copy(sends_.front());
+    sends_.pop_front();
+  }
+  return next_number_ - 1;
+}
+
+void PostedSends::remove(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(sends_.begin(), sends_.end(), [&](const PostedSend& send) { return send.number == number; });
+  if (found == sends_.end()) return;
+  drop_copy(*found);
+  sends_.erase(found);
+}
+
+void PostedSends::clear() {
+  const std::lock_guard lock(mutex_);
+  for (PostedSend& send : sends_) drop_copy(send);
+  sends_.clear();
+}
+
+// The queue pair executes its requests in order, so of several with the same segments it is the oldest.
+PostedSend* PostedSends::waiting_at(std::span<const roce::Segment> segments, uint64_t offset) {
+  for (PostedSend& send : sends_) {
+    if (!send.has_result && send.sent == offset && same(send.segments, segments)) return &send;
+  }
+  return nullptr;
+}
+
+std::optional<Stack> PostedSends::waiting(std::span<const roce::Segment> segments, uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const PostedSend* send = waiting_at(segments, offset);
+  return send == nullptr ? std::nullopt : std::optional(send->stack);
+}
+
+std::optional<uint64_t> PostedSends::take(std::span<const roce::Segment> segments, uint64_t offset,
+                                          const std::byte* bytes, size_t size) {
+  const std::lock_guard lock(mutex_);
+  PostedSend* send = waiting_at(segments, offset);
+  if (send == nullptr) return std::nullopt;
+  std::optional<uint64_t> changed_at;
+  if (offset + size <= send->copy.size()) {
+    const auto copy = send->copy.begin() + static_cast<std::ptrdiff_t>(offset);
+    const std::byte* differs = std::mismatch(bytes, bytes + size, copy).first;
+    if (differs != bytes + size) changed_at = offset + static_cast<uint64_t>(differs - bytes);
+  }
+  send->sent += size;
+  if (send->sent == length_of(send->segments)) drop_copy(*send);
+  return changed_at;
+}
+
+std::optional<Stack> PostedSends::with_result(std::span<const roce::Segment> segments) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(sends_.rbegin(), sends_.rend(), [&](const PostedSend& send) {
+    return send.has_result && same(send.segments, segments);
+  });
+  return found == sends_.rend() ? std::nullopt : std::optional(found->stack);
+}
+
+// By the addresses of the segments. Regions whose address in verbs differs have no copies.
+void PostedSends::overwritten(const std::byte* memory, size_t size) {
+  const std::lock_guard lock(mutex_);
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  for (PostedSend& send : sends_) {
+    if (send.copy.empty()) continue;
+    for (const roce::Segment& segment : send.segments) {
+      if (segment.address >= begin + size || begin >= segment.address + segment.length) continue;
+      drop_copy(send);
+      break;
+    }
+  }
+}
+
+}  // namespace dapple::soft::check

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The send requests that a queue pair got last: the stacks of their posts, and the bytes that their buffers had then.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "provider/soft/check/stack.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft::check {
+
+struct PostedSend {
+  uint64_t number = 0;  // add() gives it
+  Stack stack;
+  std::vector<roce::Segment> segments;
+  bool has_result = false;      // the segments are for the result of a Read or an atomic
+  uint64_t sent = 0;            // bytes that the device has taken
+  std::vector<std::byte> copy;  // of the buffer at the post; empty if there is none
+};
+
+// Internally locked; the lock is a leaf.
+class PostedSends {
+ public:
+  explicit PostedSends(size_t depth) : most_(depth) {}
+  ~PostedSends() { clear(); }
+  PostedSends(const PostedSends&) = delete;
+  PostedSends& operator=(const PostedSends&) = delete;
+
+  static constexpr uint64_t kNone = UINT64_MAX;  // no number
+
+  // Only the last `depth` are kept: the device can have no older one. Returns its number.
+  uint64_t add(PostedSend send);
+  // The device has refused it.
+  void remove(uint64_t number);
+  // Of a queue pair that starts again.
+  void clear();
+
+  // The request that waits to send the byte at `offset` of these segments. None if it has been sent before: then the
+  // device sends it again.
+  std::optional<Stack> waiting(std::span<const roce::Segment> segments, uint64_t offset);
+  // That request sends these bytes. Returns the place in the message of the first that differs from the copy, if any.
+  std::optional<uint64_t> take(std::span<const roce::Segment> segments, uint64_t offset, const std::byte* bytes,
+                               size_t size);
+  // The latest request whose result comes into these segments.
+  std::optional<Stack> with_result(std::span<const roce::Segment> segments);
+
+  // The device has written there itself, so a copy of these bytes proves nothing.
+  void overwritten(const std::byte* memory, size_t size);
+
+  // The bytes of copies that this process has. A request that would exceed the limit gets none.
+  static inline std::atomic<size_t> copied_bytes{0};
+  static constexpr size_t kMostCopiedBytes = size_t{256} << 20;
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  PostedSend* waiting_at(std::span<const roce::Segment> segments, uint64_t offset);
+  static void drop_copy(PostedSend& send);
+
+  std::mutex mutex_;
+  const size_t most_;
+  uint64_t next_number_ = 0;
+  std::deque<PostedSend> sends_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_POSTED_SENDS_HPP

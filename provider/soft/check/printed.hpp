@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A report with the names of its frames, as text for people and as a line of JSON for dapple-run.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/symbols.hpp"
+
+namespace dapple::soft::check {
+
+struct NamedPlace {
+  const char* title;
+  std::vector<Frame> frames;
+};
+
+std::vector<NamedPlace> named(const std::vector<Place>& places);
+
+std::string as_text(const Report& report, const std::vector<NamedPlace>& places);
+// {"kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module", "offset",
+// "function", "source", "line"}]}]}, and a newline.
+std::string as_json(const Report& report, const std::vector<NamedPlace>& places);
+// With its quotes.
+std::string json_string(std::string_view text);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_PRINTED_HPP

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP
+
+#include <string>
+#include <vector>
+
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+enum class Level { kError, kWarning, kNote };
+
+// "error", "warning", "note".
+const char* name_of(Level level);
+
+// Where the program did something that the finding is about.
+struct Place {
+  const char* title;  // "registered by ibv_reg_mr"
+  Stack stack;
+};
+
+// A finding.
+struct Report {
+  Level level = Level::kError;
+  const char* kind = "";  // for suppressions and machines, such as "deregistered-key"
+  std::string text;       // one sentence, with the objects
+  std::string remedy;
+  std::vector<Place> places;
+};
+
+__attribute__((format(printf, 1, 2))) std::string format(const char* format, ...);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REPORT_HPP

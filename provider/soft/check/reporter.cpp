@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/reporter.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "provider/soft/check/printed.hpp"
+#include "provider/soft/owned_fd.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+constexpr int kWrongUse = 2;
+
+[[noreturn]] void refuse(const std::string& reason) {
+  fprintf(stderr, "dapple: %s\n", reason.c_str());
+  _exit(kWrongUse);
+}
+
+void read_or_refuse(const char* from, const char* text, Options& options) {
+  if (text == nullptr) return;
+  const std::string_view wrong = read_options(text, options);
+  if (!wrong.empty()) refuse(std::string(from) + " has the unknown word " + std::string(wrong));
+}
+
+// In one piece, so that several processes may write to one file.
+void append(const std::string& name, const std::string& text) {
+  const OwnedFd file(open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
+  fprintf(stderr, "dapple: %s cannot be written: %s\n", name.c_str(), strerror(errno));
+}
+
+}  // namespace
+
+Reporter::Reporter(const char* records) : records_(records) {
+  const auto defaults = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "__dapple_default_options"));
+  if (defaults != nullptr) read_or_refuse("__dapple_default_options()", defaults(), options_);
+  read_or_refuse("DAPPLE_CHECK", secure_getenv("DAPPLE_CHECK"), options_);
+  std::string error;
+  if (!options_.suppressions.empty() && !suppressions_.read(options_.suppressions, error))
+    refuse("DAPPLE_CHECK: " + error);
+  record("{\"attached\":" + std::to_string(getpid()) + ",\"program\":" + json_string(program_invocation_short_name) +
+         ",\"exitcode\":" + std::to_string(options_.exit_code) + "}\n");
+}
+
+void Reporter::record(const std::string& line) const {
+  append(records_, line);
+}
+
+void Reporter::print(const std::string& text) const {
+  if (!options_.log_path.empty()) {
+    append(options_.log_path + "." + std::to_string(getpid()), text);
+    return;
+  }
+  // Nothing can be done about a standard error that is closed.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+bool Reporter::is_new(const Report& report) {
+  std::string key = report.kind;
+  for (const Place& place : report.places)
+    key.append(reinterpret_cast<const char*>(place.stack.callers),
+               sizeof place.stack.callers[0] * static_cast<size_t>(place.stack.count));
+  return shown_.size() < kMost && shown_.insert(key).second;
+}
+
+void Reporter::show(const Report& report) {
+  if (report.level == Level::kNote && !options_.notes) return;
+  const int saved = errno;
+  const std::lock_guard lock(mutex_);
+  if (!is_new(report)) return;
+  const std::vector<NamedPlace> places = named(report.places);
+  if (suppressions_.match(report, places)) return;
+  record(as_json(report, places));
+  print(as_text(report, places));
+  if (report.level == Level::kError && options_.halt_on_error) _exit(options_.exit_code);
+  errno = saved;
+}
+
+}  // namespace dapple::soft::check

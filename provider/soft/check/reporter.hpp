@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Where findings go: to standard error or a log, and to the file of dapple-run, which decides the exit code.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
+
+#include <cstddef>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "provider/soft/check/options.hpp"
+#include "provider/soft/check/report.hpp"
+#include "provider/soft/check/suppressions.hpp"
+
+namespace dapple::soft::check {
+
+// Internally locked; the lock is a leaf.
+class Reporter {
+ public:
+  // The options of the program's __dapple_default_options(), then those of DAPPLE_CHECK. `records`: dapple-run's file.
+  // Ends the process with one line if an option is malformed: no finding must get lost.
+  explicit Reporter(const char* records);
+
+  bool wants_notes() const { return options_.notes; }
+  // A finding from the same places is shown once. With halt_on_error the first error ends the process.
+  void show(const Report& report);
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  static constexpr size_t kMost = 200;
+
+  bool is_new(const Report& report);
+  void record(const std::string& line) const;
+  void print(const std::string& text) const;
+
+  std::mutex mutex_;
+  Options options_;
+  Suppressions suppressions_;
+  const std::string records_;
+  std::set<std::string> shown_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/symbols.hpp"
+
+#include <dlfcn.h>
+
+#include <string_view>
+
+#include "provider/soft/check/debug_information.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+bool is_of_device(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with("libdapple");
+}
+
+}  // namespace
+
+std::vector<Frame> frames_of(const Stack& stack) {
+  std::vector<Frame> frames;
+  const DebugInformation information;
+  for (int i = 0; i < stack.count; i++) {
+    const auto address = reinterpret_cast<uintptr_t>(stack.callers[i]);
+    Frame frame;
+    Dl_info info;
+    if (dladdr(stack.callers[i], &info) != 0 && info.dli_fname != nullptr) {
+      if (is_of_device(info.dli_fname)) continue;
+      frame.module = info.dli_fname;
+      frame.offset = address - reinterpret_cast<uintptr_t>(info.dli_fbase);
+      if (info.dli_sname != nullptr) frame.function = info.dli_sname;
+    }
+    // The call is the instruction before the return address.
+    information.find(address - 1, frame.function, frame.source, frame.line);
+    frames.push_back(frame);
+    // What called it belongs to the C library.
+    if (frame.function == "main") break;
+  }
+  return frames;
+}
+
+void prepare_symbols() {
+  load_debug_information();
+  // Its first call loads a library.
+  Stack::here();
+}
+
+}  // namespace dapple::soft::check

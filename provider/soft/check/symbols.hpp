@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Names for the addresses of a stack: by the debug information if the machine has libdw (elfutils), otherwise by the
+// dynamic symbols.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "provider/soft/check/stack.hpp"
+
+namespace dapple::soft::check {
+
+struct Frame {
+  std::string module;    // the file's path
+  uint64_t offset = 0;   // in the file, of the return address
+  std::string function;  // empty if it is not known
+  std::string source;    // the file's name; empty if it is not known
+  int line = 0;
+};
+
+// Without the frames of dapple's own libraries.
+std::vector<Frame> frames_of(const Stack& stack);
+
+// Loads libdw, so that a report does not have to.
+void prepare_symbols();
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_SYMBOLS_HPP

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * six-bugs [BUG [mended]]: mistakes that a NIC answers with a number, or not at all. dapple-run --check explains them:
+ *
+ *   deregistered   a Write that names the key of memory which is deregistered
+ *   released       a Send from memory which is deregistered
+ *   foreign        a Send from memory of another protection domain
+ *   small          a receive that is shorter than the message
+ *   overrun        a completion queue that is shorter than the requests
+ *   changed        a buffer that changes between the post and the transmission
+ *   unmapped       a Write to memory that is unmapped and still registered
+ *   outstanding    a queue pair that ends before its Send does
+ *
+ * With "mended" the program does the same right. Without arguments it makes all of the mistakes. Two of its queue pairs
+ * are connected to each other.
+ */
+#define _DEFAULT_SOURCE
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { kSize = 4096, kDepth = 16, kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+
+static struct ibv_context* device;
+static union ibv_gid gid;
+static bool mended;
+
+/* The objects of one mistake. */
+struct stage {
+  struct ibv_pd* pd;
+  struct ibv_cq *front_cq, *back_cq;
+  struct ibv_qp *front, *back;
+};
+
+struct buffer {
+  char* bytes;
+  struct ibv_mr* mr;
+};
+
+static void check(bool good, const char* call) {
+  if (good) return;
+  fprintf(stderr, "six-bugs: %s failed\n", call);
+  exit(3);
+}
+
+static struct ibv_qp* make_queue_pair(struct ibv_pd* pd, struct ibv_cq* cq) {
+  struct ibv_qp_init_attr init = {
+      .send_cq = cq,
+      .recv_cq = cq,
+      .qp_type = IBV_QPT_RC,
+      .cap = {.max_send_wr = kDepth, .max_recv_wr = kDepth, .max_send_sge = 1, .max_recv_sge = 1},
+  };
+  struct ibv_qp* qp = ibv_create_qp(pd, &init);
+  check(qp != NULL, "ibv_create_qp");
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = kRights};
+  check(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
+  return qp;
+}
+
+static void connect_to(struct ibv_qp* qp, const struct ibv_qp* peer) {
+  struct ibv_qp_attr attr = {
+      .qp_state = IBV_QPS_RTR,
+      .path_mtu = IBV_MTU_1024,
+      .dest_qp_num = peer->qp_num,
+      .max_dest_rd_atomic = 1,
+      .min_rnr_timer = 12,
+      .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.dgid = gid, .hop_limit = 1}},
+  };
+  check(ibv_modify_qp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
+        "RTR");
+  attr.qp_state = IBV_QPS_RTS;
+  attr.timeout = 14;
+  attr.retry_cnt = attr.rnr_retry = 7;
+  attr.max_rd_atomic = 1;
+  check(ibv_modify_qp(qp, &attr,
+                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+        "RTS");
+}
+
+static struct stage set_up(int completions) {
+  struct stage stage;
+  stage.pd = ibv_alloc_pd(device);
+  check(stage.pd != NULL, "ibv_alloc_pd");
+  stage.front_cq = ibv_create_cq(device, completions, NULL, NULL, 0);
+  stage.back_cq = ibv_create_cq(device, 2 * kDepth, NULL, NULL, 0);
+  check(stage.front_cq != NULL && stage.back_cq != NULL, "ibv_create_cq");
+  stage.front = make_queue_pair(stage.pd, stage.front_cq);
+  stage.back = make_queue_pair(stage.pd, stage.back_cq);
+  connect_to(stage.front, stage.back);
+  connect_to(stage.back, stage.front);
+  return stage;
+}
+
+static void take_down(const struct stage* stage) {
+  check(ibv_destroy_qp(stage->front) == 0 && ibv_destroy_qp(stage->back) == 0, "ibv_destroy_qp");
+  check(ibv_destroy_cq(stage->front_cq) == 0 && ibv_destroy_cq(stage->back_cq) == 0, "ibv_destroy_cq");
+  check(ibv_dealloc_pd(stage->pd) == 0, "ibv_dealloc_pd");
+}
+
+static struct buffer make_buffer(struct ibv_pd* pd) {
+  struct buffer made = {mmap(NULL, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), NULL};
+  check(made.bytes != MAP_FAILED, "mmap");
+  memset(made.bytes, 1, kSize);
+  made.mr = ibv_reg_mr(pd, made.bytes, kSize, kRights);
+  check(made.mr != NULL, "ibv_reg_mr");
+  return made;
+}
+
+static void deregister(struct buffer* buffer) {
+  check(ibv_dereg_mr(buffer->mr) == 0, "ibv_dereg_mr");
+  buffer->mr = NULL;
+}
+
+static void drop_buffer(struct buffer* buffer) {
+  if (buffer->mr != NULL) deregister(buffer);
+  munmap(buffer->bytes, kSize);
+}
+
+/* A request from a part of a buffer. */
+static void post(struct ibv_qp* qp, enum ibv_wr_opcode opcode, const struct ibv_sge* local, unsigned flags,
+                 const char* remote, uint32_t rkey) {
+  struct ibv_sge segment = *local;
+  struct ibv_send_wr request = {
+      .sg_list = &segment, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED | flags};
+  request.wr.rdma.remote_addr = (uintptr_t)remote;
+  request.wr.rdma.rkey = rkey;
+  struct ibv_send_wr* bad = NULL;
+  check(ibv_post_send(qp, &request, &bad) == 0, "ibv_post_send");
+}
+
+static void post_receive(struct ibv_qp* qp, const struct buffer* buffer, uint32_t size) {
+  struct ibv_sge segment = {(uintptr_t)buffer->bytes, size, buffer->mr->lkey};
+  struct ibv_recv_wr request = {.wr_id = 7, .sg_list = &segment, .num_sge = 1};
+  struct ibv_recv_wr* bad = NULL;
+  check(ibv_post_recv(qp, &request, &bad) == 0, "ibv_post_recv");
+}
+
+/* Polls both completion queues until the front one has given so many. */
+static enum ibv_wc_status finish(const struct stage* stage, int count) {
+  struct ibv_wc completion;
+  enum ibv_wc_status status = IBV_WC_SUCCESS;
+  while (count > 0) {
+    ibv_poll_cq(stage->back_cq, 1, &completion);
+    if (ibv_poll_cq(stage->front_cq, 1, &completion) != 1) continue;
+    if (status == IBV_WC_SUCCESS) status = completion.status;
+    count--;
+  }
+  return status;
+}
+
+static void expect(enum ibv_wc_status status, enum ibv_wc_status of_mistake) {
+  const enum ibv_wc_status right = mended ? IBV_WC_SUCCESS : of_mistake;
+  if (status == right) return;
+  fprintf(stderr, "six-bugs: %s instead of %s\n", ibv_wc_status_str(status), ibv_wc_status_str(right));
+  exit(3);
+}
+
+static struct ibv_sge part_of(const struct buffer* buffer, uint32_t size) {
+  const struct ibv_sge segment = {(uintptr_t)buffer->bytes, size, buffer->mr->lkey};
+  return segment;
+}
+
+static void write_to_deregistered_memory(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const uint32_t rkey = far.mr->rkey;
+  const struct ibv_sge segment = part_of(&near, 64);
+  if (!mended) deregister(&far);
+  post(stage.front, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes, rkey);
+  expect(finish(&stage, 1), IBV_WC_REM_ACCESS_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void send_from_deregistered_memory(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post_receive(stage.back, &far, 64);
+  if (!mended) deregister(&near);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_LOC_PROT_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void send_from_foreign_domain(void) {
+  const struct stage stage = set_up(kDepth);
+  struct ibv_pd* other = ibv_alloc_pd(device);
+  check(other != NULL, "ibv_alloc_pd");
+  struct buffer near = make_buffer(mended ? stage.pd : other), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_LOC_PROT_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  check(ibv_dealloc_pd(other) == 0, "ibv_dealloc_pd");
+  take_down(&stage);
+}
+
+static void receive_too_little(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post_receive(stage.back, &far, mended ? 64 : 32);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_REM_INV_REQ_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void fill_the_completion_queue(void) {
+  const struct stage stage = set_up(mended ? 4 : 2);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  for (int i = 0; i < 4; i++) {
+    post_receive(stage.back, &far, 64);
+    post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  }
+  struct ibv_wc completion;
+  for (int received = 0; received < 4;) received += ibv_poll_cq(stage.back_cq, 1, &completion);
+  /* So that the acknowledgement is there before the front queue is polled. */
+  struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+  check(ibv_modify_qp(stage.back, &attr, IBV_QP_STATE) == 0, "ERR");
+  for (int i = 0; i < 1000; i++) ibv_poll_cq(stage.back_cq, 1, &completion);
+  expect(finish(&stage, mended ? 4 : 2), IBV_WC_SUCCESS);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void change_too_early(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd), read = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64), result = part_of(&read, 64);
+  post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_RDMA_READ, &result, 0, far.bytes, far.mr->rkey);
+  /* The fence lets the Send wait for the Read. */
+  post(stage.front, IBV_WR_SEND, &segment, IBV_SEND_FENCE, NULL, 0);
+  if (!mended) near.bytes[10] = 2;
+  expect(finish(&stage, 2), IBV_WC_SUCCESS);
+  near.bytes[10] = 2;
+  drop_buffer(&read);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void write_to_unmapped_memory(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  if (!mended) munmap(far.bytes, kSize);
+  post(stage.front, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes, far.mr->rkey);
+  expect(finish(&stage, 1), IBV_WC_REM_ACCESS_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static void end_too_early(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  if (mended) post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  if (mended) expect(finish(&stage, 1), IBV_WC_SUCCESS);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
+static const struct {
+  const char* name;
+  void (*make)(void);
+} bugs[] = {
+    {"deregistered", write_to_deregistered_memory}, {"released", send_from_deregistered_memory},
+    {"foreign", send_from_foreign_domain},          {"small", receive_too_little},
+    {"overrun", fill_the_completion_queue},         {"changed", change_too_early},
+    {"unmapped", write_to_unmapped_memory},         {"outstanding", end_too_early},
+};
+
+int main(int count, char** arguments) {
+  int devices = 0;
+  struct ibv_device** list = ibv_get_device_list(&devices);
+  check(list != NULL && devices > 0, "ibv_get_device_list");
+  device = ibv_open_device(list[0]);
+  check(device != NULL, "ibv_open_device");
+  ibv_free_device_list(list);
+  check(ibv_query_gid(device, 1, 0, &gid) == 0, "ibv_query_gid");
+  mended = count > 2 && strcmp(arguments[2], "mended") == 0;
+  bool known = false;
+  for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
+    if (count > 1 && strcmp(arguments[1], "all") != 0 && strcmp(arguments[1], bugs[i].name) != 0) continue;
+    known = true;
+    bugs[i].make();
+  }
+  check(known, "the bug's name");
+  check(ibv_close_device(device) == 0, "ibv_close_device");
+  puts("all went as planned");
+  return 0;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/check.hpp"
+
+#include <fstream>
+
+#include "tools/dapple-run/checked_run.hpp"
+#include "tools/dapple-run/child.hpp"
+#include "tools/dapple-run/fail.hpp"
+#include "tools/dapple-run/findings.hpp"
+#include "tools/dapple-run/notes_file.hpp"
+
+namespace dapple::run {
+namespace {
+
+void write_file(const std::string& name, const std::string& text) {
+  if (name.empty()) return;
+  std::ofstream file(name, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) say("%s cannot be written", name.c_str());
+}
+
+}  // namespace
+
+int run_with_check(const ReportFiles& files, const std::string& program, void (*execute)(void* argument),
+                   void* argument) {
+  // Malformed options end dapple-run before the program starts.
+  const int given_code = check_exit_code();
+  const NotesFile notes("DAPPLE_CHECK_RECORDS");
+  const int code = run_child(execute, argument);
+  const Findings findings = read_findings(notes.name());
+  write_file(files.json, as_json_lines(findings));
+  write_file(files.sarif, as_sarif(findings));
+  write_file(files.junit, as_junit(findings, program));
+  if (!findings.attached) {
+    say("nothing was checked: no software device was opened, or its process could not write to %s", notes.name());
+  }
+  const int check_code = findings.attached ? findings.exit_code : given_code;
+  // An end by a signal is passed on as such.
+  if (check_code == 0 || code > 128) return code;
+  if (findings.has_errors()) return check_code;
+  return code == 0 && !findings.attached ? check_code : code;
+}
+
+}  // namespace dapple::run

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dapple-run --check: runs a program whose processes record the mistakes that they make with the software devices.
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP
+
+#include <string>
+
+namespace dapple::run {
+
+// Names of files for the findings; empty: none.
+struct ReportFiles {
+  std::string json, sarif, junit;
+};
+
+// Returns dapple-run's exit code: the child's, or the one for findings. `program`: its name, for people.
+int run_with_check(const ReportFiles& files, const std::string& program, void (*execute)(void* argument),
+                   void* argument);
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_CHECK_HPP

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "tools/dapple-run/findings.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+namespace dapple::run {
+
+using nlohmann::json;
+
+bool Findings::has_errors() const {
+  return std::any_of(reports.begin(), reports.end(), [](const json& report) { return report["level"] == "error"; });
+}
+
+// A process that was killed may leave a part of a line; it is no report then.
+Findings read_findings(const char* file) {
+  Findings findings;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    json record = json::parse(line, nullptr, false);
+    if (!record.is_object()) continue;
+    if (record.contains("attached")) {
+      findings.attached = true;
+      findings.exit_code = record.value("exitcode", 0);
+    } else if (record.contains("kind") && record.contains("level")) {
+      findings.reports.push_back(std::move(record));
+    }
+  }
+  return findings;
+}
+
+std::string as_json_lines(const Findings& findings) {
+  std::string text;
+  // A program's name may have any bytes.
+  for (const json& report : findings.reports)
+    text += report.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return text;
+}
+
+}  // namespace dapple::run

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// What the processes of a checked program have recorded, and the formats of it.
+#ifndef DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
+#define DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace dapple::run {
+
+struct Findings {
+  bool attached = false;  // a process has opened a software device
+  int exit_code = 0;      // for errors, by the options of the processes
+  // As provider/soft/check/printed.hpp describes them.
+  std::vector<nlohmann::json> reports;
+
+  bool has_errors() const;
+};
+
+Findings read_findings(const char* file);
+
+// One report on each line.
+std::string as_json_lines(const Findings& findings);
+// SARIF 2.1.0.
+std::string as_sarif(const Findings& findings);
+// A test case that fails for each error, and for a program that was not checked.
+std::string as_junit(const Findings& findings, const std::string& program);
+
+}  // namespace dapple::run
+
+#endif  // DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// SARIF 2.1.0 (OASIS): the static analysis results interchange format, which forges show beside the source.
+#include <set>
+
+#include "tools/dapple-run/findings.hpp"
+
+namespace dapple::run {
+namespace {
+
+using nlohmann::json;
+
+bool has_source(const json& frame) {
+  return !frame.value("source", "").empty() && frame.value("line", 0) > 0;
+}
+
+json location_of(const json& frame) {
+  const std::string function = frame.value("function", "");
+  const std::string module = frame.value("module", "");
+  json location = {{"message", {{"text", function.empty() ? module : function}}}};
+  if (has_source(frame)) {
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", frame.value("source", "")}}},
+                                    {"region", {{"startLine", frame.value("line", 1)}}}};
+  } else {
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", module}}},
+                                    {"region", {{"byteOffset", frame.value("offset", 0)}}}};
+  }
+  return location;
+}
+
+json stack_of(const json& place) {
+  json frames = json::array();
+  for (const json& frame : place["frames"]) frames.push_back({{"location", location_of(frame)}});
+  return {{"message", {{"text", place.value("title", "")}}}, {"frames", frames}};
+}
+
+// Of the functions in a header of libibverbs, a compiler puts copies into their callers.
+bool is_of_system(const json& frame) {
+  return frame.value("source", "").starts_with("/usr/include/");
+}
+
+// The first frame with a line of the program's sources, otherwise the first.
+json place_of(const json& report) {
+  const json* first = nullptr;
+  for (const json& place : report["places"]) {
+    for (const json& frame : place["frames"]) {
+      if (has_source(frame) && !is_of_system(frame)) return json::array({location_of(frame)});
+      if (first == nullptr) first = &frame;
+    }
+  }
+  return first == nullptr ? json::array() : json::array({location_of(*first)});
+}
+
+json result_of(const json& report) {
+  json stacks = json::array();
+  for (const json& place : report["places"]) stacks.push_back(stack_of(place));
+  return {{"ruleId", report["kind"]},
+          {"level", report["level"]},
+          {"message", {{"text", report.value("text", "") + " " + report.value("remedy", "")}}},
+          {"locations", place_of(report)},
+          {"stacks", stacks}};
+}
+
+}  // namespace
+
+std::string as_sarif(const Findings& findings) {
+  json rules = json::array(), results = json::array();
+  std::set<std::string> known;
+  for (const json& report : findings.reports) {
+    if (known.insert(report["kind"]).second) {
+      rules.push_back({{"id", report["kind"]},
+                       {"help", {{"text", report.value("remedy", "")}}},
+                       {"shortDescription", {{"text", report["kind"]}}}});
+    }
+    results.push_back(result_of(report));
+  }
+  const json log = {
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+      {"version", "2.1.0"},
+      {"runs", {{{"tool", {{"driver", {{"name", "dapple-run --check"}, {"rules", rules}}}}}, {"results", results}}}}};
+  return log.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace dapple::run
