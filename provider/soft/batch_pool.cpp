@@ -25,6 +25,12 @@ void BatchPool::give(std::unique_ptr<SendBatch> batch) {
   if (count_ < kKept) kept_[count_++] = std::move(batch);
 }
 
+Turn::Turn(BatchPool& pool, Qp& qp)
+    : pool_(pool),
+      qp_(qp),
+      path_(qp.init.qp_type != IBV_QPT_UD ? &qp.path : nullptr),
+      ring_(qp.ring != nullptr && !qp.ring->broken() ? qp.ring : nullptr) {}
+
 Turn::~Turn() {
   if (has_ring_) {
     ring_->mutex.unlock();
@@ -60,8 +66,8 @@ void Turn::commit(const roce::AddressVector* to) {
   if (path_ == nullptr) {
     Path path;
     // A datagram to an address that is gone is lost.
-    if (to == nullptr || !context_.resolve(*to, path)) return;
-    path.source_qpn = qpn_;
+    if (to == nullptr || !qp_.context->resolve(*to, path)) return;
+    path.source_qpn = qp_.qpn;
     // BTH: the destination queue pair is in bytes 5 to 7.
     path.destination_qpn = std::to_integer<uint32_t>(room_[5]) << 16 | std::to_integer<uint32_t>(room_[6]) << 8 |
                            std::to_integer<uint32_t>(room_[7]);
@@ -70,20 +76,28 @@ void Turn::commit(const roce::AddressVector* to) {
   batch_->commit(to);
 }
 
+bool Turn::reaches_peer() const {
+  return ring_ != nullptr && ring_->peer_memory().usable();
+}
+
 roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
-  if (ring_ == nullptr || !ring_->peer_memory().usable()) return roce::Placed::kNo;
+  if (!reaches_peer()) return roce::Placed::kNo;
+  if (done == 0) {
+    qp_.pace.note(qp_.send_cq->queue.takes());
+    if (qp_.pace.streams()) return roce::Placed::kNo;
+  }
   const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);
   if (most == 0 || placements_.writes + placements_.reads == kPacketsOfATurn) return roce::Placed::kPart;
   const uint64_t before = done;
-  const roce::Placed placed = soft::place(ring_->peer_memory(), context_.memory, *path_, qpn_, transfer, most, done);
+  const roce::Placed placed =
+      soft::place(ring_->peer_memory(), qp_.context->memory, *path_, qp_.qpn, transfer, most, done);
   placements_.bytes += done - before;
   if (placed == roce::Placed::kWhole) ++(transfer.is_read ? placements_.reads : placements_.writes);
   return placed;
 }
 
 bool Turn::would_place(const roce::Transfer& transfer) {
-  return ring_ != nullptr && ring_->peer_memory().usable() &&
-         soft::would_place(ring_->peer_memory(), *path_, qpn_, transfer);
+  return reaches_peer() && !qp_.pace.streams() && soft::would_place(ring_->peer_memory(), *path_, qp_.qpn, transfer);
 }
 
 }  // namespace dapple::soft

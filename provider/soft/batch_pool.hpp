@@ -17,7 +17,7 @@
 
 namespace dapple::soft {
 
-class Context;
+struct Qp;
 
 // Internally locked.
 class BatchPool {
@@ -42,14 +42,8 @@ class BatchPool {
 // some packets, so that queue pairs with much to send take turns.
 class Turn final : public roce::PacketSink {
  public:
-  // path: to the peer, or null if each packet has its own address (UD), which `context` resolves.
-  // ring: to the peer's process, or null; packets take it as long as the peer lives.
-  Turn(BatchPool& pool, Context& context, const Path* path, RingTo* ring, uint32_t qpn)
-      : pool_(pool),
-        context_(context),
-        path_(path),
-        ring_(ring != nullptr && !ring->broken() ? ring : nullptr),
-        qpn_(qpn) {}
+  // Under the queue pair's lock.
+  Turn(BatchPool& pool, Qp& qp);
   // Sends the committed packets.
   ~Turn();
   Turn(const Turn&) = delete;
@@ -73,12 +67,13 @@ class Turn final : public roce::PacketSink {
   static constexpr uint32_t kPacketsOfATurn = 256;
   static constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
 
+  bool reaches_peer() const;
+
   BatchPool& pool_;
-  Context& context_;
-  const Path* path_;
-  RingTo* const ring_;
-  bool has_ring_ = false;  // and its lock
-  const uint32_t qpn_;
+  Qp& qp_;
+  const Path* const path_;  // to the peer, or null if each packet has its own address (UD)
+  RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
+  bool has_ring_ = false;   // and its lock
   std::unique_ptr<SendBatch> batch_;
   std::optional<Undisturbed> undisturbed_;  // while there is a batch, which calls the system
   std::byte* room_ = nullptr;

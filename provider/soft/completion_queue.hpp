@@ -40,6 +40,7 @@ class CompletionQueue final : public roce::CompletionSink {
     for (uint32_t i = 0; i < count; ++i) use(ring_[(head_ + i) & (capacity_ - 1)], i);
     head_ = (head_ + count) & (capacity_ - 1);
     count_.store(there - count, std::memory_order_release);
+    takes_.store(takes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return count;
   }
   uint32_t take(roce::Completion* completions, uint32_t count) {
@@ -47,6 +48,8 @@ class CompletionQueue final : public roce::CompletionSink {
   }
   // A completion was dropped once.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
+  // How often completions were taken, modulo 2^32.
+  uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   // Completions stay. EINVAL: they do not fit; or as initialize().
@@ -73,6 +76,7 @@ class CompletionQueue final : public roce::CompletionSink {
   std::atomic<bool> overrun_{false};
   std::atomic<uint32_t> size_{0};
   std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> takes_{0};
   std::atomic<uint32_t> notice_{0};
 };
 

@@ -165,8 +165,7 @@ void Node::remove(Qp& qp) {
 }
 
 bool Node::transmit(Qp& qp, roce::Now now) {
-  const bool connected = qp.init.qp_type != IBV_QPT_UD;
-  Turn turn(batches_, *qp.context, connected ? &qp.path : nullptr, qp.ring, qp.qpn);
+  Turn turn(batches_, qp);
   const bool more = qp.engine->transmit(now, turn);
   const Turn::Placements& placed = turn.placements();
   qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;

@@ -19,6 +19,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/completion_queue.hpp"
 #include "provider/soft/event_pipe.hpp"
+#include "provider/soft/placement/pace.hpp"
 #include "provider/soft/plugin.hpp"
 #include "provider/soft/receive_queue.hpp"
 #include "provider/soft/same_host/links.hpp"
@@ -126,6 +127,7 @@ struct Qp {
   RingTo* ring = nullptr;  // to the peer's process, if it is on this host; one use of it
   uint32_t way_place = 0;  // in the node's table of ways
   uint32_t published = 0;  // its ticket in the node's publication; 0: peers send packets only
+  Pace pace;
   ibv_ah_attr address = {};
   uint16_t pkey_index = 0;
   uint8_t port = 0;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP
+
+#include <cstdint>
+
+namespace dapple::soft {
+
+// Tells queue pairs that stream, with many requests on their way, from those whose program waits for each one. The
+// sender's copy is the quickest way for one request. For many, packets are: the kernel copies all bytes of a process'
+// memory twice, and then the peer's CPU does nothing.
+class Pace {
+ public:
+  // Before each request that could be placed. `takes`: how often the program has taken completions of such requests.
+  void note(uint32_t takes) {
+    if (takes != takes_) {
+      takes_ = takes;
+      untaken_ = 0;
+      if (++awaited_ >= kAwaited) streams_ = false;
+    } else if (++untaken_ >= kUntaken) {
+      awaited_ = 0;
+      streams_ = true;
+    }
+  }
+  bool streams() const { return streams_; }
+
+ private:
+  static constexpr uint32_t kUntaken = 4, kAwaited = 8;  // requests
+
+  uint32_t takes_ = 0;
+  uint32_t untaken_ = 0;  // requests since the program has taken one
+  uint32_t awaited_ = 0;  // requests in a row that the program waited for
+  bool streams_ = false;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_PACE_HPP
