@@ -76,6 +76,7 @@ void Core::finish_send(CompletionStatus status) {
     completion.opcode = completion_opcode(entry.request.opcode);
     completion.byte_count = static_cast<uint32_t>(entry.length);
     completion.qpn = config.qpn;
+    completion.mark = entry.request.mark;
     send_completions.complete(completion);
   }
   sends.pop();
@@ -131,6 +132,7 @@ void Core::finish_receive(CompletionStatus status, Completion completion) {
     completion.byte_count = static_cast<uint32_t>(received);
   }
   completion.qpn = config.qpn;
+  completion.mark = receive_request.mark;
   has_receive = false;
   receive_completions.complete(completion);
 }

@@ -62,6 +62,7 @@ struct SendRequest {
   uint64_t id = 0;
   SendOpcode opcode = SendOpcode::kSend;
   uint8_t flags = 0;  // SendFlag
+  uint16_t mark = 0;  // the host's own; the completion has it, too
   // In network byte order; for kSendInvalidate and kLocalInvalidate the key, in the host's.
   uint32_t immediate_or_rkey = 0;
   uint64_t remote_address = 0;
@@ -82,6 +83,7 @@ struct SendRequest {
 struct ReceiveRequest {
   uint64_t id = 0;
   uint32_t segment_count = 0;
+  uint16_t mark = 0;  // as in SendRequest
   Segment segments[kMaxSegments];
 };
 
@@ -128,6 +130,7 @@ struct Completion {
   uint32_t qpn = 0;
   uint32_t source_qpn = 0;
   uint8_t ip_version = 0;  // IBTA A17.4.5.1: 4 or 6 for a received datagram, if its packet came with an IP header
+  uint16_t mark = 0;       // of the request
 };
 
 }  // namespace dapple::roce

@@ -49,6 +49,7 @@ const roce::Completion& current_of(ibv_cq_ex* ibv) {
 
 bool take_current(Cq& cq) {
   if (cq.queue.take(&cq.current, 1) == 0) return false;
+  if (cq.current.mark != 0) AnnouncedQueue::polled(cq.current.mark);
   cq.abi.cq_ex.wr_id = cq.current.request_id;
   cq.abi.cq_ex.status = static_cast<ibv_wc_status>(cq.current.status);
   return true;
@@ -124,6 +125,7 @@ uint8_t read_no_byte(ibv_cq_ex*) {
 }  // namespace
 
 void show(const roce::Completion& completion, ibv_wc& shown) {
+  if (completion.mark != 0) AnnouncedQueue::polled(completion.mark);
   shown = {};
   shown.wr_id = completion.request_id;
   shown.status = static_cast<ibv_wc_status>(completion.status);
@@ -139,8 +141,8 @@ void show(const roce::Completion& completion, ibv_wc& shown) {
 void publish_cq_ex(Cq& cq) {
   ibv_cq_ex& ex = cq.abi.cq_ex;
   ex.start_poll = watched<start_poll>();
-  ex.next_poll = next_poll;
-  ex.end_poll = end_poll;
+  ex.next_poll = watched<next_poll>();
+  ex.end_poll = watched<end_poll>();
   ex.read_opcode = read_opcode;
   ex.read_vendor_err = read_no_number;
   ex.read_byte_len = read_byte_len;

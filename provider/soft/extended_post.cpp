@@ -204,7 +204,7 @@ int wr_complete(ibv_qp_ex* ibv) {
       for (uint32_t i = 0; i < post.count && error == 0; ++i)
         error = error_of(qp.engine->check_send(post.requests[i]->send, i));
       if (error == 0) {
-        for (uint32_t i = 0; i < post.count; ++i) qp.engine->post_send(post.requests[i]->send);
+        for (uint32_t i = 0; i < post.count; ++i) post_to_engine(qp, post.requests[i]->send);
       }
       qp.node->settle_posts(qp);
     }

@@ -23,6 +23,7 @@
 #include "provider/soft/plugin.hpp"
 #include "provider/soft/receive_queue.hpp"
 #include "provider/soft/same_host/links.hpp"
+#include "provider/soft/sanitizers/announced_queue.hpp"
 #include "provider/soft/wire.hpp"
 #include "roce/queue_pair.hpp"
 
@@ -75,6 +76,7 @@ struct Srq {
   Context* context = nullptr;
   Pd* pd = nullptr;
   ReceiveQueue queue;
+  std::unique_ptr<AnnouncedQueue> announced;  // for ThreadSanitizer, if the program has it
   Users users{0};
   EventCount events;
 };
@@ -112,6 +114,8 @@ struct Qp {
   Cq* recv_cq = nullptr;
   Srq* srq = nullptr;
   ReceiveQueue own_receives;
+  std::unique_ptr<AnnouncedQueue> announced_receives;  // for ThreadSanitizer, if the program has it
+  std::unique_ptr<AnnouncedQueue> announced_sends;
   QpEvents events;
   EventCount event_count;
   ibv_qp_init_attr init = {};

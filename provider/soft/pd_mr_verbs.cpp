@@ -160,6 +160,7 @@ int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t lengt
   error = memory.change_region(ibv->lkey, changed);
   publish(*mr, error == 0 ? changed : config);
   if (error != 0) return error;
+  AnnouncedQueue::end_all();
   pd->users.fetch_add(1);
   mr->pd->users.fetch_sub(1);
   mr->pd = pd;
@@ -178,6 +179,7 @@ int dereg_mr(ibv_mr* ibv) {
     if (memory.region_config(ibv->lkey, config) == 0) publish(*mr, config);
     return error;
   }
+  AnnouncedQueue::end_all();
   mr->pd->users.fetch_sub(1);
   delete mr;
   return 0;

@@ -19,8 +19,11 @@ int error_of(roce::PostError error);
 // Before the plug-in copies inline bytes: shows them to the program's sanitizer.
 void watch_inline(const Qp& qp, const void* memory, size_t size);
 
+// Under the queue pair's lock: hands the request to the engine.
+roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request);
+
 // Posts one request and sends. 0 or an errno. Takes the queue pair's lock.
-int post_one(Qp& qp, const roce::SendRequest& request);
+int post_one(Qp& qp, roce::SendRequest& request);
 
 roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info);
 

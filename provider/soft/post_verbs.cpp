@@ -133,11 +133,17 @@ void watch_inline(const Qp& qp, const void* memory, size_t size) {
   sanitizer->before(access, memory, size);
 }
 
-int post_one(Qp& qp, const roce::SendRequest& request) {
+roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
+  if (qp.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
+    request.mark = qp.announced_sends->post(request);
+  return qp.engine->post_send(request);
+}
+
+int post_one(Qp& qp, roce::SendRequest& request) {
   int error = 0;
   {
     const std::lock_guard lock(qp.mutex);
-    error = error_of(qp.engine->post_send(request));
+    error = error_of(post_to_engine(qp, request));
     if (error == 0) qp.node->settle_posts(qp);
   }
   qp.node->deliver(qp);
@@ -188,7 +194,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
       roce::SendRequest request;
       error = convert(qp, *wr, segments, request);
-      if (error == 0) error = error_of(qp.engine->post_send(request));
+      if (error == 0) error = error_of(post_to_engine(qp, request));
       if (error == 0) continue;
       *bad = wr;
       break;

@@ -108,6 +108,8 @@ bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, Ch
   qp.path.source_qpn = qp.qpn;
   qp.path.destination_qpn = qp.engine->attributes().destination_qpn;
   if (reset) qp.own_receives.clear();
+  if (reset && qp.announced_sends != nullptr) qp.announced_sends->end();
+  if (reset && qp.announced_receives != nullptr) qp.announced_receives->end();
   qp.node->settle_state(qp);
   return true;
 }

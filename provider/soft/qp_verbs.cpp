@@ -3,6 +3,7 @@
 //
 // Queue pairs: making them and taking them away.
 #include <errno.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <new>
@@ -51,6 +52,18 @@ roce::CompletionSink* completion_way(Qp& qp, Cq& cq, size_t number) {
   return next;
 }
 
+// A program with ThreadSanitizer sees both queues as threads of their own: the completion of a Send tells nothing about
+// the receives.
+void announce(Qp& qp) {
+  const roce::Accessor who = {qp.pd->number, qp.qpn};
+  char name[64];
+  snprintf(name, sizeof name, "QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
+  qp.announced_sends = AnnouncedQueue::make(qp.context->memory, who, name);
+  snprintf(name, sizeof name, "receives of QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
+  qp.announced_receives = AnnouncedQueue::make(qp.context->memory, who, name);
+  qp.own_receives.announce_to(qp.announced_receives.get());
+}
+
 // The receive queue, the number, the engine.
 int equip(Qp& qp) {
   const ibv_qp_cap& cap = qp.init.cap;
@@ -89,6 +102,7 @@ int equip(Qp& qp) {
     qp.node->remove(qp);
     return ENOMEM;
   }
+  announce(qp);
   qp.node->open(qp);
   return 0;
 }

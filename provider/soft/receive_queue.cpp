@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "provider/soft/sanitizers/announced_queue.hpp"
+
 namespace dapple::soft {
 
 int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
@@ -29,7 +31,8 @@ int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
   assert(head_ < depth_ && count_ < depth_);
   uint32_t at = head_ + count_;
   if (at >= depth_) at -= depth_;
-  slots_[at] = {id, static_cast<uint32_t>(segments.size())};
+  const uint16_t mark = announced_ == nullptr ? uint16_t{0} : announced_->post(segments, true);
+  slots_[at] = {id, static_cast<uint32_t>(segments.size()), mark};
   std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
   ++count_;
   return 0;
@@ -43,6 +46,7 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   assert(slot.segment_count <= max_segments_);
   request.id = slot.id;
   request.segment_count = slot.segment_count;
+  request.mark = slot.mark;
   std::copy_n(&segments_[size_t{head_} * max_segments_], slot.segment_count, request.segments);
   head_ = head_ + 1 == depth_ ? 0 : head_ + 1;
   --count_;

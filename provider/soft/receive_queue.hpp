@@ -19,6 +19,8 @@
 
 namespace dapple::soft {
 
+class AnnouncedQueue;
+
 inline constexpr uint32_t kMaxRequests = 16384;  // of a queue
 
 class ReceiveQueue final : public roce::ReceiveSource {
@@ -33,6 +35,9 @@ class ReceiveQueue final : public roce::ReceiveSource {
   bool take(roce::ReceiveRequest& request) override;
   // Forgets all requests.
   void clear();
+
+  // From now on requests are announced there. Before the first one.
+  void announce_to(AnnouncedQueue* announced) { announced_ = announced; }
 
   // EINVAL: fewer than the waiting requests, or than the limit; or as initialize().
   int resize(uint32_t depth);
@@ -49,6 +54,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   struct Slot {
     uint64_t id;
     uint32_t segment_count;
+    uint16_t mark;
   };
 
   BriefMutex mutex_;
@@ -59,6 +65,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   uint32_t limit_ = 0;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<roce::Segment[]> segments_;  // max_segments_ for each slot
+  AnnouncedQueue* announced_ = nullptr;
   std::atomic<bool> limit_notice_{false};
 };
 

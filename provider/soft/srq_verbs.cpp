@@ -3,6 +3,7 @@
 //
 // Shared receive queues.
 #include <errno.h>
+#include <stdio.h>
 
 #include <new>
 
@@ -24,6 +25,10 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   }
   srq->context = context_of(ibv->context);
   srq->pd = ours<Pd>(ibv);
+  char name[64];
+  snprintf(name, sizeof name, "shared receive queue of %.32s", ibv->context->device->name);
+  srq->announced = AnnouncedQueue::make(srq->context->memory, {srq->pd->number, 0}, name);
+  srq->queue.announce_to(srq->announced.get());
   srq->pd->users.fetch_add(1);
   srq->abi.srq.context = ibv->context;
   srq->abi.srq.pd = ibv;

@@ -8,6 +8,7 @@
 #include "provider/soft/sanitizers/address_sanitizer.hpp"
 #include "provider/soft/sanitizers/memcheck.hpp"
 #include "provider/soft/sanitizers/memory_sanitizer.hpp"
+#include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
 namespace dapple::soft {
 
@@ -15,6 +16,7 @@ Sanitizer* Sanitizer::of_program() {
   static Sanitizer* const found = []() -> Sanitizer* {
     if (Sanitizer* address = AddressSanitizer::of_program()) return address;
     if (Sanitizer* memory = MemorySanitizer::of_program()) return memory;
+    if (Sanitizer* threads = ThreadSanitizer::of_program()) return threads;
     return Memcheck::of_program();
   }();
   return found;

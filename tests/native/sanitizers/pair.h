@@ -18,7 +18,8 @@ enum {
 static struct ibv_context* device;
 static union ibv_gid gid;
 static struct ibv_pd* pd;
-static struct ibv_cq* cq;
+static struct ibv_cq* cq;   /* of the next queue pair */
+static struct ibv_srq* srq; /* the same; NULL: none */
 
 static void check(bool good, const char* call) {
   if (good) return;
@@ -42,6 +43,7 @@ static struct ibv_qp* make_queue_pair(void) {
   struct ibv_qp_init_attr init = {
       .send_cq = cq,
       .recv_cq = cq,
+      .srq = srq,
       .qp_type = IBV_QPT_RC,
       .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = kSize},
   };

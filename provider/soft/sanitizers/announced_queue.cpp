@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/sanitizers/announced_queue.hpp"
+
+#include <execinfo.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "provider/soft/brief_mutex.hpp"
+#include "provider/soft/sanitizers/thread_sanitizer.hpp"
+
+// The linker's names for the ends of this library.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const char __ehdr_start[];  // NOLINT(bugprone-reserved-identifier)
+[[gnu::visibility("hidden")]] extern const char _end[];          // NOLINT(bugprone-reserved-identifier)
+}
+
+namespace dapple::soft {
+namespace {
+
+constexpr uint32_t kLanes = 256;  // gcc's sanitizer needs 0.8 MB for each fiber
+constexpr uint32_t kTokens = 64;  // of a lane; a request that comes later shares one, and its completion covers more
+constexpr size_t kMostBytes = 1 << 20;  // of a request: the sanitizer's time is limited, too
+constexpr int kFrames = 24;
+
+// A fiber and the queues that use it.
+struct Lane {
+  BriefMutex mutex;  // not seen by the sanitizer
+  ThreadSanitizer::Fiber fiber = nullptr;
+  uint32_t queues = 0;
+  uint32_t posts = 0;
+  char posted = 0;                      // releases of the posting threads
+  alignas(8) uint64_t done[kTokens]{};  // releases of the fiber; the sanitizer knows them by their addresses
+};
+
+Lane lanes[kLanes];
+BriefMutex lanes_mutex;
+uint32_t next_lane = 0;
+
+// Under lanes_mutex. An unused one if there is one, the one that was made longest ago first.
+uint32_t choose_lane() {
+  for (uint32_t i = 0; i < kLanes; ++i) {
+    const uint32_t lane = (next_lane + i) % kLanes;
+    if (lanes[lane].queues == 0) return lane;
+  }
+  return next_lane;
+}
+
+// The callers of this thread outside of the plug-in, the innermost first.
+class Callers {
+ public:
+  Callers() {
+    count_ = static_cast<size_t>(std::max(backtrace(frames_, kFrames), 0));
+    // The sanitizer's own backtrace() comes first.
+    while (first_ < count_ && !in_plugin(frames_[first_])) ++first_;
+    while (first_ < count_ && in_plugin(frames_[first_])) ++first_;
+  }
+  void* innermost() const { return first_ < count_ ? frames_[first_] : nullptr; }
+  std::span<void* const> others() const {
+    return std::span<void* const>(frames_, count_).subspan(std::min(first_ + 1, count_));
+  }
+
+ private:
+  static bool in_plugin(const void* code) { return code >= __ehdr_start && code < _end; }
+
+  void* frames_[kFrames];
+  size_t count_;
+  size_t first_ = 0;
+};
+
+}  // namespace
+
+class AnnouncedQueue::Use final : public MemoryTable::Borrower {
+ public:
+  Use(const ThreadSanitizer& sanitizer, bool writes, void* caller)
+      : sanitizer_(sanitizer), writes_(writes), caller_(caller) {}
+  bool use(std::byte* memory, size_t, size_t size) override {
+    if (writes_) {
+      sanitizer_.write(memory, size, caller_);
+    } else {
+      sanitizer_.read(memory, size, caller_);
+    }
+    return true;
+  }
+
+ private:
+  const ThreadSanitizer& sanitizer_;
+  const bool writes_;
+  void* const caller_;
+};
+
+std::unique_ptr<AnnouncedQueue> AnnouncedQueue::make(MemoryTable& memory, roce::Accessor who, const char* name) {
+  const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
+  if (sanitizer == nullptr) return nullptr;
+  const std::lock_guard lock(lanes_mutex);
+  const uint32_t index = choose_lane();
+  std::unique_ptr<AnnouncedQueue> made(new (std::nothrow) AnnouncedQueue(memory, who, index));
+  if (made == nullptr) return nullptr;
+  next_lane = (index + 1) % kLanes;
+  Lane& lane = lanes[index];
+  const std::lock_guard lane_lock(lane.mutex);
+  const ThreadSanitizer::Heard heard(*sanitizer);
+  if (lane.fiber == nullptr) lane.fiber = sanitizer->make_fiber();
+  sanitizer->name(lane.fiber, lane.queues++ == 0 ? name : "several queue pairs");
+  return made;
+}
+
+AnnouncedQueue::~AnnouncedQueue() {
+  end();
+  const std::lock_guard lock(lanes_mutex);
+  --lanes[lane_].queues;
+}
+
+uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool device_writes) {
+  const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
+  uint64_t size = 0;
+  for (const roce::Segment& segment : segments) size += segment.length;
+  const Callers callers;
+  Lane& lane = lanes[lane_];
+  const std::lock_guard lock(lane.mutex);
+  const uint32_t token = lane.posts++ % kTokens;
+  {
+    const ThreadSanitizer::Heard heard(sanitizer);
+    sanitizer.release(&lane.posted);
+  }
+  const ThreadSanitizer::On on(sanitizer, lane.fiber, callers.others());
+  sanitizer.acquire(&lane.posted);
+  Use use(sanitizer, device_writes, callers.innermost());
+  memory_.lend(who_, segments, 0, std::min<uint64_t>(size, kMostBytes), device_writes, use);
+  sanitizer.release(&lane.done[token]);
+  return static_cast<uint16_t>(1 + lane_ * kTokens + token);
+}
+
+uint16_t AnnouncedQueue::post(const roce::SendRequest& request) {
+  using roce::SendOpcode;
+  const bool at_once = (request.flags & roce::kInline) != 0;
+  const bool fetches = request.opcode == SendOpcode::kRead || request.opcode == SendOpcode::kCompareSwap ||
+                       request.opcode == SendOpcode::kFetchAdd;
+  return post(at_once ? std::span<const roce::Segment>() : request.segments, fetches);
+}
+
+void AnnouncedQueue::end() {
+  const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
+  Lane& lane = lanes[lane_];
+  const std::lock_guard lock(lane.mutex);
+  const ThreadSanitizer::Heard heard(sanitizer);
+  // The last token has all requests: the fiber's clock only grows.
+  if (lane.posts != 0) sanitizer.acquire(&lane.done[(lane.posts - 1) % kTokens]);
+}
+
+void AnnouncedQueue::polled(uint16_t mark) {
+  const uint32_t number = mark - 1u;
+  const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
+  const ThreadSanitizer::Heard heard(sanitizer);
+  sanitizer.acquire(&lanes[number / kTokens].done[number % kTokens]);
+}
+
+void AnnouncedQueue::end_all() {
+  const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
+  if (sanitizer == nullptr) return;
+  const ThreadSanitizer::Heard heard(*sanitizer);
+  for (Lane& lane : lanes) {
+    const std::lock_guard lock(lane.mutex);
+    if (lane.posts != 0) sanitizer->acquire(&lane.done[(lane.posts - 1) % kTokens]);
+  }
+}
+
+}  // namespace dapple::soft

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-FileCopyrightText: The dapple authors */
+/*
+ * raced CASE: a program for ThreadSanitizer. CASE names what it uses too early: "sent", the source of a Write before
+ * its completion; "fetched", the target of a Read; "received" and "shared", the buffer of a receive (of a shared
+ * receive queue) after the completion of the Send alone; "none" for a correct program with several threads.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "tests/native/sanitizers/pair.h"
+
+enum { kThreads = 3, kRounds = 50, kUnsignalled = 3 };
+
+struct side {
+  struct ibv_comp_channel* channel;
+  struct ibv_cq* cq;
+  struct ibv_qp* qp;
+  struct buffer buffer;
+};
+
+struct connection {
+  struct side front, back;
+  struct ibv_srq* srq;
+};
+
+static struct side make_side(bool with_channel, struct ibv_srq* shared) {
+  struct side made = {.channel = with_channel ? ibv_create_comp_channel(device) : NULL, .buffer = make_buffer()};
+  made.cq = ibv_create_cq(device, 16, NULL, made.channel, 0);
+  check(made.cq != NULL && (made.channel != NULL || !with_channel), "ibv_create_cq");
+  cq = made.cq;
+  srq = shared;
+  made.qp = make_queue_pair();
+  return made;
+}
+
+static struct connection make_connection(bool with_channel, bool with_shared) {
+  struct connection made = {.srq = NULL};
+  struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
+  if (with_shared) made.srq = ibv_create_srq(pd, &init);
+  check(made.srq != NULL || !with_shared, "ibv_create_srq");
+  made.front = make_side(false, NULL);
+  made.back = make_side(with_channel, made.srq);
+  connect_to(made.front.qp, made.back.qp);
+  connect_to(made.back.qp, made.front.qp);
+  return made;
+}
+
+static void post_receive(struct connection* connection) {
+  struct ibv_sge segment = segment_of(&connection->back.buffer);
+  struct ibv_recv_wr receive = {.sg_list = &segment, .num_sge = 1};
+  struct ibv_recv_wr* bad;
+  check((connection->srq != NULL ? ibv_post_srq_recv(connection->srq, &receive, &bad)
+                                 : ibv_post_recv(connection->back.qp, &receive, &bad)) == 0,
+        "a receive");
+}
+
+static void post(struct connection* connection, enum ibv_wr_opcode opcode, bool signalled) {
+  struct ibv_sge segment = segment_of(&connection->front.buffer);
+  struct ibv_send_wr request = {.sg_list = &segment, .num_sge = 1, .opcode = opcode};
+  request.send_flags = signalled ? IBV_SEND_SIGNALED : 0;
+  request.wr.rdma.remote_addr = (uintptr_t)connection->back.buffer.bytes;
+  request.wr.rdma.rkey = connection->back.buffer.mr->rkey;
+  struct ibv_send_wr* bad;
+  check(ibv_post_send(connection->front.qp, &request, &bad) == 0, "ibv_post_send");
+}
+
+static void wait_for(struct side* side) {
+  struct ibv_wc completion;
+  if (side->channel != NULL) {
+    struct ibv_cq* ready;
+    void* context;
+    check(ibv_req_notify_cq(side->cq, 0) == 0, "ibv_req_notify_cq");
+    if (ibv_poll_cq(side->cq, 1, &completion) == 1) {
+      check(completion.status == IBV_WC_SUCCESS, "a request");
+      return;
+    }
+    check(ibv_get_cq_event(side->channel, &ready, &context) == 0, "ibv_get_cq_event");
+    ibv_ack_cq_events(ready, 1);
+  }
+  while (ibv_poll_cq(side->cq, 1, &completion) == 0) {
+  }
+  check(completion.status == IBV_WC_SUCCESS, "a request");
+}
+
+static void one_round(struct connection* connection, int number) {
+  memset(connection->back.buffer.bytes, 0, kSize);
+  post_receive(connection);
+  memset(connection->front.buffer.bytes, number, kSize);
+  for (int i = 0; i < kUnsignalled; ++i) post(connection, IBV_WR_RDMA_READ, false);
+  post(connection, IBV_WR_RDMA_READ, true);
+  wait_for(&connection->front);
+  memset(connection->front.buffer.bytes, number, kSize);
+  post(connection, IBV_WR_SEND, true);
+  wait_for(&connection->back);
+  check(connection->back.buffer.bytes[0] == (char)number, "what was received");
+  wait_for(&connection->front);
+  connection->front.buffer.bytes[0] = 0;
+}
+
+static pthread_mutex_t shared_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct connection shared_connection;
+
+static void* run_thread(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&shared_mutex);
+  struct connection own = make_connection(false, false);
+  struct connection with_channel = make_connection(true, true);
+  pthread_mutex_unlock(&shared_mutex);
+  for (int i = 0; i < kRounds; ++i) {
+    one_round(&own, i);
+    one_round(&with_channel, i);
+    pthread_mutex_lock(&shared_mutex);
+    one_round(&shared_connection, i);
+    pthread_mutex_unlock(&shared_mutex);
+  }
+  post_receive(&own);
+  check(ibv_destroy_qp(own.front.qp) == 0 && ibv_destroy_qp(own.back.qp) == 0, "ibv_destroy_qp");
+  own.back.buffer.bytes[0] = 1;
+  post_receive(&with_channel);
+  check(ibv_dereg_mr(with_channel.back.buffer.mr) == 0, "ibv_dereg_mr");
+  free(with_channel.back.buffer.bytes);
+  return NULL;
+}
+
+/* Only the completions order this thread's accesses behind those of the thread that posts. */
+static void* poll_for_another(void* argument) {
+  struct connection* connection = argument;
+  wait_for(&connection->front);
+  connection->front.buffer.bytes[0] = 2;
+  wait_for(&connection->back);
+  check(connection->back.buffer.bytes[0] == 1, "what another thread let receive");
+  connection->back.buffer.bytes[0] = 3;
+  return NULL;
+}
+
+static void run_correctly(void) {
+  struct connection polled = make_connection(false, false);
+  pthread_t poller;
+  check(pthread_create(&poller, NULL, poll_for_another, &polled) == 0, "pthread_create");
+  memset(polled.front.buffer.bytes, 1, kSize);
+  post_receive(&polled);
+  post(&polled, IBV_WR_SEND, true);
+  pthread_join(poller, NULL);
+  shared_connection = make_connection(false, true);
+  pthread_t threads[kThreads];
+  for (int i = 0; i < kThreads; ++i) check(pthread_create(&threads[i], NULL, run_thread, NULL) == 0, "pthread_create");
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+}
+
+static void run_with_bug(const char* which) {
+  struct connection connection = make_connection(false, strcmp(which, "shared") == 0);
+  memset(connection.front.buffer.bytes, 1, kSize);
+  memset(connection.back.buffer.bytes, 1, kSize);
+  post_receive(&connection);
+  if (strcmp(which, "sent") == 0) {
+    post(&connection, IBV_WR_RDMA_WRITE, true);
+    connection.front.buffer.bytes[5] = 2;
+  } else if (strcmp(which, "fetched") == 0) {
+    post(&connection, IBV_WR_RDMA_READ, true);
+    check(connection.front.buffer.bytes[5] == 1, "what is read");
+  } else {
+    post(&connection, IBV_WR_SEND, true);
+  }
+  wait_for(&connection.front);
+  if (strcmp(which, "received") != 0 && strcmp(which, "shared") != 0) return;
+  check(connection.back.buffer.bytes[5] == 1, "what is received");
+  wait_for(&connection.back);
+}
+
+int main(int count, char** arguments) {
+  open_device();
+  if (count == 2 && strcmp(arguments[1], "none") != 0) {
+    run_with_bug(arguments[1]);
+  } else {
+    run_correctly();
+  }
+  puts("all went well");
+  return 0;
+}
