@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "provider/soft/check/symbols.hpp"
 
@@ -16,9 +17,17 @@ Checker* Checker::get() {
     prepare_symbols();
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
-    return new Checker(records);
+    auto* made = new Checker(records);
+    if (made->reporter.wants_notes()) atexit(report_left_objects);
+    return made;
   }();
   return checker;
+}
+
+// The objects of a child of fork() are its parent's.
+void Checker::report_left_objects() {
+  Checker& checker = *get();
+  if (checker.process_ == getpid()) checker.objects.report_all(checker.reporter);
 }
 
 void Checker::add(PostedSends& sends) {

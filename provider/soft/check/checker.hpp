@@ -5,6 +5,9 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <set>
 
@@ -36,10 +39,13 @@ class Checker {
  private:
   explicit Checker(const char* records) : reporter(records) {}
 
+  static void report_left_objects();
+
   // No fork happens while another thread holds a lock, so that the child can use them.
   static void before_fork();
   static void after_fork();
 
+  const pid_t process_ = getpid();
   std::mutex sends_mutex_;  // before the lock of each of them
   std::set<PostedSends*> sends_;
 };

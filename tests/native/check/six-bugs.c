@@ -11,6 +11,7 @@
  *   changed        a buffer that changes between the post and the transmission
  *   unmapped       a Write to memory that is unmapped and still registered
  *   outstanding    a queue pair that ends before its Send does
+ *   left           a protection domain that is left at exit, which is a note
  *
  * With "mended" the program does the same right. Without arguments it makes all of the mistakes. Two of its queue pairs
  * are connected to each other.
@@ -29,6 +30,12 @@ enum { kSize = 4096, kDepth = 16, kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_
 static struct ibv_context* device;
 static union ibv_gid gid;
 static bool mended;
+
+/* dapple-run --check takes these words, and then those of DAPPLE_CHECK. */
+__attribute__((visibility("default"))) const char* __dapple_default_options(void);
+const char* __dapple_default_options(void) {
+  return "exitcode=67";
+}
 
 /* The objects of one mistake. */
 struct stage {
@@ -285,14 +292,25 @@ static void end_too_early(void) {
   take_down(&stage);
 }
 
+static void leave_a_domain(void) {
+  struct ibv_pd* pd = ibv_alloc_pd(device);
+  check(pd != NULL, "ibv_alloc_pd");
+  if (mended) check(ibv_dealloc_pd(pd) == 0, "ibv_dealloc_pd");
+}
+
 static const struct {
   const char* name;
   void (*make)(void);
 } bugs[] = {
-    {"deregistered", write_to_deregistered_memory}, {"released", send_from_deregistered_memory},
-    {"foreign", send_from_foreign_domain},          {"small", receive_too_little},
-    {"overrun", fill_the_completion_queue},         {"changed", change_too_early},
-    {"unmapped", write_to_unmapped_memory},         {"outstanding", end_too_early},
+    {"deregistered", write_to_deregistered_memory},
+    {"released", send_from_deregistered_memory},
+    {"foreign", send_from_foreign_domain},
+    {"small", receive_too_little},
+    {"overrun", fill_the_completion_queue},
+    {"changed", change_too_early},
+    {"unmapped", write_to_unmapped_memory},
+    {"outstanding", end_too_early},
+    {"left", leave_a_domain},
 };
 
 int main(int count, char** arguments) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/posted_sends.hpp"
+
+#include <string.h>
+
+#include "tests/unit/provider/cmocka.hpp"
+
+namespace {
+
+using dapple::roce::Segment;
+using dapple::soft::check::PostedSend;
+using dapple::soft::check::PostedSends;
+
+constexpr size_t kSize = 8;
+
+std::byte buffer[kSize];
+
+Segment segment() {
+  return {reinterpret_cast<uintptr_t>(buffer), kSize, 5};
+}
+
+uint64_t post(PostedSends& sends) {
+  PostedSend send;
+  send.segments = {segment()};
+  send.copy.assign(buffer, buffer + kSize);
+  return sends.add(std::move(send));
+}
+
+void fill(int value) {
+  memset(buffer, value, kSize);
+}
+
+// The place of the first changed byte, or -1.
+int taken(PostedSends& sends, uint64_t offset, size_t size) {
+  const Segment one[] = {segment()};
+  const auto changed = sends.take(one, offset, buffer + offset, size);
+  return changed ? static_cast<int>(*changed) : -1;
+}
+
+bool waits(PostedSends& sends, uint64_t offset) {
+  const Segment one[] = {segment()};
+  return sends.waiting(one, offset).has_value();
+}
+
+void take__unchanged_buffer__finds_nothing(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  assert_int_equal(taken(sends, 0, 4), -1);
+  assert_int_equal(taken(sends, 4, 4), -1);
+}
+
+void take__changed_byte__finds_its_place(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  buffer[6] = std::byte{2};
+  assert_int_equal(taken(sends, 0, 4), -1);
+  assert_int_equal(taken(sends, 4, 4), 6);
+}
+
+void take__sent_again__is_not_compared(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+  fill(2);
+  assert_false(waits(sends, 0));
+  assert_int_equal(taken(sends, 0, kSize), -1);
+}
+
+void take__two_requests_of_one_buffer__compares_each_with_its_post(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+  fill(2);
+  post(sends);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+}
+
+void overwritten__by_the_device__drops_the_copy(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  fill(2);
+  sends.overwritten(buffer + 7, 1);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+}
+
+void overwritten__beside_the_buffer__keeps_the_copy(void**) {
+  PostedSends sends(4);
+  fill(1);
+  post(sends);
+  fill(2);
+  sends.overwritten(buffer + kSize, 1);
+  assert_int_equal(taken(sends, 0, kSize), 0);
+}
+
+void remove__refused_request__waits_no_more(void**) {
+  PostedSends sends(4);
+  fill(1);
+  const uint64_t number = post(sends);
+  assert_true(waits(sends, 0));
+  sends.remove(number);
+  assert_false(waits(sends, 0));
+  assert_int_equal(PostedSends::copied_bytes.load(), 0);
+}
+
+void add__more_than_the_depth__forgets_the_oldest(void**) {
+  PostedSends sends(1);
+  fill(1);
+  post(sends);
+  fill(2);
+  post(sends);
+  assert_int_equal(PostedSends::copied_bytes.load(), kSize);
+  assert_int_equal(taken(sends, 0, kSize), -1);
+  assert_false(waits(sends, 0));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(take__unchanged_buffer__finds_nothing),
+      cmocka_unit_test(take__changed_byte__finds_its_place),
+      cmocka_unit_test(take__sent_again__is_not_compared),
+      cmocka_unit_test(take__two_requests_of_one_buffer__compares_each_with_its_post),
+      cmocka_unit_test(overwritten__by_the_device__drops_the_copy),
+      cmocka_unit_test(overwritten__beside_the_buffer__keeps_the_copy),
+      cmocka_unit_test(remove__refused_request__waits_no_more),
+      cmocka_unit_test(add__more_than_the_depth__forgets_the_oldest),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
