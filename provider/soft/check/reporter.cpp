@@ -29,11 +29,12 @@ void read_or_refuse(const char* from, const char* text, Options& options) {
   if (!wrong.empty()) refuse(std::string(from) + " has the unknown word " + std::string(wrong));
 }
 
-// In one piece, so that several processes may write to one file.
-void append(const std::string& name, const std::string& text) {
+// In one piece, so that several processes may write to one file. False after a line on standard error.
+bool append(const std::string& name, const std::string& text) {
   const OwnedFd file(open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return;
+  if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return true;
   fprintf(stderr, "dapple: %s cannot be written: %s\n", name.c_str(), strerror(errno));
+  return false;
 }
 
 }  // namespace
@@ -54,10 +55,7 @@ void Reporter::record(const std::string& line) const {
 }
 
 void Reporter::print(const std::string& text) const {
-  if (!options_.log_path.empty()) {
-    append(options_.log_path + "." + std::to_string(getpid()), text);
-    return;
-  }
+  if (!options_.log_path.empty() && append(options_.log_path + "." + std::to_string(getpid()), text)) return;
   // Nothing can be done about a standard error that is closed.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
