@@ -20,12 +20,18 @@ bool is_of_device(std::string_view path) {
 std::vector<Frame> frames_of(const Stack& stack) {
   std::vector<Frame> frames;
   const DebugInformation information;
+  bool in_device = false;
   for (int i = 0; i < stack.count; i++) {
     const auto address = reinterpret_cast<uintptr_t>(stack.callers[i]);
     Frame frame;
     Dl_info info;
     if (dladdr(stack.callers[i], &info) != 0 && info.dli_fname != nullptr) {
-      if (is_of_device(info.dli_fname)) continue;
+      if (is_of_device(info.dli_fname)) {
+        // A sanitizer's backtrace() begins with a frame of its own.
+        if (!in_device) frames.clear();
+        in_device = true;
+        continue;
+      }
       frame.module = info.dli_fname;
       frame.offset = address - reinterpret_cast<uintptr_t>(info.dli_fbase);
       if (info.dli_sname != nullptr) frame.function = info.dli_sname;
