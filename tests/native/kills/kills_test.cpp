@@ -198,7 +198,8 @@ void expect_way() {
   if (!watcher.status(status)) return failed("dappled does not tell its status");
   if (off != (counter(status, "same_host_sent_packets") == 0)) failed("the packets have not gone the expected way");
   if (!off && counter(status, "same_host_broken") != 0) failed("a ring was broken");
-  if (traffic == Traffic::kPlaced && counter(status, "placed_writes") == 0) failed("no Write went without packets");
+  // Some thousand, even if the machine is slow.
+  if (traffic == Traffic::kPlaced && counter(status, "placed_writes") < 100) failed("few Writes went without packets");
 }
 
 void finish() {

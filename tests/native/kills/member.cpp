@@ -20,6 +20,7 @@ constexpr uint32_t kSlotSize = 8192;
 constexpr uint32_t kWriteSize = 32 * 1024;
 constexpr uint32_t kReadSize = 4096;
 constexpr uint32_t kPlacedSize = 256 * 1024;
+constexpr uint32_t kPlacedSends = 2;  // more of them would go as packets
 // 134 ms, seven times: a busy machine must not look like a dead peer.
 constexpr uint8_t kTimeout = 15;
 constexpr double kFlushPatience = 15;  // seconds
@@ -124,7 +125,7 @@ class Member {
   }
 
   bool post_sends() {
-    for (; sends_ < kSends; posted_++) {
+    for (; sends_ < (traffic_ == Traffic::kPlaced ? kPlacedSends : kSends); posted_++) {
       const uint32_t place = static_cast<uint32_t>(posted_ % kSends);
       const bool placed = traffic_ == Traffic::kPlaced;
       ibv_sge piece = {reinterpret_cast<uintptr_t>(buffers_->out), placed ? kPlacedSize : kWriteSize, mr_->lkey};
