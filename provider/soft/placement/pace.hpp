@@ -7,9 +7,9 @@
 
 namespace dapple::soft {
 
-// Tells queue pairs that stream, with many requests on their way, from those whose program waits for each one. The
-// sender's copy is the quickest way for one request. For many, packets are: the kernel copies all bytes of a process'
-// memory twice, and then the peer's CPU does nothing.
+// Tells queue pairs that stream, with many requests on their way, from those whose program waits for each one. For one
+// request, the sender's copy into the peer's memory is the quickest way. For a stream, packets are quicker: the kernel
+// makes two copies of all bytes that go into another process' memory, and packets also use the peer's CPU.
 class Pace {
  public:
   // Before each request that could be placed. `takes`: how often the program has taken completions of such requests.
