@@ -21,6 +21,12 @@ struct Segment {
   uint32_t lkey = 0;
 };
 
+inline uint64_t length_of(std::span<const Segment> segments) {
+  uint64_t length = 0;
+  for (const Segment& segment : segments) length += segment.length;
+  return length;
+}
+
 // A datagram's destination: a copy of the application's address handle, so that the handle may be destroyed at once.
 struct AddressVector {
   uint8_t destination_gid[16] = {};

@@ -96,12 +96,6 @@ bool SendQueue::create(const QpConfig& config) {
 
 namespace {
 
-uint64_t length_of(const SendRequest& request) {
-  uint64_t length = 0;
-  for (const Segment& segment : request.segments) length += segment.length;
-  return length;
-}
-
 bool goes_inline(const SendRequest& request) {
   return (request.flags & kInline) != 0 && may_be_inline(request.opcode);
 }
@@ -114,7 +108,7 @@ PostError SendQueue::check(const SendRequest& request, QpType type, uint32_t ahe
   const bool is_inline = goes_inline(request);
   // Inline bytes may come from more pieces than a gather list has room for.
   if (!is_inline && request.segments.size() > max_segments_) return PostError::kSegments;
-  const uint64_t length = length_of(request);
+  const uint64_t length = length_of(request.segments);
   if (is_inline ? length > max_inline_ : length > kMaxMessage) return PostError::kLength;
   // IBTA 9.4.5: an atomic's result has eight bytes.
   if (is_atomic(request.opcode) && length != 8) return PostError::kSegments;
@@ -127,7 +121,7 @@ PostError SendQueue::push(const SendRequest& request, QpType type) {
   const size_t slot = tail_ & mask_;
   SendEntry& entry = entries_[slot];
   entry = SendEntry{.request = request};
-  entry.length = length_of(request);
+  entry.length = length_of(request.segments);
   if (request.opcode == SendOpcode::kAtomicWrite) entry.length = 8;
   if (request.opcode == SendOpcode::kFlush) entry.length = request.flush_length;
   if (is_inline) {

@@ -18,7 +18,7 @@
 #include "provider/soft/node.hpp"
 #include "provider/soft/objects.hpp"
 #include "provider/soft/plugin.hpp"
-#include "provider/soft/sanitizers/checked_memory.hpp"
+#include "provider/soft/sanitizers/shown_memory.hpp"
 
 namespace dapple::soft {
 
@@ -65,7 +65,7 @@ class Context {
   Node& node;
   MemoryTable memory;
   // For queue pairs: the table, or what checks each access to it.
-  roce::Memory& seen_memory() { return checked_memory_ ? static_cast<roce::Memory&>(*checked_memory_) : memory; }
+  roce::Memory& seen_memory() { return shown_memory_ ? static_cast<roce::Memory&>(*shown_memory_) : memory; }
   EventPipes pipes;
   // For all devices of the process: peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
@@ -75,11 +75,11 @@ class Context {
   Context* next = nullptr;  // the node's
 
  private:
-  static std::optional<CheckedMemory> check(MemoryTable& table) {
+  static std::optional<ShownMemory> check(MemoryTable& table) {
     Sanitizer* sanitizer = Sanitizer::of_program();
-    return sanitizer == nullptr ? std::nullopt : std::optional<CheckedMemory>(std::in_place, table, *sanitizer);
+    return sanitizer == nullptr ? std::nullopt : std::optional<ShownMemory>(std::in_place, table, *sanitizer);
   }
-  std::optional<CheckedMemory> checked_memory_ = check(memory);
+  std::optional<ShownMemory> shown_memory_ = check(memory);
 
   // The state that the program knows; used by the background thread.
   DeviceInfo told_;

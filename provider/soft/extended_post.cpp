@@ -222,9 +222,7 @@ int traced_wr_complete(ibv_qp_ex* ibv) {
   uint64_t first = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const roce::SendRequest& request = post.requests[i]->send;
-    uint64_t bytes = 0;
-    for (const roce::Segment& segment : request.segments) bytes += segment.length;
-    trace_post(kCall, qpn, request, bytes);
+    trace_post(kCall, qpn, request, roce::length_of(request.segments));
     if (i == 0) first = request.id;
   }
   const int error = wr_complete(ibv);

@@ -140,7 +140,8 @@ struct Qp {
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;
-  // What completions of the send and of the receive queue pass through, if anything.
+  // Completions of the send queue pass through the first of each, and those of the receive queue through the second.
+  // Without a trace or a plan they are null.
   std::unique_ptr<roce::CompletionSink> traced_completions[2];
   std::unique_ptr<roce::CompletionSink> planned_completions[2];
 

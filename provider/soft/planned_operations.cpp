@@ -27,9 +27,6 @@ void blame_first(ibv_srq*, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   *bad = requests;
 }
 
-template <auto kMember>
-using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
-
 template <provider::Operation kVerb, auto kMember, typename Function = FunctionOf<kMember>>
 struct Planned;
 

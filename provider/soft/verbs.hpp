@@ -5,6 +5,9 @@
 #ifndef DAPPLE_PROVIDER_SOFT_VERBS_HPP
 #define DAPPLE_PROVIDER_SOFT_VERBS_HPP
 
+#include <type_traits>
+#include <utility>
+
 #include "provider/soft/plugin.hpp"
 
 namespace dapple::soft {
@@ -18,6 +21,10 @@ namespace check {
 // The same, for a program under dapple-run --check: they note what the program does.
 const Operations& checked_operations();
 }  // namespace check
+
+// The type of an operation, by its member of Operations.
+template <auto kMember>
+using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
 
 }  // namespace dapple::soft
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the processes of a checked program have recorded, and the formats of it.
+// The records of a checked program's processes, and their formats.
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_FINDINGS_HPP
 

@@ -3,7 +3,6 @@
 #include "provider/preload/doors/trace.hpp"
 
 #include <rdma/rdma_user_cm.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <iterator>
@@ -65,9 +64,8 @@ const char* command_name(uint32_t number) {
 soft::Trace* the_trace() {
   static soft::Trace* const opened = []() -> soft::Trace* {
     static soft::Trace made;
-    const char* name = secure_getenv("DAPPLE_TRACE");
     soft::Problem problem;
-    if (name == nullptr || name[0] == '\0' || !made.open(name, problem)) return nullptr;
+    if (!made.open(problem)) return nullptr;
     made.file() = soft::OwnedFd(hide(made.file().release()));
     return &made;
   }();

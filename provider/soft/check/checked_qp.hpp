@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What a queue pair has under dapple-run --check.
+// The parts that dapple-run --check adds to a queue pair.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_CHECKED_QP_HPP
 

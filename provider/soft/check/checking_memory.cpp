@@ -180,16 +180,4 @@ void CheckingMemory::report_change(uint64_t at, const Place& posted) {
        .places = {posted}});
 }
 
-Fault CheckingMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
-  return below_.bind_window(who, bind);
-}
-
-Fault CheckingMemory::invalidate_local(Accessor who, uint32_t rkey) {
-  return below_.invalidate_local(who, rkey);
-}
-
-Fault CheckingMemory::invalidate_remote(Accessor who, uint32_t rkey) {
-  return below_.invalidate_remote(who, rkey);
-}
-
 }  // namespace dapple::soft::check

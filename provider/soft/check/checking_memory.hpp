@@ -8,15 +8,16 @@
 
 #include "provider/soft/check/access_findings.hpp"
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/memory_layer.hpp"
 #include "provider/soft/objects.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft::check {
 
-class CheckingMemory final : public roce::Memory {
+class CheckingMemory final : public MemoryLayer {
  public:
   CheckingMemory(Checker& checker, const Qp& qp, PostedSends& sends, roce::Memory& below)
-      : checker_(checker), qp_(qp), sends_(sends), below_(below) {}
+      : MemoryLayer(below), checker_(checker), qp_(qp), sends_(sends) {}
 
   roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
   roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;
@@ -31,9 +32,6 @@ class CheckingMemory final : public roce::Memory {
                      size_t size) override;
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
-  roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
-  roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
-  roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
 
  private:
   class Probe;
@@ -51,7 +49,6 @@ class CheckingMemory final : public roce::Memory {
   Checker& checker_;
   const Qp& qp_;
   PostedSends& sends_;
-  roce::Memory& below_;
 };
 
 }  // namespace dapple::soft::check

@@ -24,11 +24,7 @@ struct PostedReceive {
   Stack stack;
   std::vector<roce::Segment> segments;
 
-  uint64_t length() const {
-    uint64_t sum = 0;
-    for (const roce::Segment& segment : segments) sum += segment.length;
-    return sum;
-  }
+  uint64_t length() const { return roce::length_of(segments); }
 };
 
 // Internally locked; the lock is a leaf. `queue` is any address that names a receive queue.

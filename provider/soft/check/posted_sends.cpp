@@ -15,12 +15,6 @@ bool same(std::span<const roce::Segment> one, std::span<const roce::Segment> oth
                     });
 }
 
-uint64_t length_of(std::span<const roce::Segment> segments) {
-  uint64_t length = 0;
-  for (const roce::Segment& segment : segments) length += segment.length;
-  return length;
-}
-
 }  // namespace
 
 void PostedSends::drop_copy(PostedSend& send) {
@@ -81,7 +75,7 @@ std::optional<uint64_t> PostedSends::take(std::span<const roce::Segment> segment
     if (differs != bytes + size) changed_at = offset + static_cast<uint64_t>(differs - bytes);
   }
   send->sent += size;
-  if (send->sent == length_of(send->segments)) drop_copy(*send);
+  if (send->sent == roce::length_of(send->segments)) drop_copy(*send);
   return changed_at;
 }
 

@@ -7,6 +7,7 @@
 
 #include "provider/soft/fault_plan.hpp"
 #include "provider/soft/objects.hpp"
+#include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -90,7 +91,7 @@ void hand_over(Made* made, Arguments... arguments) {
   fill_in(made != nullptr, arguments...);
 }
 
-template <auto kMember, typename Function = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>>
+template <auto kMember, typename Function = FunctionOf<kMember>>
 struct WatchedVerb;
 
 template <auto kMember, typename Result, typename... Arguments>

@@ -3,7 +3,6 @@
 #include "provider/soft/trace/program_trace.hpp"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "provider/soft/completion_names.hpp"
 #include "provider/soft/event_names.hpp"
@@ -14,15 +13,12 @@ namespace {
 struct Opened {
   Trace trace;
   Problem problem;
-  bool wanted = false;
 };
 
 Opened& opened() {
   static Opened one = [] {
     Opened made;
-    const char* name = secure_getenv("DAPPLE_TRACE");
-    made.wanted = name != nullptr && name[0] != '\0';
-    if (made.wanted && made.trace.open(name, made.problem)) made.trace.file().hide();
+    if (made.trace.open(made.problem)) made.trace.file().hide();
     return made;
   }();
   return one;

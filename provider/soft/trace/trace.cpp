@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,7 +65,9 @@ std::string_view TraceLine::end() {
   return {text_, used_ + kEnd};
 }
 
-bool Trace::open(const char* name, Problem& problem) {
+bool Trace::open(Problem& problem) {
+  const char* name = secure_getenv("DAPPLE_TRACE");
+  if (name == nullptr || name[0] == '\0') return false;
   char path[PATH_MAX];
   if (!expand_file_name(name, path)) {
     problem.set(EINVAL, "DAPPLE_TRACE is not a file name: %.150s", name);

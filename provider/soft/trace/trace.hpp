@@ -40,8 +40,9 @@ class TraceLine {
 // Several processes may append to one file. Any thread.
 class Trace {
  public:
-  // "%p" in the name is the number of this process.
-  bool open(const char* name, Problem& problem);
+  // The file of DAPPLE_TRACE; "%p" in its name is the number of this process. Without DAPPLE_TRACE, false and no
+  // problem.
+  bool open(Problem& problem);
   // A full disk loses lines. Nothing else depends on them.
   void append(TraceLine& line);
   OwnedFd& file() { return file_; }

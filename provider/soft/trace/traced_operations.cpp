@@ -5,20 +5,17 @@
 // error. Lines of posts come before the call, which may complete them. Other programs have the plain table.
 #include <errno.h>
 
-#include <type_traits>
-#include <utility>
-
 #include "provider/soft/fault_plan.hpp"
 #include "provider/soft/objects.hpp"
-#include "provider/soft/post.hpp"
 #include "provider/soft/trace/program_trace.hpp"
+#include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
 namespace {
 
 constinit const Operations* inner = nullptr;
 
-// What a line says about an argument or a result.
+// Adds an argument or a result to a line.
 template <typename Other>
 void describe(TraceLine&, const Other&) {}
 void describe(TraceLine& line, ibv_pd* pd) {
@@ -48,9 +45,6 @@ const char* state_name(ibv_qp_state state) {
   constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   return static_cast<size_t>(state) < std::size(kNames) ? kNames[state] : "unknown";
 }
-
-template <auto kMember>
-using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*kMember)>;
 
 template <provider::Operation kVerb, auto kMember, typename Function = FunctionOf<kMember>>
 struct Traced;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/sanitizers/checked_memory.hpp"
+#include "provider/soft/sanitizers/shown_memory.hpp"
 
 namespace dapple::soft {
 
@@ -19,7 +19,7 @@ uint32_t first_key(std::span<const Segment> segments) {
 }  // namespace
 
 // Shows each piece to the sanitizer.
-class CheckedMemory::Look final : public MemoryTable::Borrower {
+class ShownMemory::Look final : public MemoryTable::Borrower {
  public:
   Look(Sanitizer& sanitizer, const DeviceAccess& access) : sanitizer_(sanitizer), access_(access) {}
 
@@ -35,28 +35,24 @@ class CheckedMemory::Look final : public MemoryTable::Borrower {
   const DeviceAccess& access_;
 };
 
-void CheckedMemory::look(const DeviceAccess& access, const RemoteRange& range, uint32_t right) {
+void ShownMemory::look(const DeviceAccess& access, const RemoteRange& range, uint32_t right) {
   Look look(sanitizer_, access);
   table_.lend_to_peer(access.who, range, right, look);
 }
 
-void CheckedMemory::look(const DeviceAccess& access, std::span<const Segment> segments, uint64_t offset, size_t size) {
+void ShownMemory::look(const DeviceAccess& access, std::span<const Segment> segments, uint64_t offset, size_t size) {
   Look look(sanitizer_, access);
   table_.lend(access.who, segments, offset, size, access.kind != Kind::kRead, look);
 }
 
-Fault CheckedMemory::check_remote(Accessor who, const RemoteRange& range, uint32_t access) {
-  return table_.check_remote(who, range, access);
-}
-
-Fault CheckedMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
+Fault ShownMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   look({who, range.rkey, Kind::kWrite, "a peer writes"}, range, roce::kRemoteWrite);
   // A copy is as undefined as its original.
   sanitizer_.stored(from, range.length);
   return table_.write(who, range, from);
 }
 
-Fault CheckedMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
+Fault ShownMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
   look({who, range.rkey, Kind::kRead, "a peer reads"}, range, roce::kRemoteRead);
   const Fault fault = table_.read(who, range, to);
   // One report is enough.
@@ -64,55 +60,35 @@ Fault CheckedMemory::read(Accessor who, const RemoteRange& range, std::byte* to)
   return fault;
 }
 
-Fault CheckedMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
-                                  uint64_t& original) {
+Fault ShownMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
+                                uint64_t& original) {
   look({who, rkey, Kind::kUpdate, "a peer's compare and swap"}, {rkey, address, sizeof swap}, roce::kRemoteAtomic);
   return table_.compare_swap(who, rkey, address, compare, swap, original);
 }
 
-Fault CheckedMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
+Fault ShownMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
   look({who, rkey, Kind::kUpdate, "a peer's fetch and add"}, {rkey, address, sizeof add}, roce::kRemoteAtomic);
   return table_.fetch_add(who, rkey, address, add, original);
 }
 
-Fault CheckedMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
+Fault ShownMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
   look({who, rkey, Kind::kWrite, "a peer's atomic write"}, {rkey, address, sizeof value}, roce::kRemoteWrite);
   return table_.atomic_write(who, rkey, address, value);
 }
 
-Fault CheckedMemory::flush(Accessor who, const RemoteRange& range, uint32_t type) {
-  return table_.flush(who, range, type);
-}
-
-Fault CheckedMemory::check_local(Accessor who, std::span<const Segment> segments, bool write) {
-  return table_.check_local(who, segments, write);
-}
-
-Fault CheckedMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
-                            size_t size) {
+Fault ShownMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
+                          size_t size) {
   look({who, first_key(segments), Kind::kRead, "the device sends bytes"}, segments, offset, size);
   const Fault fault = table_.gather(who, segments, offset, to, size);
   if (fault == Fault::kNone) sanitizer_.stored(to, size);
   return fault;
 }
 
-Fault CheckedMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
-                             size_t size) {
+Fault ShownMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
+                           size_t size) {
   look({who, first_key(segments), Kind::kWrite, "the device stores received bytes"}, segments, offset, size);
   sanitizer_.stored(from, size);
   return table_.scatter(who, segments, offset, from, size);
-}
-
-Fault CheckedMemory::bind_window(Accessor who, const roce::WindowBind& bind) {
-  return table_.bind_window(who, bind);
-}
-
-Fault CheckedMemory::invalidate_local(Accessor who, uint32_t rkey) {
-  return table_.invalidate_local(who, rkey);
-}
-
-Fault CheckedMemory::invalidate_remote(Accessor who, uint32_t rkey) {
-  return table_.invalidate_remote(who, rkey);
 }
 
 }  // namespace dapple::soft

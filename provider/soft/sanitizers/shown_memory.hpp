@@ -3,34 +3,29 @@
 //
 // The memory table of a program with a sanitizer: the sanitizer sees each access of the device, as if the program had
 // made it. The queue pairs of other programs use the table itself, so they pay nothing.
-#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP
-#define DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP
+#ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
+#define DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
 
+#include "provider/soft/memory_layer.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
 
-class CheckedMemory final : public roce::Memory {
+class ShownMemory final : public MemoryLayer {
  public:
-  CheckedMemory(MemoryTable& table, Sanitizer& sanitizer) : table_(table), sanitizer_(sanitizer) {}
+  ShownMemory(MemoryTable& table, Sanitizer& sanitizer) : MemoryLayer(table), table_(table), sanitizer_(sanitizer) {}
 
-  roce::Fault check_remote(roce::Accessor who, const roce::RemoteRange& range, uint32_t access) override;
   roce::Fault write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) override;
   roce::Fault read(roce::Accessor who, const roce::RemoteRange& range, std::byte* to) override;
   roce::Fault compare_swap(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                            uint64_t& original) override;
   roce::Fault fetch_add(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) override;
   roce::Fault atomic_write(roce::Accessor who, uint32_t rkey, uint64_t address, uint64_t value) override;
-  roce::Fault flush(roce::Accessor who, const roce::RemoteRange& range, uint32_t type) override;
-  roce::Fault check_local(roce::Accessor who, std::span<const roce::Segment> segments, bool write) override;
   roce::Fault gather(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset, std::byte* to,
                      size_t size) override;
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
-  roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
-  roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
-  roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;
 
  private:
   class Look;
@@ -43,4 +38,4 @@ class CheckedMemory final : public roce::Memory {
 
 }  // namespace dapple::soft
 
-#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_CHECKED_MEMORY_HPP
+#endif  // DAPPLE_PROVIDER_SOFT_SANITIZERS_SHOWN_MEMORY_HPP
