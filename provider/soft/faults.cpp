@@ -108,26 +108,13 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   }
 }
 
-// SplitMix64.
-uint64_t FaultSource::random() {
-  state_ += 0x9E3779B97F4A7C15;
-  uint64_t value = state_;
-  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
-  value = (value ^ value >> 27) * 0x94D049BB133111EB;
-  return value ^ value >> 31;
-}
-
-bool FaultSource::happens(double probability) {
-  return static_cast<double>(random() >> 11) * 0x1p-53 < probability;
-}
-
 Fate FaultSource::next(size_t packet_size) {
   Fate fate;
-  fate.dropped = happens(settings_.drop);
-  fate.duplicated = happens(settings_.duplicate);
-  fate.delay_ns = settings_.delay_ns + (happens(settings_.reorder) ? kReorderDelay : 0);
-  const bool damaged = happens(settings_.corrupt);
-  const uint64_t bit = random();
+  fate.dropped = random_.happens(settings_.drop);
+  fate.duplicated = random_.happens(settings_.duplicate);
+  fate.delay_ns = settings_.delay_ns + (random_.happens(settings_.reorder) ? kReorderDelay : 0);
+  const bool damaged = random_.happens(settings_.corrupt);
+  const uint64_t bit = random_.next();
   if (damaged && packet_size > 0) fate.damaged_bit = static_cast<uint32_t>(bit % (packet_size * 8));
   return fate;
 }

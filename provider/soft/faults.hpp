@@ -11,6 +11,7 @@
 #include <span>
 
 #include "provider/soft/problem.hpp"
+#include "provider/soft/random_sequence.hpp"
 
 namespace dapple::soft {
 
@@ -42,15 +43,12 @@ struct Fate {
 // One seed gives one sequence of fates.
 class FaultSource {
  public:
-  explicit FaultSource(const FaultSettings& settings) : settings_(settings), state_(settings.seed) {}
+  explicit FaultSource(const FaultSettings& settings) : settings_(settings), random_(settings.seed) {}
   Fate next(size_t packet_size);
 
  private:
-  uint64_t random();
-  bool happens(double probability);
-
   FaultSettings settings_;
-  uint64_t state_;
+  RandomSequence random_;
 };
 
 // Packets in transit. Bounded: a packet without room is lost. For one thread at a time.

@@ -97,6 +97,7 @@ int equip(Qp& qp) {
       received = &qp.checked->received;
     }
     qp.engine = roce::QueuePair::create(config, *memory, *sent, *received, receives, qp.events);
+    if (qp.checked != nullptr) qp.engine = qp.checked->checker.late(std::move(qp.engine));
   }
   if (qp.engine == nullptr) {
     qp.node->remove(qp);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
 
 namespace dapple::soft::check {
@@ -18,7 +21,7 @@ Checker* Checker::get() {
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
-    if (made->reporter.wants_notes()) atexit(report_left_objects);
+    if (made->reporter.options().notes) atexit(report_left_objects);
     return made;
   }();
   return checker;
@@ -28,6 +31,13 @@ Checker* Checker::get() {
 void Checker::report_left_objects() {
   Checker& checker = *get();
   if (checker.process_ == getpid()) checker.objects.report_all(checker.reporter);
+}
+
+std::unique_ptr<roce::QueuePair> Checker::late(std::unique_ptr<roce::QueuePair> engine) {
+  const int seed = reporter.options().delay_seed;
+  if (engine == nullptr || seed == 0) return engine;
+  const uint64_t number = queue_pairs_.fetch_add(1, std::memory_order_relaxed);
+  return std::make_unique<LateQueuePair>(std::move(engine), static_cast<uint64_t>(seed) + (number << 32));
 }
 
 void Checker::add(PostedSends& sends) {

@@ -8,7 +8,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <set>
 
 #include "provider/soft/check/keys.hpp"
@@ -16,6 +19,7 @@
 #include "provider/soft/check/posted_receives.hpp"
 #include "provider/soft/check/posted_sends.hpp"
 #include "provider/soft/check/reporter.hpp"
+#include "roce/queue_pair.hpp"
 
 namespace dapple::soft::check {
 
@@ -33,6 +37,8 @@ class Checker {
   // The queue pairs' sends. Each must be removed before it ends.
   void add(PostedSends& sends);
   void remove(PostedSends& sends);
+  // The engine of the next queue pair, which starts some requests late if the options have a seed.
+  std::unique_ptr<roce::QueuePair> late(std::unique_ptr<roce::QueuePair> engine);
   // The device has written there.
   void overwritten(const std::byte* memory, size_t size);
 
@@ -46,7 +52,8 @@ class Checker {
   static void after_fork();
 
   const pid_t process_ = getpid();
-  std::mutex sends_mutex_;  // before the lock of each of them
+  std::atomic<uint64_t> queue_pairs_{0};  // so far
+  std::mutex sends_mutex_;                // before the lock of each of them
   std::set<PostedSends*> sends_;
 };
 

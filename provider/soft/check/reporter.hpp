@@ -23,7 +23,7 @@ class Reporter {
   // Ends the process with one line if an option is malformed: no finding must get lost.
   explicit Reporter(const char* records);
 
-  bool wants_notes() const { return options_.notes; }
+  const Options& options() const { return options_; }
   // A finding from the same places is shown once. With halt_on_error the first error ends the process.
   void show(const Report& report);
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP
+#define DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP
+
+#include <cstdint>
+
+namespace dapple::soft {
+
+// SplitMix64: one seed gives one sequence. For one thread at a time.
+class RandomSequence {
+ public:
+  explicit RandomSequence(uint64_t seed) : state_(seed) {}
+
+  uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15;
+    uint64_t value = state_;
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
+    value = (value ^ value >> 27) * 0x94D049BB133111EB;
+    return value ^ value >> 31;
+  }
+  // `probability`: from 0 to 1.
+  bool happens(double probability) { return static_cast<double>(next() >> 11) * 0x1p-53 < probability; }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_RANDOM_SEQUENCE_HPP
