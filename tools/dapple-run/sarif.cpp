@@ -2,7 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // SARIF 2.1.0 (OASIS): the static analysis results interchange format, which forges show beside the source.
+#include <stdio.h>
+
+#include <filesystem>
 #include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 #include "tools/dapple-run/findings.hpp"
 
@@ -10,6 +16,26 @@ namespace dapple::run {
 namespace {
 
 using nlohmann::json;
+
+bool is_plain(char character) {
+  return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') ||
+         (character >= '0' && character <= '9') || std::string_view("-._~/").find(character) != std::string_view::npos;
+}
+
+// RFC 3986. Forges want paths that begin at the root of the sources, which is the current folder in a CI job.
+std::string uri_of(const std::string& given) {
+  const std::string path = std::filesystem::path(given).lexically_normal().string();
+  std::error_code error;
+  const std::string root = std::filesystem::current_path(error).string() + "/";
+  const bool is_below = !error && path.starts_with(root);
+  std::string uri = !is_below && path.starts_with("/") ? "file://" : "";
+  for (const char character : is_below ? path.substr(root.size()) : path) {
+    char escaped[4] = {character};
+    if (!is_plain(character)) snprintf(escaped, sizeof escaped, "%%%02X", static_cast<unsigned char>(character));
+    uri += escaped;
+  }
+  return uri;
+}
 
 bool has_source(const json& frame) {
   return !frame.value("source", "").empty() && frame.value("line", 0) > 0;
@@ -20,10 +46,10 @@ json location_of(const json& frame) {
   const std::string module = frame.value("module", "");
   json location = {{"message", {{"text", function.empty() ? module : function}}}};
   if (has_source(frame)) {
-    location["physicalLocation"] = {{"artifactLocation", {{"uri", frame.value("source", "")}}},
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", uri_of(frame.value("source", ""))}}},
                                     {"region", {{"startLine", frame.value("line", 1)}}}};
   } else {
-    location["physicalLocation"] = {{"artifactLocation", {{"uri", module}}},
+    location["physicalLocation"] = {{"artifactLocation", {{"uri", uri_of(module)}}},
                                     {"region", {{"byteOffset", frame.value("offset", 0)}}}};
   }
   return location;

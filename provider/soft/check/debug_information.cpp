@@ -29,6 +29,7 @@ struct Library {
   const char* (*function_at)(Dwfl_Module*, uint64_t) = nullptr;
   Dwfl_Line* (*line_at)(Dwfl_Module*, uint64_t) = nullptr;
   const char* (*describe)(Dwfl_Line*, uint64_t*, int*, int*, uint64_t*, uint64_t*) = nullptr;
+  const char* (*folder_of)(Dwfl_Line*) = nullptr;
   Callbacks callbacks;
 };
 
@@ -49,6 +50,7 @@ const Library* library() {
                      take(file, "dwfl_report_end", made.report_end) && take(file, "dwfl_addrmodule", made.module_at) &&
                      take(file, "dwfl_module_addrname", made.function_at) &&
                      take(file, "dwfl_module_getsrc", made.line_at) && take(file, "dwfl_lineinfo", made.describe) &&
+                     take(file, "dwfl_line_comp_dir", made.folder_of) &&
                      take(file, "dwfl_linux_proc_find_elf", made.callbacks.find_elf) &&
                      take(file, "dwfl_build_id_find_debuginfo", made.callbacks.find_debuginfo);
     return all ? &made : nullptr;
@@ -82,7 +84,9 @@ void DebugInformation::find(uint64_t address, std::string& function, std::string
   Dwfl_Line* found = library()->line_at(module, address);
   if (found == nullptr) return;
   const char* file = library()->describe(found, nullptr, &line, nullptr, nullptr, nullptr);
-  if (file != nullptr) source = file;
+  if (file == nullptr) return;
+  const char* folder = library()->folder_of(found);
+  source = file[0] == '/' || folder == nullptr ? file : std::string(folder) + "/" + file;
 }
 
 }  // namespace dapple::soft::check

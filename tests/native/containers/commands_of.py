@@ -34,9 +34,9 @@ def documents(name):
 (workflow,) = documents("ci/github-actions.yml")
 only(workflow, ["name", True, "jobs"], "the workflow")
 (job,) = workflow["jobs"].values()
-only(job, ["runs-on", "container", "steps"], "its job")
+only(job, ["runs-on", "container", "permissions", "steps"], "its job")
 for step in job["steps"]:
-    only(step, ["name", "uses", "with", "run", "working-directory"], "a step")
+    only(step, ["name", "if", "uses", "with", "run", "working-directory"], "a step")
     need(("uses" in step) != ("run" in step), "a step uses or runs")
     if "run" in step:
         write(f"github-{step['name'].split()[0].lower()}", [step["run"]])
