@@ -49,7 +49,7 @@ const roce::Completion& current_of(ibv_cq_ex* ibv) {
 
 bool take_current(Cq& cq) {
   if (cq.queue.take(&cq.current, 1) == 0) return false;
-  if (cq.current.mark != 0) AnnouncedQueue::polled(cq.current.mark);
+  if (cq.current.mark != 0) AnnouncedQueue::polled(cq.current);
   cq.abi.cq_ex.wr_id = cq.current.request_id;
   cq.abi.cq_ex.status = static_cast<ibv_wc_status>(cq.current.status);
   return true;
@@ -125,7 +125,7 @@ uint8_t read_no_byte(ibv_cq_ex*) {
 }  // namespace
 
 void show(const roce::Completion& completion, ibv_wc& shown) {
-  if (completion.mark != 0) AnnouncedQueue::polled(completion.mark);
+  if (completion.mark != 0) AnnouncedQueue::polled(completion);
   shown = {};
   shown.wr_id = completion.request_id;
   shown.status = static_cast<ibv_wc_status>(completion.status);

@@ -42,6 +42,7 @@ afterwards, and needs no PROGRAM.
   -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
                   (x86-64; slow; system calls cannot be given such memory)
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(7)
+      --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --json FILE, --sarif FILE, --junit FILE
                   --check, and write its reports to a file
       --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
@@ -161,8 +162,9 @@ Options parse(char** argument) {
       set_faults(value_of(option, argument));
     } else if (option == "--trace") {
       set_trace(value_of(option, argument));
-    } else if (option == "--check") {
+    } else if (option == "--check" || option == "--check=strict") {
       options.check = true;
+      if (option != "--check") setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":strict=1").c_str(), 1);
     } else if (std::string* file = report_file(options.reports, option); file != nullptr) {
       options.check = true;
       *file = value_of(option, argument);

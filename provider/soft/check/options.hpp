@@ -14,6 +14,7 @@ struct Options {
   int exit_code = 66;
   bool halt_on_error = false;
   bool notes = false;
+  bool strict = false;       // races with peers, under ThreadSanitizer
   int delay_seed = 1;        // of the late requests; 0: none are late
   std::string log_path;      // empty: standard error
   std::string suppressions;  // the name of a file; empty: none

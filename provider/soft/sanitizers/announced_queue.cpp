@@ -9,6 +9,7 @@
 #include <new>
 
 #include "provider/soft/brief_mutex.hpp"
+#include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
 // The linker's names for the ends of this library.
@@ -118,6 +119,8 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   uint64_t size = 0;
   for (const roce::Segment& segment : segments) size += segment.length;
   const Callers callers;
+  AnnouncedPeers* peers = AnnouncedPeers::get();
+  if (peers != nullptr) peers->told();
   Lane& lane = lanes[lane_];
   const std::lock_guard lock(lane.mutex);
   const uint32_t token = lane.posts++ % kTokens;
@@ -127,8 +130,10 @@ uint16_t AnnouncedQueue::post(std::span<const roce::Segment> segments, bool devi
   }
   const ThreadSanitizer::On on(sanitizer, lane.fiber, callers.others());
   sanitizer.acquire(&lane.posted);
+  if (peers != nullptr) peers->begin_device_access();
   Use use(sanitizer, device_writes, callers.innermost());
   memory_.lend(who_, segments, 0, std::min<uint64_t>(size, kMostBytes), device_writes, use);
+  if (peers != nullptr) peers->end_device_access();
   sanitizer.release(&lane.done[token]);
   return static_cast<uint16_t>(1 + lane_ * kTokens + token);
 }
@@ -142,6 +147,7 @@ uint16_t AnnouncedQueue::post(const roce::SendRequest& request) {
 }
 
 void AnnouncedQueue::end() {
+  if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
   Lane& lane = lanes[lane_];
   const std::lock_guard lock(lane.mutex);
@@ -150,8 +156,11 @@ void AnnouncedQueue::end() {
   if (lane.posts != 0) sanitizer.acquire(&lane.done[(lane.posts - 1) % kTokens]);
 }
 
-void AnnouncedQueue::polled(uint16_t mark) {
-  const uint32_t number = mark - 1u;
+void AnnouncedQueue::polled(const roce::Completion& completion) {
+  const uint32_t number = completion.mark - 1u;
+  if (completion.opcode >= roce::CompletionOpcode::kReceive) {
+    if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
+  }
   const ThreadSanitizer& sanitizer = *ThreadSanitizer::of_program();
   const ThreadSanitizer::Heard heard(sanitizer);
   sanitizer.acquire(&lanes[number / kTokens].done[number % kTokens]);
@@ -160,6 +169,7 @@ void AnnouncedQueue::polled(uint16_t mark) {
 void AnnouncedQueue::end_all() {
   const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
   if (sanitizer == nullptr) return;
+  if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->received();
   const ThreadSanitizer::Heard heard(*sanitizer);
   for (Lane& lane : lanes) {
     const std::lock_guard lock(lane.mutex);

@@ -35,7 +35,7 @@ class AnnouncedQueue {
   void end();
 
   // This thread has polled the completion.
-  static void polled(uint16_t mark);
+  static void polled(const roce::Completion& completion);
   // The device uses no memory of any request that has been posted, as far as this thread may know.
   static void end_all();
 

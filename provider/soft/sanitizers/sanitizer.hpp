@@ -21,6 +21,7 @@ struct DeviceAccess {
   uint32_t key = 0;
   Kind kind = Kind::kRead;
   const char* what = "";  // for people: "a peer writes"
+  bool by_peer = false;
 };
 
 // Safe from any thread.

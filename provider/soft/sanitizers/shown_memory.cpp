@@ -46,14 +46,14 @@ void ShownMemory::look(const DeviceAccess& access, std::span<const Segment> segm
 }
 
 Fault ShownMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
-  look({who, range.rkey, Kind::kWrite, "a peer writes"}, range, roce::kRemoteWrite);
+  look({who, range.rkey, Kind::kWrite, "a peer writes", true}, range, roce::kRemoteWrite);
   // A copy is as undefined as its original.
   sanitizer_.stored(from, range.length);
   return table_.write(who, range, from);
 }
 
 Fault ShownMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
-  look({who, range.rkey, Kind::kRead, "a peer reads"}, range, roce::kRemoteRead);
+  look({who, range.rkey, Kind::kRead, "a peer reads", true}, range, roce::kRemoteRead);
   const Fault fault = table_.read(who, range, to);
   // One report is enough.
   if (fault == Fault::kNone) sanitizer_.stored(to, range.length);
@@ -62,17 +62,18 @@ Fault ShownMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
 
 Fault ShownMemory::compare_swap(Accessor who, uint32_t rkey, uint64_t address, uint64_t compare, uint64_t swap,
                                 uint64_t& original) {
-  look({who, rkey, Kind::kUpdate, "a peer's compare and swap"}, {rkey, address, sizeof swap}, roce::kRemoteAtomic);
+  look({who, rkey, Kind::kUpdate, "a peer's compare and swap", true}, {rkey, address, sizeof swap},
+       roce::kRemoteAtomic);
   return table_.compare_swap(who, rkey, address, compare, swap, original);
 }
 
 Fault ShownMemory::fetch_add(Accessor who, uint32_t rkey, uint64_t address, uint64_t add, uint64_t& original) {
-  look({who, rkey, Kind::kUpdate, "a peer's fetch and add"}, {rkey, address, sizeof add}, roce::kRemoteAtomic);
+  look({who, rkey, Kind::kUpdate, "a peer's fetch and add", true}, {rkey, address, sizeof add}, roce::kRemoteAtomic);
   return table_.fetch_add(who, rkey, address, add, original);
 }
 
 Fault ShownMemory::atomic_write(Accessor who, uint32_t rkey, uint64_t address, uint64_t value) {
-  look({who, rkey, Kind::kWrite, "a peer's atomic write"}, {rkey, address, sizeof value}, roce::kRemoteWrite);
+  look({who, rkey, Kind::kWrite, "a peer's atomic write", true}, {rkey, address, sizeof value}, roce::kRemoteWrite);
   return table_.atomic_write(who, rkey, address, value);
 }
 

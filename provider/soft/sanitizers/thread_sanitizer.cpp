@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
 
+#include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/program_function.hpp"
 #include "provider/soft/unseen_access.hpp"
 
@@ -36,6 +37,14 @@ ThreadSanitizer* ThreadSanitizer::of_program() {
       find_in_program("AnnotateIgnoreSyncBegin", made.sync_begin_) &&
       find_in_program("AnnotateIgnoreSyncEnd", made.sync_end_);
   return there ? &made : nullptr;
+}
+
+// What the program's own requests access is announced at their posts. A peer's atomics may meet the program's.
+void ThreadSanitizer::before(const DeviceAccess& access, const void* memory, size_t size) {
+  if (!access.by_peer || access.kind == DeviceAccess::Kind::kUpdate) return;
+  AnnouncedPeers* peers = AnnouncedPeers::get();
+  if (peers == nullptr) return;
+  peers->access(access.who.qpn, const_cast<void*>(memory), size, access.kind == DeviceAccess::Kind::kWrite);
 }
 
 void ThreadSanitizer::enter_plugin() {

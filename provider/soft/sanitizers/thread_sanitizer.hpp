@@ -17,7 +17,7 @@ class ThreadSanitizer final : public Sanitizer {
   // Null if the program has none, or one whose functions cannot be found (gcc's -static-libtsan).
   static ThreadSanitizer* of_program();
 
-  void before(const DeviceAccess&, const void*, size_t) override {}
+  void before(const DeviceAccess& access, const void* memory, size_t size) override;
   void enter_plugin() override;
   void leave_plugin() override;
 

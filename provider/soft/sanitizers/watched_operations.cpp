@@ -7,6 +7,7 @@
 
 #include "provider/soft/fault_plan.hpp"
 #include "provider/soft/objects.hpp"
+#include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
@@ -91,6 +92,14 @@ void hand_over(Made* made, Arguments... arguments) {
   fill_in(made != nullptr, arguments...);
 }
 
+// A program that waits for a completion tells its peers nothing.
+template <typename... Arguments>
+void tell(Arguments...) {
+  if (AnnouncedPeers* peers = AnnouncedPeers::get()) peers->told();
+}
+void tell(ibv_cq*, int, ibv_wc*) {}
+void tell(ibv_cq*, int) {}
+
 template <auto kMember, typename Function = FunctionOf<kMember>>
 struct WatchedVerb;
 
@@ -98,6 +107,7 @@ template <auto kMember, typename Result, typename... Arguments>
 struct WatchedVerb<kMember, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     const InsidePlugin inside;
+    tell(arguments...);
     const Result result = (inner->*kMember)(arguments...);
     hand_over(result, arguments...);
     return result;

@@ -3,7 +3,8 @@
 /*
  * raced CASE: a program for ThreadSanitizer. CASE names what it uses too early: "sent", the source of a Write before
  * its completion; "fetched", the target of a Read; "received" and "shared", the buffer of a receive (of a shared
- * receive queue) after the completion of the Send alone; "none" for a correct program with several threads.
+ * receive queue) after the completion of the Send alone; "written", under dapple-run --check=strict, what a peer has
+ * written before any message from it; "none" for a correct program with several threads.
  */
 #include <pthread.h>
 #include <string.h>
@@ -152,7 +153,8 @@ static void run_with_bug(const char* which) {
   struct connection connection = make_connection(false, strcmp(which, "shared") == 0);
   memset(connection.front.buffer.bytes, 1, kSize);
   memset(connection.back.buffer.bytes, 1, kSize);
-  post_receive(&connection);
+  const bool writes = strcmp(which, "written") == 0;
+  if (!writes) post_receive(&connection);
   if (strcmp(which, "sent") == 0) {
     post(&connection, IBV_WR_RDMA_WRITE, true);
     connection.front.buffer.bytes[5] = 2;
@@ -160,9 +162,10 @@ static void run_with_bug(const char* which) {
     post(&connection, IBV_WR_RDMA_READ, true);
     check(connection.front.buffer.bytes[5] == 1, "what is read");
   } else {
-    post(&connection, IBV_WR_SEND, true);
+    post(&connection, writes ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, true);
   }
   wait_for(&connection.front);
+  if (writes) check(connection.back.buffer.bytes[5] == 1, "what is written");
   if (strcmp(which, "received") != 0 && strcmp(which, "shared") != 0) return;
   check(connection.back.buffer.bytes[5] == 1, "what is received");
   wait_for(&connection.back);

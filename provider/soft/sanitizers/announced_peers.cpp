@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/sanitizers/announced_peers.hpp"
+
+#include <stdio.h>
+
+#include <mutex>
+
+#include "provider/soft/check/checker.hpp"
+
+namespace dapple::soft {
+namespace {
+
+// A report has a place in code, and what a peer does has none in this process. The functions' names stand there
+// instead.
+[[gnu::noinline, gnu::used]] void rdma_write_of_a_peer() {}
+[[gnu::noinline, gnu::used]] void rdma_read_of_a_peer() {}
+
+// The sanitizer takes it for the return address of a call.
+void* place_in(void (*function)()) {
+  return reinterpret_cast<char*>(function) + 1;
+}
+
+}  // namespace
+
+AnnouncedPeers* AnnouncedPeers::get() {
+  static AnnouncedPeers* const peers = []() -> AnnouncedPeers* {
+    const ThreadSanitizer* sanitizer = ThreadSanitizer::of_program();
+    const check::Checker* checker = check::Checker::get();
+    if (sanitizer == nullptr || checker == nullptr || !checker->reporter.options().strict) return nullptr;
+    // Threads that outlive main() use it.
+    return new AnnouncedPeers(*sanitizer);
+  }();
+  return peers;
+}
+
+void AnnouncedPeers::told() {
+  const ThreadSanitizer::Heard heard(sanitizer_);
+  sanitizer_.release(&told_);
+}
+
+void AnnouncedPeers::received() {
+  const ThreadSanitizer::Heard heard(sanitizer_);
+  sanitizer_.acquire(&done_);
+}
+
+void AnnouncedPeers::name(Lane& lane, uint32_t qpn) const {
+  if (lane.qpn == qpn) return;
+  char name[32];
+  snprintf(name, sizeof name, "peer of QP 0x%x", qpn);
+  sanitizer_.name(lane.fiber, lane.qpn == 0 ? name : "peers of several QPs");
+  lane.qpn = qpn;
+}
+
+void AnnouncedPeers::access(uint32_t qpn, void* memory, size_t size, bool writes) {
+  Lane& lane = lanes_[qpn % kLanes];
+  const std::lock_guard lock(lane.mutex);
+  {
+    const ThreadSanitizer::Heard heard(sanitizer_);
+    if (lane.fiber == nullptr) lane.fiber = sanitizer_.make_fiber();
+    name(lane, qpn);
+  }
+  const ThreadSanitizer::On on(sanitizer_, lane.fiber, {});
+  sanitizer_.acquire(&told_);
+  if (writes) {
+    sanitizer_.write(memory, size, place_in(rdma_write_of_a_peer));
+  } else {
+    sanitizer_.read(memory, size, place_in(rdma_read_of_a_peer));
+  }
+  sanitizer_.release(&done_);
+}
+
+}  // namespace dapple::soft
