@@ -94,7 +94,10 @@ Libraries find_libraries() {
       fail(kCannotRun, "LD_PRELOAD cannot name %s: move it to a path without blanks and colons", overlay.c_str());
     }
     const std::string found = overlay.substr(0, overlay.rfind('/'));
-    return {.overlay = overlay, .doors = found + "/libdapple-doors.so", .plugin = found + "/libdapple"};
+    return {.overlay = overlay,
+            .doors = found + "/libdapple-doors.so",
+            .heap = found + "/libdapple-heap.so",
+            .plugin = found + "/libdapple"};
   }
   fail(kCannotRun,
        "libdapple-preload.so is missing; build it with: "
@@ -114,6 +117,12 @@ void preload(const Libraries& libraries, bool device) {
     take_out("RDMAV_DRIVERS", libraries.plugin, ":;");
   }
   put_first("LD_PRELOAD", libraries.overlay, ": ");
+}
+
+void preload_heap(const Libraries& libraries, bool wanted) {
+  if (!wanted) return take_out("LD_PRELOAD", libraries.heap, ": ");
+  if (access(libraries.heap.c_str(), R_OK) != 0) fail(kCannotRun, "%s is missing", libraries.heap.c_str());
+  put_first("LD_PRELOAD", libraries.heap, ": ");
 }
 
 void let_address_sanitizer_come_later() {

@@ -12,6 +12,7 @@ namespace dapple::run {
 struct Libraries {
   std::string overlay;
   std::string doors;
+  std::string heap;
   std::string plugin;  // without "-rdmavNN.so", as RDMAV_DRIVERS names it
 };
 
@@ -22,6 +23,10 @@ Libraries find_libraries();
 // Sets this process' environment for the next program that it executes. Without the device it removes the device's
 // libraries from the caller's environment.
 void preload(const Libraries& libraries, bool device);
+
+// For --check: sees what the program frees. Call it before preload(), so that the doors come first. Otherwise it must
+// not be there.
+void preload_heap(const Libraries& libraries, bool wanted);
 
 // AddressSanitizer's library ends a program that loads another library first, unless an option prevents this.
 void let_address_sanitizer_come_later();

@@ -236,13 +236,15 @@ int main(char** arguments) {
   const bool emulate = options.emulate != "0";
   const int findings = emulate ? check_exit_code() : 0;
 
-  bool has_thread_sanitizer = program.has_thread_sanitizer;
+  bool has_thread_sanitizer = program.has_thread_sanitizer, has_own_heap = program.has_own_heap;
 #ifdef DAPPLE_SANITIZER_RUNTIME
   if (!program.has_address_sanitizer && !has_thread_sanitizer) {
     preload_sanitizer(DAPPLE_SANITIZER_RUNTIME);
+    has_own_heap = true;
     has_thread_sanitizer = std::string_view(DAPPLE_SANITIZER_RUNTIME).find("libtsan") != std::string_view::npos;
   }
 #endif
+  preload_heap(libraries, options.check && !has_own_heap);
   set_environment(options, libraries);
   if (has_thread_sanitizer) fix_addresses(program.path);
   if (options.enumerate) return enumerate(options.runs, execute, &command);

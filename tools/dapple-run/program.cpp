@@ -69,6 +69,8 @@ void check_file(const std::string& path, const ElfFile& library, bool follow_scr
   }
   program.has_address_sanitizer = file.names("libasan.so.") || file.names("__asan_init");
   program.has_thread_sanitizer = file.names("libtsan.so.") || file.names("__tsan_init");
+  program.has_own_heap = program.has_address_sanitizer || program.has_thread_sanitizer || file.names("__msan_init") ||
+                         file.names("__hwasan_init") || file.names("liblsan.so.") || file.names("__lsan_init");
 }
 
 }  // namespace

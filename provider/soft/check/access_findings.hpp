@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Why an access of the device has failed, as far as the program is to blame.
+// What is wrong with an access of the device, as far as the program is to blame.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
 
@@ -28,6 +28,8 @@ struct Access {
 // False if the key explains nothing.
 bool report_key(Checker& checker, const Access& access);
 void report_unmapped(Checker& checker, const Access& access, const void* memory, size_t size);
+// The access succeeds.
+void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed);
 
 }  // namespace dapple::soft::check
 

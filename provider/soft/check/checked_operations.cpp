@@ -42,8 +42,16 @@ int dealloc_pd(ibv_pd* pd) {
   return forgotten(pd, [&] { return below().dealloc_pd(pd); });
 }
 
+void note_memory(const ibv_mr& mr) {
+  RegionConfig config;
+  Context* device = context_of(mr.context);
+  if (checker().freed == nullptr || device->memory.region_config(mr.lkey, config) != 0) return;
+  checker().freed->add(device, mr.lkey, config.memory, config.length, config.iova);
+}
+
 ibv_mr* note_region(ibv_mr* mr) {
   if (mr == nullptr) return nullptr;
+  note_memory(*mr);
   checker().keys.add(context_of(mr->context), mr->lkey,
                      {.domain = ours<Mr>(mr)->pd->number,
                       .address = mr->addr,
@@ -75,7 +83,11 @@ int dereg_mr(ibv_mr* mr) {
   const uint32_t key = mr->lkey;
   checker().keys.remove(device, key);
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
-  if (error != 0) checker().keys.restore(device, key);
+  if (error != 0) {
+    checker().keys.restore(device, key);
+  } else if (checker().freed != nullptr) {
+    checker().freed->remove(device, key);
+  }
   return error;
 }
 

@@ -10,6 +10,7 @@
 
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
+#include "provider/soft/check/watched_heap.hpp"
 
 namespace dapple::soft::check {
 
@@ -21,6 +22,7 @@ Checker* Checker::get() {
     pthread_atfork(before_fork, after_fork, after_fork);
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
+    made->freed = watch_heap();
     if (made->reporter.options().notes) atexit(report_left_objects);
     return made;
   }();
@@ -57,22 +59,27 @@ void Checker::overwritten(const std::byte* memory, size_t size) {
 
 void Checker::before_fork() {
   Checker& checker = *get();
+  // Other libraries' handlers for forks may call malloc() while the marks are locked.
+  pause_heap(true);
   checker.sends_mutex_.lock();
   for (PostedSends* sends : checker.sends_) sends->mutex().lock();
   checker.keys.mutex().lock();
   checker.objects.mutex().lock();
   checker.receives.mutex().lock();
   checker.reporter.mutex().lock();
+  if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
 
 void Checker::after_fork() {
   Checker& checker = *get();
+  if (checker.freed != nullptr) checker.freed->mutex().unlock();
   checker.reporter.mutex().unlock();
   checker.receives.mutex().unlock();
   checker.objects.mutex().unlock();
   checker.keys.mutex().unlock();
   for (PostedSends* sends : checker.sends_) sends->mutex().unlock();
   checker.sends_mutex_.unlock();
+  pause_heap(false);
 }
 
 }  // namespace dapple::soft::check

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 
+#include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/keys.hpp"
 #include "provider/soft/check/objects.hpp"
 #include "provider/soft/check/posted_receives.hpp"
@@ -33,6 +34,8 @@ class Checker {
   Objects objects;
   PostedReceives receives;
   Reporter reporter;
+  // Null if nobody sees what the program frees.
+  FreedMarks* freed = nullptr;
 
   // The queue pairs' sends. Each must be removed before it ends.
   void add(PostedSends& sends);

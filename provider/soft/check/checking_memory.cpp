@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/checking_memory.hpp"
 
+#include <algorithm>
+
 #include "provider/soft/context.hpp"
 #include "provider/soft/mapped_range.hpp"
 
@@ -71,9 +73,37 @@ void CheckingMemory::explain(std::span<const Segment> segments, Access access) {
 bool CheckingMemory::there(Accessor who, const RemoteRange& range, uint32_t access, const char* what) {
   if (range.length == 0) return true;
   Probe probe(checker_, (access & roce::kRemoteRead) == 0);
-  if (qp_.context->memory.lend_to_peer(who, range, access, probe) != Fault::kFailed) return true;
+  const Fault fault = qp_.context->memory.lend_to_peer(who, range, access, probe);
+  if (fault == Fault::kNone) warn_of_freed(range, what);
+  if (fault != Fault::kFailed) return true;
   report_unmapped(checker_, peers_access(range, what), probe.gone(), probe.size());
   return false;
+}
+
+void CheckingMemory::warn_of_freed(const RemoteRange& range, const char* what) {
+  if (checker_.freed == nullptr) return;
+  const auto mark = checker_.freed->find(qp_.context, range.rkey, range.address, range.length);
+  if (mark) report_freed(checker_, peers_access(range, what), *mark);
+}
+
+void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t offset, size_t size, const char* what,
+                                   const std::optional<Stack>& posted) {
+  if (checker_.freed == nullptr) return;
+  for (const Segment& segment : segments) {
+    if (offset >= segment.length) {
+      offset -= segment.length;
+      continue;
+    }
+    const size_t part = std::min<uint64_t>(segment.length - offset, size);
+    if (const auto mark = checker_.freed->find(qp_.context, segment.lkey, segment.address + offset, part)) {
+      Access access = own_access(what, part, posted ? Place{"posted", *posted} : poster_of_result(segments));
+      access.key = segment.lkey;
+      report_freed(checker_, access, *mark);
+    }
+    size -= part;
+    offset = 0;
+    if (size == 0) return;
+  }
 }
 
 // A Read or an atomic, or the receive of a message.
@@ -142,10 +172,12 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
   const std::optional<Stack> posted = sends_.waiting(segments, offset);
   const auto access = [&] { return own_access("sends", size, Place{"posted", *posted}); };
   Probe probe(checker_, false);
-  if (qp_.context->memory.lend(who, segments, offset, size, false, probe) == Fault::kFailed) {
+  const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
+  if (lent == Fault::kFailed) {
     if (posted) report_unmapped(checker_, access(), probe.gone(), probe.size());
     return Fault::kFailed;
   }
+  if (posted && lent == Fault::kNone) warn_of_freed(segments, offset, size, "sends", posted);
   const Fault fault = below_.gather(who, segments, offset, to, size);
   if (fault == Fault::kNone) {
     const std::optional<uint64_t> changed_at = sends_.take(segments, offset, to, size);
@@ -159,11 +191,13 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
 Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                               size_t size) {
   Probe probe(checker_, true);
-  if (qp_.context->memory.lend(who, segments, offset, size, true, probe) == Fault::kFailed) {
+  const Fault lent = qp_.context->memory.lend(who, segments, offset, size, true, probe);
+  if (lent == Fault::kFailed) {
     Access access = own_access("stores", size, poster_of_result(segments));
     report_unmapped(checker_, access, probe.gone(), probe.size());
     return Fault::kFailed;
   }
+  if (lent == Fault::kNone) warn_of_freed(segments, offset, size, "stores", std::nullopt);
   const Fault fault = below_.scatter(who, segments, offset, from, size);
   if (fault == Fault::kAccess) explain(segments, own_access("stores", size, poster_of_result(segments)));
   return fault;

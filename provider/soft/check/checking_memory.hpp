@@ -43,6 +43,11 @@ class CheckingMemory final : public MemoryLayer {
   void explain(std::span<const roce::Segment> segments, Access access);
   // False after a report: the memory is gone. `access`: the right that is needed.
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
+  // Of an access that is about to succeed.
+  void warn_of_freed(const roce::RemoteRange& range, const char* what);
+  // `posted`: of a send; a result's is found.
+  void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,
+                     const std::optional<Stack>& posted);
   std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
   void report_change(uint64_t at, const Place& posted);
 

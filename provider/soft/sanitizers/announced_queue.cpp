@@ -9,14 +9,9 @@
 #include <new>
 
 #include "provider/soft/brief_mutex.hpp"
+#include "provider/soft/own_code.hpp"
 #include "provider/soft/sanitizers/announced_peers.hpp"
 #include "provider/soft/sanitizers/thread_sanitizer.hpp"
-
-// The linker's names for the ends of this library.
-extern "C" {
-[[gnu::visibility("hidden")]] extern const char __ehdr_start[];  // NOLINT(bugprone-reserved-identifier)
-[[gnu::visibility("hidden")]] extern const char _end[];          // NOLINT(bugprone-reserved-identifier)
-}
 
 namespace dapple::soft {
 namespace {
@@ -55,8 +50,8 @@ class Callers {
   Callers() {
     count_ = static_cast<size_t>(std::max(backtrace(frames_, kFrames), 0));
     // The sanitizer's own backtrace() comes first.
-    while (first_ < count_ && !in_plugin(frames_[first_])) ++first_;
-    while (first_ < count_ && in_plugin(frames_[first_])) ++first_;
+    while (first_ < count_ && !is_own_code(frames_[first_])) ++first_;
+    while (first_ < count_ && is_own_code(frames_[first_])) ++first_;
   }
   void* innermost() const { return first_ < count_ ? frames_[first_] : nullptr; }
   std::span<void* const> others() const {
@@ -64,8 +59,6 @@ class Callers {
   }
 
  private:
-  static bool in_plugin(const void* code) { return code >= __ehdr_start && code < _end; }
-
   void* frames_[kFrames];
   size_t count_;
   size_t first_ = 0;

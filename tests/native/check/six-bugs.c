@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * six-bugs [BUG [mended]]: mistakes that a NIC answers with a number, or not at all. dapple-run --check explains them:
+ * six-bugs [BUG... [mended]]: mistakes that a NIC answers with a number, or not at all. dapple-run --check explains
+ * them:
  *
  *   deregistered   a Write that names the key of memory which is deregistered
  *   released       a Send from memory which is deregistered
@@ -10,6 +11,8 @@
  *   overrun        a completion queue that is shorter than the requests
  *   changed        buffers that change between the post and the transmission
  *   unmapped       a Write to memory that is unmapped and still registered
+ *   freed          a Write to memory that is freed and still registered
+ *   remapped       a Send from memory that is unmapped and mapped again, by the old registration
  *   outstanding    a queue pair that ends before its Send does
  *   left           a protection domain that is left at exit, which is a note
  *
@@ -124,6 +127,17 @@ static struct buffer make_buffer(struct ibv_pd* pd) {
 static void deregister(struct buffer* buffer) {
   check(ibv_dereg_mr(buffer->mr) == 0, "ibv_dereg_mr");
   buffer->mr = NULL;
+}
+
+/* A function of its own, for the stacks. The compiler knows malloc() and free() too well. */
+static void drop_block(char* volatile block) {
+  free(block);
+}
+
+static void map_again(char* bytes) {
+  munmap(bytes, kSize);
+  void* again = mmap(bytes, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  check(again == bytes, "mmap");
 }
 
 static void drop_buffer(struct buffer* buffer) {
@@ -276,6 +290,43 @@ static void write_to_unmapped_memory(void) {
   take_down(&stage);
 }
 
+static void write_to_freed_memory(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  char* block = malloc(512);
+  check(block != NULL, "malloc");
+  struct buffer far = {block, ibv_reg_mr(stage.pd, block, 512, kRights)};
+  check(far.mr != NULL, "ibv_reg_mr");
+  drop_block(block);
+  /* A block that is taken again is the program's, whatever it was before. */
+  if (mended) block = malloc(512);
+  check(block == far.bytes, "the same malloc");
+  /* The allocator has its own words at the front. */
+  post(stage.front, IBV_WR_RDMA_WRITE, &segment, 0, far.bytes + 64, far.mr->rkey);
+  expect(finish(&stage, 1), IBV_WC_SUCCESS);
+  deregister(&far);
+  if (mended) drop_block(block);
+  drop_buffer(&near);
+  take_down(&stage);
+}
+
+static void send_from_new_pages(void) {
+  const struct stage stage = set_up(kDepth);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  if (mended) deregister(&near);
+  map_again(near.bytes);
+  if (mended) near.mr = ibv_reg_mr(stage.pd, near.bytes, kSize, kRights);
+  check(near.mr != NULL, "ibv_reg_mr");
+  const struct ibv_sge segment = part_of(&near, 64);
+  post_receive(stage.back, &far, 64);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_SUCCESS);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
 static void end_too_early(void) {
   const struct stage stage = set_up(kDepth);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
@@ -308,9 +359,18 @@ static const struct {
     {"overrun", fill_the_completion_queue},
     {"changed", change_too_early},
     {"unmapped", write_to_unmapped_memory},
+    {"freed", write_to_freed_memory},
+    {"remapped", send_from_new_pages},
     {"outstanding", end_too_early},
     {"left", leave_a_domain},
 };
+
+static bool has_word(char** arguments, const char* word) {
+  while (*++arguments != NULL) {
+    if (strcmp(*arguments, word) == 0) return true;
+  }
+  return false;
+}
 
 int main(int count, char** arguments) {
   int devices = 0;
@@ -320,10 +380,11 @@ int main(int count, char** arguments) {
   check(device != NULL, "ibv_open_device");
   ibv_free_device_list(list);
   check(ibv_query_gid(device, 1, 0, &gid) == 0, "ibv_query_gid");
-  mended = count > 2 && strcmp(arguments[2], "mended") == 0;
+  mended = has_word(arguments, "mended");
+  const bool all = count == 1 || has_word(arguments, "all");
   bool known = false;
   for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
-    if (count > 1 && strcmp(arguments[1], "all") != 0 && strcmp(arguments[1], bugs[i].name) != 0) continue;
+    if (!all && !has_word(arguments, bugs[i].name)) continue;
     known = true;
     bugs[i].make();
   }

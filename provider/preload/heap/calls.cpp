@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The functions by which a program takes memory and gives it back. Each passes the call on. A block is told before it
+// is given back, because another thread may get it at once, and after it is taken.
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "provider/preload/heap/next.hpp"
+#include "provider/preload/heap/watch.hpp"
+
+using namespace dapple::heap;
+
+#define DAPPLE_CALLER __builtin_return_address(0)
+
+namespace dapple::heap {
+
+constinit Next<void*(size_t)> next_malloc("malloc");
+constinit Next<void(void*)> next_free("free");
+constinit Next<void*(size_t, size_t)> next_calloc("calloc");
+constinit Next<void*(void*, size_t)> next_realloc("realloc");
+constinit Next<void*(size_t, size_t)> next_memalign("memalign");
+constinit Next<int(void**, size_t, size_t)> next_posix_memalign("posix_memalign");
+constinit Next<void*(size_t, size_t)> next_aligned_alloc("aligned_alloc");
+constinit Next<void*(size_t)> next_valloc("valloc");
+constinit Next<void*(size_t)> next_pvalloc("pvalloc");
+constinit Next<int(void*, size_t)> next_munmap("munmap");
+
+}  // namespace dapple::heap
+
+namespace {
+
+inline void* taken(void* block, const void* caller) {
+  if (may_be_taken_again()) [[unlikely]]
+    tell_taken(block, caller);
+  return block;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+void* malloc(size_t size) noexcept {
+  return taken(next_malloc.get()(size), DAPPLE_CALLER);
+}
+
+void free(void* block) noexcept {
+  if (may_matter(block)) [[unlikely]]
+    tell_freed(block, DAPPLE_CALLER);
+  next_free.get()(block);
+}
+
+void* calloc(size_t count, size_t size) noexcept {
+  return taken(next_calloc.get()(count, size), DAPPLE_CALLER);
+}
+
+// The block may stay, move, or be given back in part.
+void* realloc(void* block, size_t size) noexcept {
+  if (may_matter(block)) [[unlikely]]
+    tell_moving(block, DAPPLE_CALLER);
+  void* moved = next_realloc.get()(block, size);
+  if (moved == nullptr && size != 0) return taken(block, DAPPLE_CALLER), nullptr;
+  return taken(moved, DAPPLE_CALLER);
+}
+
+void* memalign(size_t alignment, size_t size) noexcept {
+  return taken(next_memalign.get()(alignment, size), DAPPLE_CALLER);
+}
+
+int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
+  const int error = next_posix_memalign.get()(block, alignment, size);
+  if (error == 0) taken(*block, DAPPLE_CALLER);
+  return error;
+}
+
+void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  return taken(next_aligned_alloc.get()(alignment, size), DAPPLE_CALLER);
+}
+
+void* valloc(size_t size) noexcept {
+  return taken(next_valloc.get()(size), DAPPLE_CALLER);
+}
+
+void* pvalloc(size_t size) noexcept {
+  return taken(next_pvalloc.get()(size), DAPPLE_CALLER);
+}
+
+int munmap(void* memory, size_t size) noexcept {
+  if (!may_matter(memory)) [[likely]]
+    return next_munmap.get()(memory, size);
+  tell_unmapped(memory, size, DAPPLE_CALLER);
+  const int result = next_munmap.get()(memory, size);
+  if (result != 0) tell_kept(memory, size, DAPPLE_CALLER);
+  return result;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

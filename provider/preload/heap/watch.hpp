@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Tells the plug-in which memory the program gives back and takes again. From any thread; no call is told while the
+// plug-in has registered no memory nearby.
+#ifndef DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP
+#define DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "provider/soft/heap.hpp"
+
+namespace dapple::heap {
+
+extern soft::HeapInterest interest;
+
+// False for most blocks, and for null.
+inline bool may_matter(const void* block) {
+  return reinterpret_cast<uintptr_t>(block) < interest.end.load(std::memory_order_relaxed);
+}
+inline bool may_be_taken_again() {
+  return interest.taken.load(std::memory_order_relaxed);
+}
+
+// `caller`: the address to which the program's call returns.
+void tell_freed(const void* block, const void* caller);
+// Before realloc().
+void tell_moving(const void* block, const void* caller);
+void tell_taken(const void* block, const void* caller);
+void tell_unmapped(const void* memory, size_t size, const void* caller);
+// munmap() has failed.
+void tell_kept(const void* memory, size_t size, const void* caller);
+
+}  // namespace dapple::heap
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_HEAP_WATCH_HPP

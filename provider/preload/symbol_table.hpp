@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The symbols of a loaded library, read without the loader: a look-up takes no lock and no memory, and calls no
+// function that a program or a sanitizer may have replaced. So it is safe before any constructor has run.
+#ifndef DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP
+#define DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP
+
+#include <elf.h>
+#include <link.h>
+#include <stdint.h>
+
+namespace dapple::preload {
+
+bool same(const char* one, const char* other);
+
+// By the library's table of GNU's kind, which each library of a distribution has. Versions do not count.
+class SymbolTable {
+ public:
+  explicit SymbolTable(const link_map& library);
+  // Null if the library does not define it.
+  void* find(const char* name) const;
+
+ private:
+  // The loader writes addresses into the table, but for architectures on which it is read-only.
+  template <typename Type>
+  const Type* at(ElfW(Addr) address) const {
+    return reinterpret_cast<const Type*>(address < base_ ? base_ + address : address);
+  }
+
+  ElfW(Addr) base_;
+  const ElfW(Sym) * symbols_ = nullptr;
+  const char* names_ = nullptr;
+  const uint32_t* hash_ = nullptr;
+};
+
+}  // namespace dapple::preload
+
+#endif  // DAPPLE_PROVIDER_PRELOAD_SYMBOL_TABLE_HPP

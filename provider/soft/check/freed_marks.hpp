@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Registered memory that the program has given back: by registration, because memory that is mapped and registered
+// again is right for its new key and wrong for its old one.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "provider/soft/check/stack.hpp"
+#include "provider/soft/heap.hpp"
+
+namespace dapple::soft::check {
+
+// Internally locked; the lock is a leaf, and whoever holds it runs no code outside of this library: each call of
+// malloc() by others may come back to it.
+class FreedMarks {
+ public:
+  enum class How {
+    kFreed,     // the allocator has it, and gives it out again
+    kUnmapped,  // it is gone for good: a NIC would go on with the old pages
+  };
+  struct Mark {
+    How how;
+    const void* memory;  // the first byte
+    size_t size;
+    Stack stack;
+  };
+
+  // `interest` lives as long.
+  explicit FreedMarks(HeapInterest& interest) : interest_(interest) {}
+
+  // `device` tells the keys of open devices apart; the key knows the memory by addresses from `start` on. A
+  // registration with the same key ends.
+  void add(const void* device, uint32_t key, const void* memory, size_t length, uint64_t start);
+  void remove(const void* device, uint32_t key);
+
+  // True if a part of it is registered.
+  bool is_registered(const void* memory, size_t size);
+  // Marks what is registered of it. With kMost marks it does nothing.
+  void mark(const void* memory, size_t size, How how, const Stack& stack);
+  // The allocator has given it out again, so it is not freed any more.
+  void take(const void* memory, size_t size);
+  // It has been neither freed nor unmapped.
+  void unmark(const void* memory, size_t size);
+
+  // The first mark in the bytes that the key knows by these addresses.
+  std::optional<Mark> find(const void* device, uint32_t key, uint64_t address, uint64_t length);
+
+  std::mutex& mutex() { return mutex_; }
+
+  static constexpr size_t kMost = 1 << 15;
+
+ private:
+  struct Piece {
+    uintptr_t end;
+    How how;
+    std::shared_ptr<const Stack> stack;
+  };
+  using Pieces = std::map<uintptr_t, Piece>;  // by their first bytes; they do not overlap
+  struct Region {
+    uintptr_t begin;
+    uintptr_t end;
+    uint64_t start;
+    Pieces pieces;
+  };
+  using Key = std::pair<const void*, uint32_t>;
+
+  template <typename Use>
+  void for_each_region(uintptr_t begin, uintptr_t end, Use use);
+  void forget(std::map<Key, Region>::iterator region);
+  void cut(Region& region, uintptr_t begin, uintptr_t end, bool unmapped_too);
+  void publish();
+
+  std::mutex mutex_;
+  HeapInterest& interest_;
+  std::map<Key, Region> regions_;
+  std::multimap<uintptr_t, Region*> by_begin_;
+  std::multiset<uintptr_t> ends_;
+  uintptr_t longest_ = 0;  // no region has been longer
+  size_t count_ = 0;       // of all pieces
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP

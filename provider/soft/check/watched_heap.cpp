@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/watched_heap.hpp"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "provider/soft/own_code.hpp"
+#include "provider/soft/sanitizers/sanitizer.hpp"
+
+namespace dapple::soft::check {
+namespace {
+
+FreedMarks* marks;
+
+// The stack is taken without the lock: the unwinder may have locks of its own.
+void mark(const void* memory, size_t size, FreedMarks::How how) {
+  if (marks->is_registered(memory, size)) marks->mark(memory, size, how, Stack::here());
+}
+
+void freed(const void* block, size_t size) {
+  mark(block, size, FreedMarks::How::kFreed);
+}
+
+void taken(const void* block, size_t size) {
+  marks->take(block, size);
+}
+
+// In whole pages.
+void unmapped(const void* memory, size_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = begin / page * page;
+  mark(reinterpret_cast<const void*>(first), (begin + size + page - 1) / page * page - first,
+       FreedMarks::How::kUnmapped);
+}
+
+void kept(const void* memory, size_t size) {
+  marks->unmark(memory, size);
+}
+
+const Heap* heap() {
+  static const Heap* const found = [] {
+    const auto* candidate = static_cast<const Heap*>(dlsym(RTLD_DEFAULT, kHeapSymbol));
+    return candidate != nullptr && candidate->version == kHeapVersion ? candidate : nullptr;
+  }();
+  return found;
+}
+
+}  // namespace
+
+FreedMarks* watch_heap() {
+  if (heap() == nullptr || Sanitizer::of_program() != nullptr) return nullptr;
+  static const HeapWatcher watcher = {__ehdr_start, _end, freed, taken, unmapped, kept};
+  marks = new FreedMarks(*heap()->interest);
+  heap()->watch(watcher);
+  return marks;
+}
+
+void pause_heap(bool paused) {
+  if (heap() != nullptr) heap()->pause(paused);
+}
+
+}  // namespace dapple::soft::check

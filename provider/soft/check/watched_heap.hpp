@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP
+
+#include "provider/soft/check/freed_marks.hpp"
+
+namespace dapple::soft::check {
+
+// Marks from now on what the program frees and unmaps. Null if libdapple-heap.so is missing, or if the program has a
+// sanitizer, which knows more. Call it once; the marks live as long as the process.
+FreedMarks* watch_heap();
+
+// While true, this thread's calls mark nothing, and do not need the marks' lock.
+void pause_heap(bool paused);
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_WATCHED_HEAP_HPP

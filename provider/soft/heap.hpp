@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The services of libdapple-heap.so for the plug-in, which finds it by dlsym(): the two are separate files in one
+// process. Only dapple-run --check loads it.
+#ifndef DAPPLE_PROVIDER_SOFT_HEAP_HPP
+#define DAPPLE_PROVIDER_SOFT_HEAP_HPP
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <atomic>
+
+namespace dapple::soft {
+
+inline constexpr uint32_t kHeapVersion = 1;
+inline constexpr char kHeapSymbol[] = "dapple_heap";
+
+// The program's calls, in its threads. What such a function does with the heap itself is not told again.
+struct HeapWatcher {
+  // The plug-in's code. Memory that it takes and gives back is not told.
+  const void* code_begin;
+  const void* code_end;
+  // Before malloc's memory is given back, whole or in part.
+  void (*freed)(const void* block, size_t size);
+  // After it is taken again.
+  void (*taken)(const void* block, size_t size);
+  // Before the system takes the memory back, by munmap() or free().
+  void (*unmapped)(const void* memory, size_t size);
+  // After it has refused to.
+  void (*kept)(const void* memory, size_t size);
+};
+
+// The calls that the watcher gets. The plug-in writes it; each call of malloc() or free() reads it, without a lock.
+struct HeapInterest {
+  // The bounds of the memory that matters; empty at first.
+  std::atomic<uintptr_t> begin{UINTPTR_MAX};
+  std::atomic<uintptr_t> end{0};
+  // `taken` matters.
+  std::atomic<bool> taken{false};
+};
+
+struct Heap {
+  uint32_t version;
+  HeapInterest* interest;
+  // Once, and for ever. Blocks are told only if they are the C library's and all of the program's calls pass through
+  // this library: otherwise a block could be freed and taken again, and only one of both be seen.
+  void (*watch)(const HeapWatcher& watcher);
+  // True: nothing is told of this thread until the next call.
+  void (*pause)(bool paused);
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_HEAP_HPP
