@@ -126,6 +126,8 @@ int main(int argc, char** argv) {
   }
   if (!options.foreground) options.ready = daemonize(options.ready);
   raise_limits();
+  // The seed of the program that has started dappled is not for other programs.
+  unsetenv("DAPPLE_SEED");
   // A huge page would be more memory than all that this process needs.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
   bool another = false;

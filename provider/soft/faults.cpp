@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "provider/soft/fault_plan.hpp"
+#include "provider/soft/seed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -54,17 +55,6 @@ bool delay_of(std::string_view text, uint64_t& value) {
   return true;
 }
 
-bool seed_of(std::string_view text, uint64_t& value) {
-  value = 0;
-  for (const char digit : text) {
-    if (digit < '0' || digit > '9' || __builtin_mul_overflow(value, 10, &value) ||
-        __builtin_add_overflow(value, static_cast<uint64_t>(digit - '0'), &value)) {
-      return false;
-    }
-  }
-  return !text.empty();
-}
-
 bool parse_one(std::string_view entry, FaultSettings& settings) {
   const size_t equals = entry.find('=');
   if (equals == std::string_view::npos) return false;
@@ -74,7 +64,7 @@ bool parse_one(std::string_view entry, FaultSettings& settings) {
   if (name == "reorder") return probability_of(value, settings.reorder);
   if (name == "corrupt") return probability_of(value, settings.corrupt);
   if (name == "delay") return delay_of(value, settings.delay_ns);
-  if (name == "seed") return seed_of(value, settings.seed);
+  if (name == "seed") return parse_seed(value, settings.seed);
   return false;
 }
 
@@ -87,6 +77,7 @@ bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
 
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   settings = {};
+  settings.seed = seed_of_process().value_or(settings.seed);
   const std::unique_ptr<FaultPlan> plan(new (std::nothrow) FaultPlan);
   if (plan == nullptr) {
     problem.set(ENOMEM, "DAPPLE_FAULTS: no memory");

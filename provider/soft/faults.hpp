@@ -22,14 +22,14 @@ struct FaultSettings {
   double reorder = 0;
   double corrupt = 0;
   uint64_t delay_ns = 0;
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // unless the process has one
 
   // False: packets arrive as they are.
   bool any() const { return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns > 0; }
 };
 
-// "drop=0.01,delay=1ms,dup=0.001,reorder=0.01,corrupt=0.001,seed=7"; delays in ns, us, ms or s, at most 10 s. Words of
-// the plan (fault_plan.hpp) are checked, too.
+// "drop=0.01,delay=1ms,dup=0.001,reorder=0.01,corrupt=0.001,seed=7"; delays in ns, us, ms or s, at most 10 s. Without
+// seed=, the process' seed counts. Words of the plan (fault_plan.hpp) are checked, too.
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem);
 
 // The outcome for one packet.

@@ -18,6 +18,7 @@
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/ip_headers.hpp"
+#include "provider/soft/seed.hpp"
 #include "provider/soft/uncancelled.hpp"
 #include "roce/icrc.hpp"
 #include "roce/packet.hpp"
@@ -171,6 +172,7 @@ bool UdpWire::prepare(Problem& problem) {
 }
 
 bool UdpWire::prepare_instruments(Problem& problem) {
+  if (!seed_is_possible(problem)) return false;
   if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
     if (!pcap_.open(name, problem)) return false;
     send_.tap = &pcap_;

@@ -5,11 +5,13 @@
 // with dapple's overlay on every device that it opens. With --env it prints the environment for that. See --help.
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -47,6 +49,7 @@ afterwards, and needs no PROGRAM.
                   --check, and write its reports to a file
       --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
                   the name of a file with them
+      --seed N    the number that decides what the software devices do at random
       --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
       --enumerate run PROGRAM once for each call of a verb that can fail, and print how each run ends
       --in NAME   with --faults or --enumerate: faults only in programs of this name
@@ -117,6 +120,14 @@ void set_faults(const char* given) {
   setenv("DAPPLE_FAULTS", words.c_str(), 1);
 }
 
+void set_seed(const char* given) {
+  uint64_t number = 0;
+  const char* end = given + strlen(given);
+  const auto [stop, error] = std::from_chars(given, end, number);
+  if (error != std::errc() || stop != end) fail(kWrongUse, "--seed needs a number of 64 bits, not %s", given);
+  setenv("DAPPLE_SEED", given, 1);
+}
+
 // Both files begin anew. Programs may change their folder.
 void set_trace(const char* given) {
   const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
@@ -160,6 +171,8 @@ Options parse(char** argument) {
       options.device = false;
     } else if (option == "--faults") {
       set_faults(value_of(option, argument));
+    } else if (option == "--seed") {
+      set_seed(value_of(option, argument));
     } else if (option == "--trace") {
       set_trace(value_of(option, argument));
     } else if (option == "--check" || option == "--check=strict") {

@@ -13,6 +13,7 @@
 
 #include "provider/soft/errno_names.hpp"
 #include "provider/soft/file_name.hpp"
+#include "provider/soft/seed.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -75,7 +76,16 @@ bool Trace::open(Problem& problem) {
   }
   file_.reset(::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600));
   if (!file_) problem.set(errno, "DAPPLE_TRACE: %.150s cannot be written: %s", path, strerror(errno));
+  if (file_) begin();
   return static_cast<bool>(file_);
+}
+
+// A new file begins with the seed that repeats the run.
+void Trace::begin() {
+  const std::optional<uint64_t> seed = seed_of_process();
+  if (!seed.has_value() || lseek(file_.get(), 0, SEEK_END) > 0) return;
+  TraceLine line;
+  append(line.number("seed", *seed));
 }
 
 void Trace::append(TraceLine& line) {

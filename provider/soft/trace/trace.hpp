@@ -48,6 +48,8 @@ class Trace {
   OwnedFd& file() { return file_; }
 
  private:
+  void begin();
+
   OwnedFd file_;
 };
 

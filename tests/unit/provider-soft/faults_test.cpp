@@ -3,8 +3,10 @@
 #include "provider/soft/faults.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "provider/soft/seed.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -20,6 +22,39 @@ void parse__all_settings__are_read(void**) {
   assert_true(settings.delay_ns == 1500000 && settings.seed == UINT64_MAX);
   assert_true(parse_faults("delay=10s", settings, problem));
   assert_true(settings.delay_ns == 10000000000 && settings.drop == 0);
+}
+
+int without_seed(void**) {
+  return unsetenv("DAPPLE_SEED");
+}
+
+void parse__seed__the_plans_before_the_process(void**) {
+  FaultSettings settings;
+  Problem problem;
+  assert_true(parse_faults("drop=0.1", settings, problem));
+  assert_int_equal(settings.seed, 1);
+  setenv("DAPPLE_SEED", "12", 1);
+  assert_true(parse_faults("drop=0.1", settings, problem));
+  assert_int_equal(settings.seed, 12);
+  assert_true(parse_faults("drop=0.1,seed=7", settings, problem));
+  assert_int_equal(settings.seed, 7);
+}
+
+void seed__malformed__none_and_a_reason(void**) {
+  Problem problem;
+  assert_true(seed_is_possible(problem));
+  assert_false(seed_of_process().has_value());
+  for (const char* text : {"x", "-1", "+1", "1.5", "1 ", "18446744073709551616"}) {
+    setenv("DAPPLE_SEED", text, 1);
+    assert_false(seed_of_process().has_value());
+    assert_false(seed_is_possible(problem));
+    assert_int_equal(problem.error, EINVAL);
+    assert_non_null(strstr(problem.line, text));
+  }
+  setenv("DAPPLE_SEED", "18446744073709551615", 1);
+  problem.clear();
+  assert_true(seed_is_possible(problem) && problem.error == 0);
+  assert_true(seed_of_process() == UINT64_MAX);
 }
 
 void parse__malformed__is_one_line_with_the_place(void**) {
@@ -112,6 +147,8 @@ int main() {
   const CMUnitTest all[] = {
       cmocka_unit_test(parse__all_settings__are_read),
       cmocka_unit_test(parse__malformed__is_one_line_with_the_place),
+      cmocka_unit_test_setup_teardown(parse__seed__the_plans_before_the_process, without_seed, without_seed),
+      cmocka_unit_test_setup_teardown(seed__malformed__none_and_a_reason, without_seed, without_seed),
       cmocka_unit_test(next__same_seed__same_fates),
       cmocka_unit_test(delay_queue__packets__come_by_time_and_then_by_order),
       cmocka_unit_test(delay_queue__full_or_too_large__refuses),
