@@ -12,7 +12,9 @@
 #include <mutex>
 #include <optional>
 
+#include "provider/soft/disordered_writes.hpp"
 #include "provider/soft/event_pipe.hpp"
+#include "provider/soft/faults.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/node.hpp"
@@ -64,8 +66,8 @@ class Context {
   int async_writer;          // changes before anybody else has it, in revive(), and under the lock of `pipes`
   Node& node;
   MemoryTable memory;
-  // For queue pairs: the table, or what checks each access to it.
-  roce::Memory& seen_memory() { return shown_memory_ ? static_cast<roce::Memory&>(*shown_memory_) : memory; }
+  // For queue pairs: the table, or the layers around it.
+  roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
   EventPipes pipes;
   // For all devices of the process: peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
@@ -80,6 +82,13 @@ class Context {
     return sanitizer == nullptr ? std::nullopt : std::optional<ShownMemory>(std::in_place, table, *sanitizer);
   }
   std::optional<ShownMemory> shown_memory_ = check(memory);
+  roce::Memory& checked_memory() { return shown_memory_ ? static_cast<roce::Memory&>(*shown_memory_) : memory; }
+  static std::optional<DisorderedWrites> disorder(roce::Memory& below) {
+    const FaultSettings& faults = program_faults();
+    if (!faults.disorders_writes) return std::nullopt;
+    return std::optional<DisorderedWrites>(std::in_place, below, faults.seed);
+  }
+  std::optional<DisorderedWrites> disordered_writes_ = disorder(checked_memory());
 
   // The state that the program knows; used by the background thread.
   DeviceInfo told_;

@@ -3,6 +3,7 @@
 #include "provider/soft/faults.hpp"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
@@ -64,6 +65,7 @@ bool parse_one(std::string_view entry, FaultSettings& settings) {
   if (name == "reorder") return probability_of(value, settings.reorder);
   if (name == "corrupt") return probability_of(value, settings.corrupt);
   if (name == "delay") return delay_of(value, settings.delay_ns);
+  if (name == "order") return settings.disorders_writes = value == "random";
   if (name == "seed") return parse_seed(value, settings.seed);
   return false;
 }
@@ -90,13 +92,24 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
     if (!parse_one(entry, settings) && !plan->add(entry)) {
       problem.set(EINVAL,
                   "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
-                  "at most 10s), seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, registered=BYTES",
-                  static_cast<int>(std::min<size_t>(entry.size(), 60)), entry.data());
+                  "at most 10s), order=random, seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, registered=BYTES",
+                  static_cast<int>(std::min<size_t>(entry.size(), 40)), entry.data());
       return false;
     }
     if (comma == std::string_view::npos) return true;
     rest = rest.substr(comma + 1);
   }
+}
+
+const FaultSettings& program_faults() {
+  static const FaultSettings settings = [] {
+    FaultSettings read;
+    Problem problem;
+    const char* text = secure_getenv("DAPPLE_FAULTS");
+    const bool some = text != nullptr && text[0] != '\0';
+    return some && parse_faults(text, read, problem) ? read : FaultSettings();
+  }();
+  return settings;
 }
 
 Fate FaultSource::next(size_t packet_size) {

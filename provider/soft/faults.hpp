@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// DAPPLE_FAULTS: loss, duplication, reordering, damage and delay of the packets that arrive, by a seed.
+// DAPPLE_FAULTS: loss, duplication, reordering, damage and delay of the packets that arrive, and the order in which
+// their bytes are placed, by a seed.
 #ifndef DAPPLE_PROVIDER_SOFT_FAULTS_HPP
 #define DAPPLE_PROVIDER_SOFT_FAULTS_HPP
 
@@ -22,15 +23,20 @@ struct FaultSettings {
   double reorder = 0;
   double corrupt = 0;
   uint64_t delay_ns = 0;
+  // order=random: see disordered_writes.hpp.
+  bool disorders_writes = false;
   uint64_t seed = 1;  // unless the process has one
 
   // False: packets arrive as they are.
-  bool any() const { return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns > 0; }
+  bool disturbs_packets() const { return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns > 0; }
 };
 
 // "drop=0.01,delay=1ms,dup=0.001,reorder=0.01,corrupt=0.001,seed=7"; delays in ns, us, ms or s, at most 10 s. Without
 // seed=, the process' seed counts. Words of the plan (fault_plan.hpp) are checked, too.
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem);
+
+// DAPPLE_FAULTS of this process; no faults if it is malformed, because then no device can be opened.
+const FaultSettings& program_faults();
 
 // The outcome for one packet.
 struct Fate {

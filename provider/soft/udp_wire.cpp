@@ -184,7 +184,7 @@ bool UdpWire::prepare_instruments(Problem& problem) {
 bool UdpWire::prepare_faults(const char* text, Problem& problem) {
   FaultSettings settings;
   if (!parse_faults(text, settings, problem)) return false;
-  if (!settings.any()) return true;
+  if (!settings.disturbs_packets()) return true;
   faults_.reset(new (std::nothrow) FaultSource(settings));
   delayed_ = DelayQueue::create();
   timer_.reset(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));

@@ -7,18 +7,19 @@
 #include <string.h>
 
 #include "provider/soft/check/checker.hpp"
+#include "provider/soft/faults.hpp"
 #include "provider/soft/sanitizers/sanitizer.hpp"
 
 namespace dapple::soft {
 
-// False if DAPPLE_PLACEMENT is "off", if this program's device is emulated as not coherent, or under dapple-run
-// --check: then it copies no bytes into other processes, and lets none of them copy. Nor does a program with a
-// sanitizer, which would not see such accesses, unless DAPPLE_PLACEMENT is "on".
+// False if DAPPLE_PLACEMENT is "off", if this program's device is emulated as not coherent or places bytes in another
+// order, or under dapple-run --check: then it copies no bytes into other processes, and lets none of them copy. Nor
+// does a program with a sanitizer, which would not see such accesses, unless DAPPLE_PLACEMENT is "on".
 inline bool placement_wanted() {
   const char* wish = secure_getenv("DAPPLE_PLACEMENT");
   const char* emulation = secure_getenv("DAPPLE_EMULATE");
   const bool emulated = emulation != nullptr && emulation[0] != '\0' && strcmp(emulation, "0") != 0;
-  if (emulated || check::Checker::get() != nullptr) return false;
+  if (emulated || program_faults().disorders_writes || check::Checker::get() != nullptr) return false;
   return wish == nullptr ? Sanitizer::of_program() == nullptr : strcmp(wish, "off") != 0;
 }
 

@@ -22,6 +22,9 @@ void parse__all_settings__are_read(void**) {
   assert_true(settings.delay_ns == 1500000 && settings.seed == UINT64_MAX);
   assert_true(parse_faults("delay=10s", settings, problem));
   assert_true(settings.delay_ns == 10000000000 && settings.drop == 0);
+  assert_false(settings.disorders_writes);
+  assert_true(parse_faults("order=random", settings, problem));
+  assert_true(settings.disorders_writes && !settings.disturbs_packets());
 }
 
 int without_seed(void**) {
@@ -74,6 +77,8 @@ void parse__malformed__is_one_line_with_the_place(void**) {
                          "seed=1e3",
                          "seed=18446744073709551616",
                          "Drop=0.1",
+                         "order=",
+                         "order=reverse",
                          "drop=0.1 ,dup=0",
                          "loss=0.1",
                          "drop=0.1;seed=7",
