@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <new>
 
 #include "provider/soft/doors.hpp"
 #include "provider/soft/fault_plan.hpp"
+#include "provider/soft/random_number.hpp"
 #include "provider/soft/trace/program_trace.hpp"
 #include "provider/soft/undisturbed.hpp"
 
@@ -134,9 +134,7 @@ Context* make_context(const ContextInit& init) {
   if (FaultPlan* plan = fault_plan(); plan != nullptr) {
     if (const int planned = plan->next_call(kOpenDevice); planned != 0) return failed(planned);
   }
-  uint32_t random = 0;
-  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint32_t>(Node::now());
-  auto* context = new (std::nothrow) Context(init, *node, random);
+  auto* context = new (std::nothrow) Context(init, *node, random_number(RandomUse::kKeys));
   if (context == nullptr) return failed(ENOMEM);
   DeviceInfo info;
   const int error = context->refresh(info);

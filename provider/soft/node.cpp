@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <new>
@@ -13,6 +12,7 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/placement/wanted.hpp"
+#include "provider/soft/random_number.hpp"
 #include "provider/soft/same_host/delivery.hpp"
 #include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
@@ -30,20 +30,14 @@ pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
   if (the_node != nullptr) the_node->leave();
 }
 
-uint32_t random_number() {
-  uint32_t number = 0;
-  if (getrandom(&number, sizeof(number), 0) != sizeof(number)) number = static_cast<uint32_t>(Node::now());
-  return number;
-}
-
 }  // namespace
 
 constinit std::atomic<uint32_t> Node::generation_{0};
 
-Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot, uint32_t random)
+Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot)
     : link_(std::move(link)),
       wire_(std::move(wire)),
-      qps_(slot.number << 16, random),
+      qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       batches_(*wire_),
       multicast_(*wire_),
       counters_(*slot.counters) {}
@@ -57,7 +51,7 @@ Node* Node::get(Problem& problem) {
     std::unique_ptr<Wire> wire;
     if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
     if (wire != nullptr) {
-      std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot, random_number()));
+      std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot));
       if (node == nullptr) {
         problem.set(ENOMEM, "no memory for the software device");
       } else if (!node->open_links(slot, problem)) {

@@ -48,7 +48,7 @@ class Node final : public ArrivalSink {
   // Counts forks; an object of another generation belongs to the parent.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
-  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot, uint32_t random);
+  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot);
 
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }

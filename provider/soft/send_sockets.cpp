@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "provider/soft/doors.hpp"
 #include "provider/soft/owned_fd.hpp"
+#include "provider/soft/random_number.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -20,9 +20,7 @@ constexpr int kBufferBytes = 4 << 20;
 
 int bind_somewhere(int socket, bool ipv6, uint16_t& port) {
   for (int i = 0; i < kTries; i++) {
-    uint16_t number = 0;
-    if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<uint16_t>(i * 257);
-    port = static_cast<uint16_t>(kFirstPort | (number & 0x3FFF));
+    port = static_cast<uint16_t>(kFirstPort | (random_number(RandomUse::kSourcePorts) & 0x3FFF));
     sockaddr_in in = {};
     in.sin_family = AF_INET;
     in.sin_port = htons(port);
