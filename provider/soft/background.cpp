@@ -130,6 +130,9 @@ bool Node::sleep_until(Time when, bool for_packets) {
       receive_mutex_.unlock();
     }
   }
+  if (outages_ != nullptr) when = std::min(when, outages_->next_end());
+  // This thread itself may have learned of a change since its last look.
+  if (link_->changed()) when = 0;
   const Time start = now();
   timespec timeout = {};
   if (when > start) {
@@ -154,7 +157,8 @@ bool Node::sleep_until(Time when, bool for_packets) {
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &count, sizeof(count));
   }
   if (waiting[2].revents != 0) look_after_link();
-  if (for_packets && link_->changed()) tell_changes();
+  if (outages_ != nullptr && outages_->end_before(now())) link_->note_change();
+  if (link_->changed()) tell_changes();
   return waiting[1].revents != 0 || same_host;
 }
 

@@ -35,6 +35,7 @@ int Context::refresh(DeviceInfo& info) {
   const bool known = node.link().device(device_index, info, problem);
   node.look_for_changes();
   if (!known) return problem.error != 0 ? problem.error : EIO;
+  if (node.port_is_down(device_index)) info.up = 0;
   const std::lock_guard lock(info_mutex_);
   info_ = info;
   return 0;

@@ -18,6 +18,7 @@
 #include "provider/soft/completion_names.hpp"
 #include "provider/soft/errno_names.hpp"
 #include "provider/soft/event_names.hpp"
+#include "provider/soft/faults.hpp"
 #include "provider/soft/owned_fd.hpp"
 
 namespace dapple::soft {
@@ -35,6 +36,7 @@ constexpr Name kCounted[] = {
         {"ibv_open_device", static_cast<int>(kOpenDevice)},
     {"completion", static_cast<int>(kCompletion)},
     {"event", static_cast<int>(kEvent)},
+    {"link", static_cast<int>(kLink)},
 };
 
 const Name* find_counted(std::string_view name) {
@@ -58,6 +60,10 @@ int result_of(size_t of, std::string_view text) {
   if (text == "SIGKILL") return kDies;
   // 0 means no event.
   if (of == kEvent) return event_of(text) + 1;
+  if (of == kLink) {
+    uint64_t nanoseconds = 0;
+    return parse_delay(text, nanoseconds) ? static_cast<int>(nanoseconds / 1000) : 0;
+  }
   if (of == kCompletion) {
     return static_cast<int>(status_of(text));
   }
@@ -84,7 +90,7 @@ bool FaultPlan::add(std::string_view entry) {
   }
   const Name* what = find_counted(name);
   const bool of_completions = what != nullptr && what->value >= static_cast<int>(kCompletion);
-  if (what == nullptr || (fault.stack != 0 && what->value == static_cast<int>(kEvent))) return false;
+  if (what == nullptr || (fault.stack != 0 && what->value >= static_cast<int>(kEvent))) return false;
   std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.of = static_cast<size_t>(what->value);
   fault.lasts = number.ends_with('+');
@@ -92,6 +98,7 @@ bool FaultPlan::add(std::string_view entry) {
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
   (of_completions ? plans_completions_ : plans_calls_) = true;
+  plans_outages_ |= fault.of == kLink;
   needs_stack_ |= fault.stack != 0 && !of_completions;
   faults_[count_++] = fault;
   return true;
@@ -132,6 +139,12 @@ roce::CompletionStatus FaultPlan::next_completion(roce::CompletionOpcode opcode)
     note(kCompletion, site);
   }
   return static_cast<roce::CompletionStatus>(next(kCompletion, site.stack));
+}
+
+bool FaultPlan::next_outage() {
+  const int microseconds = next(kLink, 0);
+  if (microseconds != 0) last_outage_us_.store(static_cast<uint64_t>(microseconds), std::memory_order_relaxed);
+  return microseconds != 0;
 }
 
 // Without a free place the call is not noted.

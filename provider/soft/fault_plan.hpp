@@ -30,6 +30,7 @@ struct CallSite;
 inline constexpr size_t kOpenDevice = provider::kMaxOperations;
 inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
 inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // successful completions, too
+inline constexpr size_t kLink = provider::kMaxOperations + 3;   // the same
 
 // Threads may count at the same time.
 class FaultPlan {
@@ -37,6 +38,7 @@ class FaultPlan {
   // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
   // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
   // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
+  // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
   // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
   // HEX - 1. False if it is malformed, or if there
@@ -46,6 +48,7 @@ class FaultPlan {
   void record(FaultPoint* points) { points_ = points; }
 
   bool plans_calls() const { return plans_calls_ || points_ != nullptr; }
+  bool plans_outages() const { return plans_outages_; }
   bool plans_completions() const { return plans_completions_ || points_ != nullptr; }
 
   // 0, or the errno with which this call fails.
@@ -54,6 +57,9 @@ class FaultPlan {
   roce::CompletionStatus next_completion(roce::CompletionOpcode opcode);
   // The event that comes with this completion, an ibv_event_type, or -1.
   int next_event() { return next(kEvent, 0) - 1; }
+  // True if the port goes down with this completion, for the time that last_outage_ns() then is.
+  bool next_outage();
+  uint64_t last_outage_ns() const { return last_outage_us_.load(std::memory_order_relaxed) * 1000; }
   // False if so many bytes more are above the limit. Otherwise unregister() takes them back.
   bool register_bytes(uint64_t size);
   void unregister_bytes(uint64_t size) { registered_.fetch_sub(size, std::memory_order_relaxed); }
@@ -75,11 +81,13 @@ class FaultPlan {
   size_t count_ = 0;
   bool plans_calls_ = false;
   bool plans_completions_ = false;
+  bool plans_outages_ = false;
   bool needs_stack_ = false;
   uint64_t most_registered_ = UINT64_MAX;
   std::atomic<uint64_t> registered_{0};
-  std::atomic<uint64_t> passed_[kEvent + 1] = {};
+  std::atomic<uint64_t> passed_[kLink + 1] = {};
   std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
+  std::atomic<uint64_t> last_outage_us_{0};
   FaultPoint* points_ = nullptr;
 };
 

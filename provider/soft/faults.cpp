@@ -35,7 +35,28 @@ bool probability_of(std::string_view text, double& value) {
   return number_of(text, value, rest) && rest.empty() && value >= 0 && value <= 1;
 }
 
-bool delay_of(std::string_view text, uint64_t& value) {
+bool parse_one(std::string_view entry, FaultSettings& settings) {
+  const size_t equals = entry.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = entry.substr(0, equals), value = entry.substr(equals + 1);
+  if (name == "drop") return probability_of(value, settings.drop);
+  if (name == "dup") return probability_of(value, settings.duplicate);
+  if (name == "reorder") return probability_of(value, settings.reorder);
+  if (name == "corrupt") return probability_of(value, settings.corrupt);
+  if (name == "delay") return parse_delay(value, settings.delay_ns);
+  if (name == "order") return settings.disorders_writes = value == "random";
+  if (name == "seed") return parse_seed(value, settings.seed);
+  return false;
+}
+
+// Heaps of the standard library have the greatest first.
+bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
+  return a->due != b->due ? a->due > b->due : a->order > b->order;
+}
+
+}  // namespace
+
+bool parse_delay(std::string_view text, uint64_t& nanoseconds) {
   double number;
   std::string_view unit;
   if (!number_of(text, number, unit)) return false;
@@ -52,30 +73,9 @@ bool delay_of(std::string_view text, uint64_t& value) {
     return false;
   }
   if (!(number * factor <= static_cast<double>(kMaxDelay))) return false;
-  value = static_cast<uint64_t>(number * factor);
+  nanoseconds = static_cast<uint64_t>(number * factor);
   return true;
 }
-
-bool parse_one(std::string_view entry, FaultSettings& settings) {
-  const size_t equals = entry.find('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string_view name = entry.substr(0, equals), value = entry.substr(equals + 1);
-  if (name == "drop") return probability_of(value, settings.drop);
-  if (name == "dup") return probability_of(value, settings.duplicate);
-  if (name == "reorder") return probability_of(value, settings.reorder);
-  if (name == "corrupt") return probability_of(value, settings.corrupt);
-  if (name == "delay") return delay_of(value, settings.delay_ns);
-  if (name == "order") return settings.disorders_writes = value == "random";
-  if (name == "seed") return parse_seed(value, settings.seed);
-  return false;
-}
-
-// Heaps of the standard library have the greatest first.
-bool later(const DelayQueue::Packet* a, const DelayQueue::Packet* b) {
-  return a->due != b->due ? a->due > b->due : a->order > b->order;
-}
-
-}  // namespace
 
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
   settings = {};
@@ -92,8 +92,9 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
     if (!parse_one(entry, settings) && !plan->add(entry)) {
       problem.set(EINVAL,
                   "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
-                  "at most 10s), order=random, seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, registered=BYTES",
-                  static_cast<int>(std::min<size_t>(entry.size(), 40)), entry.data());
+                  "at most 10s), order=random, seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, link@N=TIME, "
+                  "registered=BYTES",
+                  static_cast<int>(std::min<size_t>(entry.size(), 30)), entry.data());
       return false;
     }
     if (comma == std::string_view::npos) return true;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "provider/soft/problem.hpp"
 #include "provider/soft/random_sequence.hpp"
@@ -34,6 +35,9 @@ struct FaultSettings {
 // "drop=0.01,delay=1ms,dup=0.001,reorder=0.01,corrupt=0.001,seed=7"; delays in ns, us, ms or s, at most 10 s. Without
 // seed=, the process' seed counts. Words of the plan (fault_plan.hpp) are checked, too.
 bool parse_faults(const char* text, FaultSettings& settings, Problem& problem);
+
+// "1ms": a number with ns, us, ms or s; at most 10 s.
+bool parse_delay(std::string_view text, uint64_t& nanoseconds);
 
 // DAPPLE_FAULTS of this process; no faults if it is malformed, because then no device can be opened.
 const FaultSettings& program_faults();

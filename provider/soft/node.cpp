@@ -34,8 +34,10 @@ pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 constinit std::atomic<uint32_t> Node::generation_{0};
 
-Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot)
+Node::Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, std::unique_ptr<Wire> wire,
+           const Slot& slot)
     : link_(std::move(link)),
+      outages_(std::move(outages)),
       wire_(std::move(wire)),
       qps_(slot.number << 16, random_number(RandomUse::kQueuePairNumbers)),
       batches_(*wire_),
@@ -48,10 +50,11 @@ Node* Node::get(Problem& problem) {
   if (the_node == nullptr) {
     std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
     Slot slot;
+    std::unique_ptr<Outages> outages;
     std::unique_ptr<Wire> wire;
     if (link != nullptr && link->slot(slot, problem)) wire = UdpWire::open(slot, problem);
-    if (wire != nullptr) {
-      std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(wire), slot));
+    if (wire != nullptr && prepare_outages(wire, outages, problem)) {
+      std::unique_ptr<Node> node(new (std::nothrow) Node(std::move(link), std::move(outages), std::move(wire), slot));
       if (node == nullptr) {
         problem.set(ENOMEM, "no memory for the software device");
       } else if (!node->open_links(slot, problem)) {
@@ -278,24 +281,14 @@ void raise_event(Qp& qp, ibv_event_type type) {
 
 }  // namespace
 
-// After a completion that failed by plan.
-void Node::fail_by_plan(Qp& qp) {
-  {
-    const std::lock_guard lock(qp.mutex);
-    qp.engine->modify({.state = roce::QpState::kError}, roce::kState);
-    settle_state(qp);
-  }
-  deliver(qp);
-}
-
 void Node::deliver(Qp& qp) {
   deliver_completions(*qp.context, *qp.send_cq);
   if (qp.recv_cq != qp.send_cq) deliver_completions(*qp.context, *qp.recv_cq);
   if (qp.srq != nullptr && qp.srq->queue.take_limit_notice())
     qp.context->raise(IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi, qp.srq->events);
   uint32_t events = qp.events.take();
-  if ((events & QpEvents::kPlannedError) != 0) fail_by_plan(qp);
-  for (events &= ~QpEvents::kPlannedError; events != 0; events &= events - 1) {
+  if ((events & QpEvents::kPlanned) != 0) deliver_planned(qp, events);
+  for (events &= ~QpEvents::kPlanned; events != 0; events &= events - 1) {
     raise_event(qp, static_cast<ibv_event_type>(__builtin_ctz(events)));
   }
   if (wake_due_.load(std::memory_order_relaxed) && wake_due_.exchange(false)) wake();

@@ -23,6 +23,7 @@
 #include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/multicast.hpp"
+#include "provider/soft/outages.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/qp_table.hpp"
@@ -48,7 +49,8 @@ class Node final : public ArrivalSink {
   // Counts forks; an object of another generation belongs to the parent.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
-  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Wire> wire, const Slot& slot);
+  Node(std::unique_ptr<DaemonLink> link, std::unique_ptr<Outages> outages, std::unique_ptr<Wire> wire,
+       const Slot& slot);
 
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }
@@ -60,6 +62,8 @@ class Node final : public ArrivalSink {
   void leave_way(ChosenWay way);
   // The memory and the queue pairs that peers of this host reach without this process' help.
   Publication& publication() { return publication_; }
+  // True if the device's port is down by plan.
+  bool port_is_down(uint32_t device_index) const { return outages_ != nullptr && outages_->is_down(device_index); }
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
@@ -125,7 +129,11 @@ class Node final : public ArrivalSink {
   bool receive_packets();
   bool expire_due();
   bool run_ready();
+  // False without memory.
+  static bool prepare_outages(std::unique_ptr<Wire>& wire, std::unique_ptr<Outages>& outages, Problem& problem);
+  void deliver_planned(Qp& qp, uint32_t events);
   void fail_by_plan(Qp& qp);
+  void take_port_down(Context& context);
   void make_ready(Qp& qp);
   void forget_ready(Qp& qp);
   void wake();
@@ -143,6 +151,7 @@ class Node final : public ArrivalSink {
   static std::atomic<uint32_t> generation_;
 
   const std::unique_ptr<DaemonLink> link_;
+  const std::unique_ptr<Outages> outages_;  // null without a plan of them
   const std::unique_ptr<Wire> wire_;
   QpTable qps_;
   Timers timers_;

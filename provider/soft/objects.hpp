@@ -90,6 +90,10 @@ class QpEvents final : public roce::EventSink {
   // The queue pair must go into error when its lock is released (planned_completions.hpp).
   void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
   static constexpr uint32_t kPlannedError = 1u << 31;
+  // Its port must go down then.
+  void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
+  static constexpr uint32_t kPlannedOutage = 1u << 30;
+  static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;
   // An ibv_event_type, of the queue pair, one of its completion queues, or the device.
   void plan_event(int type) { pending_.fetch_or(1u << type, std::memory_order_release); }
   uint32_t take() {

@@ -10,7 +10,8 @@
 namespace dapple::soft {
 
 // Between a queue pair's engine and a completion queue: successful completions fail by plan, or asynchronous events
-// come with them. After a completion that has failed the queue pair is in error, as after any other.
+// come with them, or their port goes down. After a completion that has failed the queue pair is in error, as after any
+// other.
 class PlannedCompletions final : public roce::CompletionSink {
  public:
   PlannedCompletions(FaultPlan& plan, roce::CompletionSink& next, QpEvents& events)
@@ -20,9 +21,12 @@ class PlannedCompletions final : public roce::CompletionSink {
     roce::Completion shown = completion;
     if (shown.status == roce::CompletionStatus::kSuccess) shown.status = plan_.next_completion(completion.opcode);
     if (shown.status != completion.status) events_.plan_error();
-    const int event = completion.status == roce::CompletionStatus::kSuccess ? plan_.next_event() : -1;
+    const bool counts = completion.status == roce::CompletionStatus::kSuccess;
+    const int event = counts ? plan_.next_event() : -1;
+    const bool outage = counts && plan_.next_outage();
     next_.complete(shown);
     if (event >= 0) events_.plan_event(event);
+    if (outage) events_.plan_outage();
   }
 
  private:

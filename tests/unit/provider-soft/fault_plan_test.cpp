@@ -62,6 +62,17 @@ void next_event__event_by_its_name(void**) {
   assert_int_equal(plan.next_event(), -1);
 }
 
+void next_outage__with_its_completion__the_planned_time(void**) {
+  FaultPlan plan;
+  assert_false(plan.plans_outages());
+  assert_true(plan.add("link@2=20ms"));
+  assert_true(plan.plans_outages() && plan.plans_completions() && !plan.plans_calls());
+  assert_false(plan.next_outage());
+  assert_true(plan.next_outage());
+  assert_int_equal(plan.last_outage_ns(), 20000000);
+  assert_false(plan.next_outage());
+}
+
 void register_bytes__above_the_limit__refused_until_some_are_back(void**) {
   FaultPlan plan;
   assert_true(plan.register_bytes(UINT32_MAX));
@@ -107,6 +118,11 @@ void add__malformed__false_and_no_fault(void**) {
                            "completion@1=SUCCESS",
                            "event@1=ENOMEM",
                            "event#c0ffee@1=CQ_ERR",
+                           "link@1=ENOMEM",
+                           "link@1=20",
+                           "link@1=0ms",
+                           "link@1=11s",
+                           "link#c0ffee@1=1ms",
                            "registered=",
                            "registered=1k",
                            "ibv_reg_mr@99999999999999999999=ENOMEM",
@@ -137,6 +153,7 @@ int main() {
       cmocka_unit_test(next_completion__status_by_its_name),
       cmocka_unit_test(next_completion__of_one_opcode__others_do_not_count),
       cmocka_unit_test(next_event__event_by_its_name),
+      cmocka_unit_test(next_outage__with_its_completion__the_planned_time),
       cmocka_unit_test(register_bytes__above_the_limit__refused_until_some_are_back),
       cmocka_unit_test(add__malformed__false_and_no_fault),
       cmocka_unit_test(add__too_many__false),
