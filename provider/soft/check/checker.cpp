@@ -11,6 +11,7 @@
 #include "provider/soft/check/late_queue_pair.hpp"
 #include "provider/soft/check/symbols.hpp"
 #include "provider/soft/check/watched_heap.hpp"
+#include "provider/soft/seed.hpp"
 
 namespace dapple::soft::check {
 
@@ -36,10 +37,11 @@ void Checker::report_left_objects() {
 }
 
 std::unique_ptr<roce::QueuePair> Checker::late(std::unique_ptr<roce::QueuePair> engine) {
-  const int seed = reporter.options().delay_seed;
-  if (engine == nullptr || seed == 0) return engine;
+  const std::optional<int> chosen = reporter.options().delay_seed;
+  const uint64_t seed = chosen.has_value() ? static_cast<uint64_t>(*chosen) : seed_of_process().value_or(1);
+  if (engine == nullptr || chosen == 0) return engine;
   const uint64_t number = queue_pairs_.fetch_add(1, std::memory_order_relaxed);
-  return std::make_unique<LateQueuePair>(std::move(engine), static_cast<uint64_t>(seed) + (number << 32));
+  return std::make_unique<LateQueuePair>(std::move(engine), seed + (number << 32));
 }
 
 void Checker::add(PostedSends& sends) {

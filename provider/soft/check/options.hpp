@@ -5,6 +5,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,10 +15,10 @@ struct Options {
   int exit_code = 66;
   bool halt_on_error = false;
   bool notes = false;
-  bool strict = false;       // races with peers, under ThreadSanitizer
-  int delay_seed = 1;        // of the late requests; 0: none are late
-  std::string log_path;      // empty: standard error
-  std::string suppressions;  // the name of a file; empty: none
+  bool strict = false;            // races with peers, under ThreadSanitizer
+  std::optional<int> delay_seed;  // of the late requests, instead of the process' seed; 0: none are late
+  std::string log_path;           // empty: standard error
+  std::string suppressions;       // the name of a file; empty: none
 };
 
 // Words with colons, commas or white space between them. Later words win. Returns the first malformed word, or an empty
