@@ -79,6 +79,7 @@ int resize_cq(ibv_cq* ibv, int cqe) {
   return error;
 }
 
+template <bool kSanitized>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
   Cq* cq = ours<Cq>(ibv);
   if (count <= 0) return count < 0 ? -EINVAL : 0;
@@ -87,9 +88,14 @@ int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
     cq->context->node.progress();
     if (cq->queue.empty()) return 0;
   }
-  const auto show_one = [&](const roce::Completion& taken, uint32_t i) { show(taken, completions[i]); };
+  const auto show_one = [&](const roce::Completion& taken, uint32_t i) {
+    if (kSanitized && taken.mark != 0) AnnouncedQueue::polled(taken);
+    show(taken, completions[i]);
+  };
   return static_cast<int>(cq->queue.take(static_cast<uint32_t>(count), show_one));
 }
+template int poll_cq<false>(ibv_cq*, int, ibv_wc*);
+template int poll_cq<true>(ibv_cq*, int, ibv_wc*);
 
 int req_notify_cq(ibv_cq* ibv, int solicited_only) {
   if (!usable(ibv->context)) return ENODEV;

@@ -193,6 +193,7 @@ void wr_start(ibv_qp_ex* ibv) {
   post.error = usable(ibv->qp_base.context) ? 0 : ENODEV;
 }
 
+template <bool kSanitized>
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = qp_of(ibv);
   ExtendedPost& post = post_of(ibv);
@@ -204,7 +205,7 @@ int wr_complete(ibv_qp_ex* ibv) {
       for (uint32_t i = 0; i < post.count && error == 0; ++i)
         error = error_of(qp.engine->check_send(post.requests[i]->send, i));
       if (error == 0) {
-        for (uint32_t i = 0; i < post.count; ++i) post_to_engine(qp, post.requests[i]->send);
+        for (uint32_t i = 0; i < post.count; ++i) post_to_engine<kSanitized>(qp, post.requests[i]->send);
       }
       qp.node->settle_posts(qp);
     }
@@ -214,6 +215,7 @@ int wr_complete(ibv_qp_ex* ibv) {
   return error;
 }
 
+template <bool kSanitized>
 int traced_wr_complete(ibv_qp_ex* ibv) {
   constexpr const char* kCall = "ibv_wr_complete";
   const ExtendedPost& post = post_of(ibv);
@@ -225,9 +227,14 @@ int traced_wr_complete(ibv_qp_ex* ibv) {
     trace_post(kCall, qpn, request, roce::length_of(request.segments));
     if (i == 0) first = request.id;
   }
-  const int error = wr_complete(ibv);
+  const int error = wr_complete<kSanitized>(ibv);
   if (error != 0) trace_refusal(kCall, qpn, first, error);
   return error;
+}
+
+template <bool kSanitized>
+auto choose_wr_complete() {
+  return program_trace() == nullptr ? watched<wr_complete<kSanitized>>() : watched<traced_wr_complete<kSanitized>>();
 }
 
 void wr_abort(ibv_qp_ex* ibv) {
@@ -265,7 +272,7 @@ int publish_qp_ex(Qp& qp, uint64_t send_operations) {
   ex.wr_set_sge = wr_set_sge;
   ex.wr_set_sge_list = wr_set_sge_list;
   ex.wr_start = wr_start;
-  ex.wr_complete = program_trace() == nullptr ? watched<wr_complete>() : watched<traced_wr_complete>();
+  ex.wr_complete = Sanitizer::of_program() != nullptr ? choose_wr_complete<true>() : choose_wr_complete<false>();
   ex.wr_abort = wr_abort;
   ex.wr_atomic_write = wr_atomic_write;
   abi::publish_qp_ex(qp.abi, wr_flush);

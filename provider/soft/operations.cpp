@@ -7,8 +7,11 @@
 #include "provider/soft/verbs.hpp"
 
 namespace dapple::soft {
+namespace {
 
-const Operations& plain_operations() {
+// The data path exists twice, so that programs without a sanitizer pay nothing.
+template <bool kSanitized>
+const Operations& made_operations() {
   static constexpr Operations table = {
       .alloc_mw = verbs::alloc_mw,
       .alloc_pd = verbs::alloc_pd,
@@ -31,10 +34,10 @@ const Operations& plain_operations() {
       .get_srq_num = verbs::get_srq_num,
       .modify_qp = verbs::modify_qp,
       .modify_srq = verbs::modify_srq,
-      .poll_cq = verbs::poll_cq,
-      .post_recv = verbs::post_recv,
-      .post_send = verbs::post_send,
-      .post_srq_recv = verbs::post_srq_recv,
+      .poll_cq = verbs::poll_cq<kSanitized>,
+      .post_recv = verbs::post_recv<kSanitized>,
+      .post_send = verbs::post_send<kSanitized>,
+      .post_srq_recv = verbs::post_srq_recv<kSanitized>,
       .query_device_ex = verbs::query_device_ex,
       .query_port = verbs::query_port,
       .query_qp = verbs::query_qp,
@@ -48,6 +51,12 @@ const Operations& plain_operations() {
       .resize_cq = verbs::resize_cq,
   };
   return table;
+}
+
+}  // namespace
+
+const Operations& plain_operations() {
+  return Sanitizer::of_program() != nullptr ? made_operations<true>() : made_operations<false>();
 }
 
 const Operations& unchecked_operations() {

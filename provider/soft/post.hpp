@@ -20,7 +20,12 @@ int error_of(roce::PostError error);
 void watch_inline(const Qp& qp, const void* memory, size_t size);
 
 // Under the queue pair's lock: hands the request to the engine.
-roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request);
+template <bool kSanitized>
+roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
+  if (kSanitized && qp.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
+    request.mark = qp.announced_sends->post(request);
+  return qp.engine->post_send(request);
+}
 
 // Posts one request and sends. 0 or an errno. Takes the queue pair's lock.
 int post_one(Qp& qp, roce::SendRequest& request);
@@ -30,7 +35,8 @@ roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_b
 // The datagram's destination.
 void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey);
 
-int post_receives(ReceiveQueue& queue, const ibv_recv_wr* requests, ibv_recv_wr** bad);
+template <bool kSanitized>
+int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad);
 
 }  // namespace dapple::soft
 

@@ -64,13 +64,14 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
                                           sizeof(request.atomic_write)) == roce::Fault::kNone;
 }
 
+template <bool kSanitized>
 int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest& request) {
   if (!segments.copy(wr.sg_list, wr.num_sge)) return EINVAL;
   request.id = wr.wr_id;
   request.opcode = static_cast<SendOpcode>(wr.opcode);
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
   request.segments = segments.get();
-  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+  if (kSanitized && (wr.send_flags & IBV_SEND_INLINE) != 0) {
     for (const roce::Segment& segment : request.segments)
       watch_inline(qp, reinterpret_cast<const void*>(segment.address), segment.length);
   }
@@ -133,17 +134,11 @@ void watch_inline(const Qp& qp, const void* memory, size_t size) {
   sanitizer->before(access, memory, size);
 }
 
-roce::PostError post_to_engine(Qp& qp, roce::SendRequest& request) {
-  if (qp.announced_sends != nullptr && qp.engine->check_send(request, 0) == roce::PostError::kNone)
-    request.mark = qp.announced_sends->post(request);
-  return qp.engine->post_send(request);
-}
-
 int post_one(Qp& qp, roce::SendRequest& request) {
   int error = 0;
   {
     const std::lock_guard lock(qp.mutex);
-    error = error_of(post_to_engine(qp, request));
+    error = error_of(post_to_engine<true>(qp, request));
     if (error == 0) qp.node->settle_posts(qp);
   }
   qp.node->deliver(qp);
@@ -167,20 +162,27 @@ void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remo
   request.remote_qkey = remote_qkey;
 }
 
-int post_receives(ReceiveQueue& queue, const ibv_recv_wr* requests, ibv_recv_wr** bad) {
+template <bool kSanitized>
+int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Segments segments;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     int error = EINVAL;
-    if (segments.copy(wr->sg_list, wr->num_sge)) error = queue.post(wr->wr_id, segments.get());
+    const auto make_mark = [&] {
+      return kSanitized && announced != nullptr ? announced->post(segments.get(), true) : uint16_t{0};
+    };
+    if (segments.copy(wr->sg_list, wr->num_sge)) error = queue.post(wr->wr_id, segments.get(), make_mark);
     if (error == 0) continue;
     *bad = const_cast<ibv_recv_wr*>(wr);
     return error;
   }
   return 0;
 }
+template int post_receives<false>(ReceiveQueue&, AnnouncedQueue*, const ibv_recv_wr*, ibv_recv_wr**);
+template int post_receives<true>(ReceiveQueue&, AnnouncedQueue*, const ibv_recv_wr*, ibv_recv_wr**);
 
 namespace verbs {
 
+template <bool kSanitized>
 int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   if (!usable(ibv->context)) {
     *bad = requests;
@@ -193,8 +195,8 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
     Segments segments;
     for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
       roce::SendRequest request;
-      error = convert(qp, *wr, segments, request);
-      if (error == 0) error = error_of(post_to_engine(qp, request));
+      error = convert<kSanitized>(qp, *wr, segments, request);
+      if (error == 0) error = error_of(post_to_engine<kSanitized>(qp, request));
       if (error == 0) continue;
       *bad = wr;
       break;
@@ -205,6 +207,10 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   return error;
 }
 
+template int post_send<false>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
+template int post_send<true>(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
+
+template <bool kSanitized>
 int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp& qp = *ours<Qp>(ibv);
   if (!usable(ibv->context)) {
@@ -215,7 +221,7 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
     *bad = requests;
     return EINVAL;
   }
-  const int error = post_receives(qp.own_receives, requests, bad);
+  const int error = post_receives<kSanitized>(qp.own_receives, qp.announced_receives.get(), requests, bad);
   if (qp.state.load(std::memory_order_seq_cst) == roce::QpState::kError) {
     {
       const std::lock_guard lock(qp.mutex);
@@ -225,6 +231,8 @@ int post_recv(ibv_qp* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   }
   return error;
 }
+template int post_recv<false>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_recv<true>(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
 
 }  // namespace verbs
 }  // namespace dapple::soft

@@ -61,7 +61,6 @@ void announce(Qp& qp) {
   qp.announced_sends = AnnouncedQueue::make(qp.context->memory, who, name);
   snprintf(name, sizeof name, "receives of QP 0x%x of %.32s", qp.qpn, qp.context->ibv->device->name);
   qp.announced_receives = AnnouncedQueue::make(qp.context->memory, who, name);
-  qp.own_receives.announce_to(qp.announced_receives.get());
 }
 
 // The receive queue, the number, the engine.

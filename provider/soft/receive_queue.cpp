@@ -10,8 +10,6 @@
 #include <new>
 #include <utility>
 
-#include "provider/soft/sanitizers/announced_queue.hpp"
-
 namespace dapple::soft {
 
 int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
@@ -22,20 +20,6 @@ int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
   slots_.reset(new (std::nothrow) Slot[depth]);
   segments_.reset(new (std::nothrow) roce::Segment[size_t{depth} * max_segments]);
   return slots_ == nullptr || segments_ == nullptr ? ENOMEM : 0;
-}
-
-int ReceiveQueue::post(uint64_t id, std::span<const roce::Segment> segments) {
-  const std::lock_guard lock(mutex_);
-  if (segments.size() > max_segments_) return EINVAL;
-  if (count_ == depth_) return ENOMEM;
-  assert(head_ < depth_ && count_ < depth_);
-  uint32_t at = head_ + count_;
-  if (at >= depth_) at -= depth_;
-  const uint16_t mark = announced_ == nullptr ? uint16_t{0} : announced_->post(segments, true);
-  slots_[at] = {id, static_cast<uint32_t>(segments.size()), mark};
-  std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
-  ++count_;
-  return 0;
 }
 
 bool ReceiveQueue::take(roce::ReceiveRequest& request) {

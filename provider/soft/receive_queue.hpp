@@ -8,18 +8,20 @@
 #ifndef DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
 #define DAPPLE_PROVIDER_SOFT_RECEIVE_QUEUE_HPP
 
+#include <errno.h>
 #include <stdint.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "provider/soft/brief_mutex.hpp"
 #include "roce/ports.hpp"
 
 namespace dapple::soft {
-
-class AnnouncedQueue;
 
 inline constexpr uint32_t kMaxRequests = 16384;  // of a queue
 
@@ -30,14 +32,27 @@ class ReceiveQueue final : public roce::ReceiveSource {
   uint32_t depth() const { return depth_; }
   uint32_t max_segments() const { return max_segments_; }
 
-  // 0; ENOMEM if the queue is full; EINVAL if there are too many segments.
-  int post(uint64_t id, std::span<const roce::Segment> segments);
+  // 0; ENOMEM if the queue is full; EINVAL if there are too many segments. Otherwise, under the lock, the mark of the
+  // request's completion is make_mark().
+  template <typename MakeMark>
+  int post(uint64_t id, std::span<const roce::Segment> segments, MakeMark make_mark) {
+    const std::lock_guard lock(mutex_);
+    if (segments.size() > max_segments_) return EINVAL;
+    if (count_ == depth_) return ENOMEM;
+    assert(head_ < depth_ && count_ < depth_);
+    uint32_t at = head_ + count_;
+    if (at >= depth_) at -= depth_;
+    slots_[at] = {id, static_cast<uint32_t>(segments.size()), make_mark()};
+    std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
+    ++count_;
+    return 0;
+  }
+  int post(uint64_t id, std::span<const roce::Segment> segments) {
+    return post(id, segments, [] { return uint16_t{0}; });
+  }
   bool take(roce::ReceiveRequest& request) override;
   // Forgets all requests.
   void clear();
-
-  // From now on requests are announced there. Before the first one.
-  void announce_to(AnnouncedQueue* announced) { announced_ = announced; }
 
   // EINVAL: fewer than the waiting requests, or than the limit; or as initialize().
   int resize(uint32_t depth);
@@ -65,7 +80,6 @@ class ReceiveQueue final : public roce::ReceiveSource {
   uint32_t limit_ = 0;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<roce::Segment[]> segments_;  // max_segments_ for each slot
-  AnnouncedQueue* announced_ = nullptr;
   std::atomic<bool> limit_notice_{false};
 };
 

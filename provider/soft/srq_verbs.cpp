@@ -28,7 +28,6 @@ ibv_srq* create_srq(ibv_pd* ibv, ibv_srq_init_attr* attr) {
   char name[64];
   snprintf(name, sizeof name, "shared receive queue of %.32s", ibv->context->device->name);
   srq->announced = AnnouncedQueue::make(srq->context->memory, {srq->pd->number, 0}, name);
-  srq->queue.announce_to(srq->announced.get());
   srq->pd->users.fetch_add(1);
   srq->abi.srq.context = ibv->context;
   srq->abi.srq.pd = ibv;
@@ -71,13 +70,17 @@ int destroy_srq(ibv_srq* ibv) {
   return 0;
 }
 
+template <bool kSanitized>
 int post_srq_recv(ibv_srq* ibv, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   if (!usable(ibv->context)) {
     *bad = requests;
     return ENODEV;
   }
-  return post_receives(ours<Srq>(ibv)->queue, requests, bad);
+  Srq& srq = *ours<Srq>(ibv);
+  return post_receives<kSanitized>(srq.queue, srq.announced.get(), requests, bad);
 }
+template int post_srq_recv<false>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
+template int post_srq_recv<true>(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**);
 
 // Only XRC names shared receive queues by number.
 int get_srq_num(ibv_srq*, uint32_t*) {

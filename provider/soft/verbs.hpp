@@ -28,6 +28,7 @@ using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*
 
 }  // namespace dapple::soft
 
+// Of an operation that a data path needs there are two: for programs with a sanitizer, and for others.
 namespace dapple::soft::verbs {
 
 // pd_mr_verbs.cpp
@@ -49,6 +50,7 @@ ibv_cq* create_cq(ibv_context* context, int cqe, ibv_comp_channel* channel, int 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
 int destroy_cq(ibv_cq* cq);
 int resize_cq(ibv_cq* cq, int cqe);
+template <bool kSanitized>
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 
@@ -57,6 +59,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr);
 int modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask);
 int query_srq(ibv_srq* srq, ibv_srq_attr* attr);
 int destroy_srq(ibv_srq* srq);
+template <bool kSanitized>
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
 int get_srq_num(ibv_srq* srq, uint32_t* number);
 
@@ -70,7 +73,9 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 
 // post_verbs.cpp
+template <bool kSanitized>
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
+template <bool kSanitized>
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
 
 // address_verbs.cpp
