@@ -100,7 +100,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
 }
 
 int destroy_cq(ibv_cq* cq) {
-  return forgotten(cq, [&] { return below().destroy_cq(cq); });
+  const int error = forgotten(cq, [&] { return below().destroy_cq(cq); });
+  if (error == 0) checker().loads.forget(cq);
+  return error;
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
@@ -114,8 +116,51 @@ int destroy_srq(ibv_srq* srq) {
   return error;
 }
 
+// The queues of a queue pair, and their completion queues.
+struct Queues {
+  const void* sends;
+  const void* receives;
+  const Cq* sent;
+  const Cq* received;
+};
+
+Queues queues_of(const Qp& qp) {
+  return {&qp, qp.srq == nullptr ? &qp.own_receives : &qp.srq->queue, qp.send_cq, qp.recv_cq};
+}
+
+void report_load(const Qp& qp, const Cq& cq) {
+  if (cq.ignores_overrun) return;
+  const std::optional<uint64_t> load = checker().loads.excess(&cq, cq.queue.size());
+  if (!load) return;
+  std::vector<Place> places;
+  for (const void* object : {static_cast<const void*>(&cq), static_cast<const void*>(&qp)}) {
+    if (const std::optional<Place> made = checker().objects.made(object)) places.push_back(*made);
+  }
+  checker().reporter.show(
+      {.level = Level::kNote,
+       .kind = "cq-may-overrun",
+       .text = format("A completion queue of %s has room for %u completions, and with queue pair 0x%x the queues that "
+                      "use it have room for %llu requests.",
+                      cq.context->ibv->device->name, cq.queue.size(), qp.qpn, static_cast<unsigned long long>(*load)),
+       .remedy =
+           "Make it as large as the queues together, or never have more requests outstanding than it has room for.",
+       .places = places});
+}
+
+ibv_qp* note_queues(ibv_qp* pair, const char* verb) {
+  if (noted(pair, verb) == nullptr) return nullptr;
+  const Qp& qp = *ours<Qp>(pair);
+  const Queues queues = queues_of(qp);
+  checker().loads.add(queues.sent, queues.sends, qp.init.cap.max_send_wr);
+  checker().loads.add(queues.received, queues.receives,
+                      qp.srq == nullptr ? qp.init.cap.max_recv_wr : qp.srq->queue.depth());
+  report_load(qp, *queues.sent);
+  report_load(qp, *queues.received);
+  return pair;
+}
+
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-  return noted(below().create_qp(pd, attr), "made by ibv_create_qp");
+  return note_queues(below().create_qp(pd, attr), "made by ibv_create_qp");
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
@@ -125,7 +170,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
     ours<Qp>(qp)->checked->wr_complete = extended.wr_complete;
     extended.wr_complete = wr_complete;
   }
-  return noted(qp, "made by ibv_create_qp_ex");
+  return note_queues(qp, "made by ibv_create_qp_ex");
 }
 
 // The device forgets all requests in RESET, and those of the send queue in SQE.
@@ -174,9 +219,13 @@ int destroy_qp(ibv_qp* ibv) {
   // A child of fork() has only a picture of its parent's.
   if (qp.context->generation == Node::generation()) report_end(qp);
   const void* queue = &qp.own_receives;
+  const Queues queues = queues_of(qp);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
-  if (error == 0) checker().receives.forget(queue);
-  return error;
+  if (error != 0) return error;
+  checker().receives.forget(queue);
+  checker().loads.remove(queues.sent, queues.sends);
+  checker().loads.remove(queues.received, queues.receives);
+  return 0;
 }
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {

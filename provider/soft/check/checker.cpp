@@ -67,6 +67,7 @@ void Checker::before_fork() {
   for (PostedSends* sends : checker.sends_) sends->mutex().lock();
   checker.keys.mutex().lock();
   checker.objects.mutex().lock();
+  checker.loads.mutex().lock();
   checker.receives.mutex().lock();
   checker.reporter.mutex().lock();
   if (checker.freed != nullptr) checker.freed->mutex().lock();
@@ -77,6 +78,7 @@ void Checker::after_fork() {
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
   checker.reporter.mutex().unlock();
   checker.receives.mutex().unlock();
+  checker.loads.mutex().unlock();
   checker.objects.mutex().unlock();
   checker.keys.mutex().unlock();
   for (PostedSends* sends : checker.sends_) sends->mutex().unlock();

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 
+#include "provider/soft/check/cq_loads.hpp"
 #include "provider/soft/check/freed_marks.hpp"
 #include "provider/soft/check/keys.hpp"
 #include "provider/soft/check/objects.hpp"
@@ -32,6 +33,7 @@ class Checker {
 
   Keys keys;
   Objects objects;
+  CqLoads loads;
   PostedReceives receives;
   Reporter reporter;
   // Null if nobody sees what the program frees.

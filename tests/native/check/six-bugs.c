@@ -14,7 +14,9 @@
  *   freed          a Write to memory that is freed and still registered
  *   remapped       a Send from memory that is unmapped and mapped again, by the old registration
  *   outstanding    a queue pair that ends before its Send does
- *   left           a protection domain that is left at exit, which is a note
+ * These are no mistakes, but deserve a note:
+ *   left           a protection domain that is left at exit
+ *   crowded        a completion queue that is shorter than the queues that use it
  *
  * With "mended" the program does the same right. Without arguments it makes all of the mistakes. Two of its queue pairs
  * are connected to each other.
@@ -28,7 +30,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { kSize = 4096, kDepth = 16, kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+enum {
+  kSize = 4096,
+  kDepth = 16,
+  kCompletions = 2 * kDepth,
+  kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ
+};
 
 static struct ibv_context* device;
 static union ibv_gid gid;
@@ -100,7 +107,7 @@ static struct stage set_up(int completions) {
   stage.pd = ibv_alloc_pd(device);
   check(stage.pd != NULL, "ibv_alloc_pd");
   stage.front_cq = ibv_create_cq(device, completions, NULL, NULL, 0);
-  stage.back_cq = ibv_create_cq(device, 2 * kDepth, NULL, NULL, 0);
+  stage.back_cq = ibv_create_cq(device, kCompletions, NULL, NULL, 0);
   check(stage.front_cq != NULL && stage.back_cq != NULL, "ibv_create_cq");
   stage.front = make_queue_pair(stage.pd, stage.front_cq);
   stage.back = make_queue_pair(stage.pd, stage.back_cq);
@@ -190,7 +197,7 @@ static struct ibv_sge part_of(const struct buffer* buffer, uint32_t size) {
 }
 
 static void write_to_deregistered_memory(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const uint32_t rkey = far.mr->rkey;
   const struct ibv_sge segment = part_of(&near, 64);
@@ -203,7 +210,7 @@ static void write_to_deregistered_memory(void) {
 }
 
 static void send_from_deregistered_memory(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   post_receive(stage.back, &far, 64);
@@ -216,7 +223,7 @@ static void send_from_deregistered_memory(void) {
 }
 
 static void send_from_foreign_domain(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct ibv_pd* other = ibv_alloc_pd(device);
   check(other != NULL, "ibv_alloc_pd");
   struct buffer near = make_buffer(mended ? stage.pd : other), far = make_buffer(stage.pd);
@@ -231,7 +238,7 @@ static void send_from_foreign_domain(void) {
 }
 
 static void receive_too_little(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   post_receive(stage.back, &far, mended ? 64 : 32);
@@ -263,7 +270,7 @@ static void fill_the_completion_queue(void) {
 }
 
 static void change_too_early(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   for (char i = 0; i < 100; i++) {
@@ -279,7 +286,7 @@ static void change_too_early(void) {
 }
 
 static void write_to_unmapped_memory(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   if (!mended) munmap(far.bytes, kSize);
@@ -291,7 +298,7 @@ static void write_to_unmapped_memory(void) {
 }
 
 static void write_to_freed_memory(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   char* block = malloc(512);
@@ -312,7 +319,7 @@ static void write_to_freed_memory(void) {
 }
 
 static void send_from_new_pages(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   if (mended) deregister(&near);
   map_again(near.bytes);
@@ -328,7 +335,7 @@ static void send_from_new_pages(void) {
 }
 
 static void end_too_early(void) {
-  const struct stage stage = set_up(kDepth);
+  const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
   const struct ibv_sge segment = part_of(&near, 64);
   if (mended) post_receive(stage.back, &far, 64);
@@ -348,6 +355,11 @@ static void leave_a_domain(void) {
   if (mended) check(ibv_dealloc_pd(pd) == 0, "ibv_dealloc_pd");
 }
 
+static void make_a_small_completion_queue(void) {
+  const struct stage stage = set_up(mended ? kCompletions : kCompletions - 1);
+  take_down(&stage);
+}
+
 static const struct {
   const char* name;
   void (*make)(void);
@@ -363,6 +375,7 @@ static const struct {
     {"remapped", send_from_new_pages},
     {"outstanding", end_too_early},
     {"left", leave_a_domain},
+    {"crowded", make_a_small_completion_queue},
 };
 
 static bool has_word(char** arguments, const char* word) {

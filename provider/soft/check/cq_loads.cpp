@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/check/cq_loads.hpp"
+
+namespace dapple::soft::check {
+
+void CqLoads::add(const void* cq, const void* queue, size_t depth) {
+  const std::lock_guard lock(mutex_);
+  Load& load = loads_[cq];
+  const auto [found, is_new] = load.queues.emplace(queue, Queue{depth, 0});
+  found->second.users++;
+  if (is_new) load.requests += depth;
+}
+
+void CqLoads::remove(const void* cq, const void* queue) {
+  const std::lock_guard lock(mutex_);
+  const auto load = loads_.find(cq);
+  if (load == loads_.end()) return;
+  const auto found = load->second.queues.find(queue);
+  if (found == load->second.queues.end() || --found->second.users != 0) return;
+  load->second.requests -= found->second.depth;
+  load->second.queues.erase(found);
+}
+
+void CqLoads::forget(const void* cq) {
+  const std::lock_guard lock(mutex_);
+  loads_.erase(cq);
+}
+
+std::optional<uint64_t> CqLoads::excess(const void* cq, size_t size) {
+  const std::lock_guard lock(mutex_);
+  const auto load = loads_.find(cq);
+  if (load == loads_.end() || load->second.told || load->second.requests <= size) return std::nullopt;
+  load->second.told = true;
+  return load->second.requests;
+}
+
+}  // namespace dapple::soft::check

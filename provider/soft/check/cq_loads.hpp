@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// How many requests may wait for their completion in each completion queue: the depths of the queues that use it.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace dapple::soft::check {
+
+// Internally locked; the lock is a leaf. Any address names a completion queue, or a queue of requests.
+class CqLoads {
+ public:
+  // A shared receive queue is added for each queue pair that uses it, and counts once.
+  void add(const void* cq, const void* queue, size_t depth);
+  void remove(const void* cq, const void* queue);
+  void forget(const void* cq);
+  // The load if it is more than `size`: once for each completion queue.
+  std::optional<uint64_t> excess(const void* cq, size_t size);
+
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  struct Queue {
+    size_t depth;
+    uint32_t users;
+  };
+  struct Load {
+    std::map<const void*, Queue> queues;
+    uint64_t requests = 0;
+    bool told = false;
+  };
+
+  std::mutex mutex_;
+  std::map<const void*, Load> loads_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
