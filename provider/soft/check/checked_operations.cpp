@@ -220,6 +220,7 @@ int destroy_qp(ibv_qp* ibv) {
   if (qp.context->generation == Node::generation()) report_end(qp);
   const void* queue = &qp.own_receives;
   const Queues queues = queues_of(qp);
+  checker().writes.forget(&qp);
   const int error = forgotten(ibv, [&] { return below().destroy_qp(ibv); });
   if (error != 0) return error;
   checker().receives.forget(queue);

@@ -69,6 +69,7 @@ void Checker::before_fork() {
   checker.objects.mutex().lock();
   checker.loads.mutex().lock();
   checker.receives.mutex().lock();
+  checker.writes.mutex().lock();
   checker.reporter.mutex().lock();
   if (checker.freed != nullptr) checker.freed->mutex().lock();
 }
@@ -77,6 +78,7 @@ void Checker::after_fork() {
   Checker& checker = *get();
   if (checker.freed != nullptr) checker.freed->mutex().unlock();
   checker.reporter.mutex().unlock();
+  checker.writes.mutex().unlock();
   checker.receives.mutex().unlock();
   checker.loads.mutex().unlock();
   checker.objects.mutex().unlock();

@@ -20,6 +20,7 @@
 #include "provider/soft/check/objects.hpp"
 #include "provider/soft/check/posted_receives.hpp"
 #include "provider/soft/check/posted_sends.hpp"
+#include "provider/soft/check/recent_writes.hpp"
 #include "provider/soft/check/reporter.hpp"
 #include "roce/queue_pair.hpp"
 
@@ -35,6 +36,7 @@ class Checker {
   Objects objects;
   CqLoads loads;
   PostedReceives receives;
+  RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
   // Null if nobody sees what the program frees.
   FreedMarks* freed = nullptr;

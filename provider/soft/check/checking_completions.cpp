@@ -8,6 +8,7 @@ namespace dapple::soft::check {
 
 void CheckingCompletions::complete(const roce::Completion& completion) {
   if (completion.opcode >= roce::CompletionOpcode::kReceive) end_receive(completion);
+  if (checker_.reporter.options().notes) checker_.writes.clear();
   const bool had_overrun = queue_.queue.has_overrun();
   below_.complete(completion);
   // The end of a queue pair may flush more requests than the program wants to know of.

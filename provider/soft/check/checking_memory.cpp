@@ -38,6 +38,19 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
   size_t size_ = 0;
 };
 
+// Finds the place of a peer's range.
+class CheckingMemory::Address final : public MemoryTable::Borrower {
+ public:
+  bool use(std::byte* memory, size_t, size_t) override {
+    begin_ = reinterpret_cast<uintptr_t>(memory);
+    return true;
+  }
+  uintptr_t begin() const { return begin_; }
+
+ private:
+  uintptr_t begin_ = 0;
+};
+
 Access CheckingMemory::peers_access(const RemoteRange& range, const char* what) const {
   return {.device = qp_.context,
           .domain = qp_.pd->number,
@@ -126,7 +139,31 @@ Fault CheckingMemory::check_remote(Accessor who, const RemoteRange& range, uint3
 
 Fault CheckingMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   if (!there(who, range, roce::kRemoteWrite, "RDMA Write")) return Fault::kFailed;
-  return explain(below_.write(who, range, from), range, "RDMA Write");
+  const Fault fault = explain(below_.write(who, range, from), range, "RDMA Write");
+  if (fault == Fault::kNone && checker_.reporter.options().notes) note_write(who, range);
+  return fault;
+}
+
+void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
+  Address address;
+  if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteWrite, address) != Fault::kNone) return;
+  const auto other = checker_.writes.add({&qp_, qp_.qpn, address.begin(), address.begin() + range.length});
+  if (!other) return;
+  std::vector<Place> places;
+  for (const void* object : {other->qp, static_cast<const void*>(&qp_)}) {
+    if (const std::optional<Place> made = checker_.objects.made(object)) places.push_back(*made);
+  }
+  if (const auto registration = checker_.keys.find(qp_.context, range.rkey))
+    places.push_back({"registered", registration->registered});
+  checker_.reporter.show(
+      {.level = Level::kNote,
+       .kind = "overlapping-writes",
+       .text = format("RDMA Writes to queue pairs 0x%x and 0x%x of %s change the same bytes, the first at %p, and the "
+                      "program has had no completion between the two: nothing tells it their order.",
+                      other->qpn, qp_.qpn, qp_.context->ibv->device->name,
+                      reinterpret_cast<const void*>(std::max(address.begin(), other->begin))),
+       .remedy = "Give each peer memory of its own, or let a message tell that the first Write is done.",
+       .places = places});
 }
 
 // A late second answer to a Read that the peer has complete since is no mistake, so nothing is reported here. The first

@@ -35,6 +35,7 @@ class CheckingMemory final : public MemoryLayer {
 
  private:
   class Probe;
+  class Address;
 
   Access peers_access(const roce::RemoteRange& range, const char* what) const;
   Access own_access(const char* what, size_t size, std::optional<Place> posted) const;
@@ -48,6 +49,8 @@ class CheckingMemory final : public MemoryLayer {
   // `posted`: of a send; a result's is found.
   void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,
                      const std::optional<Stack>& posted);
+  // A peer has written there. Notes an earlier Write to the same bytes, if there is no completion between the two.
+  void note_write(roce::Accessor who, const roce::RemoteRange& range);
   std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
   void report_change(uint64_t at, const Place& posted);
 

@@ -17,6 +17,7 @@
  * These are no mistakes, but deserve a note:
  *   left           a protection domain that is left at exit
  *   crowded        a completion queue that is shorter than the queues that use it
+ *   overlapping    Writes of two queue pairs to the same bytes, with no completion between them
  *
  * With "mended" the program does the same right. Without arguments it makes all of the mistakes. Two of its queue pairs
  * are connected to each other.
@@ -153,15 +154,20 @@ static void drop_buffer(struct buffer* buffer) {
 }
 
 /* A request from a part of a buffer. */
-static void post(struct ibv_qp* qp, enum ibv_wr_opcode opcode, const struct ibv_sge* local, unsigned flags,
-                 const char* remote, uint32_t rkey) {
+static void post_quietly(struct ibv_qp* qp, enum ibv_wr_opcode opcode, const struct ibv_sge* local, unsigned flags,
+                         const char* remote, uint32_t rkey) {
   struct ibv_sge segment = *local;
-  struct ibv_send_wr request = {
-      .sg_list = &segment, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED | flags};
+  struct ibv_send_wr request = {.sg_list = &segment, .num_sge = 1, .opcode = opcode, .send_flags = flags};
   request.wr.rdma.remote_addr = (uintptr_t)remote;
   request.wr.rdma.rkey = rkey;
   struct ibv_send_wr* bad = NULL;
   check(ibv_post_send(qp, &request, &bad) == 0, "ibv_post_send");
+}
+
+/* With a completion. */
+static void post(struct ibv_qp* qp, enum ibv_wr_opcode opcode, const struct ibv_sge* local, unsigned flags,
+                 const char* remote, uint32_t rkey) {
+  post_quietly(qp, opcode, local, IBV_SEND_SIGNALED | flags, remote, rkey);
 }
 
 static void post_receive(struct ibv_qp* qp, const struct buffer* buffer, uint32_t size) {
@@ -360,6 +366,44 @@ static void make_a_small_completion_queue(void) {
   take_down(&stage);
 }
 
+/* Writes there, and waits for the bytes. */
+static void write_quietly(const struct stage* stage, const struct buffer* near, struct buffer* far, char byte) {
+  const struct ibv_sge segment = part_of(near, 64);
+  memset(near->bytes, byte, 64);
+  post_quietly(stage->front, IBV_WR_RDMA_WRITE, &segment, 0, far->bytes, far->mr->rkey);
+  struct ibv_wc completion;
+  while (*(volatile char*)&far->bytes[63] != byte) {
+    ibv_poll_cq(stage->front_cq, 1, &completion);
+    ibv_poll_cq(stage->back_cq, 1, &completion);
+  }
+}
+
+/* After it the device has nothing left to do for earlier requests. */
+static void send_between(const struct stage* stage, const struct buffer* near, const struct buffer* far) {
+  const struct ibv_sge segment = part_of(near, 1);
+  post_receive(stage->back, far, 1);
+  post(stage->front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(stage, 1), IBV_WC_SUCCESS);
+}
+
+static void write_to_the_same_bytes(void) {
+  const struct stage one = set_up(kCompletions), other = set_up(kCompletions);
+  struct buffer near = make_buffer(one.pd), far = make_buffer(one.pd), other_near = make_buffer(other.pd);
+  struct buffer same = {far.bytes, ibv_reg_mr(other.pd, far.bytes, kSize, kRights)};
+  check(same.mr != NULL, "ibv_reg_mr");
+  write_quietly(&one, &near, &far, 2);
+  if (mended) send_between(&one, &near, &near);
+  write_quietly(&other, &other_near, &same, 3);
+  send_between(&one, &near, &near);
+  send_between(&other, &other_near, &other_near);
+  deregister(&same);
+  drop_buffer(&near);
+  drop_buffer(&other_near);
+  drop_buffer(&far);
+  take_down(&one);
+  take_down(&other);
+}
+
 static const struct {
   const char* name;
   void (*make)(void);
@@ -376,6 +420,7 @@ static const struct {
     {"outstanding", end_too_early},
     {"left", leave_a_domain},
     {"crowded", make_a_small_completion_queue},
+    {"overlapping", write_to_the_same_bytes},
 };
 
 static bool has_word(char** arguments, const char* word) {

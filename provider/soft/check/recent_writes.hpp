@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The RDMA Writes of peers since the program's last completion. Nothing tells their order to the program.
+#ifndef DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP
+#define DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace dapple::soft::check {
+
+// Internally locked; the lock is a leaf.
+class RecentWrites {
+ public:
+  struct Write {
+    const void* qp;
+    uint32_t qpn;
+    uintptr_t begin;
+    uintptr_t end;
+  };
+
+  // A later packet of a Write makes it longer. Returns an earlier Write of another queue pair to some of these bytes.
+  std::optional<Write> add(const Write& write);
+  // A completion: the program may know of all Writes so far.
+  void clear();
+  // Before the queue pair is destroyed.
+  void forget(const void* qp);
+
+  std::mutex& mutex() { return mutex_; }
+
+  // Of more, the oldest are forgotten.
+  static constexpr size_t kMost = 64;
+
+ private:
+  std::mutex mutex_;
+  std::deque<Write> writes_;
+};
+
+}  // namespace dapple::soft::check
+
+#endif  // DAPPLE_PROVIDER_SOFT_CHECK_RECENT_WRITES_HPP
