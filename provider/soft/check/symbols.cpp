@@ -39,7 +39,11 @@ std::vector<Frame> frames_of(const Stack& stack) {
     // The call is the instruction before the return address.
     information.find(address - 1, frame.function, frame.source, frame.line);
     frames.push_back(frame);
-    // What called it belongs to the C library.
+    // What called main() belongs to the C library. Programs without debug information have no name for it.
+    if (frame.function == "__libc_start_call_main") {
+      frames.pop_back();
+      break;
+    }
     if (frame.function == "main") break;
   }
   return frames;
