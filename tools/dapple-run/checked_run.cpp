@@ -59,7 +59,7 @@ int check_exit_code() {
   soft::check::Options options;
   const std::string_view wrong = soft::check::read_options(given != nullptr ? given : "", options);
   if (!wrong.empty()) {
-    fail(kWrongUse, "DAPPLE_CHECK has the unknown word %s; it takes the words of dapple-check(7), such as exitcode=66",
+    fail(kWrongUse, "DAPPLE_CHECK has the unknown word %s; it takes the words of dapple-check(1), such as exitcode=66",
          std::string(wrong).c_str());
   }
   return options.exit_code;

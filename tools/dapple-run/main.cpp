@@ -43,7 +43,7 @@ afterwards, and needs no PROGRAM.
   -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
   -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
                   (x86-64; slow; system calls cannot be given such memory)
-      --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(7)
+      --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --json FILE, --sarif FILE, --junit FILE
                   --check, and write its reports to a file
