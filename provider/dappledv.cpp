@@ -13,6 +13,7 @@
 
 #include "coherence/cache.hpp"
 #include "provider/emulation.hpp"
+#include "provider/fault_calls.hpp"
 #include "provider/keep_errno.hpp"
 #include "provider/overlay/entry.hpp"
 #include "provider/overlay/overlay.hpp"
@@ -172,6 +173,14 @@ const char* dappledv_certainty_str(dappledv_certainty certainty) noexcept {
       return "assumed";
   }
   return "invalid";
+}
+
+int dappledv_fault_next(const char* verb, int error) noexcept {
+  return dapple::provider::fault_next(verb, error);
+}
+
+int dappledv_fault_clear() noexcept {
+  return dapple::provider::fault_clear();
 }
 
 const char* dappledv_answer_str(dappledv_answer answer) noexcept {

@@ -56,6 +56,19 @@ bool number_of(std::string_view text, Number& number, int base = 10) {
 // Instead of an errno or a status.
 constexpr int kDies = -1;
 
+constexpr int kMostErrno = 4095;  // the kernel's limit
+
+// The number of an errno, a status or an event.
+bool is_result(size_t of, int number) {
+  if (of == kLink || number < 0) return false;
+  if (of == kEvent) return event_of(event_name(static_cast<ibv_event_type>(number))) == number;
+  if (number == 0) return false;
+  if (of == kCompletion) {
+    return static_cast<int>(status_of(status_name(static_cast<roce::CompletionStatus>(number)))) == number;
+  }
+  return number <= kMostErrno;
+}
+
 int result_of(size_t of, std::string_view text) {
   if (text == "SIGKILL") return kDies;
   // 0 means no event.
@@ -67,7 +80,6 @@ int result_of(size_t of, std::string_view text) {
   if (of == kCompletion) {
     return static_cast<int>(status_of(text));
   }
-  constexpr int kMostErrno = 4095;  // the kernel's limit
   if (const int error = errno_of(text); error != 0) return error;
   int number = 0;
   return number_of(text, number) && number <= kMostErrno ? number : 0;
@@ -104,8 +116,20 @@ bool FaultPlan::add(std::string_view entry) {
   return true;
 }
 
+bool FaultPlan::set_next(std::string_view name, int result) {
+  const Name* what = find_counted(name);
+  if (what == nullptr || !is_result(static_cast<size_t>(what->value), result)) return false;
+  const bool event = what->value == static_cast<int>(kEvent);
+  next_[what->value].store(event ? result + 1 : result, std::memory_order_relaxed);
+  return true;
+}
+
+void FaultPlan::clear_next() {
+  for (std::atomic<int>& result : next_) result.store(0, std::memory_order_relaxed);
+}
+
 int FaultPlan::next(size_t of, uint64_t stack) {
-  int result = 0;
+  int result = of <= kEvent ? next_[of].exchange(0, std::memory_order_relaxed) : 0;
   const uint64_t of_all = passed_[of].fetch_add(1, std::memory_order_relaxed) + 1;
   for (size_t i = 0; i < count_; i++) {
     const Fault& fault = faults_[i];
@@ -191,23 +215,51 @@ bool is_for_this_program() {
   return name == nullptr || name[0] == '\0' || strcmp(name, program_invocation_short_name) == 0;
 }
 
+// Whether the program itself plans faults while it runs. Its first device decides.
+enum class ProgramsFaults : uint8_t { kUndecided, kNo, kYes };
+constinit std::atomic<ProgramsFaults> programs_faults{ProgramsFaults::kUndecided};
+
+// False if it was decided otherwise.
+bool decide(ProgramsFaults wanted) {
+  ProgramsFaults decided = ProgramsFaults::kUndecided;
+  return programs_faults.compare_exchange_strong(decided, wanted) || decided == wanted;
+}
+
+void add_all(FaultPlan& plan, std::string_view rest) {
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(','));
+    plan.add(entry);
+    rest.remove_prefix(entry.size() == rest.size() ? rest.size() : entry.size() + 1);
+  }
+}
+
 }  // namespace
 
 FaultPlan* fault_plan() {
   static FaultPlan* const plan = []() -> FaultPlan* {
     static FaultPlan made;
-    if (!is_for_this_program()) return nullptr;
-    made.record(map_points());
-    const char* text = secure_getenv("DAPPLE_FAULTS");
-    std::string_view rest = text == nullptr ? "" : text;
-    while (!rest.empty()) {
-      const std::string_view entry = rest.substr(0, rest.find(','));
-      made.add(entry);
-      rest.remove_prefix(entry.size() == rest.size() ? rest.size() : entry.size() + 1);
+    if (is_for_this_program()) {
+      made.record(map_points());
+      const char* text = secure_getenv("DAPPLE_FAULTS");
+      if (text != nullptr) add_all(made, text);
     }
+    if (!decide(ProgramsFaults::kNo)) made.expect_next();
     return made.plans_calls() || made.plans_completions() ? &made : nullptr;
   }();
   return plan;
+}
+
+int plan_next_fault(const char* name, int result) {
+  if (FaultPlan unused; name == nullptr || !unused.set_next(name, result)) return EINVAL;
+  if (!decide(ProgramsFaults::kYes)) return EBUSY;
+  fault_plan()->set_next(name, result);
+  return 0;
+}
+
+int clear_next_faults() {
+  if (!decide(ProgramsFaults::kYes)) return EBUSY;
+  fault_plan()->clear_next();
+  return 0;
 }
 
 }  // namespace dapple::soft

@@ -44,6 +44,12 @@ class FaultPlan {
   // HEX - 1. False if it is malformed, or if there
   // are too many.
   bool add(std::string_view entry);
+  // What fails next, at any time: NAME and a number for RESULT, as above. It comes once, and replaces what was to fail
+  // next under this name. False if the name or the number is unknown.
+  bool set_next(std::string_view name, int result);
+  void clear_next();
+  // The program will call set_next().
+  void expect_next() { plans_calls_ = plans_completions_ = true; }
   // From now on calls and completions are noted there.
   void record(FaultPoint* points) { points_ = points; }
 
@@ -88,12 +94,18 @@ class FaultPlan {
   std::atomic<uint64_t> passed_[kLink + 1] = {};
   std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
   std::atomic<uint64_t> last_outage_us_{0};
+  std::atomic<int> next_[kEvent + 1] = {};
   FaultPoint* points_ = nullptr;
 };
 
 // This process' plan; null if DAPPLE_FAULTS has none, or if DAPPLE_FAULTS_IN names another program. A malformed one is
 // refused when the device is opened.
 FaultPlan* fault_plan();
+
+// dappledv_fault_next(3) and dappledv_fault_clear(3). EBUSY: fault_plan() was called before the first of these calls,
+// so an open device may have operations that nobody counts.
+int plan_next_fault(const char* name, int result);
+int clear_next_faults();
 
 }  // namespace dapple::soft
 

@@ -14,14 +14,16 @@
  *   dappledv_sync_for_cpu(&region, ...);        after it has written
  *   dappledv_query_range(address, ..., &range); the kind of memory at an address
  *
- * Every function takes an open context of any device of any vendor, not only dapple's own.
+ * Every function of a context takes an open context of any device of any vendor, not only dapple's own.
+ *
+ *   dappledv_fault_next(verb, error);           lets a call fail on dapple's own device
  *
  * Functions that return int return 0, or the value of errno for the reason. They do not change errno itself.
  *
  * Threads: any number of threads may call every function at the same time, dappledv_attach() with a condition. Only
  * functions of an attached context block on another thread. No function keeps a reference to its arguments. Only the
- * queries and the functions of an attached context allocate memory. The queries and dappledv_persist_region() read the
- * environment: like getenv(3) they must not run while another thread changes it.
+ * queries and the functions of an attached context allocate memory. The queries, dappledv_persist_region() and the
+ * functions of faults read the environment: like getenv(3) they must not run while another thread changes it.
  *
  * Structures: a later version of this header adds fields at the end, each with a bit in comp_mask. A program sets the
  * bits of the wanted fields before a call that fills the structure. The call fills these fields if it knows them,
@@ -421,6 +423,29 @@ int dappledv_sync_mr_for_device(struct ibv_context* context, const struct ibv_sg
 /* Like dappledv_sync_for_cpu(), with segments as for dappledv_sync_mr_for_device(). */
 int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* segments, size_t num_segments,
                              size_t* bad_segment) DAPPLEDV_NOEXCEPT;
+
+/*
+ * For unit tests under dapple-run: lets the next call of a verb by this process fail on a software device, without any
+ * other effect. The call after it succeeds again.
+ *
+ * verb: "ibv_reg_mr", "ibv_post_send" or another function of DAPPLE_FAULTS in dapple-soft(7), and error: an errno. Or
+ * verb is "completion", and error a value of enum ibv_wc_status: the next successful completion gets this status, and
+ * its queue pair is in error. Or verb is "event", and error a value of enum ibv_event_type: this event comes with the
+ * next successful completion. A second call for the same verb replaces the first, until the fault has come.
+ *
+ * The first call of this function or of dappledv_fault_clear() must come before the process opens a software device:
+ * otherwise the devices have operations that count nothing and take no time for it. The call lists the RDMA devices.
+ *
+ * Returns 0; EINVAL: verb or error is unknown; EBUSY: the process has opened a software device before; ENOSYS: the
+ * process has no software device, or no libibverbs. Nothing changes after an error.
+ */
+int dappledv_fault_next(const char* verb, int error) DAPPLEDV_NOEXCEPT;
+
+/*
+ * Withdraws all faults of dappledv_fault_next() that have not come yet. The plan of DAPPLE_FAULTS stays. Returns 0,
+ * EBUSY or ENOSYS, as dappledv_fault_next().
+ */
+int dappledv_fault_clear(void) DAPPLEDV_NOEXCEPT;
 
 /* The value in words, e.g. "non-coherent (CPU caches)". Static; "invalid" for a value this library does not know. */
 const char* dappledv_coherence_str(enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;

@@ -422,8 +422,17 @@ static void strings__other_values_are_invalid(void** state) {
   assert_string_equal(dappledv_caching_str((enum dappledv_caching)99), "invalid");
 }
 
+static void fault_next__without_the_device__enosys(void** state) {
+  (void)state;
+  errno = 0;
+  assert_int_equal(dappledv_fault_next("ibv_reg_mr", ENOMEM), ENOSYS);
+  assert_int_equal(dappledv_fault_clear(), ENOSYS);
+  assert_int_equal(errno, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fault_next__without_the_device__enosys),
       cmocka_unit_test_setup(query_device__null_arguments, clear_environment),
       cmocka_unit_test_setup(query_device__without_override, clear_environment),
       cmocka_unit_test_setup(query_device__unknown_comp_mask_is_cleared, clear_environment),

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// dappledv_fault_next() and dappledv_fault_clear(): the software device's plug-in carries them out.
+#ifndef DAPPLE_PROVIDER_FAULT_CALLS_HPP
+#define DAPPLE_PROVIDER_FAULT_CALLS_HPP
+
+namespace dapple::provider {
+
+// The plug-in exports functions of these names and types.
+inline constexpr char kFaultNext[] = "dapple_fault_next";
+inline constexpr char kFaultClear[] = "dapple_fault_clear";
+using FaultNext = int (*)(const char* verb, int error);
+using FaultClear = int (*)();
+
+// ENOSYS if this process has no plug-in. Both load libibverbs' drivers.
+int fault_next(const char* verb, int error);
+int fault_clear();
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_FAULT_CALLS_HPP
