@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * six-bugs [BUG... [mended]]: mistakes that a NIC answers with a number, or not at all. dapple-run --check explains
+ * planted-bugs [BUG... [mended]]: mistakes that a NIC answers with a number, or not at all. dapple-run --check explains
  * them:
  *
  *   deregistered   a Write that names the key of memory which is deregistered
@@ -62,7 +62,7 @@ struct buffer {
 
 static void check(bool good, const char* call) {
   if (good) return;
-  fprintf(stderr, "six-bugs: %s failed\n", call);
+  fprintf(stderr, "planted-bugs: %s failed\n", call);
   exit(3);
 }
 
@@ -193,7 +193,7 @@ static enum ibv_wc_status finish(const struct stage* stage, int count) {
 static void expect(enum ibv_wc_status status, enum ibv_wc_status of_mistake) {
   const enum ibv_wc_status right = mended ? IBV_WC_SUCCESS : of_mistake;
   if (status == right) return;
-  fprintf(stderr, "six-bugs: %s instead of %s\n", ibv_wc_status_str(status), ibv_wc_status_str(right));
+  fprintf(stderr, "planted-bugs: %s instead of %s\n", ibv_wc_status_str(status), ibv_wc_status_str(right));
   exit(3);
 }
 
