@@ -13,6 +13,7 @@
 #include <new>
 
 #include "provider/emulator/ends.hpp"
+#include "provider/emulator/finding.hpp"
 #include "provider/emulator/say.hpp"
 
 namespace dapple::provider {
@@ -140,14 +141,16 @@ bool Emulator::may_say_more() {
 void Emulator::report(const ShadowFindings& found) {
   Emulator* emulator = running();
   if (emulator == nullptr || getpid() != emulator->owner_) return;
-  const auto tell = [&found, emulator](const Tally& tally, const char* what) {
+  const auto tell = [&found, emulator](const Tally& tally, const char* what, const FindingKind& kind) {
     if (tally.count == 0 || !emulator->may_say_more()) return;
-    say("region %p of %zu bytes: %" PRIu64 " %s, the first at offset %zu", pointer_to(found.address), found.length,
-        tally.count, what, static_cast<size_t>(tally.first - found.address));
+    provider::report(kind, "region %p of %zu bytes: %" PRIu64 " %s, the first at offset %zu", pointer_to(found.address),
+                     found.length, tally.count, what, static_cast<size_t>(tally.first - found.address));
   };
-  tell(found.unsynced, "lines that the device changed were never synced");
-  tell(found.unclean, "lines that the CPU changed were never synced for the peers that may read them");
-  tell(found.lost_bytes, "bytes from the device were lost to the write-back of lines that the CPU had changed");
+  tell(found.unsynced, "lines that the device changed were never synced", kUnsyncedForCpu);
+  tell(found.unclean, "lines that the CPU changed were never synced for the peers that may read them",
+       kUnsyncedForDevice);
+  tell(found.lost_bytes, "bytes from the device were lost to the write-back of lines that the CPU had changed",
+       kLostBytes);
   if (!emulator->verbose_ || found.needless.count == 0) return;
   say("region %p of %zu bytes: syncs found nothing to move in %" PRIu64 " lines, the first at offset %zu",
       pointer_to(found.address), found.length, found.needless.count,
@@ -157,12 +160,15 @@ void Emulator::report(const ShadowFindings& found) {
 void Emulator::report_transfer(const TransferFinding& found) {
   Emulator* emulator = running();
   if (emulator == nullptr || !emulator->may_say_more()) return;
-  say("%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
-      " bytes %s, the first at offset %zu",
-      name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num, found.changed.count,
-      found.when == TransferFinding::When::kAtPost ? "were changed by the CPU and not cleaned by a sync before the post"
-                                                   : "were changed before the completion was polled",
-      static_cast<size_t>(found.changed.first - found.address));
+  const bool at_post = found.when == TransferFinding::When::kAtPost;
+  provider::report(at_post ? kUnsyncedForDevice : kChangedTooEarly,
+                   "%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
+                   " bytes %s, the first at offset %zu",
+                   name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num,
+                   found.changed.count,
+                   at_post ? "were changed by the CPU and not cleaned by a sync before the post"
+                           : "were changed before the completion was polled",
+                   static_cast<size_t>(found.changed.first - found.address));
 }
 
 void Emulator::report_all() {

@@ -25,7 +25,7 @@ void write_line(int file, char* text, size_t size, int length) {
 void say(const char* format, ...) {
   constexpr char kName[] = "dapple: emulator: ";
   constexpr int kNameLength = sizeof kName - 1;
-  char text[512];
+  char text[800];
   memcpy(text, kName, sizeof kName);
   va_list arguments;
   va_start(arguments, format);

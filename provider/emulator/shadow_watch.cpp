@@ -15,6 +15,7 @@
 
 #include <atomic>
 
+#include "provider/emulator/finding.hpp"
 #include "provider/emulator/shadow.hpp"
 
 namespace dapple::provider {
@@ -263,23 +264,18 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
 
 void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
   char place[512];
-  char text[768];
+  char where[128] = "";
   name_place(instruction, place, sizeof place);
   const ShadowRegion* region = nullptr;
   for (const ShadowRegion* candidate : pages_.find(address)->regions) {
     if (address - candidate->address < candidate->length) region = candidate;
   }
-  int length =
-      snprintf(text, sizeof text,
-               "dapple: emulator: a line that the device has changed is read before a sync: %#" PRIxPTR, address);
   if (region != nullptr) {
-    length += snprintf(text + length, sizeof text - static_cast<size_t>(length),
-                       ", offset %zu of the region %#" PRIxPTR " of %zu bytes,",
-                       static_cast<size_t>(address - region->address), region->address, region->length);
+    snprintf(where, sizeof where, ", offset %zu of the region %#" PRIxPTR " of %zu bytes,",
+             static_cast<size_t>(address - region->address), region->address, region->length);
   }
-  length += snprintf(text + length, sizeof text - static_cast<size_t>(length), " by %s\n", place);
-  if (length > static_cast<int>(sizeof text)) length = sizeof text;
-  if (write(STDERR_FILENO, text, static_cast<size_t>(length)) < 0) return;
+  report(kUnsyncedForCpu, "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address,
+         where, place);
 }
 
 }  // namespace dapple::provider

@@ -3,6 +3,7 @@
 #include "tools/dapple-run/check.hpp"
 
 #include <fstream>
+#include <optional>
 
 #include "tools/dapple-run/checked_run.hpp"
 #include "tools/dapple-run/child.hpp"
@@ -23,13 +24,16 @@ void write_file(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-int run_with_check(const ReportFiles& files, const std::string& program, void (*execute)(void* argument),
+int run_with_check(const ReportFiles& files, const std::string& program, bool emulate, void (*execute)(void* argument),
                    void* argument) {
   // Malformed options end dapple-run before the program starts.
   const int given_code = check_exit_code();
   const NotesFile notes("DAPPLE_CHECK_RECORDS");
+  std::optional<NotesFile> emulation;
+  if (emulate) emulation.emplace(kEmulationNotes);
   const int code = run_child(execute, argument);
-  const Findings findings = read_findings(notes.name());
+  Findings findings = read_findings(notes.name());
+  findings.complete = !emulate || read_emulation(*emulation).complete;
   write_file(files.json, as_json_lines(findings));
   write_file(files.sarif, as_sarif(findings));
   write_file(files.junit, as_junit(findings, program));
@@ -40,7 +44,7 @@ int run_with_check(const ReportFiles& files, const std::string& program, void (*
   // An end by a signal is passed on as such.
   if (check_code == 0 || code > 128) return code;
   if (findings.has_errors()) return check_code;
-  return code == 0 && !findings.attached ? check_code : code;
+  return code == 0 && !(findings.attached && findings.complete) ? check_code : code;
 }
 
 }  // namespace dapple::run

@@ -14,8 +14,9 @@ struct ReportFiles {
   std::string json, sarif, junit;
 };
 
-// Returns dapple-run's exit code: the child's, or the one for findings. `program`: its name, for people.
-int run_with_check(const ReportFiles& files, const std::string& program, void (*execute)(void* argument),
+// Returns dapple-run's exit code: the child's, or the one for findings. `program`: its name, for people. `emulate`: the
+// child has the emulator, too.
+int run_with_check(const ReportFiles& files, const std::string& program, bool emulate, void (*execute)(void* argument),
                    void* argument);
 
 }  // namespace dapple::run

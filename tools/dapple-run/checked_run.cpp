@@ -14,45 +14,8 @@
 #include "provider/soft/check/options.hpp"
 #include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
-#include "tools/dapple-run/notes_file.hpp"
 
 namespace dapple::run {
-namespace {
-
-// The exit code of a program that ended with this one, from its processes' notes: "begin PID 0" when a process has
-// loaded the emulator, "end PID COUNT" with the number of its findings.
-int checked_code(int code, const NotesFile& notes, int check_exit) {
-  bool began = false;
-  long findings = 0;
-  std::set<long> open;
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(notes.name(), "re"), fclose);
-  char word[16];
-  long process;
-  long count;
-  while (file != nullptr && fscanf(file.get(), "%15s %ld %ld", word, &process, &count) == 3) {
-    if (strcmp(word, "begin") == 0) {
-      began = true;
-      open.insert(process);
-    } else if (strcmp(word, "end") == 0) {
-      open.erase(process);
-      findings += count;
-    }
-  }
-  if (!began) {
-    say("nothing was checked: no RDMA device was opened through a libibverbs that the emulator can reach");
-  } else if (!open.empty()) {
-    std::string processes;
-    for (const long each : open) processes += (processes.empty() ? "" : " ") + std::to_string(each);
-    say("process %s ended without its report (_exit, exec, or a signal): its findings are not known",
-        processes.c_str());
-  }
-  // An end by a signal is passed on as such.
-  if (check_exit == 0 || code > 128) return code;
-  if (findings > 0) return check_exit;
-  return code == 0 && (!began || !open.empty()) ? check_exit : code;
-}
-
-}  // namespace
 
 int check_exit_code() {
   const char* given = getenv("DAPPLE_CHECK");
@@ -65,9 +28,45 @@ int check_exit_code() {
   return options.exit_code;
 }
 
-int run_checked(int findings, void (*execute)(void* argument), void* argument) {
-  const NotesFile notes("DAPPLE_CHECK_LOG");
-  return checked_code(run_child(execute, argument), notes, findings);
+// The notes are "begin PID 0" when a process has loaded the emulator, and "end PID COUNT" with the number of its
+// findings.
+Emulation read_emulation(const NotesFile& notes) {
+  Emulation emulation;
+  bool began = false;
+  std::set<long> open;
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(notes.name(), "re"), fclose);
+  char word[16];
+  long process;
+  long count;
+  while (file != nullptr && fscanf(file.get(), "%15s %ld %ld", word, &process, &count) == 3) {
+    if (strcmp(word, "begin") == 0) {
+      began = true;
+      open.insert(process);
+    } else if (strcmp(word, "end") == 0) {
+      open.erase(process);
+      emulation.findings += count;
+    }
+  }
+  emulation.complete = began && open.empty();
+  if (!began) {
+    say("nothing was checked: no RDMA device was opened through a libibverbs that the emulator can reach");
+  } else if (!open.empty()) {
+    std::string processes;
+    for (const long each : open) processes += (processes.empty() ? "" : " ") + std::to_string(each);
+    say("process %s ended without its report (_exit, exec, or a signal): its findings are not known",
+        processes.c_str());
+  }
+  return emulation;
+}
+
+int run_checked(int check_exit, void (*execute)(void* argument), void* argument) {
+  const NotesFile notes(kEmulationNotes);
+  const int code = run_child(execute, argument);
+  const Emulation emulation = read_emulation(notes);
+  // An end by a signal is passed on as such.
+  if (check_exit == 0 || code > 128) return code;
+  if (emulation.findings > 0) return check_exit;
+  return code == 0 && !emulation.complete ? check_exit : code;
 }
 
 }  // namespace dapple::run

@@ -5,13 +5,26 @@
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_CHECKED_RUN_HPP
 
+#include "tools/dapple-run/notes_file.hpp"
+
 namespace dapple::run {
+
+// The environment variable that names the file of the emulator's notes.
+inline constexpr char kEmulationNotes[] = "DAPPLE_CHECK_LOG";
+
+struct Emulation {
+  long findings = 0;
+  bool complete = false;  // the emulator ran, and each process has told its findings
+};
+
+// Says why it is not complete.
+Emulation read_emulation(const NotesFile& notes);
 
 // The exit code for findings: DAPPLE_CHECK's, or 66. A malformed DAPPLE_CHECK ends dapple-run.
 int check_exit_code();
 
-// Runs `execute` in a child, passes signals on to it, and returns dapple-run's exit code: the child's, or `findings`.
-int run_checked(int findings, void (*execute)(void* argument), void* argument);
+// Runs `execute` in a child, passes signals on to it, and returns dapple-run's exit code: the child's, or `check_exit`.
+int run_checked(int check_exit, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run
 

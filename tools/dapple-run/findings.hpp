@@ -13,6 +13,7 @@ namespace dapple::run {
 
 struct Findings {
   bool attached = false;  // a process has opened a software device
+  bool complete = true;   // no process is missing from the emulation
   int exit_code = 0;      // for errors, by the options of the processes
   // As provider/soft/check/printed.hpp describes them.
   std::vector<nlohmann::json> reports;
@@ -26,7 +27,7 @@ Findings read_findings(const char* file);
 std::string as_json_lines(const Findings& findings);
 // SARIF 2.1.0.
 std::string as_sarif(const Findings& findings);
-// A test case that fails for each error, and for a program that was not checked.
+// A test case that fails for each error, and for a program that was not checked, or not as a whole.
 std::string as_junit(const Findings& findings, const std::string& program);
 
 }  // namespace dapple::run

@@ -196,8 +196,8 @@ Options parse(char** argument) {
   }
   if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
     fail(kWrongUse, "--enumerate goes with no --emulate, --watch, --env or --no-device");
-  if (options.check && (options.emulate != "0" || options.print_environment || !options.device || options.enumerate))
-    fail(kWrongUse, "--check goes with no --emulate, --watch, --env, --no-device or --enumerate");
+  if (options.check && (options.print_environment || !options.device || options.enumerate))
+    fail(kWrongUse, "--check goes with no --env, --no-device or --enumerate");
   if (options.print_environment) {
     if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
@@ -261,8 +261,8 @@ int main(char** arguments) {
   set_environment(options, libraries);
   if (has_thread_sanitizer) fix_addresses(program.path);
   if (options.enumerate) return enumerate(options.runs, execute, &command);
+  if (options.check) return run_with_check(options.reports, options.command[0], emulate, execute, &command);
   if (emulate) return run_checked(findings, execute, &command);
-  if (options.check) return run_with_check(options.reports, options.command[0], execute, &command);
   execute(&command);
 }
 
