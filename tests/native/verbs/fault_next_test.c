@@ -24,8 +24,10 @@ static struct ibv_context* open_device(void) {
   struct ibv_device** list = ibv_get_device_list(NULL);
   struct ibv_context* opened = NULL;
 
-  for (struct ibv_device** at = list; list && *at && !opened; at++) {
-    if (!strncmp(ibv_get_device_name(*at), "dapple", strlen("dapple"))) opened = ibv_open_device(*at);
+  for (struct ibv_device** at = list; list && *at; at++) {
+    if (strncmp(ibv_get_device_name(*at), "dapple", strlen("dapple"))) continue;
+    opened = ibv_open_device(*at);
+    break;
   }
   if (list) {
     const int error = errno;
