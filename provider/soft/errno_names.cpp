@@ -13,11 +13,29 @@ struct Name {
 };
 
 constexpr Name kErrors[] = {
-    {"EPERM", EPERM},   {"ENOENT", ENOENT}, {"EINTR", EINTR},           {"EIO", EIO},
-    {"ENXIO", ENXIO},   {"E2BIG", E2BIG},   {"EBADF", EBADF},           {"EAGAIN", EAGAIN},
-    {"ENOMEM", ENOMEM}, {"EACCES", EACCES}, {"EFAULT", EFAULT},         {"EBUSY", EBUSY},
-    {"ENODEV", ENODEV}, {"EINVAL", EINVAL}, {"ENFILE", ENFILE},         {"EMFILE", EMFILE},
-    {"ENOSPC", ENOSPC}, {"ENOSYS", ENOSYS}, {"EOPNOTSUPP", EOPNOTSUPP}, {"ETIMEDOUT", ETIMEDOUT},
+    {"EPERM", EPERM},
+    {"ENOENT", ENOENT},
+    {"EINTR", EINTR},
+    {"EIO", EIO},
+    {"ENXIO", ENXIO},
+    {"E2BIG", E2BIG},
+    {"EBADF", EBADF},
+    {"EAGAIN", EAGAIN},
+    {"ENOMEM", ENOMEM},
+    {"EACCES", EACCES},
+    {"EFAULT", EFAULT},
+    {"EBUSY", EBUSY},
+    {"ENODEV", ENODEV},
+    {"EINVAL", EINVAL},
+    {"ENFILE", ENFILE},
+    {"EMFILE", EMFILE},
+    {"ENOSPC", ENOSPC},
+    {"ENOSYS", ENOSYS},
+    {"EOPNOTSUPP", EOPNOTSUPP},
+    {"ETIMEDOUT", ETIMEDOUT},
+    {"EADDRINUSE", EADDRINUSE},
+    {"ECONNREFUSED", ECONNREFUSED},
+    {"ENETUNREACH", ENETUNREACH},
 };
 
 }  // namespace

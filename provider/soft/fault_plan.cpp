@@ -37,6 +37,9 @@ constexpr Name kCounted[] = {
     {"completion", static_cast<int>(kCompletion)},
     {"event", static_cast<int>(kEvent)},
     {"link", static_cast<int>(kLink)},
+#define DAPPLE_NAME(name) {"rdma_" #name, static_cast<int>(PlannedCommand::name)},
+    DAPPLE_PLANNED_COMMANDS(DAPPLE_NAME)
+#undef DAPPLE_NAME
 };
 
 const Name* find_counted(std::string_view name) {
@@ -60,7 +63,7 @@ constexpr int kMostErrno = 4095;  // the kernel's limit
 
 // The number of an errno, a status or an event.
 bool is_result(size_t of, int number) {
-  if (of == kLink || number < 0) return false;
+  if (of > kEvent || number < 0) return false;
   if (of == kEvent) return event_of(event_name(static_cast<ibv_event_type>(number))) == number;
   if (number == 0) return false;
   if (of == kCompletion) {
@@ -101,10 +104,11 @@ bool FaultPlan::add(std::string_view entry) {
     name = name.substr(0, hash);
   }
   const Name* what = find_counted(name);
-  const bool of_completions = what != nullptr && what->value >= static_cast<int>(kCompletion);
-  if (what == nullptr || (fault.stack != 0 && what->value >= static_cast<int>(kEvent))) return false;
-  std::string_view number = entry.substr(at + 1, equals - at - 1);
+  if (what == nullptr) return false;
   fault.of = static_cast<size_t>(what->value);
+  const bool of_completions = fault.of >= kCompletion && fault.of <= kLink;
+  if (fault.stack != 0 && (fault.of == kEvent || fault.of == kLink)) return false;
+  std::string_view number = entry.substr(at + 1, equals - at - 1);
   fault.lasts = number.ends_with('+');
   if (fault.lasts) number.remove_suffix(1);
   fault.result = result_of(fault.of, entry.substr(equals + 1));
@@ -152,6 +156,11 @@ int FaultPlan::next_call(size_t verb) {
   const CallSite site = call_site();
   if (points_ != nullptr) note(verb, site);
   return next(verb, site.stack);
+}
+
+int FaultPlan::next_call(std::string_view name) {
+  const Name* what = find_counted(name);
+  return what == nullptr ? 0 : next_call(static_cast<size_t>(what->value));
 }
 
 roce::CompletionStatus FaultPlan::next_completion(roce::CompletionOpcode opcode) {

@@ -31,6 +31,19 @@ inline constexpr size_t kOpenDevice = provider::kMaxOperations;
 inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
 inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // successful completions, too
 inline constexpr size_t kLink = provider::kMaxOperations + 3;   // the same
+// Functions of librdmacm that give the kernel a command. The kernel's doors count them.
+// clang-format off
+#define DAPPLE_PLANNED_COMMANDS(X) \
+  X(accept) X(bind_addr) X(connect) X(create_id) X(disconnect) X(join_multicast) X(leave_multicast) X(listen) \
+  X(reject) X(resolve_addr) X(resolve_route) X(set_option)
+// clang-format on
+enum class PlannedCommand : size_t {
+  kBefore = kLink,
+#define DAPPLE_COMMAND(name) name,
+  DAPPLE_PLANNED_COMMANDS(DAPPLE_COMMAND)
+#undef DAPPLE_COMMAND
+      kCount
+};
 
 // Threads may count at the same time.
 class FaultPlan {
@@ -59,6 +72,8 @@ class FaultPlan {
 
   // 0, or the errno with which this call fails.
   int next_call(size_t verb);
+  // The same by its name; 0 for a function that the plan does not count.
+  int next_call(std::string_view name);
   // The status of a successful completion.
   roce::CompletionStatus next_completion(roce::CompletionOpcode opcode);
   // The event that comes with this completion, an ibv_event_type, or -1.
@@ -91,7 +106,7 @@ class FaultPlan {
   bool needs_stack_ = false;
   uint64_t most_registered_ = UINT64_MAX;
   std::atomic<uint64_t> registered_{0};
-  std::atomic<uint64_t> passed_[kLink + 1] = {};
+  std::atomic<uint64_t> passed_[static_cast<size_t>(PlannedCommand::kCount)] = {};
   std::atomic<uint64_t> passed_there_[kMost] = {};  // of faults with a stack
   std::atomic<uint64_t> last_outage_us_{0};
   std::atomic<int> next_[kEvent + 1] = {};

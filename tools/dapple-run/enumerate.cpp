@@ -173,6 +173,8 @@ const char* error_for(const Place& place) {
   for (const std::string_view looking : {"ibv_query_", "ibv_modify_", "ibv_poll_"}) {
     if (verb.starts_with(looking)) return "EIO";
   }
+  if (verb == "rdma_bind_addr" || verb == "rdma_listen") return "EADDRINUSE";
+  if (verb == "rdma_resolve_addr") return "ENODEV";
   return "ENOMEM";
 }
 

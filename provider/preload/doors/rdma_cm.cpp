@@ -22,6 +22,7 @@
 #include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/trace.hpp"
+#include "provider/soft/fault_plan.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::doors {
@@ -49,6 +50,13 @@ class Alone {
   const soft::Undisturbed undisturbed_;
   sigset_t before_;
 };
+
+// The errno with which DAPPLE_FAULTS lets this command fail, or 0.
+int planned_error(uint32_t command) {
+  soft::FaultPlan* plan = soft::fault_plan();
+  const char* function = function_of(command);
+  return plan == nullptr || function == nullptr ? 0 : plan->next_call(function);
+}
 
 // An event's message on its way, or one byte.
 struct Message {
@@ -361,7 +369,9 @@ ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) 
   if (error == 0 && command.header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) error = find_source(command, request);
   if (error != 0) return refuse(error);
   watch_connection();
-  if (waits) {
+  if (error = planned_error(command.header.cmd); error != 0) {
+    trace_command(command.header.cmd, command.id, error);
+  } else if (waits) {
     error = get_event(fd, command, request);
     if (error == kNoDoor) return kNoDoor;
   } else {

@@ -25,6 +25,9 @@ struct RdmaCmCommand {
 // librdmacm is padded with zeros.
 int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::CmCommandRequest& request);
 
+// The function of librdmacm that gives this command; null for librdmacm's own questions.
+const char* function_of(uint32_t command);
+
 }  // namespace dapple::doors
 
 #endif  // DAPPLE_PROVIDER_PRELOAD_DOORS_RDMA_CM_COMMAND_HPP

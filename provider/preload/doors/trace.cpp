@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "provider/preload/doors/descriptors.hpp"
+#include "provider/preload/doors/rdma_cm_command.hpp"
 #include "provider/soft/trace/trace.hpp"
 
 namespace dapple::doors {
@@ -19,46 +20,6 @@ constexpr const char* kEvents[] = {
     "CONNECT_ERROR",  "UNREACHABLE",     "REJECTED",       "ESTABLISHED",   "DISCONNECTED",    "DEVICE_REMOVAL",
     "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE",    "TIMEWAIT_EXIT",
 };
-
-const char* command_name(uint32_t number) {
-  switch (number) {
-    case RDMA_USER_CM_CMD_CREATE_ID:
-      return "rdma_create_id";
-    case RDMA_USER_CM_CMD_DESTROY_ID:
-      return "rdma_destroy_id";
-    case RDMA_USER_CM_CMD_BIND_IP:
-    case RDMA_USER_CM_CMD_BIND:
-      return "rdma_bind_addr";
-    case RDMA_USER_CM_CMD_RESOLVE_IP:
-    case RDMA_USER_CM_CMD_RESOLVE_ADDR:
-      return "rdma_resolve_addr";
-    case RDMA_USER_CM_CMD_RESOLVE_ROUTE:
-      return "rdma_resolve_route";
-    case RDMA_USER_CM_CMD_CONNECT:
-      return "rdma_connect";
-    case RDMA_USER_CM_CMD_LISTEN:
-      return "rdma_listen";
-    case RDMA_USER_CM_CMD_ACCEPT:
-      return "rdma_accept";
-    case RDMA_USER_CM_CMD_REJECT:
-      return "rdma_reject";
-    case RDMA_USER_CM_CMD_DISCONNECT:
-      return "rdma_disconnect";
-    case RDMA_USER_CM_CMD_NOTIFY:
-      return "rdma_notify";
-    case RDMA_USER_CM_CMD_SET_OPTION:
-      return "rdma_set_option";
-    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-    case RDMA_USER_CM_CMD_JOIN_MCAST:
-      return "rdma_join_multicast";
-    case RDMA_USER_CM_CMD_LEAVE_MCAST:
-      return "rdma_leave_multicast";
-    case RDMA_USER_CM_CMD_MIGRATE_ID:
-      return "rdma_migrate_id";
-    default:
-      return nullptr;  // librdmacm's own questions
-  }
-}
 
 // Null without DAPPLE_TRACE. If the file cannot be written, the device says so when it is opened.
 soft::Trace* the_trace() {
@@ -76,7 +37,7 @@ soft::Trace* the_trace() {
 
 void trace_command(uint32_t number, uint32_t id, int error) {
   soft::Trace* trace = the_trace();
-  const char* name = command_name(number);
+  const char* name = function_of(number);
   if (trace == nullptr || name == nullptr) return;
   soft::TraceLine line;
   line.text("call", name);

@@ -26,6 +26,18 @@ void next_call__the_nth_call__fails_once(void**) {
   assert_int_equal(plan.next_call(kRegister), 0);
 }
 
+void next_call__of_librdmacm__by_its_name(void**) {
+  FaultPlan plan;
+  assert_true(plan.add("rdma_connect@2=ECONNREFUSED"));
+  assert_true(plan.plans_calls() && !plan.plans_completions());
+  assert_int_equal(plan.next_call("rdma_connect"), 0);
+  assert_int_equal(plan.next_call("rdma_accept"), 0);
+  assert_int_equal(plan.next_call("rdma_connect"), ECONNREFUSED);
+  // Nobody counts it.
+  assert_int_equal(plan.next_call("rdma_get_cm_event"), 0);
+  assert_false(plan.set_next("rdma_connect", ENOMEM));
+}
+
 void next_call__from_a_number_on__fails_for_ever(void**) {
   FaultPlan plan;
   assert_true(plan.add("ibv_reg_mr@2+=28"));
@@ -118,6 +130,7 @@ void add__malformed__false_and_no_fault(void**) {
                            "completion@1=SUCCESS",
                            "event@1=ENOMEM",
                            "event#c0ffee@1=CQ_ERR",
+                           "rdma_get_cm_event@1=ENOMEM",
                            "link@1=ENOMEM",
                            "link@1=20",
                            "link@1=0ms",
@@ -148,6 +161,7 @@ void add__too_many__false(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(next_call__the_nth_call__fails_once),
+      cmocka_unit_test(next_call__of_librdmacm__by_its_name),
       cmocka_unit_test(next_call__from_a_number_on__fails_for_ever),
       cmocka_unit_test(next_call__of_another_place__no_failure),
       cmocka_unit_test(next_completion__status_by_its_name),
