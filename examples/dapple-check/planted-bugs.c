@@ -11,6 +11,7 @@
  *   overrun        a completion queue that is shorter than the requests
  *   changed        buffers that change between the post and the transmission
  *   unmapped       a Write to memory that is unmapped and still registered
+ *   gone           a Send from memory that is unmapped and still registered
  *   freed          a Write to memory that is freed and still registered
  *   remapped       a Send from memory that is unmapped and mapped again, by the old registration
  *   outstanding    a queue pair that ends before its Send does
@@ -303,6 +304,19 @@ static void write_to_unmapped_memory(void) {
   take_down(&stage);
 }
 
+static void send_from_unmapped_memory(void) {
+  const struct stage stage = set_up(kCompletions);
+  struct buffer near = make_buffer(stage.pd), far = make_buffer(stage.pd);
+  const struct ibv_sge segment = part_of(&near, 64);
+  post_receive(stage.back, &far, 64);
+  if (!mended) munmap(near.bytes, kSize);
+  post(stage.front, IBV_WR_SEND, &segment, 0, NULL, 0);
+  expect(finish(&stage, 1), IBV_WC_LOC_PROT_ERR);
+  drop_buffer(&near);
+  drop_buffer(&far);
+  take_down(&stage);
+}
+
 static void write_to_freed_memory(void) {
   const struct stage stage = set_up(kCompletions);
   struct buffer near = make_buffer(stage.pd);
@@ -415,6 +429,7 @@ static const struct {
     {"overrun", fill_the_completion_queue},
     {"changed", change_too_early},
     {"unmapped", write_to_unmapped_memory},
+    {"gone", send_from_unmapped_memory},
     {"freed", write_to_freed_memory},
     {"remapped", send_from_new_pages},
     {"outstanding", end_too_early},

@@ -19,9 +19,10 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
  public:
   Probe(Checker& checker, bool is_write) : checker_(checker), is_write_(is_write) {}
 
-  bool use(std::byte* memory, size_t, size_t size) override {
+  bool use(std::byte* memory, size_t done, size_t size) override {
     if (probe_mapped_range(memory, size, is_write_) != 0) {
       gone_ = memory;
+      before_ = done;
       size_ = size;
       return false;
     }
@@ -30,11 +31,21 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
   }
   const std::byte* gone() const { return gone_; }
   size_t size() const { return size_; }
+  // The key of what is gone, if the transfer begins at `offset` of these segments.
+  uint32_t key(std::span<const Segment> segments, uint64_t offset) const {
+    uint64_t end = 0;
+    for (const Segment& segment : segments) {
+      end += segment.length;
+      if (offset + before_ < end) return segment.lkey;
+    }
+    return 0;
+  }
 
  private:
   Checker& checker_;
   const bool is_write_;
   const std::byte* gone_ = nullptr;
+  size_t before_ = 0;  // bytes of the transfer
   size_t size_ = 0;
 };
 
@@ -211,7 +222,10 @@ Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, ui
   Probe probe(checker_, false);
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, false, probe);
   if (lent == Fault::kFailed) {
-    if (posted) report_unmapped(checker_, access(), probe.gone(), probe.size());
+    if (!posted) return Fault::kFailed;
+    Access sending = access();
+    sending.key = probe.key(segments, offset);
+    report_unmapped(checker_, sending, probe.gone(), probe.size());
     return Fault::kFailed;
   }
   if (posted && lent == Fault::kNone) warn_of_freed(segments, offset, size, "sends", posted);
@@ -231,6 +245,7 @@ Fault CheckingMemory::scatter(Accessor who, std::span<const Segment> segments, u
   const Fault lent = qp_.context->memory.lend(who, segments, offset, size, true, probe);
   if (lent == Fault::kFailed) {
     Access access = own_access("stores", size, poster_of_result(segments));
+    access.key = probe.key(segments, offset);
     report_unmapped(checker_, access, probe.gone(), probe.size());
     return Fault::kFailed;
   }
