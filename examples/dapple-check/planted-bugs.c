@@ -118,10 +118,18 @@ static struct stage set_up(int completions) {
   return stage;
 }
 
-static void take_down(const struct stage* stage) {
+static void end_queue_pairs(const struct stage* stage) {
   check(ibv_destroy_qp(stage->front) == 0 && ibv_destroy_qp(stage->back) == 0, "ibv_destroy_qp");
+}
+
+static void take_down_rest(const struct stage* stage) {
   check(ibv_destroy_cq(stage->front_cq) == 0 && ibv_destroy_cq(stage->back_cq) == 0, "ibv_destroy_cq");
   check(ibv_dealloc_pd(stage->pd) == 0, "ibv_dealloc_pd");
+}
+
+static void take_down(const struct stage* stage) {
+  end_queue_pairs(stage);
+  take_down_rest(stage);
 }
 
 static struct buffer make_buffer(struct ibv_pd* pd) {
@@ -364,9 +372,10 @@ static void end_too_early(void) {
   struct ibv_wc completion;
   for (int i = 0; !mended && i < 1000; i++) ibv_poll_cq(stage.back_cq, 1, &completion);
   if (mended) expect(finish(&stage, 1), IBV_WC_SUCCESS);
+  end_queue_pairs(&stage);
   drop_buffer(&near);
   drop_buffer(&far);
-  take_down(&stage);
+  take_down_rest(&stage);
 }
 
 static void leave_a_domain(void) {
