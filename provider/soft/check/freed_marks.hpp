@@ -6,6 +6,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -52,6 +53,9 @@ class FreedMarks {
   // It has been neither freed nor unmapped.
   void unmark(const void* memory, size_t size);
 
+  // From now on find() finds nothing.
+  void give_up() { given_up_.store(true, std::memory_order_relaxed); }
+
   // The first mark in the bytes that the key knows by these addresses.
   std::optional<Mark> find(const void* device, uint32_t key, uint64_t address, uint64_t length);
 
@@ -87,6 +91,7 @@ class FreedMarks {
   std::multiset<uintptr_t> ends_;
   uintptr_t longest_ = 0;  // no region has been longer
   size_t count_ = 0;       // of all pieces
+  std::atomic<bool> given_up_{false};
 };
 
 }  // namespace dapple::soft::check

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "provider/soft/own_code.hpp"
@@ -14,9 +15,20 @@ namespace {
 
 FreedMarks* marks;
 
+// The most that a change of the marks needs. Without it the program goes on, and nothing is marked or reported any
+// more.
+constexpr size_t kReserve = 1 << 16;
+
+bool has_memory() {
+  void* reserve = malloc(kReserve);
+  free(reserve);
+  if (reserve == nullptr) marks->give_up();
+  return reserve != nullptr;
+}
+
 // The stack is taken without the lock: the unwinder may have locks of its own.
 void mark(const void* memory, size_t size, FreedMarks::How how) {
-  if (marks->is_registered(memory, size)) marks->mark(memory, size, how, Stack::here());
+  if (marks->is_registered(memory, size) && has_memory()) marks->mark(memory, size, how, Stack::here());
 }
 
 void freed(const void* block, size_t size) {
@@ -24,7 +36,7 @@ void freed(const void* block, size_t size) {
 }
 
 void taken(const void* block, size_t size) {
-  marks->take(block, size);
+  if (has_memory()) marks->take(block, size);
 }
 
 // In whole pages.
@@ -37,7 +49,7 @@ void unmapped(const void* memory, size_t size) {
 }
 
 void kept(const void* memory, size_t size) {
-  marks->unmark(memory, size);
+  if (has_memory()) marks->unmark(memory, size);
 }
 
 const Heap* heap() {
