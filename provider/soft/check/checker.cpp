@@ -24,16 +24,19 @@ Checker* Checker::get() {
     // Threads that outlive main() use it.
     auto* made = new Checker(records);
     made->freed = watch_heap();
-    if (made->reporter.options().notes) atexit(report_left_objects);
+    atexit(before_exit);
     return made;
   }();
   return checker;
 }
 
 // The objects of a child of fork() are its parent's.
-void Checker::report_left_objects() {
+void Checker::before_exit() {
   Checker& checker = *get();
-  if (checker.process_ == getpid()) checker.objects.report_all(checker.reporter);
+  if (checker.process_ != getpid()) return;
+  // The device itself has sent everything by then that it could send at once.
+  LateQueuePair::let_all_begin();
+  if (checker.reporter.options().notes) checker.objects.report_all(checker.reporter);
 }
 
 std::unique_ptr<roce::QueuePair> Checker::late(std::unique_ptr<roce::QueuePair> engine) {

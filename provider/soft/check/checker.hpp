@@ -52,7 +52,7 @@ class Checker {
  private:
   explicit Checker(const char* records) : reporter(records) {}
 
-  static void report_left_objects();
+  static void before_exit();
 
   // No fork happens while another thread holds a lock, so that the child can use them.
   static void before_fork();

@@ -2,7 +2,12 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/check/late_queue_pair.hpp"
 
+#include <time.h>
+
 #include <algorithm>
+#include <atomic>
+
+#include "roce/syndrome.hpp"
 
 namespace dapple::soft::check {
 namespace {
@@ -10,14 +15,32 @@ namespace {
 constexpr double kShare = 0.25;
 constexpr roce::Time kShortest = 50'000;  // nanoseconds
 constexpr roce::Time kLongest = 1'000'000;
+// Acknowledgements wait, too, so a wait is much shorter than the timeout, which is mostly that of the peer as well.
+constexpr roce::Time kPartOfTimeout = 8;
+
+constexpr timespec kLook = {0, 200'000};
+constexpr int kMostLooks = 50;
+
+// The queue pairs that wait.
+constinit std::atomic<uint32_t> waiting{0};
 
 }  // namespace
 
+LateQueuePair::~LateQueuePair() {
+  if (waits()) waiting.fetch_sub(1);
+}
+
+void LateQueuePair::let_all_begin() {
+  for (int i = 0; i < kMostLooks && waiting.load() != 0; i++) nanosleep(&kLook, nullptr);
+}
+
 roce::PostError LateQueuePair::post_send(const roce::SendRequest& request) {
   const roce::PostError error = followed([&] { return engine_->post_send(request); });
-  const bool waits = delay_ != 0 || until_ != roce::kNever;
-  if (error == roce::PostError::kNone && !waits && random_.happens(kShare))
-    delay_ = kShortest + random_.next() % (kLongest - kShortest);
+  if (error != roce::PostError::kNone || waits() || !random_.happens(kShare)) return error;
+  const roce::Time longest = std::min(kLongest, roce::ack_time(engine_->attributes().timeout) / kPartOfTimeout);
+  if (longest <= kShortest) return error;
+  delay_ = kShortest + random_.next() % (longest - kShortest);
+  waiting.fetch_add(1);
   return error;
 }
 
@@ -29,6 +52,7 @@ bool LateQueuePair::transmit(roce::Now now, roce::PacketSink& sink) {
   if (until_ != roce::kNever) {
     if (now.exact() < until_) return false;
     until_ = roce::kNever;
+    waiting.fetch_sub(1);
   }
   return followed([&] { return engine_->transmit(now, sink); });
 }

@@ -28,6 +28,12 @@ class LateQueuePair final : public roce::QueuePair {
 
  public:
   LateQueuePair(std::unique_ptr<roce::QueuePair> engine, uint64_t seed) : engine_(std::move(engine)), random_(seed) {}
+  ~LateQueuePair() override;
+  LateQueuePair(const LateQueuePair&) = delete;
+  LateQueuePair& operator=(const LateQueuePair&) = delete;
+
+  // Before the process ends: waits until the requests of all have begun, 10 ms at most.
+  static void let_all_begin();
 
   roce::PostError post_send(const roce::SendRequest& request) override;
   // Nothing leaves a queue pair that waits, acknowledgements included.
@@ -53,6 +59,8 @@ class LateQueuePair final : public roce::QueuePair {
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
 
  private:
+  bool waits() const { return delay_ != 0 || until_ != roce::kNever; }
+
   const std::unique_ptr<roce::QueuePair> engine_;
   RandomSequence random_;
   roce::Time delay_ = 0;             // of a post; the wait begins with the next transmit()

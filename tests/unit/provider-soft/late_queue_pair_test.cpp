@@ -18,7 +18,7 @@ class Engine final : public dapple::roce::QueuePair {
     state_ = attributes.state;
     return true;
   }
-  dapple::roce::QpAttributes attributes() const override { return {}; }
+  dapple::roce::QpAttributes attributes() const override { return {.timeout = timeout}; }
   PostError post_send(const dapple::roce::SendRequest& request) override {
     return request.id == kRefused ? PostError::kFull : PostError::kNone;
   }
@@ -40,6 +40,7 @@ class Engine final : public dapple::roce::QueuePair {
   static constexpr uint64_t kRefused = 1;
   dapple::roce::QpCounters counted;
   Time due = kNever;
+  uint8_t timeout = 14;
   int transmits = 0, expired = 0;
 };
 
@@ -95,6 +96,21 @@ void transmit__a_refused_request__is_never_late(void**) {
   }
 }
 
+void transmit__the_peer_would_give_up_soon__a_short_wait_or_none(void**) {
+  Stand stand;
+  constexpr Time kStart = 5'000'000;
+  // 4.096 us * 2^8.
+  stand.engine->timeout = 8;
+  stand.be_late(kStart);
+  assert_in_range(stand.late.deadline(), kStart + 50'000, kStart + 132'000);
+  assert_true(stand.late.transmit(stand.late.deadline(), stand.sink));
+  stand.engine->timeout = 6;
+  for (int i = 0; i < 1000; i++) {
+    assert_int_equal(stand.late.post_send({}), PostError::kNone);
+    assert_true(stand.late.transmit(kStart, stand.sink));
+  }
+}
+
 void expire__the_engines_deadline__is_kept_while_a_request_waits(void**) {
   Stand stand;
   stand.be_late(5'000'000);
@@ -133,6 +149,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(transmit__a_late_request__waits_and_then_goes_on),
       cmocka_unit_test(transmit__a_refused_request__is_never_late),
+      cmocka_unit_test(transmit__the_peer_would_give_up_soon__a_short_wait_or_none),
       cmocka_unit_test(expire__the_engines_deadline__is_kept_while_a_request_waits),
       cmocka_unit_test(post_send__the_same_seed__the_same_requests_are_late),
       cmocka_unit_test(modify__another_state__is_the_queue_pairs_state),
