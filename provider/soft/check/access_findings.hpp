@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What is wrong with an access of the device, as far as the program is to blame.
+// Mistakes of the program that an access of the device shows.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_ACCESS_FINDINGS_HPP
 

@@ -39,7 +39,7 @@ ThreadSanitizer* ThreadSanitizer::of_program() {
   return there ? &made : nullptr;
 }
 
-// What the program's own requests access is announced at their posts. A peer's atomics may meet the program's.
+// The memory of the program's own requests is announced at their posts. A peer's atomics may meet the program's.
 void ThreadSanitizer::before(const DeviceAccess& access, const void* memory, size_t size) {
   if (!access.by_peer || access.kind == DeviceAccess::Kind::kUpdate) return;
   AnnouncedPeers* peers = AnnouncedPeers::get();
