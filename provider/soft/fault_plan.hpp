@@ -54,11 +54,10 @@ class FaultPlan {
   // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
   // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
-  // HEX - 1. False if it is malformed, or if there
-  // are too many.
+  // HEX - 1. False if it is malformed, or if there are too many.
   bool add(std::string_view entry);
-  // What fails next, at any time: NAME and a number for RESULT, as above. It comes once, and replaces what was to fail
-  // next under this name. False if the name or the number is unknown.
+  // Plans one fault, for the next call or completion: NAME, and a number for RESULT, as above. A second fault for the
+  // same name replaces the first until that has come. False if the name or the number is unknown.
   bool set_next(std::string_view name, int result);
   void clear_next();
   // The program will call set_next().

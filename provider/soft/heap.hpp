@@ -16,7 +16,7 @@ namespace dapple::soft {
 inline constexpr uint32_t kHeapVersion = 1;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
-// The program's calls, in its threads. What such a function does with the heap itself is not told again.
+// The thread of the program that calls malloc() or its like calls these. Their own use of the heap calls none of them.
 struct HeapWatcher {
   // The plug-in's code. Memory that it takes and gives back is not told.
   const void* code_begin;
