@@ -5,33 +5,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <limits.h>
-#include <link.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <string_view>
 
 #include "provider/keep_errno.hpp"
+#include "provider/plugin.hpp"
 
 namespace dapple::provider {
 namespace {
-
-struct PluginPath {
-  char text[PATH_MAX];
-};
-
-// The file of the plug-in, if the process has loaded it.
-bool find_plugin(PluginPath& path) {
-  return dl_iterate_phdr(
-             [](dl_phdr_info* object, size_t, void* found) {
-               const char* slash = strrchr(object->dlpi_name, '/');
-               if (slash == nullptr || !std::string_view(slash).starts_with("/libdapple-rdmav")) return 0;
-               snprintf(static_cast<PluginPath*>(found)->text, sizeof(PluginPath::text), "%s", object->dlpi_name);
-               return 1;
-             },
-             &path) != 0;
-}
 
 // libibverbs loads its drivers when a program asks for devices.
 void load_drivers() {
@@ -46,18 +25,12 @@ void load_drivers() {
 
 template <typename Function>
 Function plugin_function(const char* name) {
-  PluginPath path;
-  bool found = find_plugin(path);
-  if (!found) {
+  void* function = find_in_plugin(name);
+  if (function == nullptr) {
     load_drivers();
-    found = find_plugin(path);
+    function = find_in_plugin(name);
   }
-  void* plugin = found ? dlopen(path.text, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
-  if (plugin == nullptr) return nullptr;
-  const auto function = reinterpret_cast<Function>(dlsym(plugin, name));
-  // It stays loaded as long as the process.
-  dlclose(plugin);
-  return function;
+  return reinterpret_cast<Function>(function);
 }
 
 }  // namespace

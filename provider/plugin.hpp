@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_PLUGIN_HPP
+#define DAPPLE_PROVIDER_PLUGIN_HPP
+
+namespace dapple::provider {
+
+// An exported function of the software device's plug-in, if libibverbs has loaded it into this process; otherwise null.
+// It stays loaded as long as the process.
+void* find_in_plugin(const char* name);
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_PLUGIN_HPP
