@@ -5,6 +5,9 @@
  * turn, each completed before the next. Prints the memory that a queue pair takes. Under callgrind it writes a file for
  * each count, named "QUEUE-PAIRS WRITES", with the instructions of posting and completing, both ends and all threads
  * included.
+ *
+ * bench-soft-queue-pairs calls: post_all() posts 16 such Writes, and when all are done, poll_all() takes their
+ * completions one by one, and poll_none() polls the empty queue as often. bench/soft/calls counts their instructions.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -95,17 +98,56 @@ static void make_pairs(unsigned first, unsigned count) {
   }
 }
 
-static void write_once(struct ibv_qp* qp) {
+static int post(struct ibv_qp* qp) {
   struct ibv_sge sge = {.addr = (uintptr_t)&memory[0], .length = kSize, .lkey = mr->lkey};
   struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
   wr.wr.rdma.remote_addr = (uintptr_t)&memory[1];
   wr.wr.rdma.rkey = mr->rkey;
   struct ibv_send_wr* bad;
-  check(ibv_post_send(qp, &wr, &bad) == 0, "ibv_post_send");
+  return ibv_post_send(qp, &wr, &bad);
+}
+
+static void write_once(struct ibv_qp* qp) {
+  check(post(qp) == 0, "ibv_post_send");
   struct ibv_wc wc;
   int count = 0;
   while (count == 0) count = ibv_poll_cq(cq, 1, &wc);
   check(count == 1 && wc.status == IBV_WC_SUCCESS, "an RDMA Write");
+}
+
+__attribute__((noinline)) static int post_all(void) {
+  int error = 0;
+  for (int i = 0; i < kDepth; i++) error |= post(from[0]);
+  return error;
+}
+
+static int poll_often(void) {
+  struct ibv_wc wc;
+  int found = 0;
+  for (int i = 0; i < kDepth; i++) found += ibv_poll_cq(cq, 1, &wc);
+  return found;
+}
+
+__attribute__((noinline)) static int poll_all(void) {
+  return poll_often() == kDepth;
+}
+
+__attribute__((noinline)) static int poll_none(void) {
+  return poll_often() == 0;
+}
+
+static int count_calls(void) {
+  enum { kRounds = 50, kRestMicroseconds = 50000 };
+  make_pairs(0, 1);
+  write_once(from[0]);
+  for (int round = 0; round < kRounds; round++) {
+    check(post_all() == 0, "ibv_post_send");
+    usleep(kRestMicroseconds);
+    check(poll_all(), "ibv_poll_cq");
+    check(poll_none(), "ibv_poll_cq");
+  }
+  printf("%d calls of each\n", kRounds * kDepth);
+  return 0;
 }
 
 static long resident_kib(void) {
@@ -117,8 +159,9 @@ static long resident_kib(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   open_device();
+  if (argc == 2 && strcmp(argv[1], "calls") == 0) return count_calls();
   unsigned made = 0;
   for (unsigned count = 1; count <= kMost; count *= 10) {
     const long before = resident_kib();
