@@ -10,6 +10,7 @@
 
 #include "provider/decision.hpp"
 #include "provider/overlay/fork_lock.hpp"
+#include "provider/plugin.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -80,8 +81,10 @@ RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** wh
     *why = emulator->fails_iova_test(context);
     if (*why != nullptr) return nullptr;
   }
+  const auto find = reinterpret_cast<FindShowFinding>(find_in_plugin(kFindShowFinding));
+  const ShowFinding show = find == nullptr ? nullptr : find();
   const WriteLock lock;
-  RegionPolicy* policy = emulator->start(why);
+  RegionPolicy* policy = emulator->start(show, why);
   if (policy != nullptr) chosen.store(&emulating, std::memory_order_release);
   return policy;
 }

@@ -8,22 +8,23 @@
 #include <infiniband/dappledv.h>
 
 #include "coherence/cache.hpp"
+#include "provider/check_calls.hpp"
 #include "provider/overlay/policy.hpp"
 
 namespace dapple::provider {
 
 // The functions of libdapple-emulator.so. Both libraries are of one build.
 struct EmulatorLibrary {
-  static constexpr uint64_t kVersion = 1;
+  static constexpr uint64_t kVersion = 2;
   static constexpr uint32_t kLine = 64;  // bytes
 
   uint64_t version;
   // Null if the device carries data to the address of a region's IOVA; otherwise the reason, static, for people. The
   // device writes to itself for this test.
   const char* (*fails_iova_test)(ibv_context* context);
-  // The emulator of this process, made by the first call, and again by the first call in a child of fork(). Null and
-  // *why if it is not possible. Not for two threads at the same time.
-  RegionPolicy* (*start)(const char** why);
+  // The emulator of this process, made by the first call, and again by the first call in a child of fork(). show:
+  // where findings go, or null. Null and *why if it is not possible. Not for two threads at the same time.
+  RegionPolicy* (*start)(ShowFinding show, const char** why);
   // These do the work of the instructions, for memory with a shadow.
   void (*clean)(const void* address, size_t length);
   void (*clean_invalidate)(const void* address, size_t length);

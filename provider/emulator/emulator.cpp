@@ -59,14 +59,15 @@ const char* name_of(ibv_wr_opcode opcode) {
 
 std::atomic<Emulator*> Emulator::running_ = nullptr;
 
-Emulator* Emulator::start(const char** why) {
+Emulator* Emulator::start(ShowFinding show, const char** why) {
   Emulator* emulator = running();
   if (emulator != nullptr && emulator->owner_ == getpid()) return emulator;
   // The first emulator, or the first of a child. The parent's emulator still serves the inherited contexts, by doing
   // nothing.
   emulator = new (std::nothrow) Emulator;
-  *why = emulator == nullptr ? "no memory is available for the emulator"
-                             : emulator->shadow_.open(report, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  *why = emulator == nullptr || !begin_findings(show)
+             ? "no memory is available for the emulator"
+             : emulator->shadow_.open(report, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
   if (*why != nullptr) {
     delete emulator;
     return nullptr;
@@ -111,6 +112,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
 
 void Emulator::registration_failed(void* state) {
   if (state != nullptr) shadow_.remove(static_cast<ShadowRegion*>(state));
+  show_findings();
 }
 
 int Emulator::before_reregistration(int flags, int access, void* state) {
@@ -132,6 +134,21 @@ void Emulator::deregistered(void* state) {
   registration_failed(state);
 }
 
+int Emulator::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
+  const int error = transfers_.post_send(qp, requests, bad, means);
+  show_findings();
+  return error;
+}
+
+void Emulator::polled(const ibv_context* context, const ibv_wc* completions, int count) {
+  transfers_.polled(context, completions, count);
+  show_findings();
+}
+
+void Emulator::emptied(const ibv_qp* qp) {
+  transfers_.emptied(qp);
+}
+
 bool Emulator::may_say_more() {
   const unsigned said = findings_.fetch_add(1, std::memory_order_relaxed);
   if (said == kMaxLinesSaid) say("further findings are not shown");
@@ -143,7 +160,8 @@ void Emulator::report(const ShadowFindings& found) {
   if (emulator == nullptr || getpid() != emulator->owner_) return;
   const auto tell = [&found, emulator](const Tally& tally, const char* what, const FindingKind& kind) {
     if (tally.count == 0 || !emulator->may_say_more()) return;
-    provider::report(kind, "region %p of %zu bytes: %" PRIu64 " %s, the first at offset %zu", pointer_to(found.address),
+    provider::report(kind, {{"registered", found.registered}},
+                     "region %p of %zu bytes: %" PRIu64 " %s, the first at offset %zu", pointer_to(found.address),
                      found.length, tally.count, what, static_cast<size_t>(tally.first - found.address));
   };
   tell(found.unsynced, "lines that the device changed were never synced", kUnsyncedForCpu);
@@ -162,6 +180,7 @@ void Emulator::report_transfer(const TransferFinding& found) {
   if (emulator == nullptr || !emulator->may_say_more()) return;
   const bool at_post = found.when == TransferFinding::When::kAtPost;
   provider::report(at_post ? kUnsyncedForDevice : kChangedTooEarly,
+                   {{"posted", found.posted}, {"polled", at_post ? Stack() : stack_of_place()}},
                    "%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
                    " bytes %s, the first at offset %zu",
                    name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num,
@@ -171,9 +190,11 @@ void Emulator::report_transfer(const TransferFinding& found) {
                    static_cast<size_t>(found.changed.first - found.address));
 }
 
-void Emulator::report_all() {
+void Emulator::report_all(End end) {
   if (getpid() != owner_ || reported_.exchange(true)) return;
   shadow_.tell_all();
+  // A handler may call exit() while its thread has a lock.
+  end == End::kExit && !QuietLock::is_held_here() ? show_findings() : write_findings();
   const ShadowTotals totals = shadow_.totals();
   say("syncs moved %" PRIu64 " lines and found nothing to move in %" PRIu64 " lines", totals.moved_lines,
       totals.needless_lines);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "provider/check_calls.hpp"
 #include "provider/emulator/shadow.hpp"
 #include "provider/emulator/transfers.hpp"
 #include "provider/overlay/policy.hpp"
@@ -15,26 +16,30 @@
 namespace dapple::provider {
 
 // The emulator of this process; it reports at the end of the process.
-class Emulator final : public RegionPolicy {
+class Emulator final : public RegionPolicy, private TransferWatch {
  public:
   // As in EmulatorLibrary.
-  static Emulator* start(const char** why);
+  static Emulator* start(ShowFinding show, const char** why);
   // Null if none was started. Cheap.
   static Emulator* running() { return running_.load(std::memory_order_acquire); }
 
   Shadow& shadow() { return shadow_; }
 
-  // Reports once, on standard error, the errors in the remaining regions, and the totals. From any thread, and from
-  // signal handlers.
-  void report_all();
+  // Reports once the errors in the remaining regions, and the totals. From any thread, and from handlers of signals.
+  enum class End { kExit, kSignal };
+  void report_all(End end);
 
   int before_registration(RegionRequest& request, void** state) override;
   void registration_failed(void* state) override;
   int before_reregistration(int flags, int access, void* state) override;
   void deregistered(void* state) override;
-  TransferWatch* transfers() override { return &transfers_; }
+  TransferWatch* transfers() override { return this; }
 
  private:
+  int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override;
+  void polled(const ibv_context* context, const ibv_wc* completions, int count) override;
+  void emptied(const ibv_qp* qp) override;
+
   static void report(const ShadowFindings& findings);
   static void report_transfer(const TransferFinding& finding);
   bool may_say_more();

@@ -13,28 +13,32 @@
 namespace dapple::provider {
 namespace {
 
-void report() {
-  if (Emulator* emulator = Emulator::running()) emulator->report_all();
+void report(Emulator::End end) {
+  if (Emulator* emulator = Emulator::running()) emulator->report_all(end);
+}
+
+void report_at_quick_exit() {
+  report(Emulator::End::kExit);
 }
 
 // The signal comes again when this returns, and has its usual effect.
 void report_and_end(int number) {
   const int saved_errno = errno;
-  report();
+  report(Emulator::End::kSignal);
   signal(number, SIG_DFL);
   raise(number);
   errno = saved_errno;
 }
 
 __attribute__((destructor)) void report_at_exit() {
-  report();
+  report(Emulator::End::kExit);
 }
 
 }  // namespace
 
 void report_before_the_end() {
   static bool arranged = false;
-  if (!arranged) at_quick_exit(report);
+  if (!arranged) at_quick_exit(report_at_quick_exit);
   arranged = true;
   for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction action;

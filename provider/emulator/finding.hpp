@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+//
+// The emulator finds mistakes with locks held and in handlers of signals. Without dapple-run --check a finding is a
+// line on standard error at once. With it, findings wait for a moment when the check may show them.
 #ifndef DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
 #define DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
+
+#include <initializer_list>
+
+#include "provider/check_calls.hpp"
 
 namespace dapple::provider {
 
@@ -22,9 +29,22 @@ inline constexpr FindingKind kLostBytes = {
 inline constexpr FindingKind kChangedTooEarly = {
     "changed-send-buffer", "Leave a buffer as it is until the completion of its request is polled."};
 
-// A line on standard error. Under dapple-run --check it is an error of the check, with the remedy, and goes to
-// dapple-run's file, too. From any thread, and from handlers of signals.
-[[gnu::format(printf, 2, 3)]] void report(const FindingKind& kind, const char* format, ...);
+// The findings of this process from here on. show: null without --check. False without memory.
+bool begin_findings(ShowFinding show);
+
+// The stack of the caller; empty without --check, because nobody shows it.
+Stack stack_of_place();
+
+// A mistake, with at most kMostPlaces places. From any thread, and from handlers of signals.
+inline constexpr int kMostPlaces = 2;
+[[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
+                                          const char* format, ...);
+
+// Shows what waits. Cheap if nothing does. Not with a lock held, and not in handlers of signals.
+void show_findings();
+
+// The same in the handler of a signal that ends the process: without stacks, and whatever the check's options say.
+void write_findings();
 
 }  // namespace dapple::provider
 

@@ -9,8 +9,8 @@
 namespace dapple::provider {
 namespace {
 
-RegionPolicy* start(const char** why) {
-  return Emulator::start(why);
+RegionPolicy* start(ShowFinding show, const char** why) {
+  return Emulator::start(show, why);
 }
 
 void clean(const void* address, size_t length) {

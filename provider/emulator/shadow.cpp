@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <new>
 
+#include "provider/emulator/finding.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -130,6 +132,7 @@ void Shadow::give_back_unused(Span pages) {
 
 int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** added) {
   if (in_child()) return EOPNOTSUPP;
+  const Stack registered = stack_of_place();
   const QuietLock::Guard guard(lock_);
   const Span pages = pages_of(address, length);
   open_pages(pages);
@@ -139,6 +142,7 @@ int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion*
   region->address = address;
   region->length = length;
   region->peers_read = peers_read;
+  region->registered = registered;
   give_up_waiting(pages);
   if (const int error = take(pages)) {
     delete region;

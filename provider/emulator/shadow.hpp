@@ -14,6 +14,7 @@
 
 #include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/shadow_pages.hpp"
+#include "provider/stack.hpp"
 
 namespace dapple::provider {
 
@@ -42,6 +43,7 @@ struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
   bool peers_read = false;  // by RDMA Read, or an atomic operation
+  Stack registered;         // of the program's call
   unsigned char* view = nullptr;
   bool watched = false;
   Tally lost_bytes;
@@ -57,6 +59,7 @@ struct ShadowRegion {
 struct ShadowFindings {
   uintptr_t address;
   size_t length;
+  Stack registered;
   // Lines with a byte that the device has changed and that was never synced.
   Tally unsynced;
   // Lines of a region that peers may read with a byte that the CPU has changed, while no sync has ever moved the line.

@@ -69,7 +69,7 @@ void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findin
 }
 
 ShadowFindings Shadow::look_at(const ShadowRegion& region) {
-  ShadowFindings findings = {region.address, region.length, {}, {}, region.lost_bytes, {}};
+  ShadowFindings findings = {region.address, region.length, region.registered, {}, {}, region.lost_bytes, {}};
   for (uintptr_t at = region.address; at < region.end(); at = ShadowPages::chunk_of(at) + ShadowPages::kChunk) {
     look_at_unsynced(region, {ShadowPages::page_of(at), ShadowPages::chunk_of(at) + ShadowPages::kChunk},
                      &findings.unsynced);
@@ -92,7 +92,8 @@ void Shadow::tell_all() {
     tell(look_at(*region));
   }
   for (const ShadowRegion* region : removed_) {
-    ShadowFindings findings = {region->address, region->length, region->unsynced, {}, region->lost_bytes, {}};
+    ShadowFindings findings = {
+        region->address, region->length, region->registered, region->unsynced, {}, region->lost_bytes, {}};
     for (uintptr_t at = ShadowPages::page_of(region->address); at < region->end(); at += kPage) {
       if (region->waits[(at - ShadowPages::page_of(region->address)) / kPage]) {
         look_at_unsynced(*region, {at, at + kPage}, &findings.unsynced);

@@ -85,6 +85,7 @@ void Shadow::forget_oldest() {
 void Shadow::finish(ShadowRegion* region) {
   tell({.address = region->address,
         .length = region->length,
+        .registered = region->registered,
         .unsynced = region->unsynced,
         .unclean = {},
         .lost_bytes = region->lost_bytes,

@@ -13,6 +13,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "provider/emulator/finding.hpp"
@@ -132,6 +133,19 @@ void name_place(uintptr_t instruction, char* text, size_t size) {
   snprintf(text, size, "%s+%#" PRIxPTR "%s%s%s", info.dli_fname,
            instruction - reinterpret_cast<uintptr_t>(info.dli_fbase), info.dli_sname ? " (" : "",
            info.dli_sname ? info.dli_sname : "", info.dli_sname ? ")" : "");
+}
+
+// The stack of this handler's thread without the handler, from the instruction on.
+Stack stack_from(uintptr_t instruction) {
+  Stack stack = stack_of_place();
+  void** const end = stack.callers + stack.count;
+  void** const begin = std::find(stack.callers, end, reinterpret_cast<void*>(instruction));
+  if (begin == end) return stack;
+  std::copy(begin, end, stack.callers);
+  stack.count = static_cast<int>(end - begin);
+  // A return address lies behind its call.
+  stack.callers[0] = reinterpret_cast<void*>(instruction + 1);
+  return stack;
 }
 
 }  // namespace
@@ -267,15 +281,17 @@ void Shadow::tell_stale_read(uintptr_t address, uintptr_t instruction) {
   char where[128] = "";
   name_place(instruction, place, sizeof place);
   const ShadowRegion* region = nullptr;
+  Stack registered;
   for (const ShadowRegion* candidate : pages_.find(address)->regions) {
     if (address - candidate->address < candidate->length) region = candidate;
   }
   if (region != nullptr) {
+    registered = region->registered;
     snprintf(where, sizeof where, ", offset %zu of the region %#" PRIxPTR " of %zu bytes,",
              static_cast<size_t>(address - region->address), region->address, region->length);
   }
-  report(kUnsyncedForCpu, "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address,
-         where, place);
+  report(kUnsyncedForCpu, {{"read", stack_from(instruction)}, {"registered", registered}},
+         "a line that the device has changed is read before a sync: %#" PRIxPTR "%s by %s", address, where, place);
 }
 
 }  // namespace dapple::provider

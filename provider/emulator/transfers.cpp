@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/emulator/transfers.hpp"
 
+#include "provider/emulator/finding.hpp"
+
 namespace dapple::provider {
 namespace {
 
@@ -28,13 +30,14 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
     const auto address = reinterpret_cast<uintptr_t>(range.iov_base);
     const Tally changed = shadow_.dirty_bytes(address, range.iov_len);
     if (changed.count == 0) return false;
-    tell_({when, sent.opcode, sent.wr_id, qp_num, address, range.iov_len, changed});
+    tell_({when, sent.opcode, sent.wr_id, qp_num, address, range.iov_len, changed, sent.posted});
     return true;
   });
 }
 
 int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
   if (shadow_.in_child()) return means.post_send(qp, requests, bad);
+  const Stack posted = stack_of_place();
   // Held during the post: requests of several threads are noted in the order in which the device gets them, and before
   // a thread polls their completions.
   const std::lock_guard guard(mutex_);
@@ -43,8 +46,11 @@ int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, c
   if (is_new) queue.signals_all = means.signals_all(qp);
   const size_t before = queue.sent.size();
   for (const ibv_send_wr* request = requests; request != nullptr; request = request->next) {
-    Sent sent = {
-        request->wr_id, request->opcode, queue.signals_all || (request->send_flags & IBV_SEND_SIGNALED) != 0, {}};
+    Sent sent = {request->wr_id,
+                 request->opcode,
+                 queue.signals_all || (request->send_flags & IBV_SEND_SIGNALED) != 0,
+                 {},
+                 posted};
     for (int i = 0; sends(*request) && i < request->num_sge; ++i) {
       iovec range = {};
       if (means.find(qp->context, request->sg_list[i], &range) && range.iov_len > 0) sent.ranges.push_back(range);

@@ -25,21 +25,22 @@ struct TransferFinding {
   uintptr_t address;  // of the segment
   size_t length;
   Tally changed;  // its bytes that the CPU has changed
+  Stack posted;
 };
 
 // Requests of ibv_post_send() whose data lies in memory with a shadow. It does not check inline data, receives, posts
 // by ibv_wr_start() and polls by ibv_start_poll(). The end of a request without a completion is not known, so only its
 // post is checked.
-class Transfers final : public TransferWatch {
+class Transfers {
  public:
   // Called with a lock held.
   using Tell = void (*)(const TransferFinding& finding);
 
   Transfers(Shadow& shadow, Tell tell) : shadow_(shadow), tell_(tell) {}
 
-  int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) override;
-  void polled(const ibv_context* context, const ibv_wc* completions, int count) override;
-  void emptied(const ibv_qp* qp) override;
+  int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means);
+  void polled(const ibv_context* context, const ibv_wc* completions, int count);
+  void emptied(const ibv_qp* qp);
 
  private:
   struct Sent {
@@ -47,6 +48,7 @@ class Transfers final : public TransferWatch {
     ibv_wr_opcode opcode;
     bool is_signalled;
     std::vector<iovec> ranges;
+    Stack posted;
   };
   // In the order of posting.
   struct Queue {

@@ -15,12 +15,6 @@ enum class Level { kError, kWarning, kNote };
 // "error", "warning", "note".
 const char* name_of(Level level);
 
-// Where the program did something that the finding is about.
-struct Place {
-  const char* title;  // "registered by ibv_reg_mr"
-  Stack stack;
-};
-
 // A finding.
 struct Report {
   Level level = Level::kError;

@@ -3,23 +3,12 @@
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_STACK_HPP
 
-#include <execinfo.h>
+#include "provider/stack.hpp"
 
 namespace dapple::soft::check {
 
-// The callers of a verb, as return addresses: innermost first, the device's own functions included.
-struct Stack {
-  static constexpr int kMost = 24;
-  void* callers[kMost];
-  int count = 0;
-
-  // Takes microseconds.
-  static Stack here() {
-    Stack stack;
-    stack.count = backtrace(stack.callers, kMost);
-    return stack;
-  }
-};
+using provider::Place;
+using provider::Stack;
 
 }  // namespace dapple::soft::check
 

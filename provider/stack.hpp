@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_STACK_HPP
+#define DAPPLE_PROVIDER_STACK_HPP
+
+#include <execinfo.h>
+
+namespace dapple::provider {
+
+// The callers of a verb, as return addresses: innermost first, dapple's own functions included.
+struct Stack {
+  static constexpr int kMost = 24;
+  void* callers[kMost];
+  int count = 0;
+
+  // Takes microseconds.
+  static Stack here() {
+    Stack stack;
+    stack.count = backtrace(stack.callers, kMost);
+    return stack;
+  }
+};
+
+// Where the program did something that a finding is about.
+struct Place {
+  const char* title;  // "registered by ibv_reg_mr"
+  Stack stack;
+};
+
+}  // namespace dapple::provider
+
+#endif  // DAPPLE_PROVIDER_STACK_HPP
