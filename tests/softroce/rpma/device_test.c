@@ -354,6 +354,35 @@ static void reject__again_and_again__leaves_nothing(void** state) {
   assert_int_equal(rpma_peer_delete(&peer), 0);
 }
 
+/*
+ * The peer takes its request back before it has an answer. Nobody is told, so a rejection fails from the moment when
+ * that has arrived.
+ */
+static void reject__of_a_request_taken_back__fails_and_leaves_nothing(void** state) {
+  struct rpma_peer* peer = local_peer(address);
+  const int before = open_descriptors();
+  int failed = 0;
+  (void)state;
+  assert_int_equal(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_DISABLED), 0);
+  for (int i = 0; i < 10; ++i) {
+    struct rpma_conn* conn = begin(peer);
+    assert_int_equal(rpma_conn_delete(&conn), 0);
+    usleep(50 * 1000);
+    const int result = rpma_conn_req_delete(&far_request);
+    if (result != 0) {
+      assert_int_equal(result, RPMA_E_PROVIDER);
+      assert_true(errno == EINVAL || errno == ECONNRESET); /* by RoCE's connection manager; by iWARP's */
+      ++failed;
+    }
+    assert_null(far_request);
+    assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
+  }
+  assert_int_equal(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_LEVEL_WARNING), 0);
+  assert_true(failed > 0);
+  assert_int_equal(open_descriptors(), before);
+  assert_int_equal(rpma_peer_delete(&peer), 0);
+}
+
 /* A request that cannot become a connection is rejected too. */
 static void next_conn_req__with_too_large_a_queue__rejects(void** state) {
   struct rpma_peer* peer = local_peer(address);
@@ -464,6 +493,7 @@ int main(int argc, char** argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(peer__killed_in_each_phase__is_noticed),
       cmocka_unit_test(reject__again_and_again__leaves_nothing),
+      cmocka_unit_test(reject__of_a_request_taken_back__fails_and_leaves_nothing),
       cmocka_unit_test(next_conn_req__with_too_large_a_queue__rejects),
       cmocka_unit_test(private_data__of_any_length__arrives_or_is_refused),
       PAIR(data__written_read_and_sent__arrives),
