@@ -8,17 +8,18 @@
 
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "provider/soft/check/debug_information.hpp"
 
 namespace dapple::soft::check {
 namespace {
 
-std::string demangled(std::string name) {
+// As c++filt(1) writes it. A function of C may have the name of a mangled type, and stays as it is.
+void demangle(std::string& name) {
+  if (!name.starts_with("_Z")) return;
   const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr),
                                                         free);
-  return readable == nullptr ? name : readable.get();
+  if (readable != nullptr) name = readable.get();
 }
 
 bool is_of_device(std::string_view path) {
@@ -48,7 +49,7 @@ std::vector<Frame> frames_of(const Stack& stack) {
     }
     // The call is the instruction before the return address.
     information.find(address - 1, frame.function, frame.source, frame.line);
-    frame.function = demangled(std::move(frame.function));
+    demangle(frame.function);
     frames.push_back(frame);
     // What called main() belongs to the C library. Programs without debug information have no name for it.
     if (frame.function == "__libc_start_call_main") {
