@@ -81,13 +81,14 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
 int dereg_mr(ibv_mr* mr) {
   const Context* device = context_of(mr->context);
   const uint32_t key = mr->lkey;
-  // Before the key is free for another registration.
+  FreedMarks* freed = checker().freed;
+  const uint64_t number = freed == nullptr ? 0 : freed->number_of(device, key);
   checker().keys.remove(device, key);
-  if (checker().freed != nullptr) checker().freed->remove(device, key);
   const int error = forgotten(mr, [&] { return below().dereg_mr(mr); });
   if (error != 0) {
     checker().keys.restore(device, key);
-    note_memory(*mr);
+  } else if (freed != nullptr) {
+    freed->remove(device, key, number);
   }
   return error;
 }

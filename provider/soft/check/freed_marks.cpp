@@ -35,17 +35,23 @@ void FreedMarks::add(const void* device, uint32_t key, const void* memory, size_
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const std::lock_guard lock(mutex_);
   if (const auto old = regions_.find({device, key}); old != regions_.end()) forget(old);
-  const auto made = regions_.emplace(Key{device, key}, Region{begin, begin + length, start, {}}).first;
+  const auto made = regions_.emplace(Key{device, key}, Region{begin, begin + length, start, ++added_, {}}).first;
   by_begin_.emplace(begin, &made->second);
   ends_.insert(made->second.end);
   longest_ = std::max(longest_, uintptr_t{length});
   publish();
 }
 
-void FreedMarks::remove(const void* device, uint32_t key) {
+uint64_t FreedMarks::number_of(const void* device, uint32_t key) {
   const std::lock_guard lock(mutex_);
   const auto found = regions_.find({device, key});
-  if (found == regions_.end()) return;
+  return found == regions_.end() ? 0 : found->second.number;
+}
+
+void FreedMarks::remove(const void* device, uint32_t key, uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = regions_.find({device, key});
+  if (found == regions_.end() || found->second.number != number) return;
   forget(found);
   publish();
 }

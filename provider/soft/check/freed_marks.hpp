@@ -42,7 +42,10 @@ class FreedMarks {
   // `device` tells the keys of open devices apart; the key knows the memory by addresses from `start` on. A
   // registration with the same key ends.
   void add(const void* device, uint32_t key, const void* memory, size_t length, uint64_t start);
-  void remove(const void* device, uint32_t key);
+  // The number of the key's registration; 0 if there is none. The key may get another registration as soon as the
+  // device has ended this one.
+  uint64_t number_of(const void* device, uint32_t key);
+  void remove(const void* device, uint32_t key, uint64_t number);
 
   // True if a part of it is registered.
   bool is_registered(const void* memory, size_t size);
@@ -74,6 +77,7 @@ class FreedMarks {
     uintptr_t begin;
     uintptr_t end;
     uint64_t start;
+    uint64_t number;
     Pieces pieces;
   };
   using Key = std::pair<const void*, uint32_t>;
@@ -91,6 +95,7 @@ class FreedMarks {
   std::multiset<uintptr_t> ends_;
   uintptr_t longest_ = 0;  // no region has been longer
   size_t count_ = 0;       // of all pieces
+  uint64_t added_ = 0;     // regions so far
   std::atomic<bool> given_up_{false};
 };
 

@@ -32,6 +32,7 @@ class Rig {
   bool finds(size_t at, size_t size, uint32_t key = kKey) {
     return marks.find(&device, key, kStart + at, size).has_value();
   }
+  void remove(uint32_t key) { marks.remove(&device, key, marks.number_of(&device, key)); }
   bool is_free(size_t at) { return finds(at, 1); }
 
   HeapInterest interest;
@@ -132,7 +133,7 @@ void unmark__unmapped_memory__has_no_mark(void**) {
 void interest__follows_registrations_and_marks(void**) {
   Rig rig;
   const auto begin = reinterpret_cast<uintptr_t>(memory);
-  rig.marks.remove(&device, kKey);
+  rig.remove(kKey);
   assert_int_equal(rig.interest.end.load(), 0);
   rig.add(kKey, 100, 100);
   rig.add(kOtherKey, 500, 100);
@@ -141,7 +142,7 @@ void interest__follows_registrations_and_marks(void**) {
   assert_false(rig.interest.taken.load());
   rig.mark(550, 10);
   assert_true(rig.interest.taken.load());
-  rig.marks.remove(&device, kOtherKey);
+  rig.remove(kOtherKey);
   assert_int_equal(rig.interest.end.load(), begin + 200);
   assert_false(rig.interest.taken.load());
 }
@@ -150,7 +151,7 @@ void is_registered__long_region_before__is_found(void**) {
   Rig rig;
   rig.add(kOtherKey, 900, 10);
   assert_true(rig.marks.is_registered(memory + 950, 1));
-  rig.marks.remove(&device, kKey);
+  rig.remove(kKey);
   assert_false(rig.marks.is_registered(memory + 950, 1));
   assert_true(rig.marks.is_registered(memory + 850, 100));
 }
@@ -168,10 +169,23 @@ void mark__too_many__adds_none(void**) {
   assert_true(marks.find(&device, kKey, 2 * FreedMarks::kMost, 1).has_value());
 }
 
+void remove__key_of_a_later_registration__keeps_it(void**) {
+  Rig rig;
+  const uint64_t before = rig.marks.number_of(&device, kKey);
+  rig.add(kKey);
+  rig.mark(100, 50);
+  rig.marks.remove(&device, kKey, before);
+  assert_true(rig.is_free(100));
+  rig.remove(kKey);
+  assert_false(rig.is_free(100));
+  assert_int_equal(rig.marks.number_of(&device, kKey), 0);
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(remove__key_of_a_later_registration__keeps_it),
       cmocka_unit_test(find__bytes_of_mark__gives_mark),
       cmocka_unit_test(find__bytes_beside_mark__finds_nothing),
       cmocka_unit_test(mark__two_registrations__marks_both),
