@@ -38,7 +38,6 @@ struct Line {
       __atomic_store_n(static_cast<uint64_t*>(memory) + i, words[i], __ATOMIC_RELAXED);
     }
   }
-  unsigned char byte(size_t i) const { return reinterpret_cast<const unsigned char*>(words)[i]; }
 };
 
 }  // namespace dapple::provider

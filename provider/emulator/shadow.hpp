@@ -157,6 +157,7 @@ class Shadow {
   void finish(ShadowRegion* region);
   void sync(uintptr_t address, size_t length, bool invalidate);
   bool sync_line(ShadowPages::Chunk& chunk, uintptr_t line, bool invalidate);
+  void add_dirty(const ShadowPages::Chunk& chunk, Span part, Tally* dirty) const;
   void note_lost(ShadowPages::Chunk& chunk, uintptr_t line, const void* device, const void* agreed);
   ShadowFindings look_at(const ShadowRegion& region);
   void look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally);

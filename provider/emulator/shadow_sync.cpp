@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Lines move. The cost of syncing a page does not depend on the number of regions.
+#include <sys/uio.h>
+
 #include <bit>
 
 #include "provider/emulator/line.hpp"
@@ -99,6 +101,18 @@ void Shadow::clean_invalidate(uintptr_t address, size_t length) {
   sync(address, length, true);
 }
 
+// part: within one page, which the program may have unmapped.
+void Shadow::add_dirty(const Chunk& chunk, Span part, Tally* dirty) const {
+  alignas(kLine) unsigned char program[kPage];
+  const uintptr_t page_address = ShadowPages::page_of(part.begin);
+  const iovec to = {program, kPage};
+  const iovec from = {reinterpret_cast<void*>(page_address), kPage};
+  if (process_vm_readv(owner_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(kPage)) return;
+  for (uintptr_t at = part.begin; at < part.end; ++at) {
+    if (program[at - page_address] != chunk.baseline[at - chunk.address]) dirty->add(1, at);
+  }
+}
+
 Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
   Tally dirty;
   if (length == 0 || in_child()) return dirty;
@@ -112,14 +126,7 @@ Tally Shadow::dirty_bytes(uintptr_t address, size_t length) {
       Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
       if (page.is_used()) {
         begin_sync(page, page_address);
-        for (uintptr_t line = address & ~(kLine - 1); line < part_end; line += kLine) {
-          const Line program = Line::of(reinterpret_cast<const void*>(line));
-          const Line agreed = Line::of(chunk->baseline + (line - chunk->address));
-          if (program == agreed) continue;
-          for (uintptr_t at = line < address ? address : line; at < part_end && at < line + kLine; ++at) {
-            if (program.byte(at - line) != agreed.byte(at - line)) dirty.add(1, at);
-          }
-        }
+        add_dirty(*chunk, {address, part_end}, &dirty);
         end_sync(page, page_address);
       }
     }

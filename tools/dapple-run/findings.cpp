@@ -19,6 +19,12 @@ Findings read_findings(const char* file) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     json record = json::parse(line, nullptr, false);
+    if (record.is_discarded()) {
+      // Names of programs and files are not always UTF-8.
+      std::replace_if(
+          line.begin(), line.end(), [](char letter) { return letter < 0 || letter > '~'; }, '?');
+      record = json::parse(line, nullptr, false);
+    }
     if (!record.is_object()) continue;
     if (record.contains("attached")) {
       findings.attached = true;

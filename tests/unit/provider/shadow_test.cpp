@@ -408,6 +408,19 @@ void unclean__not_where_no_peer_reads(void**) {
   assert_int_equal(told.size(), 0);
 }
 
+// The program may have unmapped what it sends.
+void dirty_bytes__of_memory_that_is_gone__none(void**) {
+  ShadowRegion* region = add(0, 2 * kPage);
+  program[kPage + 5] = 1;
+  assert_int_equal(mprotect(program, kPage, PROT_NONE), 0);
+  const Tally dirty = shadow.dirty_bytes(at(0), 2 * kPage);
+  assert_int_equal(mprotect(program, kPage, PROT_READ | PROT_WRITE), 0);
+  assert_int_equal(dirty.count, 1);
+  assert_int_equal(dirty.first, at(kPage + 5));
+  shadow.clean(at(0), 2 * kPage);
+  shadow.remove(region);
+}
+
 void dirty_bytes__those_of_the_range(void**) {
   ShadowRegion* region = add(0, 2 * kPage);
   program[kPage - 1] = 200;
@@ -519,6 +532,7 @@ int main() {
       SHADOW_TEST(unclean__lines_for_peers_that_were_never_synced),
       SHADOW_TEST(unclean__not_what_has_been_synced_once),
       SHADOW_TEST(unclean__not_where_no_peer_reads),
+      SHADOW_TEST(dirty_bytes__of_memory_that_is_gone__none),
       SHADOW_TEST(dirty_bytes__those_of_the_range),
       SHADOW_TEST(tell_all__beside_regions_that_come_and_go),
       SHADOW_TEST(fork__child_leaves_the_parents_shadow_alone),
