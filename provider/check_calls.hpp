@@ -18,8 +18,9 @@ struct CheckFinding {
   int num_places;
 };
 
-// Allocates memory and takes locks. The process ends here if the check's options have halt_on_error.
-using ShowFinding = void (*)(const CheckFinding& finding);
+// Allocates memory and takes locks. If the check's options have halt_on_error, the process ends here, after a call of
+// before_halt; it does not end if that is null.
+using ShowFinding = void (*)(const CheckFinding& finding, void (*before_halt)());
 
 // The plug-in exports a function of this name and type. It returns null without --check.
 inline constexpr char kFindShowFinding[] = "dapple_find_show_finding";

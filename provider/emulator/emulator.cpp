@@ -15,6 +15,7 @@
 #include "provider/emulator/ends.hpp"
 #include "provider/emulator/finding.hpp"
 #include "provider/emulator/say.hpp"
+#include "provider/emulator/signal_frames.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -73,6 +74,8 @@ Emulator* Emulator::start(ShowFinding show, const char** why) {
     return nullptr;
   }
   emulator->owner_ = getpid();
+  // Before the watch takes a signal.
+  report_before_the_end();
   const char* how = secure_getenv("DAPPLE_EMULATE");
   if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
     say("reads cannot be watched on this CPU");
@@ -80,7 +83,6 @@ Emulator* Emulator::start(ShowFinding show, const char** why) {
   const char* verbose = secure_getenv("DAPPLE_VERBOSE");
   emulator->verbose_ = verbose != nullptr && verbose[0] == '1';
   running_.store(emulator, std::memory_order_release);
-  report_before_the_end();
   note_for_launcher("begin", 0);
   return emulator;
 }
@@ -112,7 +114,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
 
 void Emulator::registration_failed(void* state) {
   if (state != nullptr) shadow_.remove(static_cast<ShadowRegion*>(state));
-  show_findings();
+  show_findings(note_end);
 }
 
 int Emulator::before_reregistration(int flags, int access, void* state) {
@@ -136,21 +138,29 @@ void Emulator::deregistered(void* state) {
 
 int Emulator::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
   const int error = transfers_.post_send(qp, requests, bad, means);
-  show_findings();
+  show_findings(note_end);
   return error;
 }
 
 void Emulator::polled(const ibv_context* context, const ibv_wc* completions, int count) {
   transfers_.polled(context, completions, count);
-  show_findings();
+  show_findings(note_end);
 }
 
 void Emulator::emptied(const ibv_qp* qp) {
   transfers_.emptied(qp);
 }
 
+// The check ends the process then. Its findings are known.
+void Emulator::note_end() {
+  if (const Emulator* emulator = running()) {
+    note_for_launcher("end", emulator->findings_.load(std::memory_order_relaxed));
+  }
+}
+
 bool Emulator::may_say_more() {
   const unsigned said = findings_.fetch_add(1, std::memory_order_relaxed);
+  if (is_checked()) return true;
   if (said == kMaxLinesSaid) say("further findings are not shown");
   return said < kMaxLinesSaid;
 }
@@ -193,8 +203,7 @@ void Emulator::report_transfer(const TransferFinding& found) {
 void Emulator::report_all(End end) {
   if (getpid() != owner_ || reported_.exchange(true)) return;
   shadow_.tell_all();
-  // A handler may call exit() while its thread has a lock.
-  end == End::kExit && !QuietLock::is_held_here() ? show_findings() : write_findings();
+  end == End::kExit && !in_signal_handler() ? show_findings_at_exit() : write_findings();
   const ShadowTotals totals = shadow_.totals();
   say("syncs moved %" PRIu64 " lines and found nothing to move in %" PRIu64 " lines", totals.moved_lines,
       totals.needless_lines);

@@ -43,6 +43,7 @@ class Emulator final : public RegionPolicy, private TransferWatch {
   static void report(const ShadowFindings& findings);
   static void report_transfer(const TransferFinding& finding);
   bool may_say_more();
+  static void note_end();
   void watch(ShadowRegion* region);
 
   static std::atomic<Emulator*> running_;

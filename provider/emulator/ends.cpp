@@ -9,6 +9,7 @@
 #include <initializer_list>
 
 #include "provider/emulator/emulator.hpp"
+#include "provider/emulator/finding.hpp"
 
 namespace dapple::provider {
 namespace {
@@ -30,6 +31,22 @@ void report_and_end(int number) {
   errno = saved_errno;
 }
 
+// The program may be broken, so only what waits for the check is written. A fault comes again by itself.
+void write_and_end(int number, siginfo_t* info, void*) {
+  const int saved_errno = errno;
+  write_findings();
+  signal(number, SIG_DFL);
+  if (info->si_code <= 0) raise(number);
+  errno = saved_errno;
+}
+
+// Leaves signals alone that the program handles or ignores.
+void handle(int number, struct sigaction action) {
+  struct sigaction before;
+  if (sigaction(number, nullptr, &before) != 0 || (before.sa_flags & SA_SIGINFO) != 0) return;
+  if (before.sa_handler == SIG_DFL) sigaction(number, &action, nullptr);
+}
+
 __attribute__((destructor)) void report_at_exit() {
   report(Emulator::End::kExit);
 }
@@ -40,15 +57,14 @@ void report_before_the_end() {
   static bool arranged = false;
   if (!arranged) at_quick_exit(report_at_quick_exit);
   arranged = true;
-  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
-    struct sigaction action;
-    if (sigaction(number, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) continue;
-    if (action.sa_handler != SIG_DFL) continue;
-    action = {};
-    action.sa_handler = report_and_end;
-    sigfillset(&action.sa_mask);
-    sigaction(number, &action, nullptr);
-  }
+  struct sigaction action = {};
+  sigfillset(&action.sa_mask);
+  action.sa_handler = report_and_end;
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) handle(number, action);
+  if (!is_checked()) return;
+  action.sa_sigaction = write_and_end;
+  action.sa_flags = SA_SIGINFO;
+  for (const int number : {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGPIPE, SIGQUIT, SIGSEGV}) handle(number, action);
 }
 
 }  // namespace dapple::provider

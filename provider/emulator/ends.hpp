@@ -6,7 +6,8 @@
 namespace dapple::provider {
 
 // Makes the running emulator report when the process ends by exit(), quick_exit(), or one of the usual signals, unless
-// the program handles that signal. May be called again.
+// the program handles that signal. Under the check, findings that wait are also written before a signal that ends a
+// broken program. May be called again.
 void report_before_the_end();
 
 }  // namespace dapple::provider

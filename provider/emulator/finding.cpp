@@ -11,49 +11,79 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <new>
 
+#include "provider/emulator/quiet_lock.hpp"
 #include "provider/emulator/say.hpp"
 
 namespace dapple::provider {
 namespace {
 
-struct Waiting {
+constexpr int kPatienceMs = 2000;
+
+enum class State { kFree, kBeingMade, kWaiting, kBeingShown };
+
+struct Finding {
   FindingKind kind = {};
   char text[768] = "";
   Place places[kMostPlaces] = {};
   int num_places = 0;
-  std::atomic<bool> is_whole = false;
-  std::atomic<bool> is_taken = false;
+  std::atomic<State> state = State::kFree;
 };
 
 // Under dapple-run --check. Never freed: threads may still run when the process ends.
 struct Findings {
-  // The emulator reports fewer.
-  static constexpr int kMost = 32;
+  static constexpr size_t kMostKnown = 1024;
 
   pid_t process = getpid();
   ShowFinding show = nullptr;
-  std::atomic<int> num_added = 0;
-  std::atomic<int> num_taken = 0;
-  Waiting list[kMost];
+  std::atomic<int> num_waiting = 0;  // those that are being shown included
+  std::atomic<bool> is_full = false;
+  std::atomic<uint64_t> known[kMostKnown] = {};  // hashes; 0 for none
+  Finding list[kMostWaiting];
 };
 
 // Null without a check.
 std::atomic<Findings*> of_check = nullptr;
 
-// Calls use(finding) for each that waits. A child of fork() leaves them to its parent.
-template <typename Use>
-void take_all(Use use) {
+// Null if nothing waits, or if it waits for the parent of fork().
+Findings* waiting() {
   Findings* findings = of_check.load(std::memory_order_acquire);
-  if (findings == nullptr || findings->num_taken == findings->num_added || findings->process != getpid()) return;
-  for (Waiting& finding : findings->list) {
-    if (!finding.is_whole.load(std::memory_order_acquire) || finding.is_taken.exchange(true)) continue;
-    ++findings->num_taken;
-    use(finding, *findings);
+  if (findings == nullptr || findings->num_waiting.load(std::memory_order_relaxed) == 0) return nullptr;
+  return findings->process == getpid() ? findings : nullptr;
+}
+
+// FNV-1a.
+uint64_t hash_of(const FindingKind& kind, std::initializer_list<Place> places) {
+  uint64_t hash = 0xCBF29CE484222325;
+  const auto add = [&hash](const void* address) {
+    hash = (hash ^ reinterpret_cast<uintptr_t>(address)) * 0x100000001B3;
+  };
+  add(kind.remedy);
+  for (const Place& place : places) {
+    for (int i = 0; i < place.stack.count; ++i) add(place.stack.callers[i]);
   }
+  return hash == 0 ? 1 : hash;
+}
+
+// False if it is known. If too many are, others tell repeats apart.
+bool is_new(Findings& findings, uint64_t hash) {
+  for (size_t i = 0; i < Findings::kMostKnown; ++i) {
+    std::atomic<uint64_t>& place = findings.known[(hash + i) % Findings::kMostKnown];
+    uint64_t found = 0;
+    if (place.compare_exchange_strong(found, hash)) return true;
+    if (found == hash) return false;
+  }
+  return true;
+}
+
+Finding* make_room(Findings& findings) {
+  for (Finding& finding : findings.list) {
+    State state = State::kFree;
+    if (finding.state.compare_exchange_strong(state, State::kBeingMade)) return &finding;
+  }
+  return nullptr;
 }
 
 iovec piece(const char* text) {
@@ -69,24 +99,26 @@ void write_pieces(int file, const iovec (&pieces)[kCount]) {
 // Names of files and programs may have any bytes, and this may be a handler of a signal.
 void make_json(char* text) {
   for (; *text != '\0'; ++text) {
-    if (*text == '"' || *text == '\\' || static_cast<unsigned char>(*text) < ' ') *text = '?';
+    if (*text == '"' || *text == '\\' || *text < ' ' || *text > '~') *text = '?';
   }
 }
 
 // The format is that of the software device's check: dapple-run reads both.
-void record(Waiting& finding) {
+void record(const Finding& finding) {
   const char* name = secure_getenv("DAPPLE_CHECK_RECORDS");
   const int file = name == nullptr ? -1 : open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (file < 0) return;
   char program[64];
   snprintf(program, sizeof program, "%s", program_invocation_short_name);
+  char text[sizeof finding.text];
+  memcpy(text, finding.text, sizeof text);
   make_json(program);
-  make_json(finding.text);
+  make_json(text);
   char process[128];
   snprintf(process, sizeof process, "{\"kind\":\"%s\",\"level\":\"error\",\"process\":%d,\"program\":\"",
            finding.kind.name, getpid());
-  write_pieces(file, {piece(process), piece(program), piece("\",\"text\":\""), piece(finding.text),
-                      piece("\",\"remedy\":\""), piece(finding.kind.remedy), piece("\",\"places\":[]}\n")});
+  write_pieces(file, {piece(process), piece(program), piece("\",\"text\":\""), piece(text), piece("\",\"remedy\":\""),
+                      piece(finding.kind.remedy), piece("\",\"places\":[]}\n")});
   close(file);
 }
 
@@ -103,42 +135,69 @@ bool begin_findings(ShowFinding show) {
   return true;
 }
 
+bool is_checked() {
+  return of_check.load(std::memory_order_acquire) != nullptr;
+}
+
 Stack stack_of_place() {
-  return of_check.load(std::memory_order_acquire) == nullptr ? Stack() : Stack::here();
+  return is_checked() ? Stack::here() : Stack();
 }
 
 void report(const FindingKind& kind, std::initializer_list<Place> places, const char* format, ...) {
-  char text[sizeof Waiting::text - 1];
+  char text[sizeof Finding::text - 1];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   Findings* findings = of_check.load(std::memory_order_acquire);
   if (findings == nullptr) return say("%s", text);
-  if (findings->num_added >= Findings::kMost) return;
-  const int index = findings->num_added++;
-  if (index >= Findings::kMost) return;
-  Waiting& finding = findings->list[index];
-  finding.kind = kind;
-  snprintf(finding.text, sizeof finding.text, "%s.", text);
-  for (const Place& place : places) {
-    if (place.stack.count > 0 && finding.num_places < kMostPlaces) finding.places[finding.num_places++] = place;
+  if (!is_new(*findings, hash_of(kind, places))) return;
+  Finding* finding = make_room(*findings);
+  if (finding == nullptr) {
+    if (!findings->is_full.exchange(true)) say("more than %d findings at once are not shown", kMostWaiting);
+    return;
   }
-  finding.is_whole.store(true, std::memory_order_release);
+  finding->kind = kind;
+  snprintf(finding->text, sizeof finding->text, "%s.", text);
+  finding->num_places = 0;
+  for (const Place& place : places) {
+    if (place.stack.count > 0 && finding->num_places < kMostPlaces) finding->places[finding->num_places++] = place;
+  }
+  finding->state.store(State::kWaiting, std::memory_order_release);
+  ++findings->num_waiting;
 }
 
-void show_findings() {
-  take_all([](const Waiting& finding, const Findings& findings) {
-    findings.show({finding.kind.name, finding.text, finding.kind.remedy, finding.places, finding.num_places});
-  });
+void show_findings(void (*before_halt)()) {
+  Findings* findings = waiting();
+  if (findings == nullptr) return;
+  for (Finding& finding : findings->list) {
+    State state = State::kWaiting;
+    if (!finding.state.compare_exchange_strong(state, State::kBeingShown)) continue;
+    // A handler could end the process in the middle.
+    const NoSignals quiet;
+    findings->show({finding.kind.name, finding.text, finding.kind.remedy, finding.places, finding.num_places},
+                   before_halt);
+    finding.state.store(State::kFree, std::memory_order_release);
+    --findings->num_waiting;
+  }
+}
+
+void show_findings_at_exit() {
+  show_findings(nullptr);
+  // Other threads may be showing the rest.
+  for (int i = 0; i < kPatienceMs && waiting() != nullptr; ++i) usleep(1000);
 }
 
 void write_findings() {
-  take_all([](Waiting& finding, const Findings&) {
+  Findings* findings = waiting();
+  if (findings == nullptr) return;
+  for (Finding& finding : findings->list) {
+    const State state = finding.state.load(std::memory_order_acquire);
+    if (state != State::kWaiting && state != State::kBeingShown) continue;
     write_pieces(STDERR_FILENO, {piece("dapple: error: "), piece(finding.kind.name), piece(": "), piece(finding.text),
                                  piece("\n  "), piece(finding.kind.remedy), piece("\n")});
     record(finding);
-  });
+  }
 }
 
 }  // namespace dapple::provider

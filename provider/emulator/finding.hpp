@@ -31,19 +31,26 @@ inline constexpr FindingKind kChangedTooEarly = {
 
 // The findings of this process from here on. show: null without --check. False without memory.
 bool begin_findings(ShowFinding show);
+bool is_checked();
 
 // The stack of the caller; empty without --check, because nobody shows it.
 Stack stack_of_place();
 
-// A mistake, with at most kMostPlaces places. From any thread, and from handlers of signals.
+// A mistake, with at most kMostPlaces places. Under the check one of a kind and of the same places counts. From any
+// thread, and from handlers of signals.
 inline constexpr int kMostPlaces = 2;
+inline constexpr int kMostWaiting = 64;
 [[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
                                           const char* format, ...);
 
-// Shows what waits. Cheap if nothing does. Not with a lock held, and not in handlers of signals.
-void show_findings();
+// Shows what waits. Cheap if nothing does. Not with a lock held, and not in handlers of signals. before_halt: as for
+// ShowFinding.
+void show_findings(void (*before_halt)());
+// The same, and what other threads are showing is shown when it returns.
+void show_findings_at_exit();
 
-// The same in the handler of a signal that ends the process: without stacks, and whatever the check's options say.
+// The same in a handler of a signal: without stacks, and whatever the check's options say. What another thread shows at
+// that moment may be shown twice.
 void write_findings();
 
 }  // namespace dapple::provider

@@ -19,6 +19,15 @@ sigset_t all_but_faults() {
 
 }  // namespace
 
+NoSignals::NoSignals() {
+  const sigset_t set = all_but_faults();
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+NoSignals::~NoSignals() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 QuietLock::Guard::Guard(QuietLock& lock) : lock_(held ? nullptr : &lock) {
   if (lock_ == nullptr) return;
   const sigset_t set = all_but_faults();

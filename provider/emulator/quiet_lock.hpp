@@ -10,6 +10,18 @@
 
 namespace dapple::provider {
 
+// While it lives, its thread gets no signals except those of its own faults.
+class NoSignals {
+ public:
+  NoSignals();
+  ~NoSignals();
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 class QuietLock {
  public:
   // In a handler for a fault of a thread that holds the lock, this does nothing: the handler may read the data, but

@@ -4,6 +4,8 @@
 // The function of the plug-in that libdapple finds: provider/check_calls.hpp.
 #include "provider/check_calls.hpp"
 
+#include <unistd.h>
+
 #include <type_traits>
 
 #include "provider/soft/check/checker.hpp"
@@ -11,12 +13,16 @@
 namespace dapple::soft::check {
 namespace {
 
-void show(const provider::CheckFinding& finding) {
-  Checker::get()->reporter.show({.level = Level::kError,
-                                 .kind = finding.kind,
-                                 .text = finding.text,
-                                 .remedy = finding.remedy,
-                                 .places = {finding.places, finding.places + finding.num_places}});
+void show(const provider::CheckFinding& finding, void (*before_halt)()) {
+  Reporter& reporter = Checker::get()->reporter;
+  const bool halts = reporter.note({.level = Level::kError,
+                                    .kind = finding.kind,
+                                    .text = finding.text,
+                                    .remedy = finding.remedy,
+                                    .places = {finding.places, finding.places + finding.num_places}});
+  if (!halts || before_halt == nullptr) return;
+  before_halt();
+  _exit(reporter.options().exit_code);
 }
 
 }  // namespace

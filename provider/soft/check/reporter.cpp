@@ -65,20 +65,25 @@ bool Reporter::is_new(const Report& report) {
   for (const Place& place : report.places)
     key.append(reinterpret_cast<const char*>(place.stack.callers),
                sizeof place.stack.callers[0] * static_cast<size_t>(place.stack.count));
-  return shown_.size() < kMost && shown_.insert(key).second;
+  return known_.size() < kMostKnown && known_.insert(key).second;
 }
 
 void Reporter::show(const Report& report) {
-  if (report.level == Level::kNote && !options_.notes) return;
+  if (note(report)) _exit(options_.exit_code);
+}
+
+bool Reporter::note(const Report& report) {
+  if (report.level == Level::kNote && !options_.notes) return false;
   const int saved = errno;
   const std::lock_guard lock(mutex_);
-  if (!is_new(report)) return;
+  if (shown_ == kMostShown || !is_new(report)) return false;
   const std::vector<NamedPlace> places = named(report.places);
-  if (suppressions_.match(report, places)) return;
+  if (suppressions_.match(report, places)) return false;
   record(as_json(report, places));
   print(as_text(report, places));
-  if (report.level == Level::kError && options_.halt_on_error) _exit(options_.exit_code);
+  shown_++;
   errno = saved;
+  return report.level == Level::kError && options_.halt_on_error;
 }
 
 }  // namespace dapple::soft::check

@@ -26,11 +26,14 @@ class Reporter {
   const Options& options() const { return options_; }
   // A finding from the same places is shown once. With halt_on_error the first error ends the process.
   void show(const Report& report);
+  // The same, but the process goes on. True if it is to end.
+  bool note(const Report& report);
 
   std::mutex& mutex() { return mutex_; }
 
  private:
-  static constexpr size_t kMost = 200;
+  static constexpr size_t kMostShown = 200;
+  static constexpr size_t kMostKnown = 10000;
 
   bool is_new(const Report& report);
   void record(const std::string& line) const;
@@ -40,7 +43,8 @@ class Reporter {
   Options options_;
   Suppressions suppressions_;
   const std::string records_;
-  std::set<std::string> shown_;
+  std::set<std::string> known_;  // suppressed ones included
+  size_t shown_ = 0;
 };
 
 }  // namespace dapple::soft::check

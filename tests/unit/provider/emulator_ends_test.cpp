@@ -15,39 +15,12 @@
 #include <atomic>
 
 #include "provider/emulator/emulator.hpp"
-#include "provider/emulator/finding.hpp"
 #include "tests/unit/provider/cmocka.hpp"
-#include "tests/unit/provider/heard_child.hpp"
+#include "tests/unit/provider/emulated_child.hpp"
 
 using namespace dapple::provider;
 
 namespace {
-
-constexpr size_t kLength = size_t{1} << 20;
-unsigned char* memory;
-
-void* register_memory(size_t offset, size_t length) {
-  RegionRequest request = {memory + offset, length, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
-  void* state = nullptr;
-  if (Emulator::running()->before_registration(request, &state) != 0) _exit(100);
-  return state;
-}
-
-void start(ShowFinding show = nullptr) {
-  const char* why = nullptr;
-  if (Emulator::start(show, &why) == nullptr) _exit(101);
-  memory =
-      static_cast<unsigned char*>(mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-}
-
-// The exit status of a process that runs this.
-int status_of(void (*work)(), ShowFinding show = nullptr) {
-  return status_of_child(30, [=] {
-    start(show);
-    work();
-    _exit(102);
-  });
-}
 
 int num_reports() {
   int count = 0;
@@ -125,80 +98,6 @@ void signal__reports_and_ends(void**) {
   assert_int_equal(num_reports(), 1);
 }
 
-// Under dapple-run --check.
-
-void show(const CheckFinding& finding) {
-  dprintf(STDERR_FILENO, "shown %s: %s %d at %s\n", finding.kind, finding.text, finding.num_places,
-          finding.places[0].title);
-  if (finding.num_places != 1 || finding.places[0].stack.count < 2) _exit(104);
-}
-
-void leave_a_line_unsynced() {
-  static_cast<ShadowRegion*>(register_memory(0, kLength))->view[100] = 1;
-}
-
-void exit__shows_to_the_check(void**) {
-  const auto work = [] {
-    leave_a_line_unsynced();
-    exit(0);
-  };
-  assert_int_equal(status_of(work, show), 0);
-  assert_non_null(strstr(said, "shown missing-sync: region "));
-  assert_non_null(strstr(said, "never synced, the first at offset 64. 1 at registered\n"));
-}
-
-void deregistration__shows_to_the_check(void**) {
-  const auto work = [] {
-    auto* region = static_cast<ShadowRegion*>(register_memory(0, kLength));
-    region->view[100] = 1;
-    memory[101] = 1;
-    Emulator::running()->shadow().clean(reinterpret_cast<uintptr_t>(memory), kLength);
-    Emulator::running()->deregistered(region);
-    _exit(0);
-  };
-  assert_int_equal(status_of(work, show), 0);
-  assert_non_null(strstr(said, "shown missing-sync: region "));
-  assert_non_null(strstr(said, "lost to the write-back"));
-}
-
-void fork__leaves_findings_to_the_parent(void**) {
-  const auto work = [] {
-    leave_a_line_unsynced();
-    Emulator::running()->shadow().tell_all();
-    const pid_t child = fork();
-    if (child == 0) {
-      show_findings();
-      _exit(0);
-    }
-    waitpid(child, nullptr, 0);
-    show_findings();
-    _exit(0);
-  };
-  assert_int_equal(status_of(work, show), 0);
-  const char* first = strstr(said, "shown");
-  assert_non_null(first);
-  assert_null(strstr(first + 1, "shown"));
-}
-
-// The handler must not allocate memory, so the check is not asked.
-void signal__writes_without_the_check(void**) {
-  char name[] = "/tmp/dapple-records-XXXXXX";
-  const int file = mkstemp(name);
-  assert_true(file >= 0);
-  setenv("DAPPLE_CHECK_RECORDS", name, 1);
-  const int status = status_of(be_ended<SIGTERM>, show);
-  unsetenv("DAPPLE_CHECK_RECORDS");
-  unlink(name);
-  char record[1024] = "";
-  assert_true(pread(file, record, sizeof record - 1, 0) > 0);
-  close(file);
-  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-  assert_null(strstr(said, "shown"));
-  assert_non_null(strstr(said, "dapple: error: missing-sync: region "));
-  assert_non_null(strstr(record, "{\"kind\":\"missing-sync\",\"level\":\"error\",\"process\":"));
-  assert_non_null(strstr(record, "at offset 64.\",\"remedy\":\"Sync for the CPU"));
-}
-
 void end_by_quick_exit() {
   quick_exit(7);
 }
@@ -237,10 +136,6 @@ int main() {
       cmocka_unit_test(exit__in_a_handler_during_a_sync),
       cmocka_unit_test(exit__in_a_handler_of_the_syncs_own_fault),
       cmocka_unit_test(signal__reports_and_ends),
-      cmocka_unit_test(exit__shows_to_the_check),
-      cmocka_unit_test(deregistration__shows_to_the_check),
-      cmocka_unit_test(fork__leaves_findings_to_the_parent),
-      cmocka_unit_test(signal__writes_without_the_check),
       cmocka_unit_test(quick_exit__reports),
       cmocka_unit_test(signal__the_programs_own_way_stays),
   };
