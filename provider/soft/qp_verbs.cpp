@@ -182,10 +182,12 @@ int destroy_qp(ibv_qp* ibv) {
   if (!usable(ibv->context)) return ENODEV;
   if (ours<Qp>(ibv)->multicast_groups.load() != 0) return EBUSY;
   const std::unique_ptr<Qp> qp(ours<Qp>(ibv));
-  revoke_qp(*qp);
-  qp->node->remove(*qp);
   {
     const Undisturbed undisturbed;
+    // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
+    qp->node->catch_up();
+    revoke_qp(*qp);
+    qp->node->remove(*qp);
     qp->node->leave_way({qp->ring, qp->way_place});
   }
   qp->context->withdraw(&qp->abi, qp->event_count);

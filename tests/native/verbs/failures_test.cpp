@@ -235,6 +235,26 @@ void error__comes_after_what_has_come_before(void**) {
   }
 }
 
+// The same for a sender that destroys its queue pair, and looks at its completion queue afterwards.
+void destruction__comes_after_what_has_come_before(void**) {
+  for (uint64_t i = 0; i < 100; ++i) {
+    assert_true(begin({}));
+    assert_int_equal(post_receive(pair->b, i, 0, 4096), 0);
+    assert_int_equal(post_send(pair->a, 0, IBV_WR_RDMA_WRITE, 0, 4096, &pair->b, 4096), 0);
+    assert_int_equal(post_send(pair->a, 1, IBV_WR_SEND, 0, 4096), 0);
+    expect(pair->b.cq, i, IBV_WC_SUCCESS, IBV_WC_RECV);
+    assert_int_equal(ibv_destroy_qp(pair->a.qp), 0);
+    pair->a.qp = nullptr;
+    ibv_wc completions[3];
+    assert_int_equal(ibv_poll_cq(pair->a.cq, 3, completions), 2);
+    for (const uint64_t k : {0, 1}) {
+      assert_int_equal(completions[k].wr_id, k);
+      assert_int_equal(completions[k].status, IBV_WC_SUCCESS);
+    }
+    finish(nullptr);
+  }
+}
+
 void fork__child_is_refused_and_the_parent_goes_on(void**) {
   assert_true(begin({}));
   const pid_t child = fork();
@@ -273,6 +293,7 @@ int main() {
       cmocka_unit_test_teardown(vanished_peer__ends_the_retries_whether_somebody_polls_or_not, finish),
       cmocka_unit_test_teardown(destruction__of_what_a_peer_writes_to, finish),
       cmocka_unit_test_teardown(error__comes_after_what_has_come_before, finish),
+      cmocka_unit_test_teardown(destruction__comes_after_what_has_come_before, finish),
       cmocka_unit_test_teardown(fork__child_is_refused_and_the_parent_goes_on, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
