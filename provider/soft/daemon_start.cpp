@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "provider/soft/owned_fd.hpp"
 
 // clone() by a name that no sanitizer interposes: ThreadSanitizer treats clone() as fork(), and ends a program that
@@ -63,6 +65,40 @@ bool find_program(char (&path)[PATH_MAX], Problem& problem) {
   problem.set(ENOENT, "dappled was not found beside %.120s; set DAPPLE_DAPPLED to its path", file);
   return false;
 }
+
+// The child's stack and its environment.
+class Room {
+ public:
+  // A program that has no memory left starts dappled all the same, because it may have to give its objects back. Two
+  // threads that start it at the same time need more.
+  Room() : is_reserve_(!reserve_taken.test_and_set()) {
+    void* memory = reserve;
+    if (!is_reserve_) memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) memory_ = static_cast<char*>(memory);
+  }
+  ~Room() {
+    if (is_reserve_) reserve_taken.clear();
+    if (!is_reserve_ && memory_ != nullptr) munmap(memory_, kSize);
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  // False with errno.
+  explicit operator bool() const { return memory_ != nullptr; }
+  char* stack_end() const { return memory_ + kStackSize; }
+  char** environment() const { return reinterpret_cast<char**>(stack_end()); }
+
+ private:
+  static constexpr size_t kSize = kStackSize + (kMaxEnvironment + 1) * sizeof(char*);
+  alignas(16) static char reserve[kSize];
+  // In a child of fork() it may be taken for ever.
+  static std::atomic_flag reserve_taken;
+
+  const bool is_reserve_;
+  char* memory_ = nullptr;
+};
+char Room::reserve[kSize];
+constinit std::atomic_flag Room::reserve_taken;
 
 // The child's needs, prepared before: it shares this process' memory and must not allocate.
 struct Start {
@@ -163,27 +199,24 @@ bool start_daemon(Problem& problem) {
     return false;
   }
   OwnedFd from(ends[0]), to(ends[1]);
-  const size_t size = kStackSize + (kMaxEnvironment + 1) * sizeof(char*);
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
+  const Room room;
+  if (!room) {
     problem.set(errno, "No memory to start dappled: %s", strerror(errno));
     return false;
   }
-  char** environment = reinterpret_cast<char**>(static_cast<char*>(memory) + kStackSize);
-  environment_for(environment);
+  environment_for(room.environment());
   char name[] = "dappled";
   char option[] = "--ready-fd=3";
   char* arguments[] = {name, option, nullptr};
-  Start start = {path, arguments, environment, to.get(), 0};
+  Start start = {path, arguments, room.environment(), to.get(), 0};
 
   // No atfork handlers run, and this program, which may be large, is not copied and gets no SIGCHLD.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int process = __clone(child, static_cast<char*>(memory) + kStackSize, CLONE_VM | CLONE_VFORK, &start);
+  const int process = __clone(child, room.stack_end(), CLONE_VM | CLONE_VFORK, &start);
   const int clone_error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  munmap(memory, size);
   to.reset();
   if (process < 0) {
     problem.set(clone_error, "No process for dappled: %s", strerror(clone_error));
