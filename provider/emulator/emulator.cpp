@@ -151,7 +151,7 @@ void Emulator::emptied(const ibv_qp* qp) {
   transfers_.emptied(qp);
 }
 
-// The check ends the process then. Its findings are known.
+// The findings of the process are known: it ends, or the check ends it.
 void Emulator::note_end() {
   if (const Emulator* emulator = running()) {
     note_for_launcher("end", emulator->findings_.load(std::memory_order_relaxed));
@@ -190,7 +190,7 @@ void Emulator::report_transfer(const TransferFinding& found) {
   if (emulator == nullptr || !emulator->may_say_more()) return;
   const bool at_post = found.when == TransferFinding::When::kAtPost;
   provider::report(at_post ? kUnsyncedForDevice : kChangedTooEarly,
-                   {{"posted", found.posted}, {"polled", at_post ? Stack() : stack_of_place()}},
+                   {{"posted", found.posted}, {"polled", at_post ? Stack() : stack_here()}},
                    "%s of %zu bytes at %p (wr_id %#" PRIx64 ", queue pair %#" PRIx32 "): %" PRIu64
                    " bytes %s, the first at offset %zu",
                    name_of(found.opcode), found.length, pointer_to(found.address), found.wr_id, found.qp_num,
@@ -212,7 +212,7 @@ void Emulator::report_all(End end) {
         " bytes from the device were lost to the write-back of lines that the CPU had changed, the first at %p",
         totals.lost_bytes.count, pointer_to(totals.lost_bytes.first));
   }
-  note_for_launcher("end", findings_.load(std::memory_order_relaxed));
+  note_end();
 }
 
 }  // namespace dapple::provider

@@ -14,18 +14,14 @@
 namespace dapple::provider {
 namespace {
 
-void report(Emulator::End end) {
+void report_all(Emulator::End end) {
   if (Emulator* emulator = Emulator::running()) emulator->report_all(end);
-}
-
-void report_at_quick_exit() {
-  report(Emulator::End::kExit);
 }
 
 // The signal comes again when this returns, and has its usual effect.
 void report_and_end(int number) {
   const int saved_errno = errno;
-  report(Emulator::End::kSignal);
+  report_all(Emulator::End::kSignal);
   signal(number, SIG_DFL);
   raise(number);
   errno = saved_errno;
@@ -48,14 +44,14 @@ void handle(int number, struct sigaction action) {
 }
 
 __attribute__((destructor)) void report_at_exit() {
-  report(Emulator::End::kExit);
+  report_all(Emulator::End::kExit);
 }
 
 }  // namespace
 
 void report_before_the_end() {
   static bool arranged = false;
-  if (!arranged) at_quick_exit(report_at_quick_exit);
+  if (!arranged) at_quick_exit(report_at_exit);
   arranged = true;
   struct sigaction action = {};
   sigfillset(&action.sa_mask);

@@ -21,6 +21,7 @@ namespace dapple::provider {
 namespace {
 
 constexpr int kPatienceMs = 2000;
+constexpr int kMostWaiting = 64;
 
 enum class State { kFree, kBeingMade, kWaiting, kBeingShown };
 
@@ -70,9 +71,9 @@ uint64_t hash_of(const FindingKind& kind, std::initializer_list<Place> places) {
 // False if it is known. If too many are, others tell repeats apart.
 bool is_new(Findings& findings, uint64_t hash) {
   for (size_t i = 0; i < Findings::kMostKnown; ++i) {
-    std::atomic<uint64_t>& place = findings.known[(hash + i) % Findings::kMostKnown];
+    std::atomic<uint64_t>& slot = findings.known[(hash + i) % Findings::kMostKnown];
     uint64_t found = 0;
-    if (place.compare_exchange_strong(found, hash)) return true;
+    if (slot.compare_exchange_strong(found, hash)) return true;
     if (found == hash) return false;
   }
   return true;
@@ -139,7 +140,7 @@ bool is_checked() {
   return of_check.load(std::memory_order_acquire) != nullptr;
 }
 
-Stack stack_of_place() {
+Stack stack_here() {
   return is_checked() ? Stack::here() : Stack();
 }
 
@@ -163,8 +164,9 @@ void report(const FindingKind& kind, std::initializer_list<Place> places, const 
   for (const Place& place : places) {
     if (place.stack.count > 0 && finding->num_places < kMostPlaces) finding->places[finding->num_places++] = place;
   }
-  finding->state.store(State::kWaiting, std::memory_order_release);
+  // In this order, so that no handler overlooks it.
   ++findings->num_waiting;
+  finding->state.store(State::kWaiting, std::memory_order_release);
 }
 
 void show_findings(void (*before_halt)()) {

@@ -34,12 +34,11 @@ bool begin_findings(ShowFinding show);
 bool is_checked();
 
 // The stack of the caller; empty without --check, because nobody shows it.
-Stack stack_of_place();
+Stack stack_here();
 
 // A mistake, with at most kMostPlaces places. Under the check one of a kind and of the same places counts. From any
 // thread, and from handlers of signals.
 inline constexpr int kMostPlaces = 2;
-inline constexpr int kMostWaiting = 64;
 [[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
                                           const char* format, ...);
 

@@ -30,8 +30,7 @@ NoSignals::~NoSignals() {
 
 QuietLock::Guard::Guard(QuietLock& lock) : lock_(held ? nullptr : &lock) {
   if (lock_ == nullptr) return;
-  const sigset_t set = all_but_faults();
-  pthread_sigmask(SIG_BLOCK, &set, &before_);
+  quiet_.emplace();
   pthread_mutex_lock(&lock_->mutex_);
   held = true;
 }
@@ -40,7 +39,6 @@ QuietLock::Guard::~Guard() {
   if (lock_ == nullptr) return;
   held = false;
   pthread_mutex_unlock(&lock_->mutex_);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 bool QuietLock::is_held_here() {

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <optional>
+
 namespace dapple::provider {
 
 // While it lives, its thread gets no signals except those of its own faults.
@@ -35,7 +37,7 @@ class QuietLock {
 
    private:
     QuietLock* lock_;
-    sigset_t before_;
+    std::optional<NoSignals> quiet_;
   };
 
   // True if this thread holds a lock of this kind.

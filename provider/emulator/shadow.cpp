@@ -132,7 +132,7 @@ void Shadow::give_back_unused(Span pages) {
 
 int Shadow::add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** added) {
   if (in_child()) return EOPNOTSUPP;
-  const Stack registered = stack_of_place();
+  const Stack registered = stack_here();
   const QuietLock::Guard guard(lock_);
   const Span pages = pages_of(address, length);
   open_pages(pages);

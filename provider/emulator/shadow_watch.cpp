@@ -137,7 +137,7 @@ void name_place(uintptr_t instruction, char* text, size_t size) {
 
 // The stack of this handler's thread without the handler, from the instruction on.
 Stack stack_from(uintptr_t instruction) {
-  Stack stack = stack_of_place();
+  Stack stack = stack_here();
   void** const end = stack.callers + stack.count;
   void** const begin = std::find(stack.callers, end, reinterpret_cast<void*>(instruction));
   if (begin == end) return stack;

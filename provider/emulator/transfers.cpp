@@ -37,7 +37,7 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
 
 int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
   if (shadow_.in_child()) return means.post_send(qp, requests, bad);
-  const Stack posted = stack_of_place();
+  const Stack posted = stack_here();
   // Held during the post: requests of several threads are noted in the order in which the device gets them, and before
   // a thread polls their completions.
   const std::lock_guard guard(mutex_);

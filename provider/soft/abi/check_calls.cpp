@@ -4,8 +4,6 @@
 // The function of the plug-in that libdapple finds: provider/check_calls.hpp.
 #include "provider/check_calls.hpp"
 
-#include <unistd.h>
-
 #include <type_traits>
 
 #include "provider/soft/check/checker.hpp"
@@ -14,15 +12,12 @@ namespace dapple::soft::check {
 namespace {
 
 void show(const provider::CheckFinding& finding, void (*before_halt)()) {
-  Reporter& reporter = Checker::get()->reporter;
-  const bool halts = reporter.note({.level = Level::kError,
-                                    .kind = finding.kind,
-                                    .text = finding.text,
-                                    .remedy = finding.remedy,
-                                    .places = {finding.places, finding.places + finding.num_places}});
-  if (!halts || before_halt == nullptr) return;
-  before_halt();
-  _exit(reporter.options().exit_code);
+  Checker::get()->reporter.show({.level = Level::kError,
+                                 .kind = finding.kind,
+                                 .text = finding.text,
+                                 .remedy = finding.remedy,
+                                 .places = {finding.places, finding.places + finding.num_places}},
+                                before_halt);
 }
 
 }  // namespace

@@ -68,22 +68,21 @@ bool Reporter::is_new(const Report& report) {
   return known_.size() < kMostKnown && known_.insert(key).second;
 }
 
-void Reporter::show(const Report& report) {
-  if (note(report)) _exit(options_.exit_code);
-}
-
-bool Reporter::note(const Report& report) {
-  if (report.level == Level::kNote && !options_.notes) return false;
+void Reporter::show(const Report& report, void (*before_halt)()) {
+  if (report.level == Level::kNote && !options_.notes) return;
   const int saved = errno;
   const std::lock_guard lock(mutex_);
-  if (shown_ == kMostShown || !is_new(report)) return false;
+  if (shown_ == kMostShown || !is_new(report)) return;
   const std::vector<NamedPlace> places = named(report.places);
-  if (suppressions_.match(report, places)) return false;
+  if (suppressions_.match(report, places)) return;
   record(as_json(report, places));
   print(as_text(report, places));
   shown_++;
+  if (report.level == Level::kError && options_.halt_on_error && before_halt != nullptr) {
+    before_halt();
+    _exit(options_.exit_code);
+  }
   errno = saved;
-  return report.level == Level::kError && options_.halt_on_error;
 }
 
 }  // namespace dapple::soft::check

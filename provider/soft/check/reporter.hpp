@@ -24,10 +24,10 @@ class Reporter {
   explicit Reporter(const char* records);
 
   const Options& options() const { return options_; }
-  // A finding from the same places is shown once. With halt_on_error the first error ends the process.
-  void show(const Report& report);
-  // The same, but the process goes on. True if it is to end.
-  bool note(const Report& report);
+  // A finding from the same places is shown once. With halt_on_error the first error ends the process, after a call of
+  // before_halt; null: it does not.
+  void show(
+      const Report& report, void (*before_halt)() = [] {});
 
   std::mutex& mutex() { return mutex_; }
 

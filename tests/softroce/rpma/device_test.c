@@ -355,8 +355,8 @@ static void reject__again_and_again__leaves_nothing(void** state) {
 }
 
 /*
- * The peer takes its request back before it has an answer. Nobody is told, so a rejection fails from the moment when
- * that has arrived.
+ * The peer takes its request back before it has an answer. The program is not told: its rejection fails once the
+ * peer's message is there.
  */
 static void reject__of_a_request_taken_back__fails_and_leaves_nothing(void** state) {
   struct rpma_peer* peer = local_peer(address);

@@ -33,6 +33,11 @@ void leave_a_line_unsynced() {
   static_cast<ShadowRegion*>(register_memory(0, kLength))->view[100] = 1;
 }
 
+void leave_a_finding() {
+  leave_a_line_unsynced();
+  Emulator::running()->shadow().tell_all();
+}
+
 void exit__shows_to_the_check(void**) {
   const auto work = [] {
     leave_a_line_unsynced();
@@ -108,8 +113,7 @@ void show_slowly(const CheckFinding& finding, void (*before_halt)()) {
 }
 
 void show_what_waits() {
-  static_cast<ShadowRegion*>(register_memory(0, kLength))->view[100] = 1;
-  Emulator::running()->shadow().tell_all();
+  leave_a_finding();
   pthread_t thread;
   const auto show_it = [](void*) -> void* {
     show_findings(nullptr);
@@ -130,8 +134,7 @@ void exit__waits_for_a_finding_that_is_being_shown(void**) {
 
 template <int kNumber>
 void end_with_a_finding_that_waits() {
-  leave_a_line_unsynced();
-  Emulator::running()->shadow().tell_all();
+  leave_a_finding();
   if (kNumber == SIGABRT) abort();
   if (kNumber == SIGSEGV) {
     munmap(memory, kLength);
@@ -188,8 +191,7 @@ void halt__is_announced(void**) {
 
 void fork__leaves_findings_to_the_parent(void**) {
   const auto work = [] {
-    leave_a_line_unsynced();
-    Emulator::running()->shadow().tell_all();
+    leave_a_finding();
     const pid_t child = fork();
     if (child == 0) {
       show_findings(nullptr);
