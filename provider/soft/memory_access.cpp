@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "coherence/persistence.hpp"
+#include "provider/soft/careful_stores.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/ordered_copy.hpp"
 #include "provider/soft/unseen_access.hpp"
@@ -220,6 +221,7 @@ Fault MemoryTable::scatter(Accessor who, std::span<const Segment> segments, uint
                            size_t size) {
   return for_each_part(who, segments, offset, size, roce::kLocalWrite,
                        [&](std::byte* memory, size_t done, size_t part, uint64_t rest) {
+                         if (CarefulStores::now()) return store_carefully(memory, from + done, part);
                          copy_last_word_last(memory, from + done, part);
                          expect_more(memory + part, std::min<uint64_t>(rest, part));
                        });

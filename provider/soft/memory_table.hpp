@@ -11,8 +11,9 @@
 // key before it holds the entry, so the wait cannot starve.
 //
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
-// covers it crashes at the next access, where a kernel's device would go on with the old pages. After a fork, parent
-// and child have memory of their own as usual; the parent's device goes on with the parent's.
+// covers it crashes at the next access, where a kernel's device would go on with the old pages (careful_stores.hpp has
+// the exception). After a fork, parent and child have memory of their own as usual; the parent's device goes on with
+// the parent's.
 //
 // Every function is safe from any thread. The lock inside is a leaf: nothing else is locked under it.
 #ifndef DAPPLE_PROVIDER_SOFT_MEMORY_TABLE_HPP

@@ -7,6 +7,7 @@
 
 #include <cassert>
 
+#include "provider/soft/careful_stores.hpp"
 #include "provider/soft/considerate_yield.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
@@ -30,11 +31,13 @@ constexpr uint16_t kPkeyBase = 0x7FFF;
 
 void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {
   const std::lock_guard lock(qp.mutex);
-  if (qp.init.qp_type != IBV_QPT_UD &&
+  const bool is_datagram = qp.init.qp_type == IBV_QPT_UD;
+  if (!is_datagram &&
       (memcmp(arrival.source, qp.path.destination, 16) != 0 || memcmp(arrival.destination, qp.path.source, 16) != 0)) {
     counters_.node.wrong_address.add();
     return;
   }
+  const CarefulStores careful(is_datagram && worker_ != Worker::kPoller);
   qp.engine->receive(clock_, packet);
 }
 

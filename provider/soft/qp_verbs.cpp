@@ -152,6 +152,11 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   return &qp.release()->abi.qp;
 }
 
+bool has_outstanding_sends(Qp& qp) {
+  const std::lock_guard lock(qp.mutex);
+  return qp.engine->outstanding_sends() != 0;
+}
+
 }  // namespace
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
@@ -185,7 +190,7 @@ int destroy_qp(ibv_qp* ibv) {
   {
     const Undisturbed undisturbed;
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
-    qp->node->catch_up();
+    if (has_outstanding_sends(*qp)) qp->node->catch_up();
     revoke_qp(*qp);
     qp->node->remove(*qp);
     qp->node->leave_way({qp->ring, qp->way_place});

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// A datagram may come at any moment, also after the program has unmapped the memory of its receives, while it ends and
+// has not destroyed the queue pair yet. UCX ends in this order. A NIC goes on with the old pages. So a thread that is
+// not the program's own poll stores datagrams in a way that survives this; it costs a system call.
+#ifndef DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP
+#define DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP
+
+#include <cstddef>
+
+namespace dapple::soft {
+
+// The stores of this thread are careful while one exists that is `wanted`.
+class CarefulStores {
+ public:
+  explicit CarefulStores(bool wanted) { now_ = wanted; }
+  ~CarefulStores() { now_ = false; }
+  CarefulStores(const CarefulStores&) = delete;
+  CarefulStores& operator=(const CarefulStores&) = delete;
+
+  static bool now() { return now_; }
+
+ private:
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit bool now_ = false;
+};
+
+// Bytes for memory that is not there are lost. `size` is not 0.
+void store_carefully(std::byte* to, const std::byte* from, size_t size);
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_CAREFUL_STORES_HPP
