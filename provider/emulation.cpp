@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <atomic>
-
 #include "provider/decision.hpp"
 #include "provider/overlay/fork_lock.hpp"
 #include "provider/plugin.hpp"
@@ -16,9 +14,6 @@ namespace dapple::provider {
 namespace {
 
 using coherence::BackEnd;
-
-// Null until the first sync, or the emulator's start.
-constinit std::atomic<const BackEnd*> chosen = nullptr;
 
 const EmulatorLibrary* emulator;
 BackEnd emulating;
@@ -65,6 +60,8 @@ const char* install(void* handle) {
 
 }  // namespace
 
+constinit std::atomic<const BackEnd*> chosen_sync_back_end = nullptr;
+
 RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** why) noexcept {
   if (!prepare_for_forks()) {
     *why = "no memory is available for the emulator";
@@ -85,7 +82,7 @@ RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** wh
   const ShowFinding show = find == nullptr ? nullptr : find();
   const WriteLock lock;
   RegionPolicy* policy = emulator->start(show, why);
-  if (policy != nullptr) chosen.store(&emulating, std::memory_order_release);
+  if (policy != nullptr) chosen_sync_back_end.store(&emulating, std::memory_order_release);
   return policy;
 }
 
@@ -102,11 +99,10 @@ void fill_emulated_attr(dappledv_device_attr& attr) noexcept {
   attr.explanation = "emulator: the device works on shadows of the program's memory";
 }
 
-const coherence::BackEnd& sync_back_end() noexcept {
-  if (const BackEnd* back_end = chosen.load(std::memory_order_acquire)) return *back_end;
+const coherence::BackEnd& choose_sync_back_end() noexcept {
   const BackEnd* none = nullptr;
   const BackEnd* cpu = &coherence::cpu_back_end();
-  chosen.compare_exchange_strong(none, cpu, std::memory_order_acq_rel);
+  chosen_sync_back_end.compare_exchange_strong(none, cpu, std::memory_order_acq_rel);
   return none == nullptr ? *cpu : *none;
 }
 

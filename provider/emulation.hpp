@@ -7,6 +7,8 @@
 
 #include <infiniband/dappledv.h>
 
+#include <atomic>
+
 #include "coherence/cache.hpp"
 #include "provider/check_calls.hpp"
 #include "provider/overlay/policy.hpp"
@@ -40,8 +42,17 @@ RegionPolicy* start_emulation(ibv_context* context, bool is_new, const char** wh
 // The attributes of a device with the emulator.
 void fill_emulated_attr(dappledv_device_attr& attr) noexcept;
 
+// Null until the first sync, or the emulator's start.
+extern constinit std::atomic<const coherence::BackEnd*> chosen_sync_back_end;
+[[gnu::cold]] const coherence::BackEnd& choose_sync_back_end() noexcept;
+
 // The operations of the syncs: the CPU's, and also the emulator's after its start.
-const coherence::BackEnd& sync_back_end() noexcept;
+inline const coherence::BackEnd& sync_back_end() noexcept {
+  const coherence::BackEnd* chosen = chosen_sync_back_end.load(std::memory_order_acquire);
+  if (chosen != nullptr) [[likely]]
+    return *chosen;
+  return choose_sync_back_end();
+}
 
 }  // namespace dapple::provider
 
