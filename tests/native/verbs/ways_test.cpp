@@ -67,6 +67,7 @@ struct Scenario {
   ibv_qp_type type = IBV_QPT_RC;
   bool to_itself = false;
   bool peer_first = false;  // process 0 connects last
+  bool peer_last = false;
   std::function<bool(int number)> before_opening = nullptr;
   std::function<void(int number)> before_connecting = nullptr;
   std::function<void(int number)> when_connected = nullptr;
@@ -148,7 +149,8 @@ int live(const Scenario& scenario, int number) {
   Side& own = shared->sides[number];
   Side& peer = shared->sides[1 - number];
   if (!member->open(scenario, own) || !await(kPatience, [&] { return peer.qpn != 0; })) return 1;
-  if (number == 0 && scenario.peer_first && !await(kPatience, [&] { return peer.connected.load(); })) return 2;
+  const bool waits = number == 0 ? scenario.peer_first : scenario.peer_last;
+  if (waits && !await(kPatience, [&] { return peer.connected.load(); })) return 2;
   if (scenario.before_connecting != nullptr) scenario.before_connecting(number);
   const bool connects = number == 0 || scenario.peers_way != Way::kNone;
   const char* from = number == 0 ? scenario.source : scenario.destination;
@@ -381,6 +383,7 @@ void play_all() {
       {.name = "no descriptor",
        .way = Way::kNoDescriptor,
        .peers_way = Way::kSharedMemory,
+       .peer_last = true,  // process 0 must have a descriptor for its ring again
        .before_opening = [](int) { return set_limit(RLIMIT_NOFILE, kFewDescriptors); },
        .before_connecting =
            [](int number) {
