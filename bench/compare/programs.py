@@ -90,6 +90,13 @@ def ucx_bandwidth(place: Place, words: list[str], size: int, iterations: int, tr
     return numbers[5] * MIB / 1e9, numbers[7] / 1e6
 
 
+def udp_pingpong(build: Path, place: Place, iterations: int) -> float:
+    """Plain UDP sockets: the average half round trip in us."""
+    port = next(ports)
+    words = [str(build / "bin/bench-udp-pingpong"), str(port), str(iterations)]
+    return float(run_pair(place, words, [*words, place.addresses[0]], port))
+
+
 def sync_speeds(build: Path, rounds: int) -> dict[str, tuple[float, float]]:
     """bench-sync: "BYTES STATE FENCE" -> GB/s of ours and of libpmem."""
     # Its exit code tells of its own limits, which are not ours.
