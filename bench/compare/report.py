@@ -26,6 +26,9 @@ line between the two CPUs, or the speed of one memcpy of that size.
 Two CPUs of a virtual machine share a cache at times. Each round measures the round trip of a cache line before and after. Only rounds that
 were in the same mode before and after are compared, with rounds of the same mode: *near* (below 0.07 us) or *far*. The mode with more rounds
 is shown.
+
+A machine without KVM emulates the guest's processor, so the rows in a guest say little about a real machine.
+[bench/README.md](../bench/README.md#the-software-device) says more of the software device's figures.
 """
 
 
