@@ -58,7 +58,7 @@ void sync_memory(const coherence::BackEnd& back_end, SyncDirection direction, da
   sync_for_cpu(back_end, coherence, ranges, num_ranges);
 }
 
-// Of a region that is a dma-buf or persistent. Apart from sync_region(), whose other work takes a few nanoseconds.
+// For a region that is a dma-buf or persistent. sync_region() takes a few nanoseconds without this.
 [[gnu::noinline]] int sync_special(const coherence::BackEnd& back_end, SyncDirection direction,
                                    const dappledv_region_attr& region, const iovec* ranges,
                                    size_t num_ranges) noexcept {
@@ -79,7 +79,7 @@ void sync_memory(const coherence::BackEnd& back_end, SyncDirection direction, da
 
 }  // namespace
 
-// Flat, because after each barrier the CPU begins anew, and calls in between are seen.
+// Flat: a barrier empties the CPU's pipeline, so calls between two barriers are not hidden behind other work.
 [[gnu::flatten]] int sync_region(const coherence::BackEnd& back_end, SyncDirection direction,
                                  const dappledv_region_attr& region, const iovec* ranges, size_t num_ranges) noexcept {
   if (region.dmabuf || region.persistence != DAPPLEDV_PERSISTENCE_UNSPECIFIED) [[unlikely]] {
