@@ -255,32 +255,20 @@ void destruction__comes_after_what_has_come_before(void**) {
   }
 }
 
-ibv_mr* gone_memory = nullptr;
-
-// Posts a receive of end b in memory that is not there any more, and sends a datagram there.
-void send_a_datagram_to_unmapped_memory(ibv_ah* ah) {
+// Posts a receive of end b in memory that is unmapped afterwards. Returns the region, which stays registered.
+ibv_mr* post_receive_in_unmapped_memory() {
   constexpr size_t kSize = 4096;
   void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_true(memory != MAP_FAILED);
-  gone_memory = ibv_reg_mr(pair->pd, memory, kSize, IBV_ACCESS_LOCAL_WRITE);
-  assert_non_null(gone_memory);
-  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory), kSize, gone_memory->lkey};
-  ibv_recv_wr receive = {};
-  ibv_recv_wr* bad_receive = nullptr;
+  ibv_mr* region = ibv_reg_mr(pair->pd, memory, kSize, IBV_ACCESS_LOCAL_WRITE);
+  assert_non_null(region);
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(memory), kSize, region->lkey};
+  ibv_recv_wr receive = {}, *bad = nullptr;
   receive.sg_list = &segment;
   receive.num_sge = 1;
-  assert_int_equal(ibv_post_recv(pair->b.qp, &receive, &bad_receive), 0);
+  assert_int_equal(ibv_post_recv(pair->b.qp, &receive, &bad), 0);
   assert_int_equal(munmap(memory, kSize), 0);
-  segment = {reinterpret_cast<uintptr_t>(pair->a.buffer), 100, pair->a.mr->lkey};
-  ibv_send_wr send = {};
-  ibv_send_wr* bad_send = nullptr;
-  send.sg_list = &segment;
-  send.num_sge = 1;
-  send.opcode = IBV_WR_SEND;
-  send.wr.ud.ah = ah;
-  send.wr.ud.remote_qpn = pair->b.qp->qp_num;
-  send.wr.ud.remote_qkey = 0x1111;
-  assert_int_equal(ibv_post_send(pair->a.qp, &send, &bad_send), 0);
+  return region;
 }
 
 // UCX ends in this order. A NIC goes on with the old pages.
@@ -290,23 +278,19 @@ void datagram__to_memory_that_is_unmapped_before_its_queue_pair_is_destroyed(voi
     options.type = IBV_QPT_UD;
     options.channel = true;
     assert_true(begin(options));
-    ibv_ah_attr address = {};
-    address.is_global = 1;
-    address.port_num = 1;
-    address.grh.hop_limit = 64;
-    assert_int_equal(ibv_query_gid(pair->context, 1, 0, &address.grh.dgid), 0);
-    ibv_ah* ah = ibv_create_ah(pair->pd, &address);
-    assert_non_null(ah);
+    ibv_ah* address = make_own_address(*pair);
+    assert_non_null(address);
     assert_int_equal(ibv_req_notify_cq(pair->b.cq, 0), 0);
-    send_a_datagram_to_unmapped_memory(ah);
+    ibv_mr* region = post_receive_in_unmapped_memory();
+    assert_int_equal(post_datagram(pair->a, 100, pair->a.qp, address, pair->b.qp), 0);
     if (!destroys_at_once) {
       assert_true(becomes_readable(pair->channel->fd));
       expect(pair->b.cq, 0, IBV_WC_SUCCESS, IBV_WC_RECV);
     }
     assert_int_equal(ibv_destroy_qp(pair->b.qp), 0);
     pair->b.qp = nullptr;
-    assert_int_equal(ibv_dereg_mr(gone_memory), 0);
-    assert_int_equal(ibv_destroy_ah(ah), 0);
+    assert_int_equal(ibv_dereg_mr(region), 0);
+    assert_int_equal(ibv_destroy_ah(address), 0);
     finish(nullptr);
   }
 }

@@ -13,6 +13,8 @@
 namespace dapple::tests {
 namespace {
 
+constexpr uint32_t kQkey = 0x1111;
+
 bool make_end(Pair& pair, End& end, const PairOptions& options, bool receives_shared) {
   const bool channel = &end == &pair.b && options.channel;
   end.cq = ibv_create_cq(pair.context, static_cast<int>(options.cq_size), nullptr, channel ? pair.channel : nullptr, 0);
@@ -110,7 +112,7 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qp_access_flags = kPeerRights;
-  attr.qkey = 0x1111;
+  attr.qkey = kQkey;
   if (ibv_modify_qp(qp, &attr,
                     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)) != 0)
     return false;
@@ -139,6 +141,27 @@ bool connect(ibv_qp* qp, uint32_t remote, uint8_t timeout, uint8_t source, const
   mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
   if (rc) mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return ibv_modify_qp(qp, &attr, mask) == 0;
+}
+
+ibv_ah* make_own_address(const Pair& pair) {
+  ibv_ah_attr attr = {};
+  attr.is_global = 1;
+  attr.port_num = 1;
+  attr.grh.hop_limit = 64;
+  if (ibv_query_gid(pair.context, 1, 0, &attr.grh.dgid) != 0) return nullptr;
+  return ibv_create_ah(pair.pd, &attr);
+}
+
+int post_datagram(const End& end, uint32_t length, ibv_qp* from, ibv_ah* address, const ibv_qp* to) {
+  ibv_sge segment = {reinterpret_cast<uintptr_t>(end.buffer), length, end.mr->lkey};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.wr.ud.ah = address;
+  request.wr.ud.remote_qpn = to->qp_num;
+  request.wr.ud.remote_qkey = kQkey;
+  return ibv_post_send(from, &request, &bad);
 }
 
 bool to_error(ibv_qp* qp) {

@@ -61,6 +61,12 @@ int post_send(End& end, uint64_t id, ibv_wr_opcode opcode, size_t offset, uint32
               size_t remote_offset = 0, unsigned flags = IBV_SEND_SIGNALED);
 int post_receive(End& end, uint64_t id, size_t offset, uint32_t length);
 
+// For datagrams. Null on failure, with errno.
+ibv_ah* make_own_address(const Pair& pair);
+// Sends the first bytes of the end's buffer from one queue pair to the other, which connect() has made ready. Returns 0
+// or an errno.
+int post_datagram(const End& end, uint32_t length, ibv_qp* from, ibv_ah* address, const ibv_qp* to);
+
 // Polls until there is a completion, for kPatience at most.
 bool wait_for(ibv_cq* cq, ibv_wc& completion);
 // The same without polling: reads a byte of memory.
