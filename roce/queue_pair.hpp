@@ -118,9 +118,9 @@ class QueuePair {
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
   virtual bool transmit(Now now, PacketSink& sink) = 0;
-  // Tells whether transmit() would write an acknowledgement and nothing else. The host may wait a moment for requests
-  // that it can go with.
-  virtual bool owes_only_acknowledgement() const { return false; }
+  // What the peer has to get. The host may wait a moment with an acknowledgement, for requests that it can go with.
+  enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
+  virtual Owes owes() const = 0;
 
   // The latest time for a call of expire(); kNever if none is needed. It changes with each call of another function.
   virtual Time deadline() const = 0;

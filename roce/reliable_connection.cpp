@@ -57,8 +57,8 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
 }
 
-bool ReliableConnection::owes_only_acknowledgement() const {
-  return responder_.owes_only_acknowledgement() && !requester_.has_requests_to_send();
+QueuePair::Owes ReliableConnection::owes() const {
+  return requester_.has_requests_to_send() ? Owes::kMore : responder_.owes();
 }
 
 }  // namespace dapple::roce

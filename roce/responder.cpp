@@ -339,12 +339,12 @@ bool Responder::transmit_acknowledgement(PacketSink& sink) {
   return reply_ != Reply::kNone && !send_acknowledgement(sink);
 }
 
-bool Responder::owes_only_acknowledgement() const {
-  if (reply_ != Reply::kAck) return false;
+QueuePair::Owes Responder::owes() const {
+  if (reply_ == Reply::kNak) return QueuePair::Owes::kMore;
   for (uint32_t number = oldest_; number != newest_; number++) {
-    if (resources_[number % room_].pending()) return false;
+    if (resources_[number % room_].pending()) return QueuePair::Owes::kMore;
   }
-  return true;
+  return reply_ == Reply::kAck ? QueuePair::Owes::kAcknowledgement : QueuePair::Owes::kNothing;
 }
 
 }  // namespace dapple::roce

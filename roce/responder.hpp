@@ -32,7 +32,7 @@ class Responder {
   // state, for the NAK with the reason.
   bool transmit_acknowledgement(PacketSink& sink);
   // Tells whether they would send an acknowledgement and nothing else.
-  bool owes_only_acknowledgement() const;
+  QueuePair::Owes owes() const;
 
  private:
   // The memory of an RDMA Read or an atomic, so that a duplicate is answered as the first was.

@@ -17,7 +17,7 @@ class ReliableConnection final : public Core {
   using Core::Core;
   void receive(Now now, const Packet& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
-  bool owes_only_acknowledgement() const override;
+  Owes owes() const override;
   Time deadline() const override { return requester_.deadline(); }
   void expire(Now now) override { requester_.expire(now); }
 
@@ -37,6 +37,7 @@ class Unreliable : public Core {
   Time deadline() const final { return kNever; }
   void expire(Now) final {}
   bool transmit(Now now, PacketSink& sink) final;
+  Owes owes() const final { return sends.empty() ? Owes::kNothing : Owes::kMore; }
 
  protected:
   bool prepare(QpState, const QpAttributes&) override { return true; }

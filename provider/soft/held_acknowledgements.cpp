@@ -21,14 +21,16 @@
 namespace dapple::soft {
 namespace {
 
+using Owes = roce::QueuePair::Owes;
+
 constexpr uint8_t kHabit = 8;  // answers in a row
 constexpr int kTriesToLeave = 100;
 
 }  // namespace
 
-// Under the locks of receiving and of the queue pair.
+// Under the locks of receiving and of the queue pair, which owes an acknowledgement and nothing else.
 bool Node::holds_acknowledgement(Qp& qp) {
-  if (worker_ != Worker::kPoller || qp.dying || !qp.engine->owes_only_acknowledgement()) return false;
+  if (worker_ != Worker::kPoller || qp.dying) return false;
   qp.answers_in_a_row = qp.answered ? static_cast<uint8_t>(std::min<int>(qp.answers_in_a_row + 1, kHabit)) : 0;
   qp.answered = false;
   qp.acknowledgement_poll = polls_.load(std::memory_order_relaxed);
@@ -71,7 +73,7 @@ void Node::send_held() {
     {
       const std::lock_guard lock(qp.mutex);
       qp.held = false;
-      sent = qp.engine->owes_only_acknowledgement();
+      sent = qp.engine->owes() == Owes::kAcknowledgement;
       if (sent) {
         qp.answers_in_a_row = 0;
         settle(qp, clock_);

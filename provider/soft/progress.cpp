@@ -16,6 +16,8 @@
 namespace dapple::soft {
 namespace {
 
+using Owes = roce::QueuePair::Owes;
+
 // So that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
@@ -89,7 +91,9 @@ void Node::finish_touched() {
     {
       const std::lock_guard lock(qp.mutex);
       qp.touched = false;
-      attend(qp, !holds_acknowledgement(qp) && transmit(qp, clock_));
+      const Owes owes = qp.engine->owes();
+      const bool waits = owes == Owes::kNothing || (owes == Owes::kAcknowledgement && holds_acknowledgement(qp));
+      attend(qp, !waits && transmit(qp, clock_));
     }
     deliver(qp);
   }

@@ -11,6 +11,8 @@ using namespace dapple::roce::test;
 
 namespace {
 
+using Owes = QueuePair::Owes;
+
 void post(Endpoint& endpoint, SendOpcode opcode) {
   const SendRequest request = endpoint.request(opcode, 8);
   assert_int_equal(endpoint.qp->post_send(request), PostError::kNone);
@@ -66,30 +68,31 @@ void response__comes_before_the_requests(void**) {
   assert_int_equal(operation_of(pair.b, 0), Operation::kReadResponseOnly);
 }
 
-void owes_only_acknowledgement__after_a_write(void**) {
+void owes__an_acknowledgement_after_a_write(void**) {
   Pair pair;
-  assert_false(pair.b.qp->owes_only_acknowledgement());
+  assert_int_equal(pair.b.qp->owes(), Owes::kNothing);
   receive_a_request(pair, SendOpcode::kWrite);
-  assert_true(pair.b.qp->owes_only_acknowledgement());
-  assert_false(pair.a.qp->owes_only_acknowledgement());
+  assert_int_equal(pair.b.qp->owes(), Owes::kAcknowledgement);
+  assert_int_equal(pair.a.qp->owes(), Owes::kNothing);
   pair.b.qp->transmit(pair.now, pair.b);
-  assert_false(pair.b.qp->owes_only_acknowledgement());
+  assert_int_equal(pair.b.qp->owes(), Owes::kNothing);
 }
 
-void owes_only_acknowledgement__not_with_requests(void**) {
+void owes__more_with_requests(void**) {
   Pair pair;
   receive_a_request(pair, SendOpcode::kWrite);
   post(pair.b, SendOpcode::kWrite);
-  assert_false(pair.b.qp->owes_only_acknowledgement());
+  assert_int_equal(pair.b.qp->owes(), Owes::kMore);
 }
 
-void owes_only_acknowledgement__not_with_a_response_or_a_nak(void**) {
+void owes__more_with_a_response_or_a_nak(void**) {
   Pair read, nak;
   receive_a_request(read, SendOpcode::kRead);
+  assert_int_equal(read.b.qp->owes(), Owes::kMore);
   receive_a_request(read, SendOpcode::kWrite);
-  assert_false(read.b.qp->owes_only_acknowledgement());
+  assert_int_equal(read.b.qp->owes(), Owes::kMore);
   receive_a_request(nak, SendOpcode::kSend);
-  assert_false(nak.b.qp->owes_only_acknowledgement());
+  assert_int_equal(nak.b.qp->owes(), Owes::kMore);
 }
 
 }  // namespace
@@ -100,9 +103,9 @@ int main() {
       cmocka_unit_test(acknowledgement__waits_for_one_full_turn_only),
       cmocka_unit_test(nak__comes_before_the_requests),
       cmocka_unit_test(response__comes_before_the_requests),
-      cmocka_unit_test(owes_only_acknowledgement__after_a_write),
-      cmocka_unit_test(owes_only_acknowledgement__not_with_requests),
-      cmocka_unit_test(owes_only_acknowledgement__not_with_a_response_or_a_nak),
+      cmocka_unit_test(owes__an_acknowledgement_after_a_write),
+      cmocka_unit_test(owes__more_with_requests),
+      cmocka_unit_test(owes__more_with_a_response_or_a_nak),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
