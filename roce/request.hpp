@@ -14,8 +14,8 @@ namespace dapple::roce {
 
 inline constexpr uint32_t kMaxSegments = 32;
 
-// Memory of this process, named by a local key.
-struct Segment {
+// Memory of this process, named by a local key. A host may look at its own type of the same layout through this one.
+struct [[gnu::may_alias]] Segment {
   uint64_t address = 0;
   uint32_t length = 0;
   uint32_t lkey = 0;
@@ -25,6 +25,11 @@ inline uint64_t length_of(std::span<const Segment> segments) {
   uint64_t length = 0;
   for (const Segment& segment : segments) length += segment.length;
   return length;
+}
+
+// Lists are short: a call of memmove() would take longer.
+inline void copy_segments(std::span<const Segment> from, Segment* to) {
+  for (const Segment& segment : from) *to++ = segment;
 }
 
 // A datagram's destination: a copy of the application's address handle, so that the handle may be destroyed at once.

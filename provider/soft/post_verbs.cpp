@@ -34,23 +34,12 @@ static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
 constexpr unsigned kFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
 
-// One request's segments, copied: the compiler may not look at one type through another. The room is not cleared first.
-class Segments {
- public:
-  bool copy(const ibv_sge* list, int count) {
-    if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
-    count_ = static_cast<size_t>(count);
-    if (count > 0) memcpy(room_, list, count_ * sizeof(*list));
-    return true;
-  }
-  std::span<const roce::Segment> get() const {
-    return {std::launder(reinterpret_cast<const roce::Segment*>(room_)), count_};
-  }
-
- private:
-  size_t count_ = 0;
-  alignas(roce::Segment) std::byte room_[roce::kMaxSegments * sizeof(roce::Segment)];
-};
+// A request's gather or scatter list, where the program has it.
+bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {
+  if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
+  segments = {reinterpret_cast<const roce::Segment*>(list), static_cast<size_t>(count)};
+  return true;
+}
 
 // The eight bytes that an atomic write takes along.
 bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
@@ -65,12 +54,11 @@ bool take_word(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
 }
 
 template <bool kSanitized>
-int convert(Qp& qp, const ibv_send_wr& wr, Segments& segments, roce::SendRequest& request) {
-  if (!segments.copy(wr.sg_list, wr.num_sge)) return EINVAL;
+int convert(Qp& qp, const ibv_send_wr& wr, roce::SendRequest& request) {
+  if (!segments_of(wr.sg_list, wr.num_sge, request.segments)) return EINVAL;
   request.id = wr.wr_id;
   request.opcode = static_cast<SendOpcode>(wr.opcode);
   request.flags = static_cast<uint8_t>(wr.send_flags & kFlags);
-  request.segments = segments.get();
   if (kSanitized && (wr.send_flags & IBV_SEND_INLINE) != 0) {
     for (const roce::Segment& segment : request.segments)
       watch_inline(qp, reinterpret_cast<const void*>(segment.address), segment.length);
@@ -164,13 +152,13 @@ void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remo
 
 template <bool kSanitized>
 int post_receives(ReceiveQueue& queue, AnnouncedQueue* announced, const ibv_recv_wr* requests, ibv_recv_wr** bad) {
-  Segments segments;
   for (const ibv_recv_wr* wr = requests; wr != nullptr; wr = wr->next) {
     int error = EINVAL;
+    std::span<const roce::Segment> segments;
     const auto make_mark = [&] {
-      return kSanitized && announced != nullptr ? announced->post(segments.get(), true) : uint16_t{0};
+      return kSanitized && announced != nullptr ? announced->post(segments, true) : uint16_t{0};
     };
-    if (segments.copy(wr->sg_list, wr->num_sge)) error = queue.post(wr->wr_id, segments.get(), make_mark);
+    if (segments_of(wr->sg_list, wr->num_sge, segments)) error = queue.post(wr->wr_id, segments, make_mark);
     if (error == 0) continue;
     *bad = const_cast<ibv_recv_wr*>(wr);
     return error;
@@ -192,10 +180,9 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
   int error = 0;
   {
     const std::lock_guard lock(qp.mutex);
-    Segments segments;
     for (ibv_send_wr* wr = requests; wr != nullptr; wr = wr->next) {
       roce::SendRequest request;
-      error = convert<kSanitized>(qp, *wr, segments, request);
+      error = convert<kSanitized>(qp, *wr, request);
       if (error == 0) error = error_of(post_to_engine<kSanitized>(qp, request));
       if (error == 0) continue;
       *bad = wr;

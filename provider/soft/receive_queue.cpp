@@ -31,7 +31,7 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   request.id = slot.id;
   request.segment_count = slot.segment_count;
   request.mark = slot.mark;
-  std::copy_n(&segments_[size_t{head_} * max_segments_], slot.segment_count, request.segments);
+  copy_segments({&segments_[size_t{head_} * max_segments_], slot.segment_count}, request.segments);
   head_ = head_ + 1 == depth_ ? 0 : head_ + 1;
   --count_;
   if (count_ < limit_) {

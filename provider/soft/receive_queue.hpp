@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <memory>
@@ -43,7 +42,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
     uint32_t at = head_ + count_;
     if (at >= depth_) at -= depth_;
     slots_[at] = {id, static_cast<uint32_t>(segments.size()), make_mark()};
-    std::copy(segments.begin(), segments.end(), &segments_[size_t{at} * max_segments_]);
+    copy_segments(segments, &segments_[size_t{at} * max_segments_]);
     ++count_;
     return 0;
   }
