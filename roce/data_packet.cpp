@@ -59,6 +59,7 @@ Emitted emit_data(Core& core, const SendEntry& entry, const Headers& headers, ui
   std::byte* room = sink.reserve(before + size + headers.pad);
   if (room == nullptr) return Emitted::kFull;
   write_headers(headers, {room, before});
+  write_pad(headers.pad, room + before + size);
   if (size > 0) {
     if (entry.inline_bytes != nullptr) {
       memcpy(room + before, entry.inline_bytes + offset, size);
@@ -66,7 +67,6 @@ Emitted emit_data(Core& core, const SendEntry& entry, const Headers& headers, ui
       return Emitted::kFault;
     }
   }
-  memset(room + before + size, 0, headers.pad);
   sink.commit(to);
   return Emitted::kSent;
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "roce/opcode.hpp"
@@ -99,11 +100,16 @@ inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
 }
 
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
-// bytes of room. The caller writes payload and pad (zeros) behind them.
+// bytes of room. The caller calls write_pad() next, and then writes the payload.
 size_t write_headers(const Headers& headers, std::span<std::byte> out);
 
 constexpr uint8_t pad_of(size_t payload_size) {
   return static_cast<uint8_t>((4 - payload_size % 4) % 4);
+}
+
+// Clears the last four bytes of payload and pad, so that the compiler knows the size. `at` is the place of the pad.
+inline void write_pad(uint8_t pad, std::byte* at) {
+  if (pad > 0) std::memset(at + pad - 4, 0, 4);
 }
 
 }  // namespace dapple::roce

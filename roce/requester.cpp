@@ -22,7 +22,7 @@ constexpr uint8_t kMostPatience = 2;
 constexpr Time kLongWait = 3 * kRoughError;
 
 uint32_t packets_of(uint64_t length, uint32_t mtu) {
-  return static_cast<uint32_t>(std::max<uint64_t>((length + mtu - 1) / mtu, 1));
+  return length <= mtu ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
 }
 
 }  // namespace
@@ -132,9 +132,9 @@ bool Requester::start_entry(SendEntry& entry) {
       fail(entry, CompletionStatus::kLocalProtection);
       return false;
     }
+    entry.chunk = std::max<uint32_t>(kChunkBytes / core_.mtu(), 1);
   }
   entry.packets = opcode == SendOpcode::kRead || !wants_response(opcode) ? packets_of(entry.length, core_.mtu()) : 1;
-  entry.chunk = std::max<uint32_t>(kChunkBytes / core_.mtu(), 1);
   next_psn_ = psn_add(next_psn_, entry.packets);
   return true;
 }

@@ -291,6 +291,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
   std::byte* room = sink.reserve(before + size + headers.pad);
   if (room == nullptr) return false;
   write_headers(headers, {room, before});
+  write_pad(headers.pad, room + before + size);
   if (size > 0 &&
       core_.memory.read(core_.self(), {answer.rkey, answer.address + offset, size}, room + before) != Fault::kNone) {
     // The region was deregistered after the request was accepted.
@@ -299,7 +300,6 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
     reply_psn_ = headers.psn;
     return true;
   }
-  memset(room + before + size, 0, headers.pad);
   sink.commit(nullptr);
   answer.next++;
   answer.answered = std::max(answer.answered, answer.next);

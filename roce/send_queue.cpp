@@ -119,8 +119,7 @@ PostError SendQueue::push(const SendRequest& request, QpType type) {
   if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
   const bool is_inline = goes_inline(request);
   const size_t slot = tail_ & mask_;
-  SendEntry& entry = entries_[slot];
-  entry = SendEntry{.request = request};
+  SendEntry& entry = *new (&entries_[slot]) SendEntry{.request = request};
   entry.length = length_of(request.segments);
   if (request.opcode == SendOpcode::kAtomicWrite) entry.length = 8;
   if (request.opcode == SendOpcode::kFlush) entry.length = request.flush_length;
@@ -135,7 +134,7 @@ PostError SendQueue::push(const SendRequest& request, QpType type) {
     entry.request.segments = {};
   } else {
     Segment* to = &segments_[slot * std::max<uint32_t>(max_segments_, 1)];
-    std::copy(request.segments.begin(), request.segments.end(), to);
+    copy_segments(request.segments, to);
     entry.request.segments = {to, request.segments.size()};
   }
   tail_++;

@@ -202,9 +202,10 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       delivered++;
       const size_t size = found.bytes.size();
       delivered_bytes += size;
-      Arrival arrival = {};
+      Arrival arrival;
       memcpy(arrival.source, found.source, sizeof arrival.source);
       memcpy(arrival.destination, found.destination, sizeof arrival.destination);
+      arrival.netdev_index = 0;
       arrival.transport = found.bytes;
       arrival.headers = {found.headers, std::min(size, sizeof found.headers)};
       sink.arrived(arrival);
