@@ -13,7 +13,9 @@ using namespace dapple::tests;
 
 namespace {
 
-constexpr int kRounds = 50;
+constexpr int kMissing = 10;
+// A busy machine stops the program at the wrong moments in most of them.
+constexpr int kMostRounds = 2000;
 
 // True if bytes were missing when the last one was there.
 bool write_and_look(PlacementEnd& sender, size_t size, char value) {
@@ -38,9 +40,9 @@ void look_at_the_last_byte(PlacementEnd& sender) {
   // The last one has several packets.
   for (const size_t size : {16, 100, 1024, 5000}) {
     int missing = 0;
-    for (int i = 0; i < kRounds; i++) missing += write_and_look(sender, size, ++value) ? 1 : 0;
-    // A busy machine may stop the program at the wrong moments.
-    if (missing < kRounds / 5) failed("bytes came in their order");
+    for (int i = 0; i < kMostRounds && missing < kMissing; i++)
+      missing += write_and_look(sender, size, ++value) ? 1 : 0;
+    if (missing < kMissing) failed("bytes came in their order");
   }
   if (placed() != 0) failed("a Write went without packets");
 }

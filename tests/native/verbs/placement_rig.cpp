@@ -157,7 +157,8 @@ bool obey(PlacementEnd& target, Order order) {
 
 int be_target() {
   PlacementEnd target(1);
-  if (!target.open() || !publish(target, kRights) || !target.connect(timeout_of_this_run)) return 1;
+  // The sender waits for the key: before the connection is ready, packets would be lost.
+  if (!target.open() || !target.connect(timeout_of_this_run) || !publish(target, kRights)) return 1;
   for (;;) {
     const uint32_t obeyed = placement_stage->obeyed;
     if (!await(2 * kMomentOfPatience, [&] { return placement_stage->given != obeyed; })) return 2;
