@@ -118,7 +118,8 @@ class QueuePair {
 
   // Writes packets until nothing may be sent now, or the sink is full. True if it stopped because of the sink.
   virtual bool transmit(Now now, PacketSink& sink) = 0;
-  // What the peer has to get. The host may wait a moment with an acknowledgement, for requests that it can go with.
+  // Tells what transmit() has to send. The host may keep an acknowledgement back for a moment, so that it goes with
+  // requests.
   enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
   virtual Owes owes() const = 0;
 

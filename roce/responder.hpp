@@ -31,7 +31,7 @@ class Responder {
   // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
   // state, for the NAK with the reason.
   bool transmit_acknowledgement(PacketSink& sink);
-  // Tells whether they would send an acknowledgement and nothing else.
+  // Tells what they have to send.
   QueuePair::Owes owes() const;
 
  private:

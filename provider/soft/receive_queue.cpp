@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include <algorithm>
 #include <cassert>
 #include <mutex>
 #include <new>
@@ -56,7 +55,8 @@ int ReceiveQueue::resize(uint32_t depth) {
   for (uint32_t i = 0; i < count_; ++i) {
     const uint32_t from = (head_ + i) % depth_;
     slots[i] = slots_[from];
-    std::copy_n(&segments_[size_t{from} * max_segments_], slots[i].segment_count, &segments[size_t{i} * max_segments_]);
+    copy_segments({&segments_[size_t{from} * max_segments_], slots[i].segment_count},
+                  &segments[size_t{i} * max_segments_]);
   }
   std::swap(slots, slots_);
   std::swap(segments, segments_);
