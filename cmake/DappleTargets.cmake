@@ -15,7 +15,7 @@ function(dapple_no_exceptions target)
 endfunction()
 
 # dapple_short_copies(TARGET): the compiler clears and copies small structs by stores. Without a processor to tune for, gcc 12
-# takes rep stos and rep movs, which begin so slowly that they were a fifth of a short message's time.
+# takes rep stos and rep movs, which begin so slowly that they took a fifth of the time of a short message's post.
 function(dapple_short_copies target)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     target_compile_options(${target} PRIVATE -mtune=icelake-server)

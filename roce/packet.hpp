@@ -100,14 +100,19 @@ inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
 }
 
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
-// bytes of room. The caller calls write_pad() next, and then writes the payload.
+// bytes of room. If there is a payload, the caller calls write_pad() next, and then writes the payload.
 size_t write_headers(const Headers& headers, std::span<std::byte> out);
+
+// The packets of a message or a response. A message without bytes has one, too.
+constexpr uint32_t packets_of(uint64_t length, uint32_t mtu) {
+  return length <= mtu ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
+}
 
 constexpr uint8_t pad_of(size_t payload_size) {
   return static_cast<uint8_t>((4 - payload_size % 4) % 4);
 }
 
-// Clears the last four bytes of payload and pad, so that the compiler knows the size. `at` is the place of the pad.
+// Writes the pad at `at`. It stores a whole word, so the last bytes of the payload before it are cleared, too.
 inline void write_pad(uint8_t pad, std::byte* at) {
   if (pad > 0) std::memset(at + pad - 4, 0, 4);
 }

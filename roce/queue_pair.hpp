@@ -91,6 +91,9 @@ struct QpCounters {
   bool operator==(const QpCounters&) const = default;
 };
 
+// What is due to the peer.
+enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
+
 class QueuePair {
  public:
   // Null if there is no memory for it. The ports outlive it. `receives` may be any source if nothing is ever received.
@@ -120,7 +123,6 @@ class QueuePair {
   virtual bool transmit(Now now, PacketSink& sink) = 0;
   // Tells what transmit() has to send. The host may keep an acknowledgement back for a moment, so that it goes with
   // requests.
-  enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
   virtual Owes owes() const = 0;
 
   // The latest time for a call of expire(); kNever if none is needed. It changes with each call of another function.

@@ -57,7 +57,7 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
 }
 
-QueuePair::Owes ReliableConnection::owes() const {
+Owes ReliableConnection::owes() const {
   return requester_.has_requests_to_send() ? Owes::kMore : responder_.owes();
 }
 

@@ -21,10 +21,6 @@ constexpr uint8_t kMostPatience = 2;
 // From here on the rough clock serves: the timer is late by a third at most.
 constexpr Time kLongWait = 3 * kRoughError;
 
-uint32_t packets_of(uint64_t length, uint32_t mtu) {
-  return length <= mtu ? 1 : static_cast<uint32_t>((length + mtu - 1) / mtu);
-}
-
 }  // namespace
 
 void Requester::start() {

@@ -184,8 +184,7 @@ InboundError Responder::execute_with_response(const Packet& packet, Resource& ma
       made.length = headers.reth.length;
       // IBTA 9.3.2.3.
       if (made.length > uint64_t{1} << 31) return InboundError::kInvalidRequest;
-      made.packets = made.end =
-          static_cast<uint32_t>(std::max<uint64_t>((made.length + core_.mtu() - 1) / core_.mtu(), 1));
+      made.packets = made.end = packets_of(made.length, core_.mtu());
       if (made.length > 0) {
         fault = core_.memory.check_remote(core_.self(), {made.rkey, made.address, made.length}, kRemoteRead);
       }
@@ -234,11 +233,10 @@ bool Responder::duplicate_read(const Packet& packet, Resource& old) {
   const uint64_t offset = uint64_t{first} * mtu;
   if (reth.rkey != old.rkey || reth.address != old.address + offset || offset > old.length) return false;
   if (reth.length > old.length - offset) return false;
-  const auto packets = static_cast<uint32_t>(std::max<uint64_t>((uint64_t{reth.length} + mtu - 1) / mtu, 1));
   // The rest ends where a packet of the first request ended.
   if (offset + reth.length != old.length && reth.length % mtu != 0) return false;
   old.begin = old.next = first;
-  old.end = std::min(first + packets, old.packets);
+  old.end = std::min(first + packets_of(reth.length, mtu), old.packets);
   return true;
 }
 
@@ -339,12 +337,12 @@ bool Responder::transmit_acknowledgement(PacketSink& sink) {
   return reply_ != Reply::kNone && !send_acknowledgement(sink);
 }
 
-QueuePair::Owes Responder::owes() const {
-  if (reply_ == Reply::kNak) return QueuePair::Owes::kMore;
+Owes Responder::owes() const {
+  if (reply_ == Reply::kNak) return Owes::kMore;
   for (uint32_t number = oldest_; number != newest_; number++) {
-    if (resources_[number % room_].pending()) return QueuePair::Owes::kMore;
+    if (resources_[number % room_].pending()) return Owes::kMore;
   }
-  return reply_ == Reply::kAck ? QueuePair::Owes::kAcknowledgement : QueuePair::Owes::kNothing;
+  return reply_ == Reply::kAck ? Owes::kAcknowledgement : Owes::kNothing;
 }
 
 }  // namespace dapple::roce

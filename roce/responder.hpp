@@ -32,7 +32,7 @@ class Responder {
   // state, for the NAK with the reason.
   bool transmit_acknowledgement(PacketSink& sink);
   // Tells what they have to send.
-  QueuePair::Owes owes() const;
+  Owes owes() const;
 
  private:
   // The memory of an RDMA Read or an atomic, so that a duplicate is answered as the first was.

@@ -119,6 +119,7 @@ PostError SendQueue::push(const SendRequest& request, QpType type) {
   if (const PostError error = check(request, type, 0); error != PostError::kNone) return error;
   const bool is_inline = goes_inline(request);
   const size_t slot = tail_ & mask_;
+  // Made in its place: an assignment would copy it from the stack.
   SendEntry& entry = *new (&entries_[slot]) SendEntry{.request = request};
   entry.length = length_of(request.segments);
   if (request.opcode == SendOpcode::kAtomicWrite) entry.length = 8;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <algorithm>
-
 #include "roce/data_packet.hpp"
 #include "roce/psn.hpp"
 #include "roce/transports.hpp"
@@ -38,7 +36,7 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
     }
     entry.started = true;
     entry.first_psn = next_psn_;
-    entry.packets = static_cast<uint32_t>(std::max<uint64_t>((entry.length + mtu() - 1) / mtu(), 1));
+    entry.packets = packets_of(entry.length, mtu());
     next_psn_ = psn_add(next_psn_, entry.packets);
   }
   const Transport transport = config.type == QpType::kUd ? Transport::kUd : Transport::kUc;

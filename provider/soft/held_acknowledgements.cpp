@@ -21,7 +21,7 @@
 namespace dapple::soft {
 namespace {
 
-using Owes = roce::QueuePair::Owes;
+using roce::Owes;
 
 constexpr uint8_t kHabit = 8;  // answers in a row
 constexpr int kTriesToLeave = 100;

@@ -16,7 +16,7 @@
 namespace dapple::soft {
 namespace {
 
-using Owes = roce::QueuePair::Owes;
+using roce::Owes;
 
 // So that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;

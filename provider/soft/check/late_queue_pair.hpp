@@ -54,7 +54,7 @@ class LateQueuePair final : public roce::QueuePair {
   roce::PostError check_send(const roce::SendRequest& request, uint32_t ahead) const override {
     return engine_->check_send(request, ahead);
   }
-  Owes owes() const override { return engine_->owes(); }
+  roce::Owes owes() const override { return engine_->owes(); }
   const roce::QpCounters& counters() const override { return engine_->counters(); }
   uint64_t outstanding_sends() const override { return engine_->outstanding_sends(); }
 

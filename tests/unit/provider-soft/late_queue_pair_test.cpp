@@ -34,7 +34,7 @@ class Engine final : public dapple::roce::QueuePair {
     expired++;
     state_ = QpState::kError;
   }
-  Owes owes() const override { return Owes::kMore; }
+  dapple::roce::Owes owes() const override { return dapple::roce::Owes::kMore; }
   const dapple::roce::QpCounters& counters() const override { return counted; }
   uint64_t outstanding_sends() const override { return 0; }
 

@@ -11,8 +11,6 @@ using namespace dapple::roce::test;
 
 namespace {
 
-using Owes = QueuePair::Owes;
-
 void post(Endpoint& endpoint, SendOpcode opcode) {
   const SendRequest request = endpoint.request(opcode, 8);
   assert_int_equal(endpoint.qp->post_send(request), PostError::kNone);
