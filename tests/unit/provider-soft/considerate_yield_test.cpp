@@ -44,7 +44,14 @@ void no_more_computing__yields_resume(void**) {
   ConsiderateYield yield;
   assert_int_equal(yields(yield, kMicrosecond, 3 * kMillisecond), 1);
   assert_int_equal(yields(yield, 23 * kMillisecond, kMicrosecond), 0);
-  assert_in_range(yields(yield, 2 * kMillisecond, 0), 900, 1100);
+  assert_in_range(yields(yield, 31 * kMillisecond, 30 * kMicrosecond), 900, 1100);
+}
+
+void no_other_thread__yields_are_rare(void**) {
+  time_now = 1;
+  ConsiderateYield yield;
+  assert_in_range(yields(yield, 2 * kMillisecond, kMicrosecond), 85, 100);
+  assert_in_range(yields(yield, 31 * kMillisecond, 30 * kMicrosecond), 990, 1000);
 }
 
 void a_minute_away__yields_resume_soon(void**) {
@@ -52,7 +59,7 @@ void a_minute_away__yields_resume_soon(void**) {
   ConsiderateYield yield;
   assert_int_equal(yields(yield, kMicrosecond, 60'000 * kMillisecond), 1);
   assert_int_equal(yields(yield, 150 * kMillisecond, kMicrosecond), 0);
-  assert_in_range(yields(yield, 20 * kMillisecond, 0), 9'000, 11'000);
+  assert_in_range(yields(yield, 31 * kMillisecond, 30 * kMicrosecond), 300, 1'000);
 }
 
 }  // namespace
@@ -62,6 +69,7 @@ int main() {
       cmocka_unit_test(peers_on_one_cpu__every_poll_yields),
       cmocka_unit_test(programs_that_compute__take_a_ninth_of_the_time),
       cmocka_unit_test(no_more_computing__yields_resume),
+      cmocka_unit_test(no_other_thread__yields_are_rare),
       cmocka_unit_test(a_minute_away__yields_resume_soon),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
