@@ -144,6 +144,7 @@ void Node::leave_way(ChosenWay way) {
 }
 
 int Node::add(Qp& qp) {
+  if (qp.init.qp_type == IBV_QPT_UD) wire_->expect_datagrams();
   if (!timers_.make_room()) return ENOMEM;
   if (qps_.add(qp) != 0) return 0;
   timers_.remove(qp);

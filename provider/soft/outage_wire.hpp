@@ -19,6 +19,7 @@ class OutageWire final : public Wire, private ArrivalSink {
   SendBatch* make_batch() override;
   size_t receive(ArrivalSink& sink) override;
   int receive_fd() const override { return below_->receive_fd(); }
+  void expect_datagrams() override { below_->expect_datagrams(); }
   int join(const uint8_t group[16], uint32_t netdev_index) override { return below_->join(group, netdev_index); }
   int leave(const uint8_t group[16], uint32_t netdev_index) override { return below_->leave(group, netdev_index); }
   bool instrumented() const override { return true; }

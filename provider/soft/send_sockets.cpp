@@ -35,7 +35,19 @@ int bind_somewhere(int socket, bool ipv6, uint16_t& port) {
   return EADDRINUSE;
 }
 
-int make(bool ipv6, OwnedFd& made, uint16_t& port) {
+int set(int socket, int level, int option, int value) {
+  return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+int set_class(int socket, bool ipv6, PacketClass usual) {
+  const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  int error = set(socket, level, ipv6 ? IPV6_UNICAST_HOPS : IP_TTL, usual.hop_limit);
+  if (error == 0) error = set(socket, level, ipv6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL, usual.hop_limit);
+  if (error == 0) error = set(socket, level, ipv6 ? IPV6_TCLASS : IP_TOS, usual.traffic_class);
+  return error;
+}
+
+int make(bool ipv6, PacketClass usual, OwnedFd& made, uint16_t& port) {
   OwnedFd socket(::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return errno;
   const int one = 1;
@@ -53,6 +65,7 @@ int make(bool ipv6, OwnedFd& made, uint16_t& port) {
   sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program = {1, &drop};
   setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+  if (const int error = set_class(socket.get(), ipv6, usual); error != 0) return error;
   if (const int error = bind_somewhere(socket.get(), ipv6, port); error != 0) return error;
   made = std::move(socket);
   return 0;
@@ -68,7 +81,7 @@ void SendSockets::close_all() {
   }
 }
 
-int SendSockets::get(bool ipv6, uint8_t slot, SendSocket& socket) {
+int SendSockets::get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& socket) {
   std::atomic<uint64_t>& entry = sockets_[ipv6 ? 1 : 0][slot];
   uint64_t value = entry.load(std::memory_order_acquire);
   if (value == 0) {
@@ -77,13 +90,16 @@ int SendSockets::get(bool ipv6, uint8_t slot, SendSocket& socket) {
     if (value == 0) {
       OwnedFd made;
       uint16_t port = 0;
-      if (const int error = make(ipv6, made, port); error != 0) return error;
+      if (const int error = make(ipv6, first, made, port); error != 0) return error;
       made.hide();
-      value = static_cast<uint64_t>(made.release() + 1) << 32 | port;
+      value = static_cast<uint64_t>(made.release() + 1) << 32 | uint64_t{first.traffic_class} << 24 |
+              uint64_t{first.hop_limit} << 16 | port;
       entry.store(value, std::memory_order_release);
     }
   }
-  socket = {static_cast<int>(value >> 32) - 1, static_cast<uint16_t>(value)};
+  socket.fd = static_cast<int>(value >> 32) - 1;
+  socket.port = static_cast<uint16_t>(value);
+  socket.usual = {static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
   return 0;
 }
 

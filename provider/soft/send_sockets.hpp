@@ -14,9 +14,19 @@
 
 namespace dapple::soft {
 
+// The kernel needs a tenth of a microsecond for a hop limit and a traffic class beside a packet. So a socket has those
+// of its first packet, and only others go beside theirs.
+struct PacketClass {
+  uint8_t hop_limit = 64;
+  uint8_t traffic_class = 0;
+
+  bool operator==(const PacketClass&) const = default;
+};
+
 struct SendSocket {
   int fd = -1;
   uint16_t port = 0;  // 49152 .. 65535, as IBTA A17.9.2.4.1 recommends
+  PacketClass usual;
 };
 
 // Any thread.
@@ -27,15 +37,15 @@ class SendSockets {
   SendSockets(const SendSockets&) = delete;
   SendSockets& operator=(const SendSockets&) = delete;
 
-  // Makes the socket at first use. 0, or an errno.
-  int get(bool ipv6, uint8_t slot, SendSocket& socket);
+  // Makes the socket at first use, for packets like `first`. 0, or an errno.
+  int get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& socket);
   // In a child of fork(), which gets no other sockets from this object.
   void close_all();
 
  private:
   static constexpr uint32_t kSlots = 256;
   std::mutex mutex_;
-  // Descriptor plus one in the upper half, port in the lower; 0: none yet.
+  // From the top: descriptor plus one (32 bits), traffic class, hop limit, port (16 bits). 0: none yet.
   std::atomic<uint64_t> sockets_[2][kSlots] = {};
 };
 

@@ -54,8 +54,9 @@ std::byte* UdpBatch::reserve(size_t size) {
 bool UdpBatch::start_run(uint8_t slot) {
   const bool ipv6 = !is_ipv4(path_.destination);
   if (ipv6 == is_ipv4(path_.source)) return false;
+  const PacketClass wanted = {path_.hop_limit != 0 ? path_.hop_limit : uint8_t{64}, path_.traffic_class};
   SendSocket socket;
-  if (const int error = side_.sockets.get(ipv6, slot, socket); error != 0) {
+  if (const int error = side_.sockets.get(ipv6, slot, wanted, socket); error != 0) {
     side_.counters->send_error.set(static_cast<uint64_t>(error));
     return false;
   }
@@ -65,8 +66,8 @@ bool UdpBatch::start_run(uint8_t slot) {
   run.closed = false;
   run.ipv6 = ipv6;
   run.fd = socket.fd;
-  run.hop_limit = path_.hop_limit != 0 ? path_.hop_limit : 64;
-  run.traffic_class = path_.traffic_class;
+  run.hop_limit = wanted.hop_limit;
+  run.traffic_class = wanted.traffic_class;
   run.addresses = {};
   run.addresses.ipv6 = ipv6;
   run.addresses.source_port = socket.port;
@@ -89,8 +90,6 @@ bool UdpBatch::start_run(uint8_t slot) {
     info.ipi6_ifindex = netdev_index;
     if (is_link_local(path_.source)) info.ipi6_ifindex = path_.netdev_index;
     add_control(run.control, used, IPPROTO_IPV6, IPV6_PKTINFO, info);
-    add_control(run.control, used, IPPROTO_IPV6, IPV6_HOPLIMIT, static_cast<int>(run.hop_limit));
-    add_control(run.control, used, IPPROTO_IPV6, IPV6_TCLASS, static_cast<int>(run.traffic_class));
   } else {
     auto& in = reinterpret_cast<sockaddr_in&>(run.destination);
     in.sin_family = AF_INET;
@@ -101,8 +100,11 @@ bool UdpBatch::start_run(uint8_t slot) {
     memcpy(&info.ipi_spec_dst, path_.source + 12, 4);
     info.ipi_ifindex = static_cast<int>(netdev_index);
     add_control(run.control, used, IPPROTO_IP, IP_PKTINFO, info);
-    add_control(run.control, used, IPPROTO_IP, IP_TTL, static_cast<int>(run.hop_limit));
-    add_control(run.control, used, IPPROTO_IP, IP_TOS, static_cast<int>(run.traffic_class));
+  }
+  if (wanted != socket.usual) {
+    const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    add_control(run.control, used, level, ipv6 ? IPV6_HOPLIMIT : IP_TTL, static_cast<int>(run.hop_limit));
+    add_control(run.control, used, level, ipv6 ? IPV6_TCLASS : IP_TOS, static_cast<int>(run.traffic_class));
   }
   run.control_size = used;
   static_assert(kControlSize >= CMSG_SPACE(sizeof(in6_pktinfo)) + 2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(2));

@@ -156,8 +156,6 @@ bool UdpWire::prepare(Problem& problem) {
   int error = 0;
   if (slot_.dual_stack) {
     error = set(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-    set(socket, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-    set(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
   } else {
     error = set(socket, IPPROTO_IP, IP_PKTINFO, 1);
   }
@@ -165,17 +163,32 @@ bool UdpWire::prepare(Problem& problem) {
     problem.set(error, "The slot's socket does not tell addresses: %s", strerror(error));
     return false;
   }
-  set(socket, IPPROTO_IP, IP_RECVTTL, 1);
-  set(socket, IPPROTO_IP, IP_RECVTOS, 1);
   send_.counters = counters_;
   return true;
+}
+
+void UdpWire::expect_datagrams() {
+  if (shows_class_.exchange(true)) return;
+  const int socket = slot_.receive_socket;
+  if (slot_.dual_stack) {
+    set(socket, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+    set(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+  }
+  set(socket, IPPROTO_IP, IP_RECVTTL, 1);
+  set(socket, IPPROTO_IP, IP_RECVTOS, 1);
+}
+
+void UdpWire::set_tap(PacketTap& tap) {
+  send_.tap = &tap;
+  // It records them.
+  expect_datagrams();
 }
 
 bool UdpWire::prepare_instruments(Problem& problem) {
   if (!seed_is_possible(problem)) return false;
   if (const char* name = secure_getenv("DAPPLE_PCAP"); name != nullptr && name[0] != '\0') {
     if (!pcap_.open(name, problem)) return false;
-    send_.tap = &pcap_;
+    set_tap(pcap_);
   }
   const char* faults = secure_getenv("DAPPLE_FAULTS");
   return faults == nullptr || faults[0] == '\0' || prepare_faults(faults, problem);

@@ -5,6 +5,7 @@
 #ifndef DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
 #define DAPPLE_PROVIDER_SOFT_UDP_WIRE_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -34,6 +35,7 @@ class UdpWire final : public Wire {
   SendBatch* make_batch() override;
   size_t receive(ArrivalSink& sink) override;
   int receive_fd() const override;
+  void expect_datagrams() override;
   int join(const uint8_t group[16], uint32_t netdev_index) override;
   int leave(const uint8_t group[16], uint32_t netdev_index) override;
   bool instrumented() const override { return send_.tap != nullptr || faults_ != nullptr; }
@@ -42,7 +44,7 @@ class UdpWire final : public Wire {
   const WireCounters& counters() const { return *counters_; }
 
   // Replaces DAPPLE_PCAP. Call it before the first packet; the tap outlives the wire.
-  void set_tap(PacketTap& tap) { send_.tap = &tap; }
+  void set_tap(PacketTap& tap);
 
  private:
   struct Origin;  // of a datagram: addresses, hop limit, ...
@@ -83,6 +85,7 @@ class UdpWire final : public Wire {
   static constexpr size_t kPrefixes = 4;
   Prefix prefixes_[kPrefixes];
   std::unique_ptr<Room> room_;
+  std::atomic<bool> shows_class_{false};  // the kernel tells hop limits and traffic classes, for a tenth of its time
   // A call that asks for more datagrams than there are looks at the socket once more before it returns.
   uint32_t ask_for_ = 1;
   // By the call of receive() that runs.

@@ -66,6 +66,9 @@ class Wire {
   virtual size_t receive(ArrivalSink& sink) = 0;
   // Readable when packets wait for receive().
   virtual int receive_fd() const = 0;
+  // From now on the GRHs of datagrams show the hop limit and the traffic class of their packets; before, the usual
+  // ones. Any thread.
+  virtual void expect_datagrams() {}
   // IBTA A17.9.1: a multicast group on a netdev. 0 or an errno.
   virtual int join(const uint8_t group[16], uint32_t netdev_index) = 0;
   virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;

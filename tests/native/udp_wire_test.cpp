@@ -206,34 +206,47 @@ void udp_wire__acknowledgement_behind_messages__comes_first(void** state) {
   }
 }
 
+void check_grh(Program& from, Program& to, const Path& path) {
+  Arrivals arrivals;
+  assert_true(put(from, path, to.slot.number << 16 | 9, 1, 16, true));
+  assert_true(from.batch->flush());
+  receive_until(to, arrivals, 1);
+  assert_int_equal(arrivals.psns.size(), 1);
+  assert_int_equal(arrivals.grh.size(), 40);
+  const auto* grh = reinterpret_cast<const uint8_t*>(arrivals.grh.data());
+  if (!is_ipv4(path.source)) {
+    assert_int_equal(grh[0] << 8 | grh[1], 0x6000 | path.traffic_class << 4);
+    assert_int_equal(grh[4] << 8 | grh[5], 8 + 12 + 8 + 16 + 4);
+    assert_int_equal(grh[6], 17);
+    assert_int_equal(grh[7], path.hop_limit);
+    assert_memory_equal(grh + 8, path.source, 16);
+    assert_memory_equal(grh + 24, path.destination, 16);
+  } else {
+    for (int i = 0; i < 20; i++) assert_int_equal(grh[i], 0);
+    assert_int_equal(grh[20], 0x45);
+    assert_int_equal(grh[21], path.traffic_class);
+    assert_int_equal(grh[28], path.hop_limit);
+    assert_memory_equal(grh + 32, path.source + 12, 4);
+    assert_memory_equal(grh + 36, path.destination + 12, 4);
+  }
+}
+
+// A socket sends its first packet's hop limit and traffic class by itself, and others beside the packet.
 void udp_wire__datagram__has_a_grh(void** state) {
-  auto& [a, b] = *static_cast<Two*>(*state);
+  Program& to = static_cast<Two*>(*state)->b;
+  Program from;
+  assert_true(from.open());
+  to.wire->expect_datagrams();
   for (const bool ipv6 : {false, true}) {
     Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.1", false);
+    Path other = path;
     path.hop_limit = 33;
     path.traffic_class = 0x28;
-    Arrivals arrivals;
-    assert_true(put(a, path, b.slot.number << 16 | 9, 1, 16, true));
-    assert_true(a.batch->flush());
-    receive_until(b, arrivals, 1);
-    assert_int_equal(arrivals.psns.size(), 1);
-    assert_int_equal(arrivals.grh.size(), 40);
-    const auto* grh = reinterpret_cast<const uint8_t*>(arrivals.grh.data());
-    if (ipv6) {
-      assert_int_equal(grh[0] << 8 | grh[1], 0x6280);
-      assert_int_equal(grh[4] << 8 | grh[5], 8 + 12 + 8 + 16 + 4);
-      assert_int_equal(grh[6], 17);
-      assert_int_equal(grh[7], 33);
-      assert_memory_equal(grh + 8, path.source, 16);
-      assert_memory_equal(grh + 24, path.destination, 16);
-    } else {
-      for (int i = 0; i < 20; i++) assert_int_equal(grh[i], 0);
-      assert_int_equal(grh[20], 0x45);
-      assert_int_equal(grh[21], 0x28);
-      assert_int_equal(grh[28], 33);
-      assert_memory_equal(grh + 32, path.source + 12, 4);
-      assert_memory_equal(grh + 36, path.destination + 12, 4);
-    }
+    check_grh(from, to, path);
+    check_grh(from, to, other);
+    other.hop_limit = 33;
+    check_grh(from, to, other);
+    check_grh(from, to, path);
   }
 }
 
