@@ -9,7 +9,9 @@
  *
  *   dappledv_query_device(context, &device);    properties of the device
  *   dappledv_init_region(&device, &region);     memory of the program, as this device sees it
- *   dappledv_override_region(&region, ...);     other memory: not coherent, persistent, of a dma-buf
+ *   dappledv_override_region(&region, ...);     ... with another coherence than the device
+ *   dappledv_persist_region(&region, ...);      ... that must survive a loss of power
+ *   dappledv_dmabuf_region(&region, ...);       ... that is mapped from a dma-buf
  *   dappledv_sync_for_device(&region, ...);     before the device reads
  *   dappledv_sync_for_cpu(&region, ...);        after it has written
  *   dappledv_query_range(address, ..., &range); the kind of memory at an address
@@ -116,7 +118,7 @@ enum dappledv_persistence {
 
 /* The kind of memory behind a mapping. Values may be added at the end. */
 enum dappledv_memory {
-  /* Nothing says. */
+  /* The kernel reports no kind. */
   DAPPLEDV_MEMORY_UNKNOWN = 0,
   /* Memory of the program alone: its heap, its stacks. */
   DAPPLEDV_MEMORY_ANONYMOUS,
@@ -133,7 +135,7 @@ enum dappledv_memory {
 
 /* The CPU's caching of a mapping. Values may be added at the end. */
 enum dappledv_caching {
-  /* Nothing says. */
+  /* The kernel does not report it. */
   DAPPLEDV_CACHING_UNKNOWN = 0,
   DAPPLEDV_CACHING_WRITE_BACK,
   /* No caching; stores wait in buffers of the CPU. */
@@ -222,6 +224,8 @@ struct dappledv_region_attr {
 };
 
 /*
+ * Queries whether the CPU and the device see each other's writes, with the reason, and other properties that stock
+ * verbs does not report.
  *
  * The first of these with an answer decides about coherence: the emulator of dappledv_attach(); DAPPLE_COHERENCE in the
  * environment; a software device, by its driver; a device whose DMA the kernel bounces; a kernel that registers only
@@ -243,8 +247,10 @@ struct dappledv_region_attr {
 int dappledv_query_device(struct ibv_context* context, struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
 
 /*
+ * Like dappledv_query_device(), with an answer from a configuration. coherence is "coherent", "cpu" or "io", or NULL
+ * for no answer. In the order above, this answer follows DAPPLE_COHERENCE.
  *
- * Returns 0, or EINVAL: as above, or coherence is another word (with any environment).
+ * Returns 0, or EINVAL: as above, or coherence is another word, even if DAPPLE_COHERENCE decides.
  */
 int dappledv_query_device_override(struct ibv_context* context, const char* coherence,
                                    struct dappledv_device_attr* attr) DAPPLEDV_NOEXCEPT;
@@ -272,6 +278,9 @@ int dappledv_init_region(const struct dappledv_device_attr* device,
 int dappledv_override_region(struct dappledv_region_attr* region, enum dappledv_coherence coherence) DAPPLEDV_NOEXCEPT;
 
 /*
+ * Marks a piece of memory that must survive a loss of power (fsdax, devdax). The sync calls with these attributes
+ * return only when the data that this thread or the device has written to the ranges is in the persistence domain. The
+ * other functions for regions may be called for the same region, before or after this one.
  *
  * The caller must know that the memory is persistent. A range without a sync may also survive, in any order and in
  * part.
