@@ -28,7 +28,7 @@ were in the same mode before and after are compared, with rounds of the same mod
 is shown.
 
 A machine without KVM emulates the guest's processor, so the rows in a guest say little about a real machine.
-[bench/README.md](../bench/README.md#the-software-device) says more of the software device's figures.
+[bench/README.md](../bench/README.md#the-software-device) has more figures of the software device.
 """
 
 
