@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   bool another = false;
   soft::OwnedFd listener = listen_on_name(another);
   if (another) {
-    tell(options, options.ready >= 0 ? "R" : "another one serves this network namespace");
+    tell(options, options.ready >= 0 ? "R" : "another dappled serves this network namespace");
     return options.ready >= 0 ? 0 : 1;
   }
   if (!listener) {

@@ -53,8 +53,8 @@ inline constexpr CmCounterName kCmCounterNames[] = {
     {"resolving", "ids that wait for a neighbour now"},
     {"listeners", "listeners now"},
     {"connections", "connections and handshakes now"},
-    {"half_open", "handshakes of peers that are not complete now"},
-    {"remembered", "connections now that only their peers have to hear of"},
+    {"half_open", "incomplete handshakes of peers now"},
+    {"remembered", "ended connections now whose peers do not know it yet"},
     {"established", "ends of connections established"},
     {"received", "datagrams received"},
     {"sent", "datagrams sent"},
@@ -70,7 +70,7 @@ inline constexpr CmCounterName kCmCounterNames[] = {
     {"unknown", "datagrams for an unknown connection"},
     {"foreign", "datagrams for the connection of another peer"},
     {"unsupported", "datagrams about alternate paths"},
-    {"malformed", "datagrams of no known form"},
+    {"malformed", "malformed datagrams"},
     {"no_datagram", "packets for QP 0 or 1 that are no datagrams"},
 };
 inline constexpr size_t kCmCounterCount = sizeof kCmCounterNames / sizeof kCmCounterNames[0];

@@ -160,7 +160,7 @@ bool UdpWire::prepare(Problem& problem) {
     error = set(socket, IPPROTO_IP, IP_PKTINFO, 1);
   }
   if (error != 0) {
-    problem.set(error, "The slot's socket does not tell addresses: %s", strerror(error));
+    problem.set(error, "The slot's socket cannot report addresses: %s", strerror(error));
     return false;
   }
   send_.counters = counters_;

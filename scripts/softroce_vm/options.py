@@ -86,7 +86,7 @@ def _check_options(options: Options, unknown: list[str]) -> None:
         path = Path(os.path.realpath(command))
         visible = [folder for folder in (kept_tree(options.folder), *options.share) if folder]
         if "/" in command and path.exists() and kept_tree(path):
-            why = f"{command} lies in a folder that is fresh in the guest; add --share {path.parent}"
+            why = f"{command} lies in a folder that is empty in the guest; add --share {path.parent}"
             _allow(any(map(path.is_relative_to, visible)), why)
 
 
@@ -116,7 +116,7 @@ def _kernels(text: str) -> list[str]:
 def _share(text: str) -> Path:
     folder = Path(os.path.realpath(text))
     _allow(folder.exists(), f"--share takes an existing folder, not '{text}'")
-    _allow(folder.is_dir(), f"--share takes a folder, and '{text}' is none")
+    _allow(folder.is_dir(), f"--share takes a folder, but '{text}' is not one")
     of_kernel = re.match("/($|(proc|sys|dev)(/|$)|run(/softroce|$))", str(folder))
     _allow(not of_kernel, f"--share cannot share {folder}")
     _allow("\n" not in str(folder), "--share cannot share a folder with a newline in its name")

@@ -246,10 +246,10 @@ std::string how_to_get_a_device(const std::string& netdev) {
       "  dapple-run PROGRAM   runs PROGRAM with a software device, without root and without a kernel module\n"
       "  a card: load its driver; 'rdma link' then lists it\n"
       "  rdma link add rxe0 type rxe netdev {0}   as root, RoCE in software over a network device (module rdma_rxe)\n"
-      "  rdma link add siw0 type siw netdev {0}   likewise, iWARP (module siw)\n"
+      "  rdma link add siw0 type siw netdev {0}   the same for iWARP (module siw)\n"
       "  dapple-softroce -- COMMAND                 runs COMMAND beside a software device in a virtual machine,\n"
       "                                             without root and with any kernel\n"
-      "On rxe, dapple-run --emulate PROGRAM then checks a program's sync calls.\n",
+      "On rxe and on dapple-run's devices, dapple-run --emulate PROGRAM checks a program's sync calls.\n",
       netdev);
 }
 

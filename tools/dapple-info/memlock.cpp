@@ -25,9 +25,10 @@ std::string memlock_for_people(const verbs::Memlock& memlock) {
   if (memlock.soft_bytes == RLIM_INFINITY) return text;
   text +=
       "  Registered memory is locked, in whole pages; beyond the limit registration fails with ENOMEM, in uDAPL with\n"
-      "  DAT_INSUFFICIENT_RESOURCES and a line that has the number needed.\n";
+      "  DAT_INSUFFICIENT_RESOURCES and a line with the needed number.\n";
   text += fmt::format(
-      "  Needed in KiB: what a process registers at a time, and on a card about {} for each connection's queues:\n"
+      "  Needed in KiB: all memory that a process registers at a time, and on a card about {} for the queues of each\n"
+      "  connection:\n"
       "  {} for 1 GiB and {} connections, {}.\n",
       kConnectionKib, kExampleKib, kExampleConnections,
       kExampleKib > memlock.soft_bytes / 1024 ? "which is not allowed here" : "which is allowed here");

@@ -33,38 +33,38 @@ namespace {
 constexpr char kHelp[] = R"help(usage: dapple-run [OPTION...] [--] PROGRAM [ARG...]
        eval "$(dapple-run --env [OPTION...])"
 
-Runs PROGRAM, and what it starts, with software RoCEv2 devices beside the kernel's RDMA devices, one for each network
-interface (dapple0, dapple1, ...), and with dapple's overlay on every RDMA device that it opens through libibverbs,
-librdmacm included. PROGRAM needs no change and no rebuild. The second form does this for every program that a shell starts
-afterwards, and needs no PROGRAM.
+Runs PROGRAM, and the programs that it starts, with software RoCEv2 devices beside the kernel's RDMA devices: one for each
+network interface (dapple0, dapple1, ...). Every RDMA device that they open through libibverbs or librdmacm has dapple's
+overlay. PROGRAM needs no change and no rebuild. The second form does this for every program that a shell starts afterwards,
+and needs no PROGRAM.
 
-      --env       print the environment as a shell's commands
+      --env       print the environment as shell commands
   -n, --no-device the overlay alone, without the software devices
-  -e, --emulate   let every device behave as one that is not cache-coherent, and report missing syncs (not on iWARP)
-  -w, --watch     --emulate, and report the first read of what a peer wrote before it is synced, with its place in PROGRAM
-                  (x86-64; slow; system calls cannot be given such memory)
+  -e, --emulate   let every device behave like one that is not cache-coherent, and report missing syncs (not on iWARP)
+  -w, --watch     --emulate, and report the first read of bytes that a peer wrote and no sync followed, with its place in
+                  PROGRAM (x86-64; slow; system calls that get such memory fail)
       --check     report mistakes in the use of the software devices, such as a key that is deregistered: dapple-check(1)
       --check=strict  also report races with peers in a program that is built with ThreadSanitizer
       --json FILE, --sarif FILE, --junit FILE
                   --check, and write its reports to a file
-      --faults F  let packets get lost, or calls fail, on the software devices: words as of DAPPLE_FAULTS in dapple-soft(7), or
-                  the name of a file with them
-      --seed N    the number that decides what the software devices do at random
+      --faults F  make packets get lost, or calls fail, on the software devices: F has words of DAPPLE_FAULTS, which
+                  dapple-soft(7) lists, or is the name of a file with such words
+      --seed N    the number that decides all random choices of the software devices
       --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
       --enumerate run PROGRAM once for each call of a verb that can fail, and print how each run ends
-      --in NAME   with --faults or --enumerate: faults only in programs of this name
+      --in NAME   with --faults or --enumerate: faults occur only in programs of this name
       --timeout S with --enumerate: seconds after which a run is a hang
-  -v, --verbose   say on standard error which devices the overlay is on
+  -v, --verbose   report on standard error which devices got the overlay
   -h, --help      print this
 
 The exit code is PROGRAM's, or
   1    with --enumerate: a run crashed or hung
   2    wrong options
   66   with --check: an error was reported, or nothing was checked
-  66   with --emulate: a sync is missing, or nothing was checked, as no RDMA device was opened or a process ended without its
-       report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
-  126  PROGRAM cannot be run this way; one line on standard error says why
-  127  there is no such PROGRAM
+  66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
+       its report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
+  126  PROGRAM cannot be run this way; one line on standard error gives the reason
+  127  PROGRAM does not exist
 )help";
 
 struct Options {
@@ -114,7 +114,7 @@ void set_faults(const char* given) {
   std::string words = given;
   if (words.find('=') == std::string::npos) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(given, "re"), fclose);
-    if (file == nullptr) fail(kWrongUse, "--faults: %s is no file that can be read, and no word with =", given);
+    if (file == nullptr) fail(kWrongUse, "--faults: %s is neither a word with = nor a readable file", given);
     words = words_of(file.get());
   }
   setenv("DAPPLE_FAULTS", words.c_str(), 1);

@@ -25,7 +25,7 @@ bool report_key(Checker& checker, const Access& access) {
          .text = access.text + format(" by key 0x%x, which ibv_dereg_mr() has ended (%zu bytes at %p).", access.key,
                                       registration->length, registration->address),
          .remedy = access.from_peer
-                       ? "Deregister memory when the peer has told that it needs it no more."
+                       ? "Deregister memory after the peer has reported that it no longer needs it."
                        : "Deregister memory after the completion of the last request that uses it, and make requests "
                          "with the key of the present registration.",
          .places = places_of(access, registration)});
@@ -46,7 +46,7 @@ void report_unmapped(Checker& checker, const Access& access, const void* memory,
   checker.reporter.show(
       {.kind = "unmapped-memory",
        .text = access.text + format(" by key 0x%x, and the program no longer has that memory (%zu bytes at %p): it is "
-                                    "unmapped, cut off or protected.",
+                                    "unmapped, truncated or protected.",
                                     access.key, size, memory),
        .remedy = "Call ibv_dereg_mr() before the memory is unmapped, freed or protected.",
        .places = places_of(access, checker.keys.find(access.device, access.key))});
@@ -61,7 +61,7 @@ void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark
        .kind = "freed-memory",
        .text = access.text + format(" by key 0x%x, and the program has %s that memory (%zu bytes at %p)%s.", access.key,
                                     is_unmapped ? "unmapped" : "freed", freed.size, freed.memory,
-                                    is_unmapped ? "; what it has mapped there since is not what a NIC would use" : ""),
+                                    is_unmapped ? "; a NIC would not use what is mapped there now" : ""),
        .remedy = "Call ibv_dereg_mr() before the memory is freed or unmapped, when nothing uses the key any more.",
        .places = places});
 }

@@ -40,7 +40,7 @@ void Objects::report_all(Reporter& reporter) {
     reporter.show({.level = Level::kNote,
                    .kind = "left-object",
                    .text = format("An object is left at exit: it was %s().", place.title),
-                   .remedy = "Destroy it, so that tools for leaks have nothing to report.",
+                   .remedy = "Destroy the object before the program ends, or tools for leaks report it.",
                    .places = {place}});
   }
 }

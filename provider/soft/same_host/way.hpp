@@ -46,7 +46,7 @@ inline constexpr WayName kWayNames[] = {
     {"none", "not connected"},
     {"shared_memory", "the peer is on this host"},
     {"other_host", "another host or network namespace"},
-    {"route_unknown", "the kernel does not tell where the address is"},
+    {"route_unknown", "the kernel does not report a route to the address"},
     {"datagrams", "unreliable datagrams"},
     {"same_process", "the same process"},
     {"switched_off", "DAPPLE_SAME_HOST=off"},

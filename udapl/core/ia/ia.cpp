@@ -129,8 +129,8 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
 Result<> Ia::query_coherence(const std::string& override_class) {
   if (dappledv_query_device_override(context(), override_class.empty() ? nullptr : override_class.c_str(),
                                      &coherence_)) {
-    log_error("IA %s: coherence '%s', DAPPLE_COHERENCE or DAPPLE_PERSISTENCE is not a word that it may be",
-              name().c_str(), override_class.c_str());
+    log_error("IA %s: the word in coherence '%s', DAPPLE_COHERENCE or DAPPLE_PERSISTENCE is unknown", name().c_str(),
+              override_class.c_str());
     return fail(Type::kInvalidParameter);
   }
   if (const char* obstacle = obstacle_of(coherence_)) {
@@ -225,7 +225,7 @@ void Ia::serve_datagrams() {
   if (std::exchange(serves_datagrams_, true)) return;
   list_of(Kind::kPsp).for_each<Psp>([this](Psp& point) {
     if (point.listen_for_datagrams()) return;
-    log_error("IA %s: somebody else takes the requests for datagrams to connection qualifier %llu", name().c_str(),
+    log_error("IA %s: another program takes the requests for datagrams to connection qualifier %llu", name().c_str(),
               static_cast<unsigned long long>(point.conn_qual()));
   });
 }
@@ -246,7 +246,7 @@ void Ia::destroy_all() {
     // Tried again, because no caller has the handle after this. NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what
     // if it fails, it has freed nothing
     if (T::free(object) || T::free(object)) return;
-    log_error("IA %s: the device does not let go of an object while the IA is closed", name().c_str());
+    log_error("IA %s: the device does not release an object while the IA is closed", name().c_str());
     ObjectList::remove(object);
     if constexpr (std::is_same_v<T, Ep>) object.abandon();
     arena<T>().abandon(&object, tables().dead);

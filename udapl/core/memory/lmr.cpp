@@ -29,12 +29,12 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
     return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
   if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
-    log_error("IA %s: memory that needs cache maintenance, and this CPU has no instruction for it in user space",
+    log_error("IA %s: the memory needs cache maintenance, and this CPU has no instruction for it in user space",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
   }
   if ((request.privileges & kPersistent) && !ia.coherence().persist_supported) {
-    log_error("IA %s: memory that is to outlive a power cut, and nothing that a program may do here brings it there",
+    log_error("IA %s: the memory must survive a loss of power, and no instruction in user space can ensure this here",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
   }
