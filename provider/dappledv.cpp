@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The exported functions. Everything is compiled hidden; what the header declares is not.
+// The exported functions. All other symbols are compiled hidden.
 #pragma GCC visibility push(default)
 #include <infiniband/dappledv.h>
 #pragma GCC visibility pop

@@ -13,12 +13,12 @@
 namespace dapple::roce {
 namespace {
 
-// Bytes of a response that one RDMA Read request asks for, at most: what the default socket buffer holds in any case.
+// The most bytes that one RDMA Read request asks for: the default socket buffer always holds this many.
 constexpr uint32_t kChunkBytes = 32 * 1024;
 
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
-// From here on the rough clock serves: the timer is late by a third at most.
+// From this time on the rough clock is exact enough: the timer is late by a third at most.
 constexpr Time kLongWait = 3 * kRoughError;
 
 }  // namespace
@@ -136,7 +136,7 @@ bool Requester::start_entry(SendEntry& entry) {
 }
 
 Requester::Step Requester::step_local(SendEntry& entry) {
-  // A retry could still need the key that goes.
+  // A retry of an earlier request could still need the key that this one invalidates.
   const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
   if (is_invalidate && core_.sends.head() != cursor_) return Step::kWait;
   entry.started = true;
@@ -203,7 +203,7 @@ Requester::Step Requester::step_cursor(PacketSink& sink) {
     if (const Step step = step_placement(entry, sink); step != Step::kSend) return step;
     if (!start_entry(entry)) return Step::kWait;
   } else if (is_local(entry.request.opcode) && !entry.failed) {
-    cursor_++;  // a retry comes by again
+    cursor_++;  // a retry passes this entry again
     return Step::kAgain;
   }
   if (entry.failed) return Step::kWait;
@@ -332,7 +332,7 @@ void Requester::set_timer(Now now) {
     ack_deadline_ = kNever;
   } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
     // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
-    // packet; later ones give a peer time that the system does not run just now.
+    // packet; later ones give time to a peer that its system does not run just now.
     const Time value = ack_time(core_.values.timeout);
     const Time wait = value << patience_;
     if (value == kNever) return;
@@ -514,7 +514,7 @@ Time Requester::deadline() const {
 }
 
 void Requester::expire(Now now) {
-  // A host whose wire is full just then is not to come again for it.
+  // Cleared, so that a host whose wire is full is not called again for it at once.
   if (now.exact() >= rnr_deadline_) rnr_deadline_ = kNever;
   if (now.exact() < ack_deadline_ || core_.sends.empty()) return;
   core_.count.timeouts++;

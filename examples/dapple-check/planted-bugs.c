@@ -15,13 +15,13 @@
  *   freed          a Write to memory that is freed and still registered
  *   remapped       a Send from memory that is unmapped and mapped again, by the old registration
  *   outstanding    a queue pair that ends before its Send does
- * These are no mistakes, but deserve a note:
+ * These are not mistakes, but get a note:
  *   left           a protection domain that is left at exit
  *   crowded        a completion queue that is shorter than the queues that use it
  *   overlapping    Writes of two queue pairs to the same bytes, with no completion between them
  *
- * With "mended" the program does the same right. Without arguments it makes all of the mistakes. Two of its queue pairs
- * are connected to each other.
+ * With "mended" the program does the same without the mistakes. Without arguments it makes all mistakes. Two of its
+ * queue pairs are connected to each other.
  */
 #define _DEFAULT_SOURCE
 #include <infiniband/verbs.h>
@@ -186,7 +186,7 @@ static void post_receive(struct ibv_qp* qp, const struct buffer* buffer, uint32_
   check(ibv_post_recv(qp, &request, &bad) == 0, "ibv_post_recv");
 }
 
-/* Polls both completion queues until the front one has given so many. */
+/* Polls both completion queues until the front one has returned so many completions. */
 static enum ibv_wc_status finish(const struct stage* stage, int count) {
   struct ibv_wc completion;
   enum ibv_wc_status status = IBV_WC_SUCCESS;
@@ -334,7 +334,7 @@ static void write_to_freed_memory(void) {
   struct buffer far = {block, ibv_reg_mr(stage.pd, block, 512, kRights)};
   check(far.mr != NULL, "ibv_reg_mr");
   drop_block(block);
-  /* A block that is taken again is the program's, whatever it was before. */
+  /* A block that malloc() gives out again belongs to the program. */
   if (mended) block = malloc(512);
   check(block == far.bytes, "the same malloc");
   /* The allocator has its own words at the front. */
@@ -401,7 +401,7 @@ static void write_quietly(const struct stage* stage, const struct buffer* near, 
   }
 }
 
-/* After it the device has nothing left to do for earlier requests. */
+/* After this the device has finished all earlier requests. */
 static void send_between(const struct stage* stage, const struct buffer* near, const struct buffer* far) {
   const struct ibv_sge segment = part_of(near, 1);
   post_receive(stage->back, far, 1);

@@ -440,9 +440,9 @@ static void must_match(const unsigned char* at, size_t length, uint64_t seed, ui
 /*
  * 6. Messages, by Send. On the wire every number is big-endian, so that the two machines may differ.
  *
- * An answer shows that what it answers has arrived, so a side waits for the completion of its Send only then. The
- * server never does for the last READY: the client may be gone before the server's device hears that it came, and the
- * Send is flushed.
+ * An answer shows that the Send before it has arrived, so a side waits for the completion of its Send only after the
+ * answer. The server never waits for the completion of the last READY: the client may leave before the server's device
+ * gets the acknowledgement, and the Send is then flushed.
  */
 enum message_type { kReady = 1, kWritten, kChanged, kNext, kDone };
 

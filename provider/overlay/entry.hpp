@@ -7,7 +7,7 @@
 
 namespace dapple::provider {
 
-// As dappledv_attach(). A refusal is said on standard error, and not repeated while its cause stays the same.
+// Like dappledv_attach(). Reports a refusal on standard error, and does not repeat it while its cause stays the same.
 int attach_loaded(ibv_context* context, uint64_t flags) noexcept;
 
 }  // namespace dapple::provider

@@ -16,7 +16,7 @@ namespace dapple::soft {
 // The ports of this process that are down by plan. Internally locked; the lock is a leaf.
 class Outages {
  public:
-  // From now on until this time. A later call for the device replaces an earlier one.
+  // Begins an outage that ends at this time. A later call for the device replaces an earlier one.
   void begin(const DeviceInfo& device, roce::Time until);
   // kNever if no port is down.
   roce::Time next_end() const;
@@ -24,12 +24,12 @@ class Outages {
   bool end_before(roce::Time now);
 
   bool is_down(uint32_t device_index) const;
-  // Of the netdev that a packet leaves from, or of the address that it has come to.
+  // True if a packet is lost: the netdev of its path, or the address at which it has arrived, is down.
   bool loses(const Path& path) const;
   bool loses(const Arrival& arrival) const;
 
  private:
-  // More devices than that stay up.
+  // The number of devices that can be down at a time.
   static constexpr uint32_t kMost = 8;
   struct Outage {
     DeviceInfo device;

@@ -15,8 +15,8 @@ namespace dapple::soft {
 
 struct WaysRequest {
   MessageHeader header;
-  uint32_t slot = 0;   // of this program, or of the next one behind it
-  uint32_t first = 0;  // the place of its first row that is wanted
+  uint32_t slot = 0;   // asks for the program with this slot, or with the next higher one
+  uint32_t first = 0;  // the place of the first wanted row
 };
 
 struct WaysReply {

@@ -8,10 +8,10 @@ namespace dapple::dappled::rdma_cm {
 
 namespace {
 
-// So many events that no process has read are sent in messages. The others would fill the socket.
+// The limit of unread events that are sent in messages. More of them would fill the socket.
 constexpr uint32_t kMostHanded = 16;
 
-// Not of an id that another dappled would not know, or about a group.
+// False for events whose id the next dappled would not know, and for events of a group.
 bool is_plain(EventKind kind) {
   return kind != EventKind::kConnectRequest && kind != EventKind::kMulticastJoin;
 }

@@ -52,7 +52,7 @@ bool read_via(const void* bytes, size_t size, Address& address) {
   return read_bytes(via.rtvia_family, static_cast<const uint8_t*>(bytes) + sizeof via, size - sizeof via, address);
 }
 
-// Some sandboxes have no such question.
+// Some sandboxes refuse the question with another error.
 bool means_unreachable(int error) {
   return error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES;
 }
@@ -89,7 +89,8 @@ int find_neighbour_on_way(int socket, const Address& source, const Address& dest
   return 0;
 }
 
-// Do hosts on its link have link-layer addresses that they are asked for? As the kernel's rdma_cm and its ARP see it.
+// True if hosts on the device's link have link-layer addresses that the kernel asks for, by the rules of its rdma_cm
+// and ARP.
 bool asks_neighbours(int socket, uint32_t netdev_index) {
   ifreq request = {};
   request.ifr_ifindex = static_cast<int>(netdev_index);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The kernel's neighbours: the hosts on a link and their link-layer addresses (ARP, IPv6 neighbour discovery). Needs no
-// privilege, and never waits for an answer of theirs.
+// privilege, and never waits for a neighbour's answer.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_NEIGHBOURS_HPP
 
@@ -11,13 +11,14 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// 0 if the kernel knows how to reach the neighbour through which the destination is reached, or if the way there needs
-// none: this host, broadcasts, links without link-layer addresses. Also 0 if the kernel does not tell. ENODATA if it
-// does not know; `asked`: it is about to ask. Else an errno, as for a destination without a route.
+// 0 if the kernel knows the link-layer address of the neighbour on the way to the destination, or if no such address is
+// needed: for this host, broadcasts, and links without link-layer addresses. Also 0 if the kernel does not report it.
+// ENODATA if the kernel does not know the address; `asked`: the kernel is asking for it. Otherwise an errno, for
+// example for a destination without a route.
 int look_for_neighbour(const Address& source, const Address& destination, Neighbour& neighbour, bool& asked);
 
-// Sends the neighbour an empty datagram, and the kernel has to ask for its address. ENODATA, or 0 if that is forbidden:
-// nobody can tell then.
+// Sends the neighbour an empty datagram, so that the kernel asks for its address. Returns ENODATA, or 0 if the system
+// forbids the datagram: the address then counts as known.
 int ask_neighbour(const Address& source, const Neighbour& neighbour);
 
 // Tells which neighbours' addresses become known.
@@ -32,7 +33,7 @@ class NeighbourWatch {
     kNone,    // nothing to read
     kAnswer,  // `neighbour` is known now
     kOther,
-    kLost,  // some news have been lost
+    kLost,  // reports were lost
   };
   News next(Neighbour& neighbour);
 

@@ -20,7 +20,7 @@ bool is_family(const Address& address, bool may_be_none) {
   return address.family == AF_INET || address.family == AF_INET6 || (may_be_none && address.family == 0);
 }
 
-// Members of a dappled that died come to the next one within that.
+// Within this time, the members of a dappled that died connect to the next one.
 constexpr Time kArrival = 3'000'000'000;
 // Longer than a program waits for an answer.
 constexpr Time kRepetition = 15'000'000'000;
@@ -103,7 +103,7 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
       add_event(id, EventKind::kUnreachable, -ECONNRESET);
     }
   }
-  // It is asked for anew, for as long as the program gave it.
+  // The query starts again, with the program's whole time-out.
   if (state == State::kAddressQuery) resolving_.set(id, now);
   if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
 }
@@ -131,7 +131,7 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   cm::Id connection = cm::kNoId;
   if (!id.is_datagram()) {
     cm::Saved here = saved;
-    // The device's GUID is not the journal's to say.
+    // The journal's GUID is not trusted.
     here.path.ca_guid = path_of(id).ca_guid;
     here.path.device = id.device;
     if (manager_->restore(now, id.key, here, connection) != cm::Status::kOk) connection = cm::kNoId;

@@ -26,7 +26,7 @@ namespace {
 constexpr int kBacklog = 256;
 constexpr int kEventsAtOnce = 32;
 constexpr uint32_t kPacketsAtOnce = 64;
-// Bytes that are acknowledged before more are looked at.
+// After this many bytes, acknowledgements leave before the next packets are read.
 constexpr size_t kMuch = 16 * 1024;
 constexpr itimerspec kPause = {{}, {0, 100'000'000}};
 
@@ -44,7 +44,7 @@ bool same_user(int socket, pid_t* process = nullptr) {
   return true;
 }
 
-// What the lack of this process is to the peer.
+// The reason that the peer reports if this process lacks something.
 Way lack_for_peer(int error) {
   return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
 }
@@ -288,8 +288,8 @@ void SameHostLinks::accept_all() {
   }
 }
 
-// No descriptor is left. Otherwise the connection would wait, and so would its packets; the peer takes UDP when it sees
-// the end.
+// Refuses a connection for lack of a descriptor. Otherwise the connection and its packets would wait; after the refusal
+// the peer uses UDP.
 void SameHostLinks::refuse_one() {
   reserve_.reset();
   OwnedFd refused(accept4(lease_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -305,7 +305,8 @@ void SameHostLinks::make_reserve() {
   reserve_.hide();
 }
 
-// Another thread of the program has taken the reserve. The connection that waits would wake this process all the time.
+// Another thread of the program has taken the reserve. Without a pause, the waiting connection would wake this process
+// all the time.
 void SameHostLinks::begin_pause() {
   epoll_event nothing = {};
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, lease_, &nothing);

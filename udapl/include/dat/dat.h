@@ -177,11 +177,11 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 #define DAT_IA_ALL DAT_IA_FIELD_ALL
 
 /*
- * Opens the adapter that dat.conf lists under `name` for this version and thread safety; *async_evd is DAT_HANDLE_NULL
- * to have the asynchronous error EVD made (with room for async_evd_qlen events), or an EVD of another IA,
- * DAT_EVD_ASYNC_EXISTS or DAT_EVD_OUT_OF_SCOPE. Before the name may stand RO_AWARE_, which is no part of it and says
- * that the program can live with relaxed ordering: see dat_lmr_create(). Loads the provider's library, so it may block
- * and allocate. The subtype of DAT_PROVIDER_NOT_FOUND tells what did not match. Safe from any thread.
+ * Opens the adapter that dat.conf lists under `name` for this version and thread safety. The name may have the prefix
+ * RO_AWARE_, which declares that the program handles relaxed ordering: see dat_lmr_create(). If *async_evd is
+ * DAT_HANDLE_NULL, the call makes the EVD for asynchronous errors, with room for async_evd_qlen events. Otherwise it is
+ * an EVD of another IA, DAT_EVD_ASYNC_EXISTS or DAT_EVD_OUT_OF_SCOPE. Loads the provider's library, so it may block and
+ * allocate. The subtype of DAT_PROVIDER_NOT_FOUND names the part that did not match. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen, DAT_EVD_HANDLE* async_evd,
                                        DAT_IA_HANDLE* ia_handle, DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
@@ -231,7 +231,7 @@ typedef enum dat_lmr_param_mask {
   DAT_LMR_FIELD_ALL = 0x3ff
 } DAT_LMR_PARAM_MASK;
 
-/* One local segment. pad is not looked at. */
+/* One local segment. pad is ignored. */
 typedef struct dat_lmr_triplet {
   DAT_LMR_CONTEXT lmr_context;
   DAT_UINT32 pad;
@@ -729,7 +729,7 @@ typedef struct dat_provider_info {
 /*
  * Copies up to max_to_return entries, in the order of dat.conf, to the structures that provider_list points at; the
  * caller owns both. *entries_returned is their number. DAT_SUCCESS even if there are more. With max_to_return 0:
- * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number there is. Safe from any thread.
+ * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number of entries. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned,
                                                       DAT_PROVIDER_INFO* provider_list[]);

@@ -207,11 +207,11 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 #define DAT_IA_ALL DAT_IA_FIELD_ALL
 
 /*
- * uDAPL 2.0 6.2.1.1. Opens the adapter that dat.conf lists under `name` for this version and thread safety; *async_evd
- * is DAT_HANDLE_NULL to have the asynchronous error EVD made (with room for async_evd_qlen events), or an EVD of
- * another IA, DAT_EVD_ASYNC_EXISTS or DAT_EVD_OUT_OF_SCOPE. The handle is a small integer that names a slot in the
- * registry: copy it, compare it, never dereference it. Loads the provider's library, so it may block and allocate. The
- * subtype of DAT_PROVIDER_NOT_FOUND tells what did not match. Safe from any thread.
+ * uDAPL 2.0 6.2.1.1. Opens the adapter that dat.conf lists under `name` for this version and thread safety. If
+ * *async_evd is DAT_HANDLE_NULL, the call makes the EVD for asynchronous errors, with room for async_evd_qlen events.
+ * Otherwise it is an EVD of another IA, DAT_EVD_ASYNC_EXISTS or DAT_EVD_OUT_OF_SCOPE. The handle is a small integer
+ * that names a slot in the registry: copy it, compare it, never dereference it. Loads the provider's library, so it may
+ * block and allocate. The subtype of DAT_PROVIDER_NOT_FOUND names the part that did not match. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen, DAT_EVD_HANDLE* async_evd,
                                        DAT_IA_HANDLE* ia_handle, DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
@@ -811,7 +811,7 @@ typedef enum dat_ep_creator_for_psp {
 
 /* ---- Extensions ---- */
 
-/* An operation in [DAT_OPEN_EXTENSION_BASE, DAT_CLOSE_EXTENSION_BASE) names its IA, the handle being DAT_HANDLE_NULL.
+/* An operation in [DAT_OPEN_EXTENSION_BASE, DAT_CLOSE_EXTENSION_BASE) names its IA; its handle is DAT_HANDLE_NULL.
  */
 #define DAT_OPEN_EXTENSION_BASE 0x1000
 #define DAT_CLOSE_EXTENSION_BASE 0x2000
@@ -832,7 +832,7 @@ typedef struct dat_provider_info {
 /*
  * Copies up to max_to_return entries, in the order of dat.conf, to the structures that provider_list points at; the
  * caller owns both. *entries_returned is their number. DAT_SUCCESS even if there are more. With max_to_return 0:
- * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number there is. Safe from any thread.
+ * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number of entries. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned,
                                                       DAT_PROVIDER_INFO* provider_list[]);

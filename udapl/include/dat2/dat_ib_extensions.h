@@ -205,8 +205,9 @@ typedef struct dat_ib_extension_event_data {
   DAT_CONTEXT context;
 } DAT_IB_EXTENSION_EVENT_DATA;
 
-/* ---- Counters: each enumeration ends with the number of its counters; this number as an argument means all of them
- * ---- */
+/* ---- Counters ---- */
+
+/* Each enumeration ends with the number of its counters. As an argument, this number means all of them. */
 
 typedef enum dat_ia_counters {
   DCNT_IA_PZ_CREATE,
@@ -425,10 +426,11 @@ static __inline__ DAT_RETURN DAT_API dat_strerror_ext_status(DAT_IB_STATUS value
   }
 }
 
+/* ---- Operations ---- */
+
 /*
- * ---- Operations ---- The casts fix the types of the variable arguments. lbuf, rbuf: DAT_LMR_TRIPLET*,
- * DAT_RMR_TRIPLET*; cookie: a DAT_DTO_COOKIE; flags: DAT_COMPLETION_FLAGS. Posts complete on the EP's request EVD with
- * an extension event.
+ * The casts fix the types of the variable arguments. lbuf, rbuf: DAT_LMR_TRIPLET*, DAT_RMR_TRIPLET*; cookie: a
+ * DAT_DTO_COOKIE; flags: DAT_COMPLETION_FLAGS. Posts complete on the EP's request EVD with an extension event.
  */
 
 /* 64-bit atomics on the remote buffer, which must be 8-byte aligned; the 8 bytes of lbuf receive the old value. */
