@@ -3,49 +3,72 @@
 #ifndef DAPPLE_PROVIDER_SOFT_BRIEF_MUTEX_HPP
 #define DAPPLE_PROVIDER_SOFT_BRIEF_MUTEX_HPP
 
-#include <sched.h>
-#include <time.h>
+#include <stdint.h>
 
 #include <atomic>
 
-#include "provider/soft/undisturbed.hpp"
+#include "provider/soft/heavy_barrier.hpp"
 
 namespace dapple::soft {
 
-// A lock for the data path, where threads rarely meet. It costs one atomic exchange; a mutex of the system costs two,
-// and two calls. A thread that waits gives its CPU to the owner.
+// A lock for the data path, where threads rarely meet. A thread that waits gives its CPU to the owner.
+//
+// An atomic exchange waits until earlier stores have left the CPU, and a message takes half a dozen locks. So the first
+// thread that takes a lock many times in a row becomes its favourite, and from then on takes it by plain stores.
+// Another thread that wants the lock ends this by a heavy barrier, which costs as much as a hundred exchanges. Each
+// such end doubles the number of times in a row after which the favourite gets its privilege back. A lock never has
+// another favourite: so only one thread ever writes favourite_holds_.
 class BriefMutex {
  public:
   void lock() {
-    if (!try_lock()) wait();
+    if (!lock_as_favourite()) lock_as_others();
   }
-  bool try_lock() { return !taken_.exchange(true, std::memory_order_acquire); }
-  void unlock() { taken_.store(false, std::memory_order_release); }
-
- private:
-  static constexpr int kLooks = 64;
-  static constexpr int kYields = 256;
-  static constexpr long kNap = 20'000;  // ns
-
-  [[gnu::noinline, gnu::cold]] void wait() {
-    const Undisturbed undisturbed;
-    for (int tries = 0;; ++tries) {
-      if (!taken_.load(std::memory_order_relaxed) && try_lock()) return;
-      if (tries < kLooks) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-      } else if (tries < kYields) {
-        sched_yield();
-      } else {
-        // A yield does not help an owner of a lower real-time priority.
-        const timespec nap = {0, kNap};
-        nanosleep(&nap, nullptr);
-      }
+  bool try_lock() { return lock_as_favourite() || try_as_others(); }
+  void unlock() {
+    if (is_favourite() && favourite_holds_.load(std::memory_order_relaxed)) {
+      favourite_holds_.store(false, std::memory_order_release);
+    } else {
+      unlock_as_others();
     }
   }
 
-  std::atomic<bool> taken_{false};
+ private:
+  using Thread = uintptr_t;
+  static constexpr uint32_t kFirstTimesInARow = 128;
+  static constexpr uint32_t kMostTimesInARow = 1 << 16;
+
+  static Thread this_thread() {
+    [[gnu::tls_model("initial-exec")]] static thread_local constinit char mark = 0;
+    return reinterpret_cast<Thread>(&mark);
+  }
+  bool is_favourite() const { return favourite_.load(std::memory_order_relaxed) == this_thread(); }
+
+  // These are inlined everywhere, so all the rest is not.
+  bool lock_as_favourite() {
+    if (!is_favourite()) return false;
+    favourite_holds_.store(true, std::memory_order_relaxed);
+    light_barrier();
+    if (privileged_.load(std::memory_order_relaxed)) [[likely]]
+      return true;
+    favourite_holds_.store(false, std::memory_order_relaxed);
+    return false;
+  }
+  void lock_as_others();
+  bool try_as_others();
+  void unlock_as_others();
+  [[gnu::noinline]] void await_others();
+  [[gnu::noinline]] void await_favourite();
+  [[gnu::noinline]] void end_privilege();
+  [[gnu::noinline]] void give_privilege(Thread self);
+
+  std::atomic<Thread> favourite_{0};  // 0: none yet; it never changes again
+  std::atomic<bool> privileged_{false};
+  std::atomic<bool> favourite_holds_{false};  // by its privilege
+  std::atomic<bool> taken_{false};            // by any thread without the privilege
+  // Under taken_.
+  Thread last_owner_ = 0;
+  uint32_t times_in_a_row_ = 0;
+  uint32_t times_needed_ = kFirstTimesInARow;
 };
 
 }  // namespace dapple::soft

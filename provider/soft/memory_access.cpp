@@ -8,9 +8,11 @@
 
 #include "coherence/persistence.hpp"
 #include "provider/soft/careful_stores.hpp"
+#include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/memory_table.hpp"
 #include "provider/soft/ordered_copy.hpp"
 #include "provider/soft/unseen_access.hpp"
+#include "provider/soft/users_in_progress.hpp"
 
 namespace dapple::soft {
 
@@ -34,9 +36,15 @@ class MemoryTable::Use {
   Use(const MemoryTable& table, uint32_t key) {
     Entry* entry = table.entry_at(key);
     // Checked before it is held: a revoker waits only for earlier accesses.
-    if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_relaxed) != key) return;
-    entry->users.fetch_add(1, std::memory_order_seq_cst);
+    if (entry == nullptr || key == 0 || entry->valid_key.load(std::memory_order_acquire) != key) return;
     entry_ = entry;
+    place_ = entry->kind == Kind::kRegion ? UsersInProgress::free_place() : nullptr;
+    if (place_ != nullptr) {
+      place_->store(entry, std::memory_order_relaxed);
+      light_barrier();
+    } else {
+      entry->users.fetch_add(1, std::memory_order_seq_cst);
+    }
     if (entry->valid_key.load(std::memory_order_seq_cst) != key) let_go();
   }
   ~Use() {
@@ -50,11 +58,16 @@ class MemoryTable::Use {
 
  private:
   void let_go() {
-    entry_->users.fetch_sub(1, std::memory_order_release);
+    if (place_ != nullptr) {
+      place_->store(nullptr, std::memory_order_release);
+    } else {
+      entry_->users.fetch_sub(1, std::memory_order_release);
+    }
     entry_ = nullptr;
   }
 
   Entry* entry_ = nullptr;
+  UsersInProgress::Place* place_ = nullptr;
 };
 
 namespace {

@@ -8,6 +8,8 @@
 #include <cassert>
 #include <new>
 
+#include "provider/soft/users_in_progress.hpp"
+
 namespace dapple::soft {
 namespace {
 
@@ -91,6 +93,7 @@ MemoryTable::Entry* MemoryTable::allocate() {
 
 void MemoryTable::revoke(Entry& entry) {
   entry.valid_key.store(0, std::memory_order_seq_cst);
+  if (entry.kind == Kind::kRegion) UsersInProgress::await_none(&entry);
   for (int spins = 0; entry.users.load(std::memory_order_seq_cst) != 0; ++spins) {
     if (spins >= kSpinsBeforeYield) sched_yield();
   }

@@ -8,7 +8,8 @@
 // long time, and a program that registers and deregisters for ever needs no more memory. An access checks its key,
 // holds the entry for the length of one copy, and lets it go. A call that removes an entry (dereg, rereg, bind,
 // invalidate) first makes the key invalid and then waits for the accesses in progress. A later access sees the invalid
-// key before it holds the entry, so the wait cannot starve.
+// key before it holds the entry, so the wait cannot starve. Accesses to regions are many and removals few, so a removal
+// pays for both (users_in_progress.hpp). Windows come and go with each message, so their accesses are counted.
 //
 // The device copies in this process. A region's pages are not pinned, so a program that unmaps memory while a region
 // covers it crashes at the next access, where a kernel's device would go on with the old pages (careful_stores.hpp has
@@ -113,7 +114,7 @@ class MemoryTable final : public roce::Memory {
     std::atomic<uint32_t> valid_key{0};  // 0 while nothing may be reached by it
     std::atomic<uint32_t> users{0};
     uint32_t key = 0;
-    Kind kind = Kind::kFree;
+    std::atomic<Kind> kind{Kind::kFree};
     uint32_t domain = 0;
     uint32_t qpn = 0;  // of a bound window of type 2
     uint32_t access = 0;

@@ -11,12 +11,14 @@
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
+#include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/random_number.hpp"
 #include "provider/soft/same_host/delivery.hpp"
 #include "provider/soft/same_host/wanted.hpp"
 #include "provider/soft/udp_wire.hpp"
 #include "provider/soft/undisturbed.hpp"
+#include "provider/soft/users_in_progress.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -48,6 +50,7 @@ Node* Node::get(Problem& problem) {
   const Undisturbed undisturbed;
   pthread_mutex_lock(&node_mutex);
   if (the_node == nullptr) {
+    prepare_heavy_barriers();
     std::unique_ptr<DaemonLink> link = DaemonLink::open(problem);
     Slot slot;
     std::unique_ptr<Outages> outages;
@@ -86,6 +89,7 @@ void Node::fork_parent() {
 // The parent's node stays in memory in the state of the fork; no code uses it again.
 void Node::fork_child() {
   generation_.fetch_add(1, std::memory_order_relaxed);
+  UsersInProgress::forget_others();
   if (the_node != nullptr) {
     the_node->link_->fork_child();
     the_node->wire_->close_in_child();

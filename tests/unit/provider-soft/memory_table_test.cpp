@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/mapped_range.hpp"
+#include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::soft;
@@ -245,6 +247,7 @@ void bind__rights_that_the_region_lacks_are_refused(void** state) {
 
 struct Writer {
   Rig* rig;
+  StoreNoise* noise;
   volatile bool stop;
   uint64_t writes;
 };
@@ -254,6 +257,7 @@ void* write_without_end(void* argument) {
   std::byte bytes[sizeof(writer->rig->memory)];
   memset(bytes, 1, sizeof(bytes));
   while (!__atomic_load_n(&writer->stop, __ATOMIC_RELAXED)) {
+    writer->noise->make();
     if (writer->rig->table.write(kOwner, {writer->rig->key, kIova, sizeof(bytes)}, bytes) == Fault::kNone)
       __atomic_fetch_add(&writer->writes, 1, __ATOMIC_RELAXED);
   }
@@ -261,16 +265,19 @@ void* write_without_end(void* argument) {
 }
 
 void remove_region__no_write_lands_afterwards(void** state) {
+  prepare_heavy_barriers();
   Rig& rig = rig_of(state);
-  Writer writer = {&rig, false, 0};
+  StoreNoise noise;
+  Writer writer = {&rig, &noise, false, 0};
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, nullptr, write_without_end, &writer), 0);
   const RegionConfig config = {kDomain, rig.memory, sizeof(rig.memory), kIova, kAllRights};
   const RegionConfig elsewhere = {kDomain, rig.memory, 0, 0, kAllRights};
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     assert_int_equal(rig.table.change_region(rig.key, config), 0);
     const uint64_t writes = __atomic_load_n(&writer.writes, __ATOMIC_RELAXED);
     while (__atomic_load_n(&writer.writes, __ATOMIC_RELAXED) == writes) sched_yield();
+    noise.make();
     assert_int_equal(rig.table.change_region(rig.key, elsewhere), 0);
     memset(rig.memory, 0, sizeof(rig.memory));
     for (int spin = 0; spin < 100; ++spin) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// The objects that threads use at this moment, so that an object's owner can wait until nobody uses it. Each thread has
+// a place where it notes the object, which needs no atomic operation (heavy_barrier.hpp). A thread without a place, or
+// that uses an object already, counts itself at the object instead.
+#ifndef DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP
+#define DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP
+
+#include <atomic>
+
+namespace dapple::soft {
+
+class UsersInProgress {
+ public:
+  using Place = std::atomic<const void*>;
+
+  // This thread's free place, or null. The thread stores the object there, and then looks after a light_barrier()
+  // whether the object is still valid. Afterwards it stores null.
+  static Place* free_place() {
+    if (place_ == nullptr && !claim()) return nullptr;
+    return place_->load(std::memory_order_relaxed) == nullptr ? place_ : nullptr;
+  }
+  // The object is invalid for all threads that look from now on. Waits until no place has it.
+  static void await_none(const void* object);
+  // In a child of fork(), which has one thread.
+  static void forget_others();
+
+ private:
+  static bool claim();
+  static void give_back(void* place);
+
+  [[gnu::tls_model("initial-exec")]] static inline thread_local constinit Place* place_ = nullptr;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_USERS_IN_PROGRESS_HPP

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#include "provider/soft/brief_mutex.hpp"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "tests/unit/provider-soft/store_noise.hpp"
+#include "tests/unit/provider/cmocka.hpp"
+
+using namespace dapple::soft;
+
+namespace {
+
+constexpr int kManyTimes = 100'000;
+
+// What the lock protects. Two threads inside at the same time see each other's mark.
+struct Room {
+  BriefMutex mutex;
+  uint64_t visits = 0;
+  std::atomic<uintptr_t> guest{0};
+  std::atomic<uint32_t> meetings{0};
+  StoreNoise noise;
+
+  void visit(uintptr_t who) {
+    guest.store(who, std::memory_order_relaxed);
+    visits++;
+    if (guest.load(std::memory_order_relaxed) != who) meetings.fetch_add(1);
+  }
+  void lock_and_visit(uintptr_t who) {
+    mutex.lock();
+    visit(who);
+    mutex.unlock();
+  }
+};
+
+struct Guest {
+  Room& room;
+  uintptr_t number;
+  std::atomic<bool>& over;
+  long pause_ns = 0;  // between two visits
+  bool tries = false;
+  uint64_t visits = 0;
+  pthread_t thread = {};
+
+  void start() { pthread_create(&thread, nullptr, run, this); }
+  void end() const { pthread_join(thread, nullptr); }
+
+  static void* run(void* self) {
+    auto& guest = *static_cast<Guest*>(self);
+    while (!guest.over.load(std::memory_order_relaxed)) {
+      guest.room.noise.make();
+      if (!guest.tries) {
+        guest.room.lock_and_visit(guest.number);
+        guest.visits++;
+      } else if (guest.room.mutex.try_lock()) {
+        guest.room.visit(guest.number);
+        guest.room.mutex.unlock();
+        guest.visits++;
+      }
+      const timespec pause = {0, guest.pause_ns};
+      if (guest.pause_ns != 0) nanosleep(&pause, nullptr);
+    }
+    return nullptr;
+  }
+};
+
+void sleep_ms(long ms) {
+  const timespec time = {ms / 1000, ms % 1000 * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+void expect_whole(const Room& room, std::initializer_list<const Guest*> guests) {
+  uint64_t sum = 0;
+  for (const Guest* guest : guests) {
+    assert_true(guest->visits > 0);
+    sum += guest->visits;
+  }
+  assert_int_equal(room.meetings.load(), 0);
+  assert_int_equal(room.visits, sum);
+}
+
+// The threads that come now and then end the privilege of the one that comes all the time.
+void lock__favourite_and_rare_guests__one_at_a_time(void**) {
+  prepare_heavy_barriers();
+  Room room;
+  std::atomic<bool> over{false};
+  Guest favourite{room, 1, over}, rare{room, 2, over, 50'000}, trying{room, 3, over, 70'000, true};
+  favourite.start();
+  rare.start();
+  trying.start();
+  sleep_ms(1500);
+  over.store(true);
+  for (const Guest* guest : {&favourite, &rare, &trying}) guest->end();
+  expect_whole(room, {&favourite, &rare, &trying});
+}
+
+void lock__equal_guests__one_at_a_time(void**) {
+  prepare_heavy_barriers();
+  Room room;
+  std::atomic<bool> over{false};
+  Guest one{room, 1, over}, two{room, 2, over}, three{room, 3, over, 0, true};
+  one.start();
+  two.start();
+  three.start();
+  sleep_ms(500);
+  over.store(true);
+  for (const Guest* guest : {&one, &two, &three}) guest->end();
+  expect_whole(room, {&one, &two, &three});
+}
+
+void* try_it(void* mutex) {
+  const bool got = static_cast<BriefMutex*>(mutex)->try_lock();
+  if (got) static_cast<BriefMutex*>(mutex)->unlock();
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(got));
+}
+
+bool another_thread_gets(BriefMutex& mutex) {
+  pthread_t thread;
+  void* got = nullptr;
+  assert_int_equal(pthread_create(&thread, nullptr, try_it, &mutex), 0);
+  pthread_join(thread, &got);
+  return got != nullptr;
+}
+
+void try_lock__held_by_the_favourite__fails(void**) {
+  prepare_heavy_barriers();
+  BriefMutex mutex;
+  for (int i = 0; i < kManyTimes; ++i) {
+    mutex.lock();
+    mutex.unlock();
+  }
+  mutex.lock();
+  assert_false(another_thread_gets(mutex));
+  mutex.unlock();
+  assert_true(another_thread_gets(mutex));
+  // The favourite's privilege is over, and the lock works as before.
+  assert_true(mutex.try_lock());
+  assert_false(another_thread_gets(mutex));
+  mutex.unlock();
+  assert_true(another_thread_gets(mutex));
+}
+
+}  // namespace
+
+int main() {
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(lock__favourite_and_rare_guests__one_at_a_time),
+      cmocka_unit_test(lock__equal_guests__one_at_a_time),
+      cmocka_unit_test(try_lock__held_by_the_favourite__fails),
+  };
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
