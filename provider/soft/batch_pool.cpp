@@ -53,7 +53,6 @@ std::byte* Turn::reserve(size_t size) {
   if (batch_ == nullptr) {
     batch_ = pool_.take();
     if (batch_ == nullptr) return nullptr;
-    undisturbed_.emplace();
     if (path_ != nullptr) batch_->set_path(*path_);
   }
   room_ = batch_->reserve(size);

@@ -9,10 +9,9 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 
+#include "provider/soft/brief_mutex.hpp"
 #include "provider/soft/same_host/links.hpp"
-#include "provider/soft/undisturbed.hpp"
 #include "provider/soft/wire.hpp"
 
 namespace dapple::soft {
@@ -33,7 +32,7 @@ class BatchPool {
   static constexpr uint32_t kKept = 8;
 
   Wire& wire_;
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::unique_ptr<SendBatch> kept_[kKept];
   uint32_t count_ = 0;
 };
@@ -75,7 +74,6 @@ class Turn final : public roce::PacketSink {
   RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
   bool has_ring_ = false;   // and its lock
   std::unique_ptr<SendBatch> batch_;
-  std::optional<Undisturbed> undisturbed_;  // while there is a batch, which calls the system
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;
   Placements placements_;

@@ -7,6 +7,7 @@
 
 #include "provider/soft/capture_file.hpp"
 #include "provider/soft/ip_headers.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -27,6 +28,7 @@ bool PcapWriter::open(const char* name, Problem& problem) {
 
 void PcapWriter::write(Way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
                        std::span<const std::byte> transport) {
+  const Undisturbed undisturbed;
   std::byte headers[kIpv6HeaderSize + kUdpHeaderSize];
   const size_t ip = write_ip_header(headers, addresses, traffic_class, hop_limit, kUdpHeaderSize + transport.size());
   write_udp_header(headers + ip, addresses, transport);

@@ -10,6 +10,7 @@
 #include "provider/soft/doors.hpp"
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/random_number.hpp"
+#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -85,6 +86,7 @@ int SendSockets::get(bool ipv6, uint8_t slot, PacketClass first, SendSocket& soc
   std::atomic<uint64_t>& entry = sockets_[ipv6 ? 1 : 0][slot];
   uint64_t value = entry.load(std::memory_order_acquire);
   if (value == 0) {
+    const Undisturbed undisturbed;
     std::lock_guard lock(mutex_);
     value = entry.load(std::memory_order_acquire);
     if (value == 0) {

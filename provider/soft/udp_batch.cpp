@@ -9,8 +9,10 @@
 
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
+#include "provider/soft/kept_errno.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/uncancelled.hpp"
+#include "provider/soft/undisturbed.hpp"
 #include "roce/packet.hpp"
 
 namespace dapple::soft {
@@ -185,6 +187,7 @@ void UdpBatch::note(const Run& run) {
 
 // The kernel does not segment, or not this. Each packet is sent by itself then, with identification 0.
 bool UdpBatch::send_singly(Run& run, bool& full) {
+  const Undisturbed undisturbed;
   forget_prefixes();
   bool any = false;
   for (uint32_t i = 0; i < run.count; i++) {
@@ -253,7 +256,10 @@ bool UdpBatch::send_all() {
       pollfd waiting = {run.fd, POLLOUT, 0};
       const bool wait = !waited && errno == EAGAIN;
       waited = true;
-      if (wait && poll(&waiting, 1, kFullMilliseconds) > 0) continue;
+      if (wait) {
+        const Undisturbed undisturbed;
+        if (poll(&waiting, 1, kFullMilliseconds) > 0) continue;
+      }
       full = true;
       side_.counters->send_full.add(run.count);
     } else if (run.count > 1 && (errno == EINVAL || errno == EIO)) {
@@ -273,6 +279,7 @@ bool UdpBatch::send_all() {
 
 bool UdpBatch::flush() {
   if (run_count_ == 0) return true;
+  const KeptErrno kept;
   if (side_.tap != nullptr) {
     for (uint32_t i = 0; i < run_count_; i++) note(runs_[i]);
   }

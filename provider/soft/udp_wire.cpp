@@ -18,6 +18,7 @@
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/ip_headers.hpp"
+#include "provider/soft/kept_errno.hpp"
 #include "provider/soft/seed.hpp"
 #include "provider/soft/uncancelled.hpp"
 #include "roce/icrc.hpp"
@@ -222,6 +223,7 @@ int UdpWire::receive_fd() const {
 }
 
 size_t UdpWire::receive(ArrivalSink& sink) {
+  const KeptErrno kept;
   Room& room = *room_;
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);
@@ -239,8 +241,8 @@ size_t UdpWire::receive(ArrivalSink& sink) {
     if (!all || (delivered_ > 0 && count < static_cast<int>(kDatagrams))) break;
   }
   if (delivered_ > 0) {
-    counters_->received_packets.add(delivered_);
-    counters_->received_bytes.add(delivered_bytes_);
+    counters_->received_packets.add_alone(delivered_);
+    counters_->received_bytes.add_alone(delivered_bytes_);
   }
   return delivered_;
 }
@@ -290,7 +292,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
     counters_->giants.add();
     return;
   }
-  counters_->received_batches.add();
+  counters_->received_batches.add_alone();
   std::byte* bytes = room_->bytes[index];
   const auto places = static_cast<uint32_t>(size > segment ? (size - 1) / segment : 0);
   const size_t last = places * segment;

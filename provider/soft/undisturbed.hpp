@@ -3,8 +3,9 @@
 #ifndef DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
 #define DAPPLE_PROVIDER_SOFT_UNDISTURBED_HPP
 
-#include <errno.h>
 #include <pthread.h>
+
+#include "provider/soft/kept_errno.hpp"
 
 namespace dapple::soft {
 
@@ -12,16 +13,13 @@ namespace dapple::soft {
 // lock held. At its end errno is restored.
 class Undisturbed {
  public:
-  Undisturbed() : errno_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
-  ~Undisturbed() {
-    pthread_setcancelstate(state_, nullptr);
-    errno = errno_;
-  }
+  Undisturbed() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_); }
+  ~Undisturbed() { pthread_setcancelstate(state_, nullptr); }
   Undisturbed(const Undisturbed&) = delete;
   Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
-  const int errno_;
+  const KeptErrno errno_;
   int state_ = PTHREAD_CANCEL_ENABLE;
 };
 

@@ -56,6 +56,7 @@ class SendBatch : public roce::PacketSink {
   virtual bool flush() = 0;
 };
 
+// receive() and the functions of a batch are no cancellation points, and leave errno alone.
 class Wire {
  public:
   virtual ~Wire() = default;
