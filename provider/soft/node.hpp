@@ -170,7 +170,7 @@ class Node final : public ArrivalSink {
   TurnClock clock_;
   uint32_t same_host_turns_ = 0;        // turns of work() in which packets of this host are more likely than others
   uint32_t turns_ = 0;                  // without a look at the network
-  uint32_t busy_turns_ = 0;             // with packets
+  uint32_t polled_turns_ = 0;           // by threads that poll
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

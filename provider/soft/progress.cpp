@@ -166,7 +166,6 @@ bool Node::receive_packets() {
   }
   if (same_host_turns_ > 0 && worker_ == Worker::kPoller && ++turns_ < kTurnsUnlooked) return any;
   turns_ = 0;
-  const Undisturbed undisturbed;
   return wire_->receive(*this) > 0 || any;
 }
 
@@ -176,8 +175,8 @@ bool Node::work(Worker worker) {
   if (held_count_.load(std::memory_order_relaxed) != 0) send_held_in_time();
   bool any = receive_packets();
   finish_touched();
-  // While packets come, a deadline can wait for some turns.
-  if (!any || ++busy_turns_ % kTurnsToADeadline == 0) any |= expire_due();
+  // A look at the clock takes as long as one at the rings. A thread that polls is soon here again.
+  if (worker == Worker::kOther || ++polled_turns_ % kTurnsToADeadline == 0) any |= expire_due();
   any |= run_ready();
   return any;
 }
@@ -201,7 +200,8 @@ void Node::progress() {
   // A program that polls in a loop would keep its peer from a CPU that they share.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit uint32_t in_vain = 0;
   in_vain = any ? 0 : in_vain + 1;
-  if (in_vain >= kPollsInVain && !peer_is_near) yield(now, sched_yield);
+  // Each yield looks at the clock, too.
+  if (in_vain != 0 && in_vain % kPollsInVain == 0 && !peer_is_near) yield(now, sched_yield);
 }
 
 void Node::catch_up() {
