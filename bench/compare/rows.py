@@ -98,7 +98,7 @@ def wire() -> list[Row]:
         Row("udp_lat_8", WIRE, "UDP: ib_send_lat, 8 bytes, average", "libfabric tcp", "us", 0.8,
             lambda stand: stand.device.latency(stand.wire, "ib_send_lat", 8, stand.some(20000))[1],
             lambda stand: fi_pingpong(stand.wire, TCP, 8, stand.some(20000))[0], limit="pingpong_us",
-            beside=("bare UDP sockets", lambda stand: udp_pingpong(stand.build, stand.wire, stand.some(20000)))),
+            beside=("bare UDP sockets, the same two packets", lambda stand: udp_pingpong(stand.build, stand.wire, stand.some(20000)))),
         Row(f"udp_bw_{MIB}", WIRE, "UDP: ib_send_lat, 1 MiB there and back: bandwidth", "libfabric tcp", "GB/s", 0.7,
             lambda stand: MIB / stand.device.latency(stand.wire, "ib_send_lat", MIB, stand.some(400))[1] / 1e3,
             lambda stand: fi_pingpong(stand.wire, TCP, MIB, stand.some(400))[1], lower_is_better=False, limit=f"memcpy_{MIB}"),

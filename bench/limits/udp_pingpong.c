@@ -2,12 +2,16 @@
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
  * bench-udp-pingpong PORT ROUND-TRIPS [SERVER]: plain UDP sockets that poll, without a protocol. A program without
- * SERVER is the server. The client prints the average of half a round trip in us. The packets are as long as those of
- * an RC Send of 8 bytes: BTH, payload and ICRC. A TCP connection begins and ends the exchange.
+ * SERVER is the server. The client prints the average of half a round trip in us. Each message is two packets, as in an
+ * exchange over a reliable connection: a Send of 8 bytes, with BTH, payload and ICRC, and the acknowledgement of the
+ * last one, with BTH, AETH and ICRC. The kernel cuts them out of one datagram and merges them again, and the sockets
+ * are not connected, all as on the software device. A TCP connection begins and ends the exchange.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PACKET_BYTES 24
+#define SEND_BYTES 24
+#define ACKNOWLEDGEMENT_BYTES 20
+#define MESSAGE_BYTES (SEND_BYTES + ACKNOWLEDGEMENT_BYTES)
+/* Of <linux/udp.h>. */
+#define SEGMENT 103
+#define MERGE 104
 
 static void check(bool good, const char* what) {
   if (good) return;
@@ -49,16 +58,18 @@ static int meet(const char* server, uint16_t port) {
   return accepted;
 }
 
-/* A UDP socket between the addresses and ports of that connection. */
-static int make_udp(int tcp) {
-  struct sockaddr_in own, peer;
+/* A UDP socket with the address and port of that connection. */
+static int make_udp(int tcp, struct sockaddr_in* peer) {
+  struct sockaddr_in own;
   socklen_t size = sizeof own;
   check(getsockname(tcp, (struct sockaddr*)&own, &size) == 0, "getsockname");
-  size = sizeof peer;
-  check(getpeername(tcp, (struct sockaddr*)&peer, &size) == 0, "getpeername");
+  size = sizeof *peer;
+  check(getpeername(tcp, (struct sockaddr*)peer, &size) == 0, "getpeername");
   const int udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
   check(udp >= 0 && bind(udp, (struct sockaddr*)&own, sizeof own) == 0, "bind");
-  check(connect(udp, (struct sockaddr*)&peer, sizeof peer) == 0, "connect");
+  const int one = 1;
+  check(setsockopt(udp, IPPROTO_UDP, MERGE, &one, sizeof one) == 0, "UDP_GRO");
+  check(setsockopt(udp, IPPROTO_IP, IP_PKTINFO, &one, sizeof one) == 0, "IP_PKTINFO");
   return udp;
 }
 
@@ -69,17 +80,39 @@ static void agree(int tcp) {
 }
 
 static void take(int udp) {
-  char packet[PACKET_BYTES];
-  ssize_t size;
-  do {
-    size = recv(udp, packet, sizeof packet, 0);
-  } while (size < 0 && errno == EAGAIN);
-  check(size == PACKET_BYTES, "recv");
+  char packets[MESSAGE_BYTES];
+  char control[256];
+  struct sockaddr_in from;
+  struct iovec part = {packets, sizeof packets};
+  ssize_t size = 0;
+  /* The kernel may deliver them one by one. */
+  for (ssize_t taken = 0; taken < MESSAGE_BYTES; taken += size) {
+    do {
+      struct msghdr message = {.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &part, .msg_iovlen = 1};
+      message.msg_control = control;
+      message.msg_controllen = sizeof control;
+      size = recvmsg(udp, &message, MSG_DONTWAIT);
+    } while (size < 0 && errno == EAGAIN);
+    check(size > 0, "recvmsg");
+  }
 }
 
-static void give(int udp) {
-  const char packet[PACKET_BYTES] = {0};
-  check(send(udp, packet, sizeof packet, 0) == PACKET_BYTES, "send");
+static void give(int udp, struct sockaddr_in* peer) {
+  char packets[MESSAGE_BYTES] = {0};
+  union {
+    char bytes[CMSG_SPACE(sizeof(uint16_t))];
+    struct cmsghdr header;
+  } control = {{0}};
+  struct iovec part = {packets, sizeof packets};
+  struct msghdr message = {.msg_name = peer, .msg_namelen = sizeof *peer, .msg_iov = &part, .msg_iovlen = 1};
+  const uint16_t segment = SEND_BYTES;
+  control.header.cmsg_level = IPPROTO_UDP;
+  control.header.cmsg_type = SEGMENT;
+  control.header.cmsg_len = CMSG_LEN(sizeof segment);
+  memcpy(CMSG_DATA(&control.header), &segment, sizeof segment);
+  message.msg_control = &control;
+  message.msg_controllen = sizeof control;
+  check(sendmsg(udp, &message, 0) == MESSAGE_BYTES, "sendmsg");
 }
 
 int main(int argc, char** argv) {
@@ -87,13 +120,14 @@ int main(int argc, char** argv) {
   if (argc < 3 || argc > 4) return fprintf(stderr, "usage: bench-udp-pingpong PORT ROUND-TRIPS [SERVER]\n"), 2;
   const long count = strtol(argv[2], NULL, 10);
   const int tcp = meet(server, (uint16_t)strtoul(argv[1], NULL, 10));
-  const int udp = make_udp(tcp);
+  struct sockaddr_in peer;
+  const int udp = make_udp(tcp, &peer);
   agree(tcp);
   const double begin = now_us();
   for (long i = 0; i < count; ++i) {
-    if (server != NULL) give(udp);
+    if (server != NULL) give(udp, &peer);
     take(udp);
-    if (server == NULL) give(udp);
+    if (server == NULL) give(udp, &peer);
   }
   if (server != NULL) printf("%.3f\n", (now_us() - begin) / 2 / (double)count);
   agree(tcp);
