@@ -97,16 +97,16 @@ def udp_pingpong(build: Path, place: Place, iterations: int) -> float:
     return float(run_pair(place, words, [*words, place.addresses[0]], port))
 
 
-def sync_speeds(build: Path, rounds: int) -> dict[str, tuple[float, float]]:
-    """bench-sync: "BYTES STATE FENCE" -> GB/s of ours and of libpmem."""
+def sync_speeds(build: Path, rounds: int) -> dict[str, tuple[float, float, float]]:
+    """bench-sync: "BYTES STATE FENCE" -> GB/s of ours, of libpmem, and of the instructions alone."""
     # Its exit code tells of its own limits, which are not ours.
     done = subprocess.run([str(build / "bin/bench-sync"), "--rounds", str(rounds)], capture_output=True, text=True, check=False)
     speeds = {}
     for line in done.stdout.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) > 7 and cells[1].isdigit():
+        if len(cells) > 8 and cells[1].isdigit():
             # ns for a line of 64 bytes
-            speeds[" ".join(cells[1:4])] = (64 / float(cells[4]), 64 / float(cells[5]))
+            speeds[" ".join(cells[1:4])] = (64 / float(cells[4]), 64 / float(cells[5]), 64 / float(cells[8]))
     if not speeds:
         raise Failed(f"bench-sync: {done.stdout}{done.stderr}")
     return speeds

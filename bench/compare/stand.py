@@ -93,6 +93,6 @@ class Stand:
         libraries = unpacked("original-udapl") if original else self.build / "lib"
         return float(self.on_device("bench-times-connections", [IA, "0.3" if self.quick else "2"], libraries))
 
-    def sync(self, row: str) -> tuple[float, float]:
-        """GB/s of ours and of libpmem."""
+    def sync(self, row: str) -> tuple[float, float, float]:
+        """GB/s of ours, of libpmem, and of the instructions alone."""
         return self.first("sync", lambda: sync_speeds(self.build, 1 if self.quick else 9))[row]
