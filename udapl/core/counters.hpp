@@ -14,87 +14,28 @@
 
 namespace dapple::udapl {
 
-// Positions are those of the extensions' DAT_IA_COUNTERS, DAT_EP_COUNTERS and DAT_EVD_COUNTERS. IA counters that are
-// not named here either belong to the kernel (port_counters.hpp), or count things that this provider does not have and
-// stay 0.
+// IA counters that the core does not name elsewhere either belong to the kernel (port_counters.hpp), or count things
+// that this provider does not have and stay 0.
 enum class IaCounter : uint8_t {
-  kPzCreate = 0,
-  kPzFree = 1,
-  kLmrCreate = 2,
-  kLmrFree = 3,
-  kRmrCreate = 4,
-  kRmrFree = 5,
-  kPspCreate = 6,
-  kPspCreateAny = 7,
-  kPspFree = 8,
-  kRspCreate = 9,
-  kRspFree = 10,
-  kEvdCreate = 11,
-  kEvdFree = 12,
-  kEpCreate = 13,
-  kEpFree = 14,
-  kSrqCreate = 15,
-  kSrqFree = 16,
-  kRequest = 17,
-  kRequestAccepted = 18,
-  kRequestRejected = 19,
-  kAsyncError = 23,
-  kAsyncQpError = 24,
-  kAsyncCqError = 25,
-  kListen = 26,
-  kReqTx = 27,
-  kReqRx = 28,
-  kRepTx = 29,
-  kRepRx = 30,
-  kRtuTx = 31,
-  kRtuRx = 32,
-  kUserRejTx = 33,
-  kUserRejRx = 34,
-  kActiveEst = 35,
-  kPassiveEst = 36,
-  kAhReqTx = 37,
-  kAhReqRx = 38,
-  kAhResolved = 39,
-  kDreqTx = 40,
-  kDreqRx = 41,
-  kErrTimeout = 57,
-  kErrRejRx = 59,
+#define IA_COUNTER(NAME, DAT) NAME,
+#include "udapl/api/counters.def"
+  kEnd,
 };
-inline constexpr size_t kIaCounters = 85;
+inline constexpr auto kIaCounters = static_cast<size_t>(IaCounter::kEnd);
 
 enum class EpCounter : uint8_t {
-  kConnect = 0,
-  kDisconnect = 1,
-  // A counter of bytes follows each of these.
-  kPostSend = 2,
-  kPostSendUd = 4,
-  kPostRecv = 6,
-  kPostWrite = 8,
-  kPostWriteImm = 10,
-  kPostRead = 12,
-  kRecv = 16,
-  kRecvUd = 18,
-  kRecvRdmaImm = 22,
-  // These have no counter of bytes.
-  kPostCompareAndSwap = 14,
-  kPostFetchAndAdd = 15,
+#define EP_COUNTER(NAME, DAT) NAME,
+#include "udapl/api/counters.def"
+  kEnd,
 };
-inline constexpr size_t kEpCounters = 24;
+inline constexpr auto kEpCounters = static_cast<size_t>(EpCounter::kEnd);
 
 enum class EvdCounter : uint8_t {
-  kWait = 0,
-  kWaitBlocked = 1,
-  kWaitNotify = 2,
-  kDequeue = 3,  // not counted, but the sum of the next two
-  kDequeueFound = 4,
-  kDequeueNotFound = 5,
-  kPoll = 6,  // the sum of the next and kPollNotFound
-  kPollFound = 7,
-  kConnectionCallback = 8,
-  kDtoCallback = 9,
-  kPollNotFound = 10,  // never shown on its own
+#define EVD_COUNTER(NAME, DAT) NAME,
+#include "udapl/api/counters.def"
+  kPollNotFound,  // never shown on its own
 };
-inline constexpr size_t kEvdCounters = 10;
+inline constexpr auto kEvdCounters = static_cast<size_t>(EvdCounter::kPollNotFound);
 
 // Threads: a counter has one writer at a time, unless all its writers call add_shared(). Any thread may read.
 template <class Name, size_t Size, size_t Hidden = 0>
@@ -117,7 +58,9 @@ class Counters {
   }
   uint64_t at(size_t index) const { return values_[index].load(std::memory_order_relaxed); }
   uint64_t at(Name name) const { return at(static_cast<size_t>(name)); }
-  static constexpr size_t size() { return Size; }
+  // The value read when a counter was last reset. Only the counting threads write the counters themselves, so a reset
+  // during traffic is not lost. The control mutex guards it.
+  uint64_t& base(size_t index) { return bases_[index]; }
 
  protected:
   // A plain addition, not a locked one: see the threads above.
@@ -125,6 +68,7 @@ class Counters {
 
  private:
   std::array<std::atomic<uint64_t>, Size + Hidden> values_{};
+  std::array<uint64_t, Size> bases_{};
 };
 
 using IaCounterSet = Counters<IaCounter, kIaCounters>;
@@ -179,10 +123,5 @@ class EvdCounterSet : public Counters<EvdCounter, kEvdCounters, 1> {
  private:
   uint64_t sum(EvdCounter a, EvdCounter b) const { return Counters::at(a) + Counters::at(b); }
 };
-
-// The value read when a counter was last reset. Only the counting threads write the counters themselves, so a reset
-// during traffic is not lost.
-template <size_t Size>
-using CounterBases = std::array<uint64_t, Size>;
 
 }  // namespace dapple::udapl

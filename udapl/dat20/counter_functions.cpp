@@ -11,60 +11,49 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
-#include "udapl/dat20/counter_names.hpp"
 #include "udapl/functions/convert.hpp"
 #include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
 
-static_assert(kIaCounters == DCNT_IA_ALL_COUNTERS && std::size(kIaCounterNames) == kIaCounters);
-static_assert(kEpCounters == DCNT_EP_ALL_COUNTERS && std::size(kEpCounterNames) == kEpCounters);
-static_assert(kEvdCounters == DCNT_EVD_ALL_COUNTERS && std::size(kEvdCounterNames) == kEvdCounters);
+static_assert(kIaCounters == DCNT_IA_ALL_COUNTERS && kEpCounters == DCNT_EP_ALL_COUNTERS &&
+              kEvdCounters == DCNT_EVD_ALL_COUNTERS);
+#define IA_COUNTER(NAME, DAT) static_assert(int{DCNT_IA_##DAT} == static_cast<int>(IaCounter::NAME));
+#define EP_COUNTER(NAME, DAT) static_assert(int{DCNT_EP_##DAT} == static_cast<int>(EpCounter::NAME));
+#define EVD_COUNTER(NAME, DAT) static_assert(int{DCNT_EVD_##DAT} == static_cast<int>(EvdCounter::NAME));
+#include "udapl/api/counters.def"
 static_assert(int{DCNT_IA_CM} == static_cast<int>(CounterGroup::kConnectionManager) &&
               int{DCNT_IA_LNK} == static_cast<int>(CounterGroup::kLink) &&
               int{DCNT_IA_DIAG} == static_cast<int>(CounterGroup::kDiagnostic));
-static_assert(int{DCNT_IA_LMR_FREE} == static_cast<int>(IaCounter::kLmrFree));
-static_assert(int{DCNT_IA_PSP_FREE} == static_cast<int>(IaCounter::kPspFree));
-static_assert(int{DCNT_IA_EP_FREE} == static_cast<int>(IaCounter::kEpFree));
-static_assert(int{DCNT_IA_SP_CR_REJECTED} == static_cast<int>(IaCounter::kRequestRejected));
-static_assert(int{DCNT_IA_ASYNC_CQ_ERROR} == static_cast<int>(IaCounter::kAsyncCqError));
-static_assert(int{DCNT_IA_CM_LISTEN} == static_cast<int>(IaCounter::kListen));
-static_assert(int{DCNT_IA_CM_PASSIVE_EST} == static_cast<int>(IaCounter::kPassiveEst));
-static_assert(int{DCNT_IA_CM_DREQ_RX} == static_cast<int>(IaCounter::kDreqRx));
-static_assert(int{DCNT_IA_RMR_FREE} == static_cast<int>(IaCounter::kRmrFree));
-static_assert(int{DCNT_IA_SRQ_FREE} == static_cast<int>(IaCounter::kSrqFree));
-static_assert(int{DCNT_IA_CM_AH_RESOLVED} == static_cast<int>(IaCounter::kAhResolved));
-static_assert(int{DCNT_IA_CM_ERR_TIMEOUT} == static_cast<int>(IaCounter::kErrTimeout));
-static_assert(int{DCNT_IA_CM_ERR_REJ_RX} == static_cast<int>(IaCounter::kErrRejRx));
-static_assert(int{DCNT_EP_POST_SEND} == static_cast<int>(EpCounter::kPostSend));
-static_assert(int{DCNT_EP_POST_RECV} == static_cast<int>(EpCounter::kPostRecv));
-static_assert(int{DCNT_EP_POST_WRITE_IMM} == static_cast<int>(EpCounter::kPostWriteImm));
-static_assert(int{DCNT_EP_POST_READ} == static_cast<int>(EpCounter::kPostRead));
-static_assert(int{DCNT_EP_RECV} == static_cast<int>(EpCounter::kRecv));
-static_assert(int{DCNT_EP_POST_SEND_UD} == static_cast<int>(EpCounter::kPostSendUd));
-static_assert(int{DCNT_EP_POST_CMP_SWAP} == static_cast<int>(EpCounter::kPostCompareAndSwap));
-static_assert(int{DCNT_EP_POST_FETCH_ADD} == static_cast<int>(EpCounter::kPostFetchAndAdd));
-static_assert(int{DCNT_EP_RECV_UD} == static_cast<int>(EpCounter::kRecvUd));
-static_assert(int{DCNT_EVD_WAIT_NOTIFY} == static_cast<int>(EvdCounter::kWaitNotify));
-static_assert(int{DCNT_EVD_DEQUEUE_POLL_FOUND} == static_cast<int>(EvdCounter::kPollFound));
-static_assert(int{DCNT_EVD_DTO_CALLBACK} == static_cast<int>(EvdCounter::kDtoCallback));
-static_assert(int{DCNT_EP_RECV_RDMA_IMM} == static_cast<int>(EpCounter::kRecvRdmaImm));
 
-// The counters of an object of one kind, their values at the last reset, and their names.
+constexpr const char* kIaCounterNames[] = {
+#define IA_COUNTER(NAME, DAT) "DCNT_IA_" #DAT,
+#include "udapl/api/counters.def"
+};
+constexpr const char* kEpCounterNames[] = {
+#define EP_COUNTER(NAME, DAT) "DCNT_EP_" #DAT,
+#include "udapl/api/counters.def"
+};
+constexpr const char* kEvdCounterNames[] = {
+#define EVD_COUNTER(NAME, DAT) "DCNT_EVD_" #DAT,
+#include "udapl/api/counters.def"
+};
+
+// The counters of an object of one kind, and their names.
 template <class Set, size_t Size>
 struct Counted {
-  const Set& counters;
-  CounterBases<Size>& bases;
+  Set& counters;
   const char* const (&names)[Size];
   PortCounters* port = nullptr;
-
-  uint64_t at(size_t i) const { return counters.at(i) - bases[i] + (port ? port->at(i) : 0); }
+  uint64_t at(size_t i) const { return counters.at(i) - counters.base(i) + (port ? port->at(i) : 0); }
   void reset(size_t i) const {
-    bases[i] = counters.at(i);
+    counters.base(i) = counters.at(i);
     if (port) port->reset(i);
   }
 };
+template <class Set, size_t Size>
+Counted(Set&, const char* const (&)[Size], PortCounters* = nullptr) -> Counted<Set, Size>;
 
 // Calls visit(name, value) for one counter, or for all if the number is the end of the list.
 template <class Set, size_t Size, class Visit>
@@ -83,20 +72,12 @@ DAT_RETURN visit_counters(const Counted<Set, Size>& of, int number, bool reset, 
 template <class Visit>
 DAT_RETURN visit_object(DAT_HANDLE handle, int number, bool reset, Visit visit) {
   return controlled([&] {
-    if (auto* ia = object_of<Ia>(handle)) {
-      return visit_counters(Counted<IaCounterSet, kIaCounters>{ia->counters(), ia->counter_bases(), kIaCounterNames,
-                                                               &ia->port_counters()},
-                            number, reset, visit);
-    }
-    if (auto* ep = object_of<Ep>(handle)) {
-      return visit_counters(Counted<EpCounterSet, kEpCounters>{ep->counters(), ep->counter_bases(), kEpCounterNames},
-                            number, reset, visit);
-    }
-    if (auto* evd = object_of<Evd>(handle)) {
-      return visit_counters(
-          Counted<EvdCounterSet, kEvdCounters>{evd->counters(), evd->counter_bases(), kEvdCounterNames}, number, reset,
-          visit);
-    }
+    if (auto* ia = object_of<Ia>(handle))
+      return visit_counters(Counted{ia->counters(), kIaCounterNames, &ia->port_counters()}, number, reset, visit);
+    if (auto* ep = object_of<Ep>(handle))
+      return visit_counters(Counted{ep->counters(), kEpCounterNames}, number, reset, visit);
+    if (auto* evd = object_of<Evd>(handle))
+      return visit_counters(Counted{evd->counters(), kEvdCounterNames}, number, reset, visit);
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
   });
 }

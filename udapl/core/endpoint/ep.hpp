@@ -208,7 +208,6 @@ class Ep : public Object {
   Rmr*& windows() { return windows_; }
 
   EpCounterSet& counters() { return counters_; }
-  CounterBases<kEpCounters>& counter_bases() { return counter_bases_; }
 
  private:
   friend class Arena<Ep>;
@@ -293,7 +292,6 @@ class Ep : public Object {
   int64_t drain_progress_ns_ = 0;  // and when that number was first seen
 
   EpCounterSet counters_;
-  CounterBases<kEpCounters> counter_bases_{};
   Connection connection_;
   const std::unique_ptr<Datagrams> datagrams_;
 };

@@ -126,8 +126,8 @@ class Evd : public Object {
   void on_lost_channel();
   NotifierLink& notifier_link() { return notifier_link_; }
 
+  EvdCounterSet& counters() { return counters_; }
   const EvdCounterSet& counters() const { return counters_; }
-  CounterBases<kEvdCounters>& counter_bases() { return counter_bases_; }
 
   // Takes completions off the CQ without delivering them, until as many wait as the EVD was made for.
   void reap();
@@ -261,7 +261,6 @@ class Evd : public Object {
   // The thread that dequeues or waits writes these counters, except kConnectionCallback, which the control mutex
   // guards.
   EvdCounterSet counters_;
-  CounterBases<kEvdCounters> counter_bases_{};
 
   SoftwareQueue software_;  // urgent: some rings must be flushed
   FlushList unflushed_;

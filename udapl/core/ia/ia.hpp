@@ -101,7 +101,6 @@ class Ia : public Object {
   LmrTable& lmrs() { return lmrs_; }
   // Writers hold the control mutex.
   IaCounterSet& counters() { return counters_; }
-  CounterBases<kIaCounters>& counter_bases() { return counter_bases_; }
   PortCounters& port_counters() { return port_counters_; }
   WindowTable& windows() { return windows_; }
 
@@ -183,7 +182,6 @@ class Ia : public Object {
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;
-  CounterBases<kIaCounters> counter_bases_{};
   PortCounters port_counters_;
   bool serves_datagrams_ = false;
   UdReplies ud_replies_;

@@ -15,53 +15,55 @@ namespace dapple::udapl {
 namespace {
 
 struct Row {
-  uint8_t counter;  // a position of DAT_IA_COUNTERS
+  IaCounter counter;
   CounterGroup group;
-  const char* file;         // path below the group's folder
-  const char* others = "";  // names of the same counter in hw_counters of the port, which depend on the driver
+  const char* file;                        // path below the group's folder
+  std::array<const char*, 2> others = {};  // names of it in hw_counters of the port, which depend on the driver
+  size_t index() const { return static_cast<size_t>(counter); }
 };
 
+using enum IaCounter;
 constexpr auto kCm = CounterGroup::kConnectionManager;
 constexpr auto kLink = CounterGroup::kLink;
 constexpr auto kDiag = CounterGroup::kDiagnostic;
 
 // These do not include the counters of a process (requests, replies and so on of its own connections).
 constexpr Row kRows[] = {
-    {42, kCm, "cm_tx_msgs/drep"},
-    {43, kCm, "cm_rx_msgs/drep"},
-    {44, kCm, "cm_tx_msgs/mra"},
-    {45, kCm, "cm_rx_msgs/mra"},
-    {49, kCm, "cm_rx_duplicates/req"},
-    {50, kCm, "cm_tx_retries/req"},
-    {51, kCm, "cm_rx_duplicates/rep"},
-    {52, kCm, "cm_tx_retries/rep"},
-    {53, kCm, "cm_rx_duplicates/rtu"},
-    {54, kCm, "cm_tx_retries/rtu"},
-    {58, kCm, "cm_tx_msgs/rej"},
-    {60, kCm, "cm_rx_duplicates/dreq"},
-    {61, kCm, "cm_tx_retries/dreq"},
-    {62, kCm, "cm_rx_duplicates/drep"},
-    {63, kCm, "cm_tx_retries/drep"},
-    {64, kCm, "cm_rx_duplicates/mra"},
-    {65, kCm, "cm_tx_retries/mra"},
-    {67, kLink, "port_rcv_errors"},
-    {68, kLink, "port_rcv_remote_physical_errors"},
-    {69, kLink, "port_rcv_constraint_errors"},
-    {70, kLink, "port_xmit_discards"},
-    {71, kLink, "port_xmit_constraint_errors"},
-    {72, kLink, "local_link_integrity_errors"},
-    {73, kLink, "excessive_buffer_overrun_errors"},
-    {74, kLink, "port_rcv_switch_relay_errors"},
-    {75, kLink, "port_xmit_wait"},
-    {76, kDiag, "rq_num_rae"},
-    {77, kDiag, "rq_num_oos", "out_of_sequence out_of_seq_request"},
-    {78, kDiag, "rq_num_rire"},
-    {79, kDiag, "rq_num_udsdprd"},
-    {80, kDiag, "sq_num_rae"},
-    {81, kDiag, "sq_num_oos", "packet_seq_err rcvd_seq_err"},
-    {82, kDiag, "sq_num_rire"},
-    {83, kDiag, "sq_num_rree", "rnr_nak_retry_err retry_rnr_exceeded_err"},
-    {84, kDiag, "sq_num_tree", "local_ack_timeout_err retry_exceeded_err"},
+    {kDrepTx, kCm, "cm_tx_msgs/drep"},
+    {kDrepRx, kCm, "cm_rx_msgs/drep"},
+    {kMraTx, kCm, "cm_tx_msgs/mra"},
+    {kMraRx, kCm, "cm_rx_msgs/mra"},
+    {kErrReqDup, kCm, "cm_rx_duplicates/req"},
+    {kErrReqRetry, kCm, "cm_tx_retries/req"},
+    {kErrRepDup, kCm, "cm_rx_duplicates/rep"},
+    {kErrRepRetry, kCm, "cm_tx_retries/rep"},
+    {kErrRtuDup, kCm, "cm_rx_duplicates/rtu"},
+    {kErrRtuRetry, kCm, "cm_tx_retries/rtu"},
+    {kErrRejTx, kCm, "cm_tx_msgs/rej"},
+    {kErrDreqDup, kCm, "cm_rx_duplicates/dreq"},
+    {kErrDreqRetry, kCm, "cm_tx_retries/dreq"},
+    {kErrDrepDup, kCm, "cm_rx_duplicates/drep"},
+    {kErrDrepRetry, kCm, "cm_tx_retries/drep"},
+    {kErrMraDup, kCm, "cm_rx_duplicates/mra"},
+    {kErrMraRetry, kCm, "cm_tx_retries/mra"},
+    {kLinkErrRcv, kLink, "port_rcv_errors"},
+    {kLinkErrRcvRemPhys, kLink, "port_rcv_remote_physical_errors"},
+    {kLinkErrRcvConstraint, kLink, "port_rcv_constraint_errors"},
+    {kLinkErrXmtDiscards, kLink, "port_xmit_discards"},
+    {kLinkErrXmtConstraint, kLink, "port_xmit_constraint_errors"},
+    {kLinkErrIntegrity, kLink, "local_link_integrity_errors"},
+    {kLinkErrExcBufOverrun, kLink, "excessive_buffer_overrun_errors"},
+    {kLinkWarnRcvSwRelay, kLink, "port_rcv_switch_relay_errors"},
+    {kLinkWarnXmtWait, kLink, "port_xmit_wait"},
+    {kDiagErrRqRae, kDiag, "rq_num_rae"},
+    {kDiagErrRqOos, kDiag, "rq_num_oos", {"out_of_sequence", "out_of_seq_request"}},
+    {kDiagErrRqRire, kDiag, "rq_num_rire"},
+    {kDiagErrRqUdsdprd, kDiag, "rq_num_udsdprd"},
+    {kDiagErrSqRae, kDiag, "sq_num_rae"},
+    {kDiagErrSqOos, kDiag, "sq_num_oos", {"packet_seq_err", "rcvd_seq_err"}},
+    {kDiagErrSqRire, kDiag, "sq_num_rire"},
+    {kDiagErrSqRree, kDiag, "sq_num_rree", {"rnr_nak_retry_err", "retry_rnr_exceeded_err"}},
+    {kDiagErrSqTree, kDiag, "sq_num_tree", {"local_ack_timeout_err", "retry_exceeded_err"}},
 };
 
 bool read_number(const std::string& path, uint64_t& value) {
@@ -80,20 +82,8 @@ constexpr size_t kNoRow = std::size(kRows);
 
 size_t row_of(size_t counter) {
   const auto* found =
-      std::find_if(std::begin(kRows), std::end(kRows), [counter](const Row& row) { return row.counter == counter; });
+      std::find_if(std::begin(kRows), std::end(kRows), [counter](const Row& row) { return row.index() == counter; });
   return static_cast<size_t>(found - std::begin(kRows));
-}
-
-// Calls visit(name) for each word until it returns true.
-template <class Visit>
-bool any_word(const std::string& words, Visit visit) {
-  for (size_t at = 0; at < words.size();) {
-    const size_t end = words.find(' ', at);
-    if (visit(words.substr(at, end - at))) return true;
-    if (end == std::string::npos) break;
-    at = end + 1;
-  }
-  return false;
 }
 
 }  // namespace
@@ -118,9 +108,11 @@ uint64_t PortCounters::read(size_t row) const {
       break;
     case kDiag: {
       const auto hardware = [&](const std::string& other) { return read_number(port + "hw_counters/" + other, value); };
-      if (!read_number(device + "diag_counters/" + name, value) &&
-          !read_number(device + "hw_counters/" + name, value) && !hardware(name)) {
-        any_word(kRows[row].others, hardware);
+      if (read_number(device + "diag_counters/" + name, value) || read_number(device + "hw_counters/" + name, value) ||
+          hardware(name))
+        break;
+      for (const char* other : kRows[row].others) {
+        if (other && hardware(other)) break;
       }
       break;
     }
@@ -130,7 +122,7 @@ uint64_t PortCounters::read(size_t row) const {
 
 void PortCounters::start(CounterGroup group) {
   for (size_t row = 0; row < std::size(kRows); ++row) {
-    if (kRows[row].group == group) values_[kRows[row].counter] = read(row);
+    if (kRows[row].group == group) values_[kRows[row].index()] = read(row);
   }
   states_[static_cast<size_t>(group)] = State::kRunning;
 }
@@ -139,7 +131,7 @@ void PortCounters::stop(CounterGroup group) {
   State& state = states_[static_cast<size_t>(group)];
   if (state != State::kRunning) return;
   for (size_t row = 0; row < std::size(kRows); ++row) {
-    if (kRows[row].group == group) values_[kRows[row].counter] = read(row) - values_[kRows[row].counter];
+    if (kRows[row].group == group) values_[kRows[row].index()] = read(row) - values_[kRows[row].index()];
   }
   state = State::kStopped;
 }

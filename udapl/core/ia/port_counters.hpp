@@ -41,7 +41,7 @@ class PortCounters {
   int port_ = 0;
   std::array<State, kCounterGroups> states_{};
   // While the group runs: the value at the start. Afterwards: the difference.
-  CounterBases<kIaCounters> values_{};
+  std::array<uint64_t, kIaCounters> values_{};
 };
 
 }  // namespace dapple::udapl
