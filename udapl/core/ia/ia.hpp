@@ -171,7 +171,7 @@ class Ia : public Object {
   IaOptions options_;
   Settings settings_;
   sockaddr_storage address_{};
-  DeviceRules rules_;
+  DeviceRules rules_{};
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
