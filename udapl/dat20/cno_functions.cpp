@@ -2,50 +2,40 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
-#include "udapl/core/events/cno.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/cno_helpers.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN cno_fd_create(Ia& ia, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
   if (!fd) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const DAT_RETURN status = create_cno(*ia, {}, true, cno_handle);
+  const DAT_RETURN status = create_cno(ia, {}, true, cno_handle);
   if (status == DAT_SUCCESS) *fd = object_of<Cno>(*cno_handle)->notifier()->fd();
   return status;
 }
 
-DAT_RETURN cno_query(DAT_CNO_HANDLE cno_handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
+DAT_RETURN cno_query(Cno& cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
   // The standard's masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
   constexpr int kMasks = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL;
-  const auto* cno = object_of<Cno>(cno_handle);
-  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (mask & ~kMasks) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const WaitAgent agent = cno->notifier()->agent();
+  const WaitAgent agent = cno.notifier()->agent();
   *param = {};
-  param->ia_handle = consumer_handle(cno->ia());
+  param->ia_handle = consumer_handle(cno.ia());
   param->proxy.agent = {agent.instance_data, agent.function};
-  if (cno->has_fd()) {
+  if (cno.has_fd()) {
     param->proxy_type = DAT_PROXY_TYPE_FD;
-    param->proxy.fd = cno->notifier()->fd();
+    param->proxy.fd = cno.notifier()->fd();
   } else {
     param->proxy_type = agent.function ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
   }
   return DAT_SUCCESS;
 }
 
-DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE* evd_handle) {
-  auto* cno = object_of<Cno>(cno_handle);
-  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+DAT_RETURN cno_trigger(Cno& cno, DAT_EVD_HANDLE* evd_handle) {
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  const auto notifier = cno->notifier();
+  const auto notifier = cno.notifier();
   return give_evd(notifier->take(), evd_handle);
 }
 

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/connection/cr.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/connect_arguments.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* cr = object_of<Cr>(cr_handle);
-  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+DAT_RETURN cr_reject(Cr& cr, DAT_COUNT size, const DAT_PVOID private_data) {
   if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
   return controlled(
       [&] {
-        return cr->reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+        return cr.reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
       },
       {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
 }

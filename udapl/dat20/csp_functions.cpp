@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/connection/csp.hpp"
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/peer_address.hpp"
 #include "udapl/functions/request_evd.hpp"
 
@@ -14,39 +9,33 @@ namespace dapple::udapl::functions {
 static_assert(sizeof(DAT_COMM) == sizeof(Comm) && offsetof(DAT_COMM, type) == offsetof(Comm, type) &&
               offsetof(DAT_COMM, protocol) == offsetof(Comm, protocol));
 
-DAT_RETURN csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
+DAT_RETURN csp_create(Ia& ia, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EVD_HANDLE evd_handle,
                       DAT_CSP_HANDLE* csp_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (!comm) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  Evd* evd = request_evd(evd_handle, *ia);
+  Evd* evd = request_evd(evd_handle, ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   const sockaddr_storage where = peer_address(*address);
   return controlled([&] {
     return store(
-        Csp::create(*ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd),
+        Csp::create(ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd),
         csp_handle);
   });
 }
 
-DAT_RETURN csp_query(DAT_CSP_HANDLE csp_handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param) {
-  auto* csp = object_of<Csp>(csp_handle);
-  if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+DAT_RETURN csp_query(Csp& csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param) {
   if (mask & ~DAT_CSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  param->ia_handle = consumer_handle(csp->ia());
-  param->comm = reinterpret_cast<DAT_COMM*>(const_cast<Comm*>(&csp->comm()));
-  param->address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(csp->address());
-  param->evd_handle = &csp->evd();
+  param->ia_handle = consumer_handle(csp.ia());
+  param->comm = reinterpret_cast<DAT_COMM*>(const_cast<Comm*>(&csp.comm()));
+  param->address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(csp.address());
+  param->evd_handle = &csp.evd();
   return DAT_SUCCESS;
 }
 
-DAT_RETURN csp_free(DAT_CSP_HANDLE csp_handle) {
-  auto* csp = object_of<Csp>(csp_handle);
-  if (!csp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-  return controlled([&] { return Csp::free(*csp); });
+DAT_RETURN csp_free(Csp& csp) {
+  return controlled([&] { return Csp::free(csp); });
 }
 
 }  // namespace dapple::udapl::functions

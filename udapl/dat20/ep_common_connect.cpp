@@ -2,33 +2,27 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <netinet/in.h>
 
-#include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/connect_arguments.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/peer_address.hpp"
 
 namespace dapple::udapl::functions {
 
 // Connects to a socket address, which includes the port, over the EP's comm.
-DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout,
-                             DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_common_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_TIMEOUT timeout, DAT_COUNT size,
+                             const DAT_PVOID private_data) {
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG3)) return status;
   if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
     return status;
   return controlled([&] {
     const sockaddr_storage peer = peer_address(*remote_address);
-    if (peer.ss_family != ep->comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+    if (peer.ss_family != ep.comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
     // sin_port and sin6_port lie at the same place.
     const uint16_t port = ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port);
     if (port == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
-    return to_dat(ep->connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
-                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+    return to_dat(ep.connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
+                             {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
                   {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }

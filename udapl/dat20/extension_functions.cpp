@@ -6,21 +6,16 @@
 
 #include <cstdarg>
 
-#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/dat20/counter_functions.hpp"
 #include "udapl/dat20/open_query.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
 
 // Arguments in the order of the dat_ib_post_rdma_write_immed macro.
-DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN rdma_write_immed(Ep& ep, va_list args) {
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
   const auto cookie = va_arg(args, DAT_DTO_COOKIE);
@@ -30,8 +25,8 @@ DAT_RETURN rdma_write_immed(DAT_EP_HANDLE ep_handle, va_list args) {
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  if (static_cast<uint32_t>(flags) & ~ep->request_flags()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  return to_dat_of_post(ep->post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags),
+  if (static_cast<uint32_t>(flags) & ~ep.request_flags()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+  return to_dat_of_post(ep.post_rdma_write_immed(segments.span(), cookie.as_64, to_remote(*remote), immediate, flags),
                         DAT_INVALID_ARG7);
 }
 
@@ -54,40 +49,34 @@ DAT_RETURN atomic(const Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIP
 }
 
 // Arguments in the order of the dat_ib_post_fetch_and_add macro.
-DAT_RETURN fetch_and_add(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN fetch_and_add(Ep& ep, va_list args) {
   const auto add = va_arg(args, DAT_UINT64);
   const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
   const auto cookie = va_arg(args, DAT_DTO_COOKIE);
   const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  return atomic(*ep, local, remote, flags, {DAT_INVALID_ARG3, DAT_INVALID_ARG5, DAT_INVALID_ARG6},
+  return atomic(ep, local, remote, flags, {DAT_INVALID_ARG3, DAT_INVALID_ARG5, DAT_INVALID_ARG6},
                 [&](const ibv_sge& result, const RemoteBuffer& word) {
-                  return ep->post_fetch_and_add(result, cookie.as_64, word, add, flags);
+                  return ep.post_fetch_and_add(result, cookie.as_64, word, add, flags);
                 });
 }
 
 // Arguments in the order of the dat_ib_post_cmp_and_swap macro.
-DAT_RETURN compare_and_swap(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN compare_and_swap(Ep& ep, va_list args) {
   const auto compare = va_arg(args, DAT_UINT64);
   const auto swap = va_arg(args, DAT_UINT64);
   const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
   const auto cookie = va_arg(args, DAT_DTO_COOKIE);
   const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
   const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  return atomic(*ep, local, remote, flags, {DAT_INVALID_ARG4, DAT_INVALID_ARG6, DAT_INVALID_ARG7},
+  return atomic(ep, local, remote, flags, {DAT_INVALID_ARG4, DAT_INVALID_ARG6, DAT_INVALID_ARG7},
                 [&](const ibv_sge& result, const RemoteBuffer& word) {
-                  return ep->post_compare_and_swap(result, cookie.as_64, word, compare, swap, flags);
+                  return ep.post_compare_and_swap(result, cookie.as_64, word, compare, swap, flags);
                 });
 }
 
 // Arguments in the order of the dat_ib_post_send_ud macro.
-DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN send_ud(Ep& ep, va_list args) {
   const auto count = va_arg(args, DAT_COUNT);
   const auto* iov = va_arg(args, const DAT_LMR_TRIPLET*);
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
@@ -96,7 +85,7 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  const auto posted = ep->post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags);
+  const auto posted = ep.post_send_ud(segments.span(), cookie.as_64, address->ah, address->qpn, flags);
   return to_dat(posted, {{Subtype::kSegmentCount, DAT_INVALID_ARG2},
                          {Subtype::kSegments, DAT_INVALID_ARG3},
                          {Subtype::kAddress, DAT_INVALID_ARG4},
@@ -104,24 +93,25 @@ DAT_RETURN send_ud(DAT_EP_HANDLE ep_handle, va_list args) {
 }
 
 // Argument: the context of an event.
-DAT_RETURN ud_cm_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ud_cm_free(Ep& ep, va_list args) {
   const void* connection = va_arg(args, DAT_CONTEXT).as_ptr;
-  if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return ep->datagrams()->free_connection(connection); },
+  if (!ep.is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return ep.datagrams()->free_connection(connection); },
                     {{Subtype::kConnection, DAT_INVALID_ARG2}});
 }
 
 // Argument: an address from an event.
-DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ud_ah_free(Ep& ep, va_list args) {
   const auto* address = va_arg(args, const DAT_IB_ADDR_HANDLE*);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!ep->is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return ep->datagrams()->free_address(address->ah); },
-                    {{Subtype::kAddress, DAT_INVALID_ARG2}});
+  if (!ep.is_datagrams()) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return ep.datagrams()->free_address(address->ah); }, {{Subtype::kAddress, DAT_INVALID_ARG2}});
+}
+
+// Calls one of these with the endpoint of the handle.
+DAT_RETURN on_ep(DAT_RETURN (*function)(Ep&, va_list), DAT_HANDLE handle, va_list args) {
+  auto* ep = object_of<Ep>(handle);
+  return ep ? function(*ep, args) : error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
 }  // namespace
@@ -129,15 +119,15 @@ DAT_RETURN ud_ah_free(DAT_EP_HANDLE ep_handle, va_list args) {
 DAT_RETURN handle_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   switch (static_cast<int>(op)) {
     case DAT_IB_FETCH_AND_ADD_OP:
-      return fetch_and_add(handle, args);
+      return on_ep(fetch_and_add, handle, args);
     case DAT_IB_CMP_AND_SWAP_OP:
-      return compare_and_swap(handle, args);
+      return on_ep(compare_and_swap, handle, args);
     case DAT_IB_UD_SEND_OP:
-      return send_ud(handle, args);
+      return on_ep(send_ud, handle, args);
     case DAT_IB_UD_CM_FREE_OP:
-      return ud_cm_free(handle, args);
+      return on_ep(ud_cm_free, handle, args);
     case DAT_IB_UD_AH_FREE_OP:
-      return ud_ah_free(handle, args);
+      return on_ep(ud_ah_free, handle, args);
     case DAT_IB_QUERY_COUNTERS_OP:
       return query_counters(handle, args);
     case DAT_IB_PRINT_COUNTERS_OP:
@@ -151,7 +141,7 @@ DAT_RETURN handle_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
     case DAT_IB_CLOSE_QUERY_OP:
       return close_query(handle);
     case DAT_IB_RDMA_WRITE_IMMED_OP:
-      return rdma_write_immed(handle, args);
+      return on_ep(rdma_write_immed, handle, args);
     default:  // the collectives, and unknown operations
       return error(DAT_NOT_IMPLEMENTED);
   }

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
 namespace dapple::udapl::functions {
 
 // The IAs of one device are related, because a fault of the device affects them all.
-DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia_handle, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN ia_ha_related(Ia& ia, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
   if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
     const std::string* params = params_of(name);
-    const Result<bool> related = params ? ia->is_on_device_of(*params) : false;
+    const Result<bool> related = params ? ia.is_on_device_of(*params) : false;
     if (!related) return to_dat(related.error());
     *answer = to_dat(*related);
     return kSuccess;

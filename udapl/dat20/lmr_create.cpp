@@ -3,9 +3,7 @@
 #include <dat2/dat_dapple_extensions.h>
 #include <dat2/dat_ib_extensions.h>
 
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/lmr.hpp"
 
 namespace dapple::udapl::functions {
@@ -18,12 +16,10 @@ void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
   param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
-DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
                       DAT_LMR_HANDLE* lmr_handle, DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context,
                       DAT_VLEN* registered_size, DAT_VADDR* registered_address) {
-  auto* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (mem_type < DAT_MEM_TYPE_VIRTUAL || mem_type > DAT_MEM_TYPE_SHARED_VIRTUAL) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
@@ -34,7 +30,7 @@ DAT_RETURN lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type, DAT_REGION
   request.length = length;
   request.privileges = privileges;
   request.zero_based = va_type == DAT_VA_TYPE_ZB;
-  return create_lmr(*ia, pz_handle, region, request,
+  return create_lmr(ia, pz_handle, region, request,
                     {lmr_handle, lmr_context, rmr_context, registered_size, registered_address});
 }
 

@@ -2,10 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/dat20/open_query.hpp"
 
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
 namespace dapple::udapl::functions {
@@ -24,9 +21,10 @@ DAT_RETURN open_query(DAT_NAME_PTR name, va_list args) {
   const auto open = DAT_THREADSAFE ? ia_open_thread_safe : ia_open_not_thread_safe;
   DAT_RETURN status = open(name, 0, &no_evd, &ia);
   if (status != DAT_SUCCESS) return status;
-  status = ia_query(ia, nullptr, ia_mask, ia_attr, provider_mask, provider_attr);
+  auto& opened = *object_of<Ia>(ia);
+  status = ia_query(opened, nullptr, ia_mask, ia_attr, provider_mask, provider_attr);
   if (status != DAT_SUCCESS) {
-    (void)ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+    (void)ia_close(opened, DAT_CLOSE_ABRUPT_FLAG);
     return status;
   }
   *handle = ia;
@@ -37,7 +35,7 @@ DAT_RETURN close_query(DAT_HANDLE handle) {
   Ia* ia = object_of<Ia>(handle);
   // An IA that was opened for use is closed by dat_ia_close, which tells the registry.
   if (!ia || consumer_handle(*ia) != DAT_HANDLE_NULL) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  return ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+  return ia_close(*ia, DAT_CLOSE_ABRUPT_FLAG);
 }
 
 }  // namespace dapple::udapl::functions

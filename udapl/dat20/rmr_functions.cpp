@@ -3,13 +3,7 @@
 //
 // The window functions that 2.0 adds: windows that only one endpoint serves, zero-based windows, and invalidation by
 // peers.
-#include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/lmr.hpp"
-#include "udapl/core/memory/rmr.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/rmr.hpp"
 #include "udapl/functions/segments.hpp"
 
@@ -20,21 +14,19 @@ void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) no
   if (binding.lmr) param.va_type = binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
-DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
-  return create_rmr(pz_handle, rmr_handle, true);
+DAT_RETURN rmr_create_for_ep(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
+  return create_rmr(pz, rmr_handle, true);
 }
 
-DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* triplet,
-                    DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle,
-                    DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* rmr_context) {
-  auto* rmr = object_of<Rmr>(rmr_handle);
-  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+DAT_RETURN rmr_bind(Rmr& rmr, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,
+                    DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+                    DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* rmr_context) {
   if (!triplet) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const bool unbinds = triplet->segment_length == 0;
-  auto* lmr = unbinds ? nullptr : find_object<Lmr>(lmr_handle, rmr->ia());
+  auto* lmr = unbinds ? nullptr : find_object<Lmr>(lmr_handle, rmr.ia());
   if (!unbinds && !lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
   if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  auto* ep = find_object<Ep>(ep_handle, rmr->ia());
+  auto* ep = find_object<Ep>(ep_handle, rmr.ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
   const BindRequest request{lmr,
@@ -45,7 +37,7 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
                             va_type == DAT_VA_TYPE_ZB,
                             user_cookie.as_64,
                             static_cast<uint32_t>(flags)};
-  const auto context = rmr->bind(*ep, request);
+  const auto context = rmr.bind(*ep, request);
   if (!context) {
     return to_dat(context.error(), {{Subtype::kSegments, DAT_INVALID_ARG3},
                                     {Subtype::kPrivileges, DAT_INVALID_ARG4},
@@ -55,25 +47,21 @@ DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle, const 
   return DAT_SUCCESS;
 }
 
-DAT_RETURN ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle, DAT_COUNT count, DAT_LMR_TRIPLET* iov,
-                                        DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
+DAT_RETURN ep_post_send_with_invalidate(Ep& ep, DAT_COUNT count, DAT_LMR_TRIPLET* iov, DAT_DTO_COOKIE cookie,
+                                        DAT_COMPLETION_FLAGS flags, DAT_BOOLEAN invalidate,
                                         DAT_RMR_CONTEXT rmr_context) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   const RequestSegments segments(count, iov);
   if (auto status = segments.status()) return status;
-  if (!invalidate) return to_dat_of_post(ep->post_send(segments.span(), cookie.as_64, flags), DAT_INVALID_ARG5);
-  return to_dat_of_post(ep->post_send_with_invalidate(segments.span(), cookie.as_64, rmr_context, flags),
+  if (!invalidate) return to_dat_of_post(ep.post_send(segments.span(), cookie.as_64, flags), DAT_INVALID_ARG5);
+  return to_dat_of_post(ep.post_send_with_invalidate(segments.span(), cookie.as_64, rmr_context, flags),
                         DAT_INVALID_ARG5);
 }
 
-DAT_RETURN ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie,
+DAT_RETURN ep_post_rdma_read_to_rmr(Ep& ep, const DAT_RMR_TRIPLET* local, DAT_DTO_COOKIE cookie,
                                     const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!local) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!remote) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-  return to_dat(ep->post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags),
+  return to_dat(ep.post_rdma_read_to_rmr(to_remote(*local), cookie.as_64, to_remote(*remote), flags),
                 {{Subtype::kSegmentCount, DAT_INVALID_ARG2},
                  {Subtype::kSegments, DAT_INVALID_ARG2},
                  {Subtype::kFlags, DAT_INVALID_ARG5}});

@@ -2,13 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <system_error>
 
-#include "udapl/core/events/cno.hpp"
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/cno_helpers.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
@@ -19,22 +14,18 @@ WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
 
 }  // namespace
 
-DAT_RETURN cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN cno_create(Ia& ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno_handle) {
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return create_cno(*ia, to_core(agent), false, cno_handle);
+  return create_cno(ia, to_core(agent), false, cno_handle);
 }
 
-DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent) {
-  auto* cno = object_of<Cno>(cno_handle);
-  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+DAT_RETURN cno_modify_agent(Cno& cno, DAT_OS_WAIT_PROXY_AGENT agent) {
   // A consumer that polls a descriptor has no agent.
-  if (cno->has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
+  if (cno.has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
   // Called without the control mutex: the call waits for the former agent's call, which may need the mutex.
   return guarded([&] {
     try {
-      cno->notifier()->set_agent(to_core(agent));
+      cno.notifier()->set_agent(to_core(agent));
     } catch (const std::system_error&) {
       return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_ERROR_HANDLER);
     }
@@ -42,20 +33,16 @@ DAT_RETURN cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT a
   });
 }
 
-DAT_RETURN cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
-  auto* cno = object_of<Cno>(cno_handle);
-  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+DAT_RETURN cno_wait(Cno& cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const auto notifier = cno->notifier();
+  const auto notifier = cno.notifier();
   return give_evd(notifier->wait(timeout), evd_handle);
 }
 
-DAT_RETURN cno_free(DAT_CNO_HANDLE cno_handle) {
-  auto* cno = object_of<Cno>(cno_handle);
-  if (!cno) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+DAT_RETURN cno_free(Cno& cno) {
   return guarded([&] {
     Notifier::Threads agents;
-    const DAT_RETURN status = controlled([&] { return Cno::free(*cno, false, agents); });
+    const DAT_RETURN status = controlled([&] { return Cno::free(cno, false, agents); });
     Notifier::join(agents);
     return status;
   });

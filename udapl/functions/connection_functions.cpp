@@ -1,48 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/connection/cr.hpp"
-#include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/functions/connect_arguments.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN cr_query(DAT_CR_HANDLE cr_handle, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
+DAT_RETURN cr_query(Cr& cr, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
   // Consumers pass the mask of another object here, so the mask is ignored and every field is filled.
-  auto* cr = object_of<Cr>(cr_handle);
-  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(cr->remote_address());
-  param->remote_port_qual = cr->remote_port();
-  param->private_data_size = static_cast<DAT_COUNT>(cr->private_data().size());
-  param->private_data = const_cast<uint8_t*>(cr->private_data().data());
-  param->local_ep_handle = cr->local_ep();
+  param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(cr.remote_address());
+  param->remote_port_qual = cr.remote_port();
+  param->private_data_size = static_cast<DAT_COUNT>(cr.private_data().size());
+  param->private_data = const_cast<uint8_t*>(cr.private_data().data());
+  param->local_ep_handle = cr.local_ep();
   return DAT_SUCCESS;
 }
 
-DAT_RETURN cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_PVOID private_data) {
-  auto* cr = object_of<Cr>(cr_handle);
-  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+DAT_RETURN cr_accept(Cr& cr, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_PVOID private_data) {
   Ep* ep = nullptr;
-  if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr->ia());
+  if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr.ia());
   if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_private_data(size, private_data, Connection::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return controlled(
       [&] {
-        return cr->accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+        return cr.accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
       },
       {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
 }
 
-DAT_RETURN cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff) {
-  auto* cr = object_of<Cr>(cr_handle);
-  if (!cr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+DAT_RETURN cr_handoff(Cr& cr, DAT_CONN_QUAL handoff) {
   // DEVIATION uDAPL 2.0 6.4.3.4: only a service point of the same process can take over. rdma_cm moves a request
   // between event channels, which are a process's own.
-  return controlled([&] { return cr->hand_off(handoff); }, {{Subtype::kConnQual, DAT_INVALID_ARG2}});
+  return controlled([&] { return cr.hand_off(handoff); }, {{Subtype::kConnQual, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::udapl::functions

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/pz.hpp"
-#include "udapl/core/queue/srq.hpp"
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/connect_arguments.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/peer_address.hpp"
 #include "udapl/functions/version.hpp"
 
@@ -86,111 +79,97 @@ namespace {
 
 // srq: null for an EP with receives of its own, otherwise the handle to check; then the numbers of later arguments are
 // one higher.
-DAT_RETURN create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+DAT_RETURN create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                   DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
                   DAT_EP_HANDLE* ep_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   Pz* pz = nullptr;
-  if (pz_handle != DAT_HANDLE_NULL) pz = find_object<Pz>(pz_handle, *ia);
+  if (pz_handle != DAT_HANDLE_NULL) pz = find_object<Pz>(pz_handle, ia);
   if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   EpEvds evds;
-  if (!evd_argument(recv_evd, *ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
+  if (!evd_argument(recv_evd, ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
   }
-  if (!evd_argument(request_evd, *ia, kEvdDto, evds.request)) {
+  if (!evd_argument(request_evd, ia, kEvdDto, evds.request)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   }
-  if (!evd_argument(connect_evd, *ia, kEvdConnection, evds.connect)) {
+  if (!evd_argument(connect_evd, ia, kEvdConnection, evds.connect)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
   }
-  auto* srq = srq_handle ? find_object<Srq>(*srq_handle, *ia) : nullptr;
+  auto* srq = srq_handle ? find_object<Srq>(*srq_handle, ia) : nullptr;
   if (srq_handle && !srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
   const DAT_RETURN_SUBTYPE attr_number = srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
   EpAttr attr;
-  if (ep_attr && !to_core(*ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
+  if (ep_attr && !to_core(ia, *ep_attr, attr)) return error(DAT_INVALID_PARAMETER, attr_number);
   if (auto status = check_qos(static_cast<DAT_QOS>(attr.qos), attr_number)) {
-    log_refused(*ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
+    log_refused(ia, "an EP's qos", attr.qos, "there is DAT_QOS_BEST_EFFORT only");
     return status;
   }
   if (!ep_handle) return error(DAT_INVALID_PARAMETER, srq ? DAT_INVALID_ARG8 : DAT_INVALID_ARG7);
-  return controlled([&] { return store(Ep::create(*ia, pz, evds, attr, srq), ep_handle); },
+  return controlled([&] { return store(Ep::create(ia, pz, evds, attr, srq), ep_handle); },
                     {{Subtype::kPz, DAT_INVALID_ARG2}, {Subtype::kAttr, attr_number}});
 }
 
 }  // namespace
 
-DAT_RETURN ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+DAT_RETURN ep_create(Ia& ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                      DAT_EVD_HANDLE connect_evd, const DAT_EP_ATTR* attr, DAT_EP_HANDLE* ep) {
   return create(ia, pz, recv_evd, request_evd, connect_evd, nullptr, attr, ep);
 }
 
-DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+DAT_RETURN ep_create_with_srq(Ia& ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                               DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq, const DAT_EP_ATTR* attr,
                               DAT_EP_HANDLE* ep) {
   return create(ia, pz, recv_evd, request_evd, connect_evd, &srq, attr, ep);
 }
 
 // Only the device knows how many receives an EP holds from a shared queue.
-DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep_handle, DAT_COUNT* buffers, DAT_COUNT* span) {
-  const auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  const DAT_COUNT count = ep->srq() ? DAT_VALUE_UNKNOWN : static_cast<DAT_COUNT>(ep->outstanding_receives());
+DAT_RETURN ep_recv_query(Ep& ep, DAT_COUNT* buffers, DAT_COUNT* span) {
+  const DAT_COUNT count = ep.srq() ? DAT_VALUE_UNKNOWN : static_cast<DAT_COUNT>(ep.outstanding_receives());
   if (buffers) *buffers = count;
   if (span) *span = count;
   return DAT_SUCCESS;
 }
 
 // Verbs has no such watermarks, so only none can be granted.
-DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep_handle, DAT_COUNT soft, DAT_COUNT hard) {
-  const auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_set_watermark(Ep& ep, DAT_COUNT soft, DAT_COUNT hard) {
   if (soft < 0 && soft != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (hard < 0 && hard != DAT_WATERMARK_INFINITE) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  if (!ep->srq()) return error(DAT_INVALID_STATE);
+  if (!ep.srq()) return error(DAT_INVALID_STATE);
   if (soft != DAT_WATERMARK_INFINITE || hard != DAT_WATERMARK_INFINITE) return error(DAT_MODEL_NOT_SUPPORTED);
   return DAT_SUCCESS;
 }
 
-DAT_RETURN ep_query(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
-  const auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_query(Ep& ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
   if (!is_ep_query_mask(mask)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return controlled([&] {
     *param = {};
-    param->ia_handle = consumer_handle(ep->ia());
-    param->ep_state = static_cast<DAT_EP_STATE>(ep->reported_state());
-    fill_comm(*ep, *param);
-    param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->ia().address());
-    param->local_port_qual = ep->connection().local_port();
-    param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep->connection().remote_address());
-    param->remote_port_qual = ep->connection().remote_port();
-    param->pz_handle = ep->pz();
-    param->recv_evd_handle = ep->evds().recv;
-    param->request_evd_handle = ep->evds().request;
-    param->connect_evd_handle = ep->evds().connect;
-    param->srq_handle = ep->srq();
-    to_dat(ep->attr(), param->ep_attr);
+    param->ia_handle = consumer_handle(ep.ia());
+    param->ep_state = static_cast<DAT_EP_STATE>(ep.reported_state());
+    fill_comm(ep, *param);
+    param->local_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep.ia().address());
+    param->local_port_qual = ep.connection().local_port();
+    param->remote_ia_address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(ep.connection().remote_address());
+    param->remote_port_qual = ep.connection().remote_port();
+    param->pz_handle = ep.pz();
+    param->recv_evd_handle = ep.evds().recv;
+    param->request_evd_handle = ep.evds().request;
+    param->connect_evd_handle = ep.evds().connect;
+    param->srq_handle = ep.srq();
+    to_dat(ep.attr(), param->ep_attr);
     return kSuccess;
   });
 }
 
-DAT_RETURN ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle,
-                         DAT_BOOLEAN* request_idle) {
-  const auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  if (state) *state = static_cast<DAT_EP_STATE>(ep->reported_state());
-  if (recv_idle) *recv_idle = functions::to_dat(ep->recv_idle());
-  if (request_idle) *request_idle = functions::to_dat(ep->request_idle());
+DAT_RETURN ep_get_status(Ep& ep, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle, DAT_BOOLEAN* request_idle) {
+  if (state) *state = static_cast<DAT_EP_STATE>(ep.reported_state());
+  if (recv_idle) *recv_idle = functions::to_dat(ep.recv_idle());
+  if (request_idle) *request_idle = functions::to_dat(ep.request_idle());
   return DAT_SUCCESS;
 }
 
-DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual,
-                      DAT_TIMEOUT timeout, DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos,
-                      DAT_CONNECT_FLAGS flags) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout,
+                      DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags) {
   if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
   if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
@@ -201,33 +180,27 @@ DAT_RETURN ep_connect(DAT_EP_HANDLE ep_handle, DAT_IA_ADDRESS_PTR remote_address
   const sockaddr_storage peer = peer_address(*remote_address);
   return controlled(
       [&] {
-        return ep->connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
-                           {static_cast<const uint8_t*>(private_data), static_cast<size_t>(private_data_size)});
+        return ep.connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
+                          {static_cast<const uint8_t*>(private_data), static_cast<size_t>(private_data_size)});
       },
       {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
 }
 
-DAT_RETURN ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_disconnect(Ep& ep, DAT_CLOSE_FLAGS flags) {
   if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
-  return controlled([&] { return ep->disconnect(flags == DAT_CLOSE_ABRUPT_FLAG); });
+  return controlled([&] { return ep.disconnect(flags == DAT_CLOSE_ABRUPT_FLAG); });
 }
 
-DAT_RETURN ep_reset(DAT_EP_HANDLE ep_handle) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  return controlled([&] { return ep->reset(); });
+DAT_RETURN ep_reset(Ep& ep) {
+  return controlled([&] { return ep.reset(); });
 }
 
-DAT_RETURN ep_free(DAT_EP_HANDLE ep_handle) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_free(Ep& ep) {
   return controlled([&] {
-    auto can_free = ep->check_can_free();
-    return can_free ? Ep::free(*ep) : can_free;
+    auto can_free = ep.check_can_free();
+    return can_free ? Ep::free(ep) : can_free;
   });
 }
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/pz.hpp"
 #include "udapl/functions/connect_arguments.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {
@@ -100,12 +94,10 @@ DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
 
 }  // namespace
 
-DAT_RETURN ep_modify(DAT_EP_HANDLE ep_handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM* param) {
-  auto* ep = object_of<Ep>(ep_handle);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+DAT_RETURN ep_modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM* param) {
   if (mask & (~DAT_EP_FIELD_ALL | kFixed)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return controlled([&] { return modify(*ep, mask, *param); });
+  return controlled([&] { return modify(ep, mask, *param); });
 }
 
 }  // namespace dapple::udapl::functions

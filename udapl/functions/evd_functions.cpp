@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/events/evd.hpp"
-
-#include "udapl/core/events/cno.hpp"
 #include "udapl/core/events/evd_take.hpp"
-#include "udapl/core/ia/ia.hpp"
 #include "udapl/core/refusal.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 
 namespace dapple::udapl::functions {
 
@@ -55,21 +49,18 @@ struct ConsumersEvent {
 
 }  // namespace
 
-DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
-                      DAT_EVD_HANDLE* evd_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  if (!is_qlen(*ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+DAT_RETURN evd_create(Ia& ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* evd_handle) {
+  if (!is_qlen(ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   Cno* notified = nullptr;
-  if (!cno_argument(cno, *ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!cno_argument(cno, ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
-    log_refused(*ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
+    log_refused(ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   }
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  if (!fits(*ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  if (!fits(ia, min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
   return controlled([&]() -> Result<> {
-    auto evd = Evd::create(*ia, static_cast<uint32_t>(min_qlen), flags);
+    auto evd = Evd::create(ia, static_cast<uint32_t>(min_qlen), flags);
     if (!evd) return tl::unexpected(evd.error());
     if (auto set = (*evd)->set_cno(notified); !set) {
       (void)Evd::free(**evd);
@@ -79,18 +70,16 @@ DAT_RETURN evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT min_qlen, DAT_CNO_HANDL
   });
 }
 
-DAT_RETURN evd_query(DAT_EVD_HANDLE evd_handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
-  const auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+DAT_RETURN evd_query(Evd& evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
   if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   *param = {};
-  param->ia_handle = consumer_handle(evd->ia());
-  param->evd_qlen = static_cast<DAT_COUNT>(evd->qlen());
-  param->evd_state = static_cast<DAT_EVD_STATE>((evd->enabled() ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
-                                                (evd->waitable() ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE));
-  param->cno_handle = evd->cno();
-  param->evd_flags = static_cast<DAT_EVD_FLAGS>(evd->streams());
+  param->ia_handle = consumer_handle(evd.ia());
+  param->evd_qlen = static_cast<DAT_COUNT>(evd.qlen());
+  param->evd_state = static_cast<DAT_EVD_STATE>((evd.enabled() ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+                                                (evd.waitable() ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE));
+  param->cno_handle = evd.cno();
+  param->evd_flags = static_cast<DAT_EVD_FLAGS>(evd.streams());
   return DAT_SUCCESS;
 }
 
@@ -121,59 +110,43 @@ DAT_RETURN evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT* event) {
   return to_dat_of_poll(evd->dequeue(ConsumersEvent{*evd, *event}));
 }
 
-DAT_RETURN evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT* event) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+DAT_RETURN evd_post_se(Evd& evd, const DAT_EVENT* event) {
   if (!event || event->event_number != DAT_SOFTWARE_EVENT) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return to_dat(evd->post_software(event->event_data.software_event_data.pointer), {{Subtype::kEvd, DAT_INVALID_ARG1}});
+  return to_dat(evd.post_software(event->event_data.software_event_data.pointer), {{Subtype::kEvd, DAT_INVALID_ARG1}});
 }
 
-DAT_RETURN evd_set_unwaitable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  evd->set_waitable(false);
+DAT_RETURN evd_set_unwaitable(Evd& evd) {
+  evd.set_waitable(false);
   return DAT_SUCCESS;
 }
 
-DAT_RETURN evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  evd->set_waitable(true);
+DAT_RETURN evd_clear_unwaitable(Evd& evd) {
+  evd.set_waitable(true);
   return DAT_SUCCESS;
 }
 
-DAT_RETURN evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT min_qlen) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  if (!is_qlen(evd->ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!fits(evd->ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-  return controlled([&] { return evd->resize(static_cast<uint32_t>(min_qlen)); });
+DAT_RETURN evd_resize(Evd& evd, DAT_COUNT min_qlen) {
+  if (!is_qlen(evd.ia(), min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  if (!fits(evd.ia(), min_qlen)) return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+  return controlled([&] { return evd.resize(static_cast<uint32_t>(min_qlen)); });
 }
 
-DAT_RETURN evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+DAT_RETURN evd_modify_cno(Evd& evd, DAT_CNO_HANDLE cno) {
   Cno* notified = nullptr;
-  if (!cno_argument(cno, evd->ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
-  return controlled([&] { return evd->set_cno(notified); });
+  if (!cno_argument(cno, evd.ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  return controlled([&] { return evd.set_cno(notified); });
 }
 
-DAT_RETURN evd_enable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return controlled([&] { return evd->set_enabled(true); });
+DAT_RETURN evd_enable(Evd& evd) {
+  return controlled([&] { return evd.set_enabled(true); });
 }
 
-DAT_RETURN evd_disable(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return controlled([&] { return evd->set_enabled(false); });
+DAT_RETURN evd_disable(Evd& evd) {
+  return controlled([&] { return evd.set_enabled(false); });
 }
 
-DAT_RETURN evd_free(DAT_EVD_HANDLE evd_handle) {
-  auto* evd = object_of<Evd>(evd_handle);
-  if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-  return controlled([&] { return Evd::free(*evd); });
+DAT_RETURN evd_free(Evd& evd) {
+  return controlled([&] { return Evd::free(evd); });
 }
 
 }  // namespace dapple::udapl::functions

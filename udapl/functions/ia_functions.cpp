@@ -1,39 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/memory/sync.hpp"
 #include "udapl/functions/attributes.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/provider.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE* async_evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR* ia_attr,
+DAT_RETURN ia_query(Ia& ia, DAT_EVD_HANDLE* async_evd, DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR* ia_attr,
                     DAT_PROVIDER_ATTR_MASK provider_mask, DAT_PROVIDER_ATTR* provider_attr) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (ia_mask & ~DAT_IA_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   if (ia_mask && !ia_attr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   if (provider_mask & ~DAT_PROVIDER_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   if (provider_mask && !provider_attr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-  if (async_evd) *async_evd = ia->async_evd();
-  if (ia_mask) fill(*ia, *ia_attr);
-  if (provider_mask) fill(*ia, info_of(ia->tables().live), *provider_attr);
+  if (async_evd) *async_evd = ia.async_evd();
+  if (ia_mask) fill(ia, *ia_attr);
+  if (provider_mask) fill(ia, info_of(ia.tables().live), *provider_attr);
   return DAT_SUCCESS;
 }
 
-DAT_RETURN ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN ia_close(Ia& ia, DAT_CLOSE_FLAGS flags) {
   if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
-  return guarded([&] { return to_dat(Ia::close(*ia, flags == DAT_CLOSE_ABRUPT_FLAG)); });
+  return guarded([&] { return to_dat(Ia::close(ia, flags == DAT_CLOSE_ABRUPT_FLAG)); });
 }
 
 DAT_RETURN set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context) {
@@ -56,26 +46,20 @@ DAT_RETURN get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE* type) {
   return DAT_SUCCESS;
 }
 
-DAT_RETURN pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE* pz_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN pz_create(Ia& ia, DAT_PZ_HANDLE* pz_handle) {
   if (!pz_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return store(Pz::create(*ia), pz_handle); });
+  return controlled([&] { return store(Pz::create(ia), pz_handle); });
 }
 
-DAT_RETURN pz_query(DAT_PZ_HANDLE pz_handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param) {
-  auto* pz = object_of<Pz>(pz_handle);
-  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+DAT_RETURN pz_query(Pz& pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param) {
   if (mask & ~DAT_PZ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  param->ia_handle = consumer_handle(pz->ia());
+  param->ia_handle = consumer_handle(pz.ia());
   return DAT_SUCCESS;
 }
 
-DAT_RETURN pz_free(DAT_PZ_HANDLE pz_handle) {
-  auto* pz = object_of<Pz>(pz_handle);
-  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  return controlled([&] { return Pz::free(*pz); });
+DAT_RETURN pz_free(Pz& pz) {
+  return controlled([&] { return Pz::free(pz); });
 }
 
 }  // namespace dapple::udapl::functions

@@ -2,13 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <algorithm>
 
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/lmr.hpp"
-#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/memory/sync.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/lmr.hpp"
 
 namespace dapple::udapl::functions {
@@ -95,30 +90,26 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
   });
 }
 
-DAT_RETURN lmr_query(DAT_LMR_HANDLE lmr_handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
-  const auto* lmr = object_of<Lmr>(lmr_handle);
-  if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+DAT_RETURN lmr_query(Lmr& lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
   if (mask & ~DAT_LMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   *param = {};
-  param->ia_handle = consumer_handle(lmr->ia());
-  param->mem_type = static_cast<DAT_MEM_TYPE>(lmr->type());
-  param->region_desc = description_of(*lmr);
-  param->length = lmr->length();
-  param->pz_handle = &lmr->pz();
-  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr->privileges());
-  fill_va_type(*lmr, *param);
-  param->lmr_context = lmr->context();
-  param->rmr_context = lmr->remote_context();
-  param->registered_size = lmr->length();
-  param->registered_address = reinterpret_cast<DAT_VADDR>(lmr->address());
+  param->ia_handle = consumer_handle(lmr.ia());
+  param->mem_type = static_cast<DAT_MEM_TYPE>(lmr.type());
+  param->region_desc = description_of(lmr);
+  param->length = lmr.length();
+  param->pz_handle = &lmr.pz();
+  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr.privileges());
+  fill_va_type(lmr, *param);
+  param->lmr_context = lmr.context();
+  param->rmr_context = lmr.remote_context();
+  param->registered_size = lmr.length();
+  param->registered_address = reinterpret_cast<DAT_VADDR>(lmr.address());
   return DAT_SUCCESS;
 }
 
-DAT_RETURN lmr_free(DAT_LMR_HANDLE lmr_handle) {
-  auto* lmr = object_of<Lmr>(lmr_handle);
-  if (!lmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-  return controlled([&](std::unique_lock<std::mutex>& control) { return to_dat(Lmr::free(*lmr, control)); });
+DAT_RETURN lmr_free(Lmr& lmr) {
+  return controlled([&](std::unique_lock<std::mutex>& control) { return to_dat(Lmr::free(lmr, control)); });
 }
 
 DAT_RETURN lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle, const DAT_LMR_TRIPLET* segments, DAT_VLEN count) {

@@ -2,11 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The data path: a usual request is posted at once; any other request, mistakes included, takes the slow path.
-#include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
 namespace dapple::udapl::functions {

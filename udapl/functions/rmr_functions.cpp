@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/lmr.hpp"
-#include "udapl/core/memory/pz.hpp"
-#include "udapl/core/memory/rmr.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/rmr.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN create_rmr(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
-  auto* pz = object_of<Pz>(pz_handle);
-  if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+DAT_RETURN create_rmr(Pz& pz, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
   if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return store(Rmr::create(pz->ia(), *pz, for_ep), rmr_handle); });
+  return controlled([&] { return store(Rmr::create(pz.ia(), pz, for_ep), rmr_handle); });
 }
 
-DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE* rmr_handle) {
-  return create_rmr(pz_handle, rmr_handle, false);
+DAT_RETURN rmr_create(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
+  return create_rmr(pz, rmr_handle, false);
 }
 
-DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
-  const auto* rmr = object_of<Rmr>(rmr_handle);
-  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+DAT_RETURN rmr_query(Rmr& rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
   if (mask & ~DAT_RMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const auto state = rmr->ia().windows().state(*rmr);
+  const auto state = rmr.ia().windows().state(rmr);
   *param = {};
-  param->ia_handle = consumer_handle(rmr->ia());
-  param->pz_handle = &rmr->pz();
-  fill_scope(*rmr, state.binding, *param);
+  param->ia_handle = consumer_handle(rmr.ia());
+  param->pz_handle = &rmr.pz();
+  fill_scope(rmr, state.binding, *param);
   if (!state.binding.lmr) return DAT_SUCCESS;
   auto& triplet = param->lmr_triplet;
   triplet.virtual_address = state.binding.address;
@@ -42,10 +32,8 @@ DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr_handle, DAT_RMR_PARAM_MASK mask, DAT_RMR
   return DAT_SUCCESS;
 }
 
-DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr_handle) {
-  auto* rmr = object_of<Rmr>(rmr_handle);
-  if (!rmr) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-  return controlled([&] { return Rmr::free(*rmr); });
+DAT_RETURN rmr_free(Rmr& rmr) {
+  return controlled([&] { return Rmr::free(rmr); });
 }
 
 }  // namespace dapple::udapl::functions

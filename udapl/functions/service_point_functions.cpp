@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/connection/psp.hpp"
-#include "udapl/core/connection/rsp.hpp"
-#include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/request_evd.hpp"
 
 namespace dapple::udapl::functions {
@@ -24,75 +18,61 @@ DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT
 
 }  // namespace
 
-DAT_RETURN psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+DAT_RETURN psp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
                       DAT_PSP_HANDLE* psp_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return create_psp(*ia, conn_qual, evd_handle, flags, psp_handle);
+  return create_psp(ia, conn_qual, evd_handle, flags, psp_handle);
 }
 
-DAT_RETURN psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_handle,
-                          DAT_PSP_FLAGS flags, DAT_PSP_HANDLE* psp_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN psp_create_any(Ia& ia, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
+                          DAT_PSP_HANDLE* psp_handle) {
   if (!conn_qual) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!psp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  const DAT_RETURN status = create_psp(*ia, 0, evd_handle, flags, psp_handle);
+  const DAT_RETURN status = create_psp(ia, 0, evd_handle, flags, psp_handle);
   if (status == DAT_SUCCESS) *conn_qual = object_of<Psp>(*psp_handle)->conn_qual();
   return status;
 }
 
-DAT_RETURN psp_query(DAT_PSP_HANDLE psp_handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
-  auto* psp = object_of<Psp>(psp_handle);
-  if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+DAT_RETURN psp_query(Psp& psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
   if (mask & ~DAT_PSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  param->ia_handle = consumer_handle(psp->ia());
-  param->conn_qual = psp->conn_qual();
-  param->evd_handle = &psp->evd();
-  param->psp_flags = psp->creates_eps() ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG;
+  param->ia_handle = consumer_handle(psp.ia());
+  param->conn_qual = psp.conn_qual();
+  param->evd_handle = &psp.evd();
+  param->psp_flags = psp.creates_eps() ? DAT_PSP_PROVIDER_FLAG : DAT_PSP_CONSUMER_FLAG;
   return DAT_SUCCESS;
 }
 
-DAT_RETURN psp_free(DAT_PSP_HANDLE psp_handle) {
-  auto* psp = object_of<Psp>(psp_handle);
-  if (!psp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
-  return controlled([&] { return Psp::free(*psp); });
+DAT_RETURN psp_free(Psp& psp) {
+  return controlled([&] { return Psp::free(psp); });
 }
 
-DAT_RETURN rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle,
-                      DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE* rsp_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+DAT_RETURN rsp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
+                      DAT_RSP_HANDLE* rsp_handle) {
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  auto* ep = find_object<Ep>(ep_handle, *ia);
+  auto* ep = find_object<Ep>(ep_handle, ia);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  Evd* evd = request_evd(evd_handle, *ia);
+  Evd* evd = request_evd(evd_handle, ia);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return controlled([&] { return store(Rsp::create(*ia, conn_qual, *ep, *evd), rsp_handle); });
+  return controlled([&] { return store(Rsp::create(ia, conn_qual, *ep, *evd), rsp_handle); });
 }
 
-DAT_RETURN rsp_query(DAT_RSP_HANDLE rsp_handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
-  auto* rsp = object_of<Rsp>(rsp_handle);
-  if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+DAT_RETURN rsp_query(Rsp& rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
   if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return controlled([&] {
-    param->ia_handle = consumer_handle(rsp->ia());
-    param->conn_qual = rsp->conn_qual();
-    param->evd_handle = &rsp->evd();
-    param->ep_handle = rsp->ep();
+    param->ia_handle = consumer_handle(rsp.ia());
+    param->conn_qual = rsp.conn_qual();
+    param->evd_handle = &rsp.evd();
+    param->ep_handle = rsp.ep();
     return kSuccess;
   });
 }
 
-DAT_RETURN rsp_free(DAT_RSP_HANDLE rsp_handle) {
-  auto* rsp = object_of<Rsp>(rsp_handle);
-  if (!rsp) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
-  return controlled([&] { return Rsp::free(*rsp); });
+DAT_RETURN rsp_free(Rsp& rsp) {
+  return controlled([&] { return Rsp::free(rsp); });
 }
 
 }  // namespace dapple::udapl::functions

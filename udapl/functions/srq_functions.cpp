@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/core/queue/srq.hpp"
-
-#include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/pz.hpp"
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/handles.hpp"
 #include "udapl/functions/segments.hpp"
 
 namespace dapple::udapl::functions {
@@ -14,11 +8,8 @@ namespace dapple::udapl::functions {
 static_assert(static_cast<int>(SrqReason::kTransferToError) == DAT_SRQ_TRANSFER_TO_ERROR &&
               static_cast<int>(SrqReason::kLowWatermark) == DAT_SRQ_LOW_WATERMARK_EVENT);
 
-DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr,
-                      DAT_SRQ_HANDLE* srq_handle) {
-  Ia* ia = object_of<Ia>(ia_handle);
-  if (!ia) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-  auto* pz = find_object<Pz>(pz_handle, *ia);
+DAT_RETURN srq_create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr, DAT_SRQ_HANDLE* srq_handle) {
+  auto* pz = find_object<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   if (!attr || attr->max_recv_dtos <= 0 || attr->max_recv_iov < 0 || attr->low_watermark < 0) {
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -26,7 +17,7 @@ DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_
   if (!srq_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
   return controlled(
       [&] {
-        return store(Srq::create(*ia, *pz,
+        return store(Srq::create(ia, *pz,
                                  {.max_recv_dtos = static_cast<uint32_t>(attr->max_recv_dtos),
                                   .max_recv_iov = static_cast<uint32_t>(attr->max_recv_iov),
                                   .low_watermark = static_cast<uint32_t>(attr->low_watermark)}),
@@ -35,39 +26,33 @@ DAT_RETURN srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_
       {{Subtype::kAttr, DAT_INVALID_ARG3}});
 }
 
-DAT_RETURN srq_query(DAT_SRQ_HANDLE srq_handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
-  auto* srq = object_of<Srq>(srq_handle);
-  if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+DAT_RETURN srq_query(Srq& srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
   if (mask & ~DAT_SRQ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return controlled([&] {
-    const SrqCounts counts = srq->count();
+    const SrqCounts counts = srq.count();
     *param = {};
-    param->ia_handle = consumer_handle(srq->ia());
-    param->srq_state = srq->failed() ? DAT_SRQ_STATE_ERROR : DAT_SRQ_STATE_OPERATIONAL;
-    param->pz_handle = &srq->pz();
-    param->max_recv_dtos = static_cast<DAT_COUNT>(srq->attr().max_recv_dtos);
-    param->max_recv_iov = static_cast<DAT_COUNT>(srq->attr().max_recv_iov);
-    param->low_watermark = static_cast<DAT_COUNT>(srq->attr().low_watermark);
+    param->ia_handle = consumer_handle(srq.ia());
+    param->srq_state = srq.failed() ? DAT_SRQ_STATE_ERROR : DAT_SRQ_STATE_OPERATIONAL;
+    param->pz_handle = &srq.pz();
+    param->max_recv_dtos = static_cast<DAT_COUNT>(srq.attr().max_recv_dtos);
+    param->max_recv_iov = static_cast<DAT_COUNT>(srq.attr().max_recv_iov);
+    param->low_watermark = static_cast<DAT_COUNT>(srq.attr().low_watermark);
     param->available_dto_count = static_cast<DAT_COUNT>(counts.available);
     param->outstanding_dto_count = static_cast<DAT_COUNT>(counts.outstanding);
     return kSuccess;
   });
 }
 
-DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos) {
-  auto* srq = object_of<Srq>(srq_handle);
-  if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+DAT_RETURN srq_resize(Srq& srq, DAT_COUNT max_recv_dtos) {
   if (max_recv_dtos <= 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return srq->resize(static_cast<uint32_t>(max_recv_dtos)); },
+  return controlled([&] { return srq.resize(static_cast<uint32_t>(max_recv_dtos)); },
                     {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }
 
-DAT_RETURN srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark) {
-  auto* srq = object_of<Srq>(srq_handle);
-  if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+DAT_RETURN srq_set_lw(Srq& srq, DAT_COUNT low_watermark) {
   if (low_watermark < 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return srq->set_low_watermark(static_cast<uint32_t>(low_watermark)); },
+  return controlled([&] { return srq.set_low_watermark(static_cast<uint32_t>(low_watermark)); },
                     {{Subtype::kAttr, DAT_INVALID_ARG2}});
 }
 
@@ -79,10 +64,8 @@ DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT count, DAT_LMR_TRI
   return to_dat(srq->post_recv(segments.span(), cookie.as_64), {{Subtype::kSegmentCount, DAT_INVALID_ARG2}});
 }
 
-DAT_RETURN srq_free(DAT_SRQ_HANDLE srq_handle) {
-  auto* srq = object_of<Srq>(srq_handle);
-  if (!srq) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-  return controlled([&] { return Srq::free(*srq); });
+DAT_RETURN srq_free(Srq& srq) {
+  return controlled([&] { return Srq::free(srq); });
 }
 
 }  // namespace dapple::udapl::functions

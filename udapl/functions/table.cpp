@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The tables of functions: the provider's, and the one of freed objects.
-#include "udapl/functions/convert.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/provider.hpp"
 #include "udapl/functions/version.hpp"
@@ -25,6 +24,27 @@ struct Answer<DAT_RETURN (*)(Arguments...)> {
 template <DAT_RETURN_TYPE kType, DAT_RETURN_SUBTYPE kSubtype, class Pointer>
 void refuse(Pointer& slot) {
   slot = Answer<Pointer>::template call<kType, kSubtype>;
+}
+
+// The function of a slot that checks the handle and calls the function with the object.
+template <DAT_RETURN_SUBTYPE kSubtype, auto kFunction, class Slot>
+struct Checked;
+
+template <DAT_RETURN_SUBTYPE kSubtype, auto kFunction, class Handle, class... Rest>
+struct Checked<kSubtype, kFunction, DAT_RETURN (*)(Handle, Rest...)> {
+  static DAT_RETURN call(Handle handle, Rest... rest) {
+    auto* object = object_of<typename ClassOf<kSubtype>::Type>(handle);
+    return object ? kFunction(*object, rest...) : error(DAT_INVALID_HANDLE, kSubtype);
+  }
+};
+
+template <DAT_RETURN_SUBTYPE kSubtype, auto kFunction, class Slot>
+void fill(Slot& slot) {
+  if constexpr (std::is_same_v<decltype(kFunction), Slot>) {
+    slot = kFunction;
+  } else {
+    slot = Checked<kSubtype, kFunction, Slot>::call;
+  }
 }
 
 DAT_PROVIDER empty_table(const char* name) {
@@ -56,7 +76,7 @@ void refuse_everything(DAT_PROVIDER& table) {
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open) {
   DAT_PROVIDER table = empty_table(name);
   table.ia_open_func = ia_open;
-#define SLOT(SUBTYPE, NAME) table.NAME##_func = NAME;
+#define SLOT(SUBTYPE, NAME) fill<SUBTYPE, NAME>(table.NAME##_func);
 #include "udapl/api/functions.def"
   return table;
 }
