@@ -5,8 +5,7 @@
 namespace dapple::udapl::functions {
 
 DAT_RETURN cno_query(Cno& cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
-  if (mask & ~DAT_CNO_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_CNO_FIELD_ALL, param)) return status;
   const WaitAgent agent = cno.notifier()->agent();
   param->ia_handle = consumer_handle(cno.ia());
   param->agent = {agent.instance_data, agent.function};

@@ -18,8 +18,7 @@ DAT_RETURN cno_fd_create(Ia& ia, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
 DAT_RETURN cno_query(Cno& cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
   // The standard's masks are not single bits: PROXY is the sum of the two before it, and ALL has its own bit.
   constexpr int kMasks = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL;
-  if (mask & ~kMasks) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, kMasks, param)) return status;
   const WaitAgent agent = cno.notifier()->agent();
   *param = {};
   param->ia_handle = consumer_handle(cno.ia());

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/peer_address.hpp"
-#include "udapl/functions/request_evd.hpp"
 
 namespace dapple::udapl::functions {
 
@@ -13,7 +12,7 @@ DAT_RETURN csp_create(Ia& ia, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EV
                       DAT_CSP_HANDLE* csp_handle) {
   if (!comm) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  Evd* evd = request_evd(evd_handle, ia);
+  Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   const sockaddr_storage where = peer_address(*address);
@@ -25,8 +24,7 @@ DAT_RETURN csp_create(Ia& ia, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EV
 }
 
 DAT_RETURN csp_query(Csp& csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM* param) {
-  if (mask & ~DAT_CSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_CSP_FIELD_ALL, param)) return status;
   param->ia_handle = consumer_handle(csp.ia());
   param->comm = reinterpret_cast<DAT_COMM*>(const_cast<Comm*>(&csp.comm()));
   param->address_ptr = const_cast<DAT_IA_ADDRESS_PTR>(csp.address());

@@ -18,8 +18,7 @@ DAT_RETURN cr_query(Cr& cr, DAT_CR_PARAM_MASK, DAT_CR_PARAM* param) {
 
 DAT_RETURN cr_accept(Cr& cr, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_PVOID private_data) {
   Ep* ep = nullptr;
-  if (ep_handle != DAT_HANDLE_NULL) ep = find_object<Ep>(ep_handle, cr.ia());
-  if (ep_handle != DAT_HANDLE_NULL && !ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  if (!find_optional(ep_handle, cr.ia(), ep)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_private_data(size, private_data, Connection::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
   return controlled(
       [&] {

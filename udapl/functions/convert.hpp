@@ -44,6 +44,13 @@ constexpr DAT_BOOLEAN to_dat(bool value) {
   return value ? DAT_TRUE : DAT_FALSE;
 }
 
+// The checks of a query, whose mask is argument 2 and whose structure to fill in is argument 3.
+template <class Mask, class All>
+DAT_RETURN check_query(Mask mask, All all, const void* param) noexcept {
+  if (mask & ~all) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return param ? kSuccess : error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+}
+
 // Runs code of a C function that may allocate: no exception leaves it, and no thread is cancelled in it.
 template <class Function>
 DAT_RETURN guarded(Function&& function) noexcept {

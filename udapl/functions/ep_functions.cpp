@@ -66,33 +66,21 @@ void to_dat(const EpAttr& in, DAT_EP_ATTR& out) {
   out.max_rdma_write_iov = static_cast<DAT_COUNT>(in.max_rdma_write_iov);
 }
 
-// An EVD argument that may be null; false if it is neither null nor an EVD of this IA that feeds this stream.
-bool evd_argument(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
-  if (handle == DAT_HANDLE_NULL) return true;
-  out = find_object<Evd>(handle, ia);
-  return out && out->has(stream);
-}
-
-}  // namespace
-
-namespace {
-
 // srq: null for an EP with receives of its own, otherwise the handle to check; then the numbers of later arguments are
 // one higher.
 DAT_RETURN create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
                   DAT_EVD_HANDLE connect_evd, const DAT_SRQ_HANDLE* srq_handle, const DAT_EP_ATTR* ep_attr,
                   DAT_EP_HANDLE* ep_handle) {
   Pz* pz = nullptr;
-  if (pz_handle != DAT_HANDLE_NULL) pz = find_object<Pz>(pz_handle, ia);
-  if (pz_handle != DAT_HANDLE_NULL && !pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+  if (!find_optional(pz_handle, ia, pz)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
   EpEvds evds;
-  if (!evd_argument(recv_evd, ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
+  if (!find_optional_evd(recv_evd, ia, kEvdDto, evds.recv) || (srq_handle && !evds.recv)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
   }
-  if (!evd_argument(request_evd, ia, kEvdDto, evds.request)) {
+  if (!find_optional_evd(request_evd, ia, kEvdDto, evds.request)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
   }
-  if (!evd_argument(connect_evd, ia, kEvdConnection, evds.connect)) {
+  if (!find_optional_evd(connect_evd, ia, kEvdConnection, evds.connect)) {
     return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
   }
   auto* srq = srq_handle ? find_object<Srq>(*srq_handle, ia) : nullptr;

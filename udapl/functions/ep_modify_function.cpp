@@ -64,26 +64,17 @@ class Change {
   EpAttr& out_;
 };
 
-// False for a handle that is neither null nor an EVD of this IA that feeds this stream.
-bool replace_evd(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t stream, Evd*& out) {
-  out = handle == DAT_HANDLE_NULL ? nullptr : find_object<Evd>(handle, ia);
-  return handle == DAT_HANDLE_NULL || (out && out->has(stream));
-}
-
 DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
   const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   Pz* pz = ep.pz();
-  if (mask & DAT_EP_FIELD_PZ_HANDLE) {
-    pz = param.pz_handle == DAT_HANDLE_NULL ? nullptr : find_object<Pz>(param.pz_handle, ep.ia());
-    if (param.pz_handle != DAT_HANDLE_NULL && !pz) return bad;
-  }
+  if ((mask & DAT_EP_FIELD_PZ_HANDLE) && !find_optional(param.pz_handle, ep.ia(), pz)) return bad;
   EpEvds evds = ep.evds();
-  const bool evds_good =
-      (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) || replace_evd(param.recv_evd_handle, ep.ia(), kEvdDto, evds.recv)) &&
-      (!(mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) ||
-       replace_evd(param.request_evd_handle, ep.ia(), kEvdDto, evds.request)) &&
-      (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
-       replace_evd(param.connect_evd_handle, ep.ia(), kEvdConnection, evds.connect));
+  const bool evds_good = (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) ||
+                          find_optional_evd(param.recv_evd_handle, ep.ia(), kEvdDto, evds.recv)) &&
+                         (!(mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) ||
+                          find_optional_evd(param.request_evd_handle, ep.ia(), kEvdDto, evds.request)) &&
+                         (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
+                          find_optional_evd(param.connect_evd_handle, ep.ia(), kEvdConnection, evds.connect));
   if (!evds_good) return bad;
   EpAttr attr = ep.attr();
   if (auto status = Change(mask, param.ep_attr, attr).apply()) return status;

@@ -13,13 +13,6 @@ static_assert(DAT_TIMEOUT_INFINITE == Evd::kInfinite);
 
 namespace {
 
-// A CNO argument that may be null; false if it is neither null nor a CNO of this IA.
-bool cno_argument(DAT_CNO_HANDLE handle, const Ia& ia, Cno*& out) {
-  if (handle == DAT_HANDLE_NULL) return true;
-  out = find_object<Cno>(handle, ia);
-  return out != nullptr;
-}
-
 bool is_qlen(const Ia& ia, DAT_COUNT min_qlen) {
   if (min_qlen > 0) return true;
   log_refused(ia, "an EVD's length", min_qlen, "it must be above 0");
@@ -52,7 +45,7 @@ struct ConsumersEvent {
 DAT_RETURN evd_create(Ia& ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE* evd_handle) {
   if (!is_qlen(ia, min_qlen)) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   Cno* notified = nullptr;
-  if (!cno_argument(cno, ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!find_optional(cno, ia, notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   if (!(flags & kEvdStreams) || (flags & ~kEvdStreams)) {
     log_refused(ia, "an EVD's evd_flags", flags, flags & ~kEvdStreams ? "unknown flags" : "no stream is given");
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -71,8 +64,7 @@ DAT_RETURN evd_create(Ia& ia, DAT_COUNT min_qlen, DAT_CNO_HANDLE cno, DAT_EVD_FL
 }
 
 DAT_RETURN evd_query(Evd& evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM* param) {
-  if (mask & ~DAT_EVD_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_EVD_FIELD_ALL, param)) return status;
   *param = {};
   param->ia_handle = consumer_handle(evd.ia());
   param->evd_qlen = static_cast<DAT_COUNT>(evd.qlen());
@@ -133,7 +125,7 @@ DAT_RETURN evd_resize(Evd& evd, DAT_COUNT min_qlen) {
 
 DAT_RETURN evd_modify_cno(Evd& evd, DAT_CNO_HANDLE cno) {
   Cno* notified = nullptr;
-  if (!cno_argument(cno, evd.ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+  if (!find_optional(cno, evd.ia(), notified)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
   return controlled([&] { return evd.set_cno(notified); });
 }
 

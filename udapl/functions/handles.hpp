@@ -5,6 +5,7 @@
 #pragma once
 
 #include "udapl/core/arena.hpp"
+#include "udapl/core/events/evd.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/functions/version.hpp"
 
@@ -24,6 +25,23 @@ template <class T>
 T* find_object(DAT_HANDLE handle, const Ia& ia) noexcept {
   T* object = arena<T>().find(handle, T::kKind);
   return object && &object->ia() == &ia ? object : nullptr;
+}
+
+// The same for a handle that may be null, which finds null. False if it is neither null nor such an object.
+template <class T>
+bool find_optional(DAT_HANDLE handle, const Ia& ia, T*& out) noexcept {
+  out = find_object<T>(handle, ia);
+  return out || handle == DAT_HANDLE_NULL;
+}
+
+// The same two for an EVD that feeds these streams.
+inline Evd* find_evd(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t streams) noexcept {
+  auto* evd = find_object<Evd>(handle, ia);
+  return evd && evd->has(streams) ? evd : nullptr;
+}
+inline bool find_optional_evd(DAT_EVD_HANDLE handle, const Ia& ia, uint32_t streams, Evd*& out) noexcept {
+  out = find_evd(handle, ia, streams);
+  return out || handle == DAT_HANDLE_NULL;
 }
 
 }  // namespace dapple::udapl::functions

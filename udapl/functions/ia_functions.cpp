@@ -52,8 +52,7 @@ DAT_RETURN pz_create(Ia& ia, DAT_PZ_HANDLE* pz_handle) {
 }
 
 DAT_RETURN pz_query(Pz& pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM* param) {
-  if (mask & ~DAT_PZ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_PZ_FIELD_ALL, param)) return status;
   param->ia_handle = consumer_handle(pz.ia());
   return DAT_SUCCESS;
 }

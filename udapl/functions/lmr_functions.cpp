@@ -91,8 +91,7 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
 }
 
 DAT_RETURN lmr_query(Lmr& lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
-  if (mask & ~DAT_LMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_LMR_FIELD_ALL, param)) return status;
   *param = {};
   param->ia_handle = consumer_handle(lmr.ia());
   param->mem_type = static_cast<DAT_MEM_TYPE>(lmr.type());

@@ -15,8 +15,7 @@ DAT_RETURN rmr_create(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
 }
 
 DAT_RETURN rmr_query(Rmr& rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
-  if (mask & ~DAT_RMR_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_RMR_FIELD_ALL, param)) return status;
   const auto state = rmr.ia().windows().state(rmr);
   *param = {};
   param->ia_handle = consumer_handle(rmr.ia());

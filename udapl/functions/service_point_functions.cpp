@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/request_evd.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
 
 DAT_RETURN create_psp(Ia& ia, uint64_t conn_qual, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
                       DAT_PSP_HANDLE* psp_handle) {
-  Evd* evd = request_evd(evd_handle, ia);
+  Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -35,8 +34,7 @@ DAT_RETURN psp_create_any(Ia& ia, DAT_CONN_QUAL* conn_qual, DAT_EVD_HANDLE evd_h
 }
 
 DAT_RETURN psp_query(Psp& psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM* param) {
-  if (mask & ~DAT_PSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_PSP_FIELD_ALL, param)) return status;
   param->ia_handle = consumer_handle(psp.ia());
   param->conn_qual = psp.conn_qual();
   param->evd_handle = &psp.evd();
@@ -53,15 +51,14 @@ DAT_RETURN rsp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle, 
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   auto* ep = find_object<Ep>(ep_handle, ia);
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-  Evd* evd = request_evd(evd_handle, ia);
+  Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
   return controlled([&] { return store(Rsp::create(ia, conn_qual, *ep, *evd), rsp_handle); });
 }
 
 DAT_RETURN rsp_query(Rsp& rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {
-  if (mask & ~DAT_RSP_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_RSP_FIELD_ALL, param)) return status;
   return controlled([&] {
     param->ia_handle = consumer_handle(rsp.ia());
     param->conn_qual = rsp.conn_qual();

@@ -27,8 +27,7 @@ DAT_RETURN srq_create(Ia& ia, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR* attr, DAT_S
 }
 
 DAT_RETURN srq_query(Srq& srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM* param) {
-  if (mask & ~DAT_SRQ_FIELD_ALL) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (!param) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  if (auto status = check_query(mask, DAT_SRQ_FIELD_ALL, param)) return status;
   return controlled([&] {
     const SrqCounts counts = srq.count();
     *param = {};
