@@ -7,8 +7,6 @@ namespace dapple::udapl::functions {
 
 static_assert(DAT_MEM_TYPE_SO_VIRTUAL == static_cast<int>(MemType::kSoVirtual));
 
-void fill_va_type(const Lmr&, DAT_LMR_PARAM&) noexcept {}
-
 DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_LMR_HANDLE* lmr_handle,
                       DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context, DAT_VLEN* registered_size,

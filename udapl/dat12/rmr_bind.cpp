@@ -5,8 +5,6 @@
 
 namespace dapple::udapl::functions {
 
-void fill_scope(const Rmr&, const Binding&, DAT_RMR_PARAM&) noexcept {}
-
 // The triplet's context identifies the region.
 DAT_RETURN rmr_bind(Rmr& rmr, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges, DAT_EP_HANDLE ep_handle,
                     DAT_RMR_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT* rmr_context) {

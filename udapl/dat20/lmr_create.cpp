@@ -12,10 +12,6 @@ static_assert(DAT_IB_MEM_PRIV_REMOTE_ATOMIC == int{kRemoteAtomic} &&
               DAT_DAPPLE_MEM_PRIV_NONCOHERENT == int{kNoncoherent} &&
               DAT_DAPPLE_MEM_PRIV_PERSISTENT == int{kPersistent});
 
-void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
-  param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-}
-
 DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION region, DAT_VLEN length,
                       DAT_PZ_HANDLE pz_handle, DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
                       DAT_LMR_HANDLE* lmr_handle, DAT_LMR_CONTEXT* lmr_context, DAT_RMR_CONTEXT* rmr_context,

@@ -9,11 +9,6 @@
 
 namespace dapple::udapl::functions {
 
-void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept {
-  param.rmr_scope = rmr.for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
-  if (binding.lmr) param.va_type = binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-}
-
 DAT_RETURN rmr_create_for_ep(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
   return create_rmr(pz, rmr_handle, true);
 }

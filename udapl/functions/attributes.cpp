@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "udapl/core/endpoint/ep.hpp"
-#include "udapl/functions/convert.hpp"
+#include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {
 namespace {

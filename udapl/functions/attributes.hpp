@@ -11,8 +11,4 @@ namespace dapple::udapl::functions {
 void fill(const Ia& ia, DAT_IA_ATTR& attr);
 void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr);
 
-// The fields that only one version has.
-void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr);
-void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr);
-
 }  // namespace dapple::udapl::functions

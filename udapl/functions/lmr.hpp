@@ -21,7 +21,4 @@ struct LmrOutputs {
 DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
                       const LmrOutputs& out);
 
-// The field of dat_lmr_query that only one version has.
-void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept;
-
 }  // namespace dapple::udapl::functions

@@ -35,6 +35,21 @@ bool equal(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
          a.dapl_version_minor == b.dapl_version_minor && a.is_thread_safe == b.is_thread_safe;
 }
 
+// ia_open of both versions. It has no argument for thread safety, so each table has the function that it needs. 1.2
+// tells whether the consumer is aware of relaxed ordering. Verbs can switch that off for a region, so any consumer can
+// be served.
+template <class Pointer>
+struct Open;
+template <class... Aware>
+struct Open<DAT_RETURN (*)(DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_HANDLE*, Aware...)> {
+  template <bool kThreadSafe>
+  static DAT_RETURN call(DAT_NAME_PTR name, DAT_COUNT async_qlen, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,
+                         Aware... aware) {
+    return open_ia(name, async_qlen, async_evd, ia_handle,
+                   {.thread_safe = kThreadSafe, .relaxed_ordering = (... || (aware != DAT_FALSE))});
+  }
+};
+
 // An entry stays after its provider is finished, because an object of an IA that was never closed still dispatches
 // through it.
 class Entries {
@@ -45,7 +60,8 @@ class Entries {
     Entry& entry = found == list_.end() ? list_.emplace_back() : *found;
     entry.info = info;
     entry.params = params ? params : "";
-    entry.table = make_table(entry.info.ia_name, info.is_thread_safe ? ia_open_thread_safe : ia_open_not_thread_safe);
+    entry.table = make_table(entry.info.ia_name, info.is_thread_safe ? &Open<DAT_IA_OPEN_FUNC>::call<true>
+                                                                     : &Open<DAT_IA_OPEN_FUNC>::call<false>);
     return entry;
   }
 
@@ -144,7 +160,7 @@ void watch_forks() {
 
 // In such a child: an entry for a line of dat.conf that the parent had not opened.
 DAT_RETURN add_refused_entry(const DAT_PROVIDER_INFO& info) {
-  static DAT_PROVIDER table = make_table("left behind", ia_open_not_thread_safe);
+  static DAT_PROVIDER table = make_table("left behind", nullptr);
   leave_behind(table);
   return dat_registry_add_provider(&table, const_cast<DAT_PROVIDER_INFO*>(&info));
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <type_traits>
 
 #include "udapl/functions/dat.hpp"
 
@@ -11,15 +10,11 @@ namespace dapple::udapl::functions {
 
 // The table whose slots all answer INVALID_HANDLE. Freed objects dispatch through it.
 const DAT_PROVIDER& dead_table();
-// A table with every function set; ia_open is one of the two below.
+// A table with every function set.
 DAT_PROVIDER make_table(const char* name, DAT_IA_OPEN_FUNC ia_open);
 
 // From here on each slot answers INVALID_STATE, for all objects that dispatch through the table.
 void refuse_everything(DAT_PROVIDER& table);
-
-// ia_open has no argument for thread safety, so there are two functions, with this version's type, over open_ia.
-std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_thread_safe;
-std::remove_pointer_t<DAT_IA_OPEN_FUNC> ia_open_not_thread_safe;
 
 struct OpenOptions {
   bool thread_safe;

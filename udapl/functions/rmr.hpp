@@ -10,7 +10,4 @@ namespace dapple::udapl::functions {
 // for_ep: makes a window that endpoints' binds use and peers may invalidate.
 DAT_RETURN create_rmr(Pz& pz, DAT_RMR_HANDLE* rmr_handle, bool for_ep);
 
-// The fields of dat_rmr_query that only one version has.
-void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept;
-
 }  // namespace dapple::udapl::functions

@@ -7,6 +7,8 @@
 #include "udapl/common/table_mark.hpp"
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/event.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/convert.hpp"
 
 namespace dapple::udapl::functions {
@@ -45,6 +47,10 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
   return flags & ~int{DAT_CONNECT_MULTIPATH_FLAG} ? error(DAT_INVALID_PARAMETER, argument) : kSuccess;
 }
 
+inline void fill_of_version(const Ia&, DAT_IA_ATTR&) noexcept {}
+inline void fill_of_version(const Ia&, DAT_PROVIDER_ATTR&) noexcept {}
+inline void fill_va_type(const Lmr&, DAT_LMR_PARAM&) noexcept {}
+inline void fill_scope(const Rmr&, const Binding&, DAT_RMR_PARAM&) noexcept {}
 inline void fill_comm(const Ep&, DAT_EP_PARAM&) noexcept {}
 
 inline Comm changed_comm(const Ep& ep, DAT_EP_PARAM_MASK, const DAT_EP_PARAM&) noexcept {

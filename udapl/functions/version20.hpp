@@ -9,6 +9,8 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/events/event.hpp"
+#include "udapl/core/memory/lmr.hpp"
+#include "udapl/core/memory/rmr.hpp"
 #include "udapl/functions/convert.hpp"
 
 // The registry's functions that convert an IA's pointer to the consumer's small integer, and back.
@@ -55,6 +57,16 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
   return flags & DAT_CONNECT_MULTIPATH_REQUIRED_FLAG ? error(DAT_MODEL_NOT_SUPPORTED) : kSuccess;
 }
 
+// Fields of attributes and of queries that only 2.0 has.
+void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr) noexcept;
+void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr) noexcept;
+inline void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
+  param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
+inline void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept {
+  param.rmr_scope = rmr.for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+  if (binding.lmr) param.va_type = binding.zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
 inline void fill_comm(const Ep& ep, DAT_EP_PARAM& param) noexcept {
   param.comm = {ep.comm().domain, ep.comm().type, ep.comm().protocol};
 }
