@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/dat20/counter_functions.hpp"
+#include "udapl/dat20/extensions.hpp"
 
 #include <dat2/dat_ib_extensions.h>
 

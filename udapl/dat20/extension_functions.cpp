@@ -6,8 +6,7 @@
 
 #include <cstdarg>
 
-#include "udapl/dat20/counter_functions.hpp"
-#include "udapl/dat20/open_query.hpp"
+#include "udapl/dat20/extensions.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/segments.hpp"
 
@@ -30,49 +29,25 @@ DAT_RETURN rdma_write_immed(Ep& ep, va_list args) {
                         DAT_INVALID_ARG7);
 }
 
-// The numbers of a macro's arguments.
-struct AtomicArguments {
-  DAT_RETURN_SUBTYPE local;
-  DAT_RETURN_SUBTYPE remote;
-  DAT_RETURN_SUBTYPE flags;
-};
-
-template <class Post>
-DAT_RETURN atomic(const Ep& ep, const DAT_LMR_TRIPLET* local, const DAT_RMR_TRIPLET* remote, DAT_COMPLETION_FLAGS flags,
-                  const AtomicArguments& at, Post post) {
-  if (!local) return error(DAT_INVALID_PARAMETER, at.local);
-  if (!remote || remote->virtual_address % 8 != 0) return error(DAT_INVALID_PARAMETER, at.remote);
-  if (static_cast<uint32_t>(flags) & ~ep.request_flags()) {
-    return error(DAT_INVALID_PARAMETER, at.flags);
+// Arguments in the order of the dat_ib_post_cmp_and_swap macro; dat_ib_post_fetch_and_add has no second value.
+template <DtoOperation kOperation>
+DAT_RETURN atomic(Ep& ep, va_list args) {
+  constexpr bool kSwaps = kOperation == DtoOperation::kCompareAndSwap;
+  const auto value = va_arg(args, DAT_UINT64);
+  const auto swap = kSwaps ? va_arg(args, DAT_UINT64) : 0;
+  const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
+  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
+  const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
+  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
+  if (!local) return error(DAT_INVALID_PARAMETER, kSwaps ? DAT_INVALID_ARG4 : DAT_INVALID_ARG3);
+  if (!remote || remote->virtual_address % 8 != 0) {
+    return error(DAT_INVALID_PARAMETER, kSwaps ? DAT_INVALID_ARG6 : DAT_INVALID_ARG5);
   }
-  return to_dat(post(*RequestSegments(1, local).data(), to_remote(*remote)));
-}
-
-// Arguments in the order of the dat_ib_post_fetch_and_add macro.
-DAT_RETURN fetch_and_add(Ep& ep, va_list args) {
-  const auto add = va_arg(args, DAT_UINT64);
-  const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
-  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
-  const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
-  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  return atomic(ep, local, remote, flags, {DAT_INVALID_ARG3, DAT_INVALID_ARG5, DAT_INVALID_ARG6},
-                [&](const ibv_sge& result, const RemoteBuffer& word) {
-                  return ep.post_fetch_and_add(result, cookie.as_64, word, add, flags);
-                });
-}
-
-// Arguments in the order of the dat_ib_post_cmp_and_swap macro.
-DAT_RETURN compare_and_swap(Ep& ep, va_list args) {
-  const auto compare = va_arg(args, DAT_UINT64);
-  const auto swap = va_arg(args, DAT_UINT64);
-  const auto* local = va_arg(args, const DAT_LMR_TRIPLET*);
-  const auto cookie = va_arg(args, DAT_DTO_COOKIE);
-  const auto* remote = va_arg(args, const DAT_RMR_TRIPLET*);
-  const auto flags = static_cast<DAT_COMPLETION_FLAGS>(va_arg(args, int));
-  return atomic(ep, local, remote, flags, {DAT_INVALID_ARG4, DAT_INVALID_ARG6, DAT_INVALID_ARG7},
-                [&](const ibv_sge& result, const RemoteBuffer& word) {
-                  return ep.post_compare_and_swap(result, cookie.as_64, word, compare, swap, flags);
-                });
+  if (static_cast<uint32_t>(flags) & ~ep.request_flags()) {
+    return error(DAT_INVALID_PARAMETER, kSwaps ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6);
+  }
+  const RequestSegments result(1, local);
+  return to_dat(ep.post_atomic(kOperation, *result.data(), cookie.as_64, to_remote(*remote), value, swap, flags));
 }
 
 // Arguments in the order of the dat_ib_post_send_ud macro.
@@ -119,9 +94,9 @@ DAT_RETURN on_ep(DAT_RETURN (*function)(Ep&, va_list), DAT_HANDLE handle, va_lis
 DAT_RETURN handle_extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args) {
   switch (static_cast<int>(op)) {
     case DAT_IB_FETCH_AND_ADD_OP:
-      return on_ep(fetch_and_add, handle, args);
+      return on_ep(atomic<DtoOperation::kFetchAndAdd>, handle, args);
     case DAT_IB_CMP_AND_SWAP_OP:
-      return on_ep(compare_and_swap, handle, args);
+      return on_ep(atomic<DtoOperation::kCompareAndSwap>, handle, args);
     case DAT_IB_UD_SEND_OP:
       return on_ep(send_ud, handle, args);
     case DAT_IB_UD_CM_FREE_OP:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/dat20/open_query.hpp"
+#include "udapl/dat20/extensions.hpp"
 
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/provider.hpp"

@@ -149,12 +149,10 @@ class Ep : public Object {
                                  uint32_t immediate, uint32_t flags);
   Result<> post_rdma_read(std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                           uint32_t flags);
-  // 64-bit atomics on the remote word. The old value arrives in the first 8 bytes of result. Operands and values are in
-  // the CPU's byte order.
-  Result<> post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
-                              uint32_t flags);
-  Result<> post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
-                                 uint64_t swap, uint32_t flags);
+  // A 64-bit atomic on the remote word: kFetchAndAdd, or kCompareAndSwap, which needs the value to swap in. The old
+  // value arrives in the first 8 bytes of result. Operands and values are in the CPU's byte order.
+  Result<> post_atomic(DtoOperation operation, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
+                       uint64_t add_or_compare, uint64_t swap, uint32_t flags);
   // Sends to a peer whose address belongs to this endpoint; INVALID_HANDLE on an endpoint for connections.
   Result<> post_send_ud(std::span<const ibv_sge> segments, uint64_t cookie, ibv_ah* address, uint32_t qp_num,
                         uint32_t flags);
@@ -238,8 +236,6 @@ class Ep : public Object {
   int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
                       DtoOperation operation, uint32_t flags);
-  Result<> post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
-                       DtoOperation operation, uint32_t flags);
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
   bool may_be_fast(DtoOperation operation, uint32_t flags) const;

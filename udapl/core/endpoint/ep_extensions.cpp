@@ -14,28 +14,15 @@ constexpr uint32_t kWord = 8;  // bytes an atomic works on: IBTA 9.4.5
 
 }  // namespace
 
-Result<> Ep::post_fetch_and_add(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t add,
-                                uint32_t flags) {
-  ibv_send_wr wr{};
-  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-  wr.wr.atomic.compare_add = add;
-  return post_atomic(wr, result, cookie, remote, DtoOperation::kFetchAndAdd, flags);
-}
-
-Result<> Ep::post_compare_and_swap(const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote, uint64_t compare,
-                                   uint64_t swap, uint32_t flags) {
-  ibv_send_wr wr{};
-  wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-  wr.wr.atomic.compare_add = compare;
-  wr.wr.atomic.swap = swap;
-  return post_atomic(wr, result, cookie, remote, DtoOperation::kCompareAndSwap, flags);
-}
-
-Result<> Ep::post_atomic(ibv_send_wr& wr, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
-                         DtoOperation operation, uint32_t flags) {
+Result<> Ep::post_atomic(DtoOperation operation, const ibv_sge& result, uint64_t cookie, const RemoteBuffer& remote,
+                         uint64_t add_or_compare, uint64_t swap, uint32_t flags) {
   if (!ia().has_atomics()) return fail(Type::kModelNotSupported);
   // The segments may be longer than the word; consumers pass whole buffers.
   if (result.length < kWord || remote.length < kWord) return fail(Type::kLengthError);
+  ibv_send_wr wr{};
+  wr.opcode = operation == DtoOperation::kFetchAndAdd ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+  wr.wr.atomic.compare_add = add_or_compare;
+  wr.wr.atomic.swap = swap;
   wr.wr.atomic.remote_addr = remote.address;
   wr.wr.atomic.rkey = remote.context;
   const ibv_sge word{result.addr, kWord, result.lkey};
