@@ -15,6 +15,8 @@
 #include <memory>
 #include <utility>
 
+#include "ibverbs-glue/socket_address.hpp"
+
 namespace dapple::verbs {
 
 struct EventChannelDeleter {
@@ -76,50 +78,15 @@ struct CmEvent {
   }
 };
 
-// The length of an address by its family; 0 for a family that RDMA does not route.
-inline socklen_t address_size(const sockaddr* address) noexcept {
-  switch (address->sa_family) {
-    case AF_INET:
-      return sizeof(sockaddr_in);
-    case AF_INET6:
-      return sizeof(sockaddr_in6);
-    default:
-      return 0;
-  }
-}
-
-// True if both addresses have the same host, with any ports.
-inline bool same_address(const sockaddr* a, const sockaddr* b) noexcept {
-  if (a->sa_family != b->sa_family) return false;
-  if (a->sa_family == AF_INET) {
-    return reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr ==
-           reinterpret_cast<const sockaddr_in*>(b)->sin_addr.s_addr;
-  }
-  return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr,
-                     &reinterpret_cast<const sockaddr_in6*>(b)->sin6_addr, sizeof(in6_addr)) == 0;
-}
-
-inline bool is_loopback(const sockaddr* address) noexcept {
-  if (address->sa_family == AF_INET) {
-    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-  }
-  return address->sa_family == AF_INET6 &&
-         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
-}
-
 // An id with the device that has this loopback address. Binding may not find that device, because rdma_cm treats such
 // an address as any. Null if the address is another, and if no device has it, in which case the kernel would also treat
 // it as any.
 inline CmId loopback_device_id(const sockaddr* address) noexcept {
   if (!is_loopback(address)) return nullptr;
-  sockaddr_storage own{};
-  std::memcpy(&own, address, address_size(address));
-  // Both families have the port at the same place. It may be in use.
-  reinterpret_cast<sockaddr_in&>(own).sin_port = 0;
-  const auto name = reinterpret_cast<sockaddr*>(&own);
+  SocketAddress own(address, 0);  // the port may be in use
   constexpr int kTimeout = 1000;  // milliseconds; no other host is involved
   CmId id = create_cm_id(nullptr, nullptr);
-  if (!id || rdma_resolve_addr(id.get(), name, name, kTimeout)) return nullptr;
+  if (!id || rdma_resolve_addr(id.get(), own.get(), own.get(), kTimeout)) return nullptr;
   const uint8_t* gid = id->route.addr.addr.ibaddr.sgid.raw;
   in6_addr of_device;
   std::memcpy(&of_device, gid, sizeof of_device);

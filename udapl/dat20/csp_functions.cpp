@@ -15,11 +15,9 @@ DAT_RETURN csp_create(Ia& ia, DAT_COMM* comm, DAT_IA_ADDRESS_PTR address, DAT_EV
   Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!csp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  const sockaddr_storage where = peer_address(*address);
+  const verbs::SocketAddress where = peer_address(*address);
   return controlled([&] {
-    return store(
-        Csp::create(ia, {comm->domain, comm->type, comm->protocol}, reinterpret_cast<const sockaddr*>(&where), *evd),
-        csp_handle);
+    return store(Csp::create(ia, {comm->domain, comm->type, comm->protocol}, where.get(), *evd), csp_handle);
   });
 }
 

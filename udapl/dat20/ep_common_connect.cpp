@@ -16,12 +16,10 @@ DAT_RETURN ep_common_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_TIME
   if (auto status = check_private_data(size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG4))
     return status;
   return controlled([&] {
-    const sockaddr_storage peer = peer_address(*remote_address);
-    if (peer.ss_family != ep.comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-    // sin_port and sin6_port lie at the same place.
-    const uint16_t port = ntohs(reinterpret_cast<const sockaddr_in&>(peer).sin_port);
-    if (port == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
-    return to_dat(ep.connect(reinterpret_cast<const sockaddr*>(&peer), port, timeout,
+    const verbs::SocketAddress peer = peer_address(*remote_address);
+    if (peer.family() != ep.comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+    if (peer.port() == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+    return to_dat(ep.connect(peer.get(), peer.port(), timeout,
                              {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
                   {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });

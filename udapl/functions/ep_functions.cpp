@@ -165,10 +165,10 @@ DAT_RETURN ep_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL c
     return status;
   if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
   if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
-  const sockaddr_storage peer = peer_address(*remote_address);
+  const verbs::SocketAddress peer = peer_address(*remote_address);
   return controlled(
       [&] {
-        return ep.connect(reinterpret_cast<const sockaddr*>(&peer), conn_qual, timeout,
+        return ep.connect(peer.get(), conn_qual, timeout,
                           {static_cast<const uint8_t*>(private_data), static_cast<size_t>(private_data_size)});
       },
       {{Subtype::kPrivateData, DAT_INVALID_ARG5}});

@@ -6,16 +6,18 @@
 
 #include <cstring>
 
+#include "ibverbs-glue/socket_address.hpp"
+
 namespace dapple::udapl::functions {
 
 // The address of a peer from a consumer. The original always took it for IPv4, and some consumers leave the family
 // unset, so every family but AF_INET6 means IPv4. Only for AF_INET6 are 28 bytes read.
-inline sockaddr_storage peer_address(const sockaddr& given) noexcept {
+inline verbs::SocketAddress peer_address(const sockaddr& given) noexcept {
   sockaddr_storage address{};
   const bool ipv6 = given.sa_family == AF_INET6;
   std::memcpy(&address, &given, ipv6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
   address.ss_family = ipv6 ? AF_INET6 : AF_INET;
-  return address;
+  return verbs::SocketAddress(reinterpret_cast<const sockaddr*>(&address));
 }
 
 }  // namespace dapple::udapl::functions

@@ -123,9 +123,8 @@ void ud_replies__are_found_while_their_queue_pair_lives() {
   peer.sin_addr.s_addr = 0x0100090a;
   const auto* address = reinterpret_cast<const sockaddr*>(&peer);
   for (uint32_t i = 1; i <= 300; ++i) {
-    UdReply reply{{}, 7, i, 100 + i % 2, now_ns(), UdMessage(100 + i % 2, i, {})};
-    std::memcpy(&reply.peer, &peer, sizeof peer);
-    replies.remember(reply);
+    const dapple::verbs::SocketAddress from(address);
+    replies.remember({from, 7, i, 100 + i % 2, now_ns(), UdMessage(100 + i % 2, i, {})});
   }
   const auto find = [&](uint32_t qp_num, uint32_t serial) {
     const UdMessage request(qp_num, serial, {});

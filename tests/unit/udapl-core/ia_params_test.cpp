@@ -62,8 +62,8 @@ void resolve__network_device() {
   const auto address = resolve(params);
   CHECK(address.has_value());
   if (!address) return;
-  CHECK_EQUAL(address->ss_family, AF_INET);  // before IPv6
-  const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(*address);
+  CHECK_EQUAL(address->family(), AF_INET);  // before IPv6
+  const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(*address->get());
   CHECK_EQUAL(ntohl(ipv4.sin_addr.s_addr), INADDR_LOOPBACK);
   CHECK_EQUAL(ipv4.sin_port, 0);
 }
@@ -74,8 +74,8 @@ void resolve__addresses() {
   auto address = resolve(params);
   CHECK(address.has_value());
   if (address) {
-    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(*address);
-    CHECK_EQUAL(address->ss_family, AF_INET);
+    const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(*address->get());
+    CHECK_EQUAL(address->family(), AF_INET);
     CHECK_EQUAL(ntohl(ipv4.sin_addr.s_addr), 0xc0000207);
     CHECK_EQUAL(ipv4.sin_port, 0);
   }
@@ -84,9 +84,9 @@ void resolve__addresses() {
   CHECK(address.has_value());
   if (address) {
     char text[INET6_ADDRSTRLEN] = "";
-    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(*address);
+    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(*address->get());
     inet_ntop(AF_INET6, &ipv6.sin6_addr, text, sizeof text);
-    CHECK_EQUAL(address->ss_family, AF_INET6);
+    CHECK_EQUAL(address->family(), AF_INET6);
     CHECK_EQUAL(std::string(text), "2001:db8::7");
     CHECK_EQUAL(ipv6.sin6_port, 0);
   }

@@ -37,7 +37,7 @@ Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_
   if (remote->sa_family != ep_.ia().address()->sa_family)
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
 
-  id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(&ep_));
+  id_ = ConnectionManager::instance().new_id(ep_);
   if (!id_) return fail_errno(errno);
   remember_peer(remote, conn_qual);
   private_data_size_ = private_data.size();
@@ -60,22 +60,18 @@ Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_
 }
 
 const sockaddr* Connection::remote_address() const {
-  return remote_.ss_family ? reinterpret_cast<const sockaddr*>(&remote_) : nullptr;
+  return remote_.family() ? remote_.get() : nullptr;
 }
 
 void Connection::remember_peer(const sockaddr* address, uint64_t port) {
-  remote_ = {};
-  std::memcpy(&remote_, address, verbs::address_size(address));
+  remote_ = verbs::SocketAddress(address);
   remote_port_ = port;
 }
 
 Result<> Connection::resolve_address() {
-  sockaddr_storage source{};
-  std::memcpy(&source, ep_.ia().address(), verbs::address_size(ep_.ia().address()));
-  sockaddr_storage target = remote_;
-  reinterpret_cast<sockaddr_in&>(target).sin_port = htons(to_port(remote_port_));
-  if (rdma_resolve_addr(id_.get(), reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target),
-                        ep_.ia().settings().arp_timeout_ms)) {
+  verbs::SocketAddress source(ep_.ia().address());
+  verbs::SocketAddress target(remote_.get(), to_port(remote_port_));
+  if (rdma_resolve_addr(id_.get(), source.get(), target.get(), ep_.ia().settings().arp_timeout_ms)) {
     return fail_errno(errno);
   }
   return {};
@@ -321,7 +317,7 @@ void Connection::answer_rejection(const verbs::CmEvent& event) {
 
 // status: the connection manager's, or an errno below 0.
 void Connection::fail_connect(EventKind kind, const char* what, int status) {
-  log_failed_connect(ep_.ia(), reinterpret_cast<const sockaddr*>(&remote_), remote_port_, what, status);
+  log_failed_connect(ep_.ia(), remote_.get(), remote_port_, what, status);
   end(kind);
 }
 

@@ -103,7 +103,7 @@ class Connection {
   verbs::CmId id_;
   int arp_retries_left_ = 0;
   int route_retries_left_ = 0;
-  sockaddr_storage remote_{};
+  verbs::SocketAddress remote_;
   uint64_t local_port_ = 0;
   uint64_t remote_port_ = 0;
   std::atomic<bool> broken_ = false;

@@ -63,7 +63,10 @@ class ConnectionManager {
   void release();
   void release(std::unique_lock<std::mutex>& control);
 
-  rdma_event_channel* channel() const { return channel_.get(); }
+  // A new id whose events are the object's; null with errno set on failure.
+  verbs::CmId new_id(Object& owner, rdma_port_space space = RDMA_PS_TCP) const {
+    return verbs::create_cm_id(channel_.get(), &owner, space);
+  }
   // Listens for the asynchronous events of a device; several IAs may share one context.
   Result<> watch(ibv_context* context);
   void unwatch(ibv_context* context);

@@ -27,16 +27,13 @@ Result<Csp*> Csp::create(Ia& ia, const Comm& comm, const sockaddr* address, Evd&
       address->sa_family == ia.address()->sa_family && (is_any(address) || verbs::same_address(address, ia.address()));
   if (!is_ours) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   Csp* csp = arena<Csp>().create(ia, comm, evd);
-  std::memcpy(&csp->address_, ia.address(), verbs::address_size(ia.address()));
-  // sin_port and sin6_port lie at the same place.
-  auto& port = reinterpret_cast<sockaddr_in&>(csp->address_).sin_port;
-  port = reinterpret_cast<const sockaddr_in*>(address)->sin_port;
+  csp->address_ = verbs::SocketAddress(ia.address(), verbs::SocketAddress(address).port());
   if (auto listening = csp->listen_at(csp->address()); !listening) {
     arena<Csp>().destroy(csp, ia.tables().dead);
     if (listening.error().type == Type::kConnQualInUse) return fail(Type::kPortInUse);
     return tl::unexpected(listening.error());
   }
-  port = htons(static_cast<uint16_t>(csp->conn_qual()));
+  csp->address_.set_port(static_cast<uint16_t>(csp->conn_qual()));
   ia.adopt(*csp);
   evd.acquire();
   return csp;

@@ -21,14 +21,14 @@ class Csp : public ServicePoint {
   static Result<> free(Csp& csp);
 
   const Comm& comm() const { return comm_; }
-  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  const sockaddr* address() const { return address_.get(); }
 
  private:
   friend class Arena<Csp>;
   Csp(Ia& ia, const Comm& comm, Evd& evd);
 
   const Comm comm_;
-  sockaddr_storage address_{};
+  verbs::SocketAddress address_;
 };
 
 }  // namespace dapple::udapl

@@ -2,9 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection/datagrams.hpp"
 
-#include <arpa/inet.h>
-
-#include <cstring>
 #include <new>
 
 #include "udapl/core/connection/service_point.hpp"
@@ -31,11 +28,8 @@ int Datagrams::bring_up(ibv_qp* qp, const Ia& ia) {
 Result<> Datagrams::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                             std::span<const uint8_t> private_data) {
   ep_.connection().remember_peer(remote, conn_qual);
-  sockaddr_storage peer{};
-  std::memcpy(&peer, remote, verbs::address_size(remote));
-  // sin_port and sin6_port lie at the same place.
-  reinterpret_cast<sockaddr_in&>(peer).sin_port = htons(to_port(conn_qual));
-  auto connection = UdConnection::connect(*this, reinterpret_cast<const sockaddr*>(&peer), timeout_us, private_data);
+  const verbs::SocketAddress peer(remote, to_port(conn_qual));
+  auto connection = UdConnection::connect(*this, peer.get(), timeout_us, private_data);
   if (!connection) return tl::unexpected(connection.error());
   connections_.add(**connection);
   update_state();

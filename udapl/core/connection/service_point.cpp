@@ -27,17 +27,9 @@ constexpr int kBacklog = INT_MAX;
 
 ServicePoint::ServicePoint(Ia& ia, Kind kind, Evd& evd) : Object(ia.tables().live, kind, &ia), evd_(evd) {}
 
-sockaddr_storage ServicePoint::own_address(uint64_t conn_qual) const {
-  sockaddr_storage address{};
-  std::memcpy(&address, ia().address(), verbs::address_size(ia().address()));
-  // sin_port and sin6_port lie at the same place.
-  reinterpret_cast<sockaddr_in&>(address).sin_port = htons(to_port(conn_qual));
-  return address;
-}
-
 Result<> ServicePoint::listen(uint64_t conn_qual) {
-  const sockaddr_storage address = own_address(conn_qual);
-  if (auto listening = listen_at(reinterpret_cast<const sockaddr*>(&address)); !listening) return listening;
+  const verbs::SocketAddress address(ia().address(), to_port(conn_qual));
+  if (auto listening = listen_at(address.get()); !listening) return listening;
   if (conn_qual) conn_qual_ = conn_qual;
   return {};
 }
@@ -50,13 +42,12 @@ Result<> ServicePoint::listen_at(const sockaddr* address) {
 
 Result<> ServicePoint::listen_for_datagrams() {
   if (datagram_id_) return {};
-  const sockaddr_storage address = own_address(conn_qual_);
-  return listen_at(reinterpret_cast<const sockaddr*>(&address), RDMA_PS_UDP, datagram_id_);
+  const verbs::SocketAddress address(ia().address(), to_port(conn_qual_));
+  return listen_at(address.get(), RDMA_PS_UDP, datagram_id_);
 }
 
 Result<> ServicePoint::listen_at(const sockaddr* address, rdma_port_space space, verbs::CmId& id) {
-  verbs::CmId listener =
-      verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this), space);
+  verbs::CmId listener = ConnectionManager::instance().new_id(*this, space);
   if (!listener) return fail_errno(errno);
   if (rdma_bind_addr(listener.get(), const_cast<sockaddr*>(address)) || rdma_listen(listener.get(), kBacklog)) {
     if (is_shortage(errno)) return fail_errno(errno);

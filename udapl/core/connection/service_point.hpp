@@ -43,8 +43,6 @@ class ServicePoint : public Object {
     datagram_id_.reset();
   }
 
-  sockaddr_storage own_address(uint64_t conn_qual) const;
-
   Evd& evd_;
   uint64_t conn_qual_ = 0;
   verbs::CmId id_;           // null after it has stopped listening

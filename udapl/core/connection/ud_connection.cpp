@@ -87,9 +87,8 @@ UdConnection::UdConnection(Datagrams& of, bool passive, const sockaddr* peer)
       client_(*this),
       passive_(passive),
       arp_retries_left_(ia().settings().arp_retries),
-      route_retries_left_(ia().settings().route_retries) {
-  std::memcpy(&peer_, peer, verbs::address_size(peer));
-}
+      route_retries_left_(ia().settings().route_retries),
+      peer_(peer) {}
 
 Result<UdConnection*> UdConnection::connect(Datagrams& of, const sockaddr* peer, uint32_t timeout_us,
                                             std::span<const uint8_t> data) {
@@ -121,7 +120,7 @@ void UdConnection::free(UdConnection& connection) {
 }
 
 Result<> UdConnection::start() {
-  id_ = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this), RDMA_PS_UDP);
+  id_ = ConnectionManager::instance().new_id(*this, RDMA_PS_UDP);
   if (!id_) return fail_errno(errno);
   const int traffic_class = ia().settings().traffic_class;
   if (traffic_class >= 0) {
@@ -142,8 +141,7 @@ void UdConnection::fail(const char* what, int status) {
 }
 
 void UdConnection::log_failure(const char* what, int status) const {
-  // sin_port and sin6_port lie at the same place.
-  log_failed_connect(ia(), peer(), ntohs(reinterpret_cast<const sockaddr_in&>(peer_).sin_port), what, status);
+  log_failed_connect(ia(), peer(), peer_.port(), what, status);
 }
 
 verbs::Ah UdConnection::make_address(ibv_ah_attr attr) const {
@@ -154,11 +152,9 @@ verbs::Ah UdConnection::make_address(ibv_ah_attr attr) const {
 }
 
 bool UdConnection::resolve_address() {
-  sockaddr_storage source{};
-  std::memcpy(&source, ia().address(), verbs::address_size(ia().address()));
-  sockaddr_storage target = peer_;
-  return rdma_resolve_addr(id_.get(), reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target),
-                           ia().settings().arp_timeout_ms) == 0;
+  verbs::SocketAddress source(ia().address());
+  verbs::SocketAddress target = peer_;
+  return rdma_resolve_addr(id_.get(), source.get(), target.get(), ia().settings().arp_timeout_ms) == 0;
 }
 
 bool UdConnection::resolve_route() {

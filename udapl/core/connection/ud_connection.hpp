@@ -49,7 +49,7 @@ class UdConnection : public Object {
   // Valid once it is established. The endpoint owns the address.
   ibv_ah* address_handle() const { return address_handle_; }
   uint32_t qp_num() const { return qp_num_; }
-  const sockaddr* peer() const { return reinterpret_cast<const sockaddr*>(&peer_); }
+  const sockaddr* peer() const { return peer_.get(); }
   // The private data of the request, of the reply or of the rejection.
   std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
 
@@ -82,7 +82,7 @@ class UdConnection : public Object {
   verbs::CmId request_;  // passive side: the request to answer
   ibv_ah* address_handle_ = nullptr;
   uint32_t qp_num_ = 0;
-  sockaddr_storage peer_{};
+  verbs::SocketAddress peer_;
   uint32_t serial_ = 0;  // passive side: the request's serial number
   UdMessage outgoing_{0, 0, {}};
   std::array<uint8_t, verbs::kMaxPrivateData> private_data_;

@@ -4,7 +4,6 @@
 
 #include <new>
 
-#include "ibverbs-glue/rdma_cm.hpp"
 #include "udapl/core/clock.hpp"
 
 namespace dapple::udapl {
@@ -29,8 +28,7 @@ const UdReply* UdReplies::find(const sockaddr* peer, const UdReceived& request) 
   const int64_t now = now_ns();
   for (const UdReply& reply : replies_) {
     if (reply.serial == request.serial && reply.peer_qp_num == request.qp_num && reply.qp_num != 0 &&
-        now - reply.time_ns < kRememberedNs &&
-        verbs::same_address(reinterpret_cast<const sockaddr*>(&reply.peer), peer)) {
+        now - reply.time_ns < kRememberedNs && verbs::same_address(reply.peer.get(), peer)) {
       return &reply;
     }
   }

@@ -7,18 +7,17 @@
 // All calls are made with the control mutex held.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "ibverbs-glue/socket_address.hpp"
 #include "udapl/core/connection/ud_message.hpp"
 
 namespace dapple::udapl {
 
 struct UdReply {
-  sockaddr_storage peer;
+  verbs::SocketAddress peer;
   uint32_t peer_qp_num;
   uint32_t serial;
   uint32_t qp_num;  // the queue pair that the reply named

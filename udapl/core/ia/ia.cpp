@@ -87,7 +87,8 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   Ia* ia = nullptr;
   try {
     ia = arena<Ia>().create(options);
-    if (auto opened = ia->open_device(*params, *address); opened)
+    ia->address_ = *address;
+    if (auto opened = ia->open_device(*params); opened)
       return ia;
     else {
       arena<Ia>().destroy(ia, options.tables.dead);
@@ -101,15 +102,21 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   }
 }
 
-Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address) {
-  address_ = address;
-  auto& manager = ConnectionManager::instance();
-  id_ = verbs::create_cm_id(manager.channel(), static_cast<Object*>(this));
-  if (!id_) return fail_errno(errno);
-  const bool bound = rdma_bind_addr(id_.get(), reinterpret_cast<sockaddr*>(&address_)) == 0;
+Result<verbs::CmId> Ia::bind_id(verbs::SocketAddress address) {
+  verbs::CmId id = ConnectionManager::instance().new_id(*this);
+  if (!id) return fail_errno(errno);
+  const bool bound = rdma_bind_addr(id.get(), address.get()) == 0;
   if (!bound && is_shortage(errno)) return fail_errno(errno);
-  if (bound && !id_->verbs) id_ = verbs::loopback_device_id(reinterpret_cast<sockaddr*>(&address_));
-  if (!bound || !id_) {
+  if (bound && !id->verbs) return verbs::loopback_device_id(address.get());
+  if (!bound) id.reset();
+  return id;
+}
+
+Result<> Ia::open_device(const IaParams& params) {
+  auto id = bind_id(address_);
+  if (!id) return tl::unexpected(id.error());
+  id_ = std::move(*id);
+  if (!id_) {
     log_error(
         "IA %s: no RDMA device serves '%s'; 'rdma link' lists what is there, and dapple-run runs a program with a "
         "software one",
@@ -123,7 +130,7 @@ Result<> Ia::open_device(const IaParams& params, const sockaddr_storage& address
   if (auto usable = query_coherence(params.coherence); !usable) return usable;
   named_attributes_.fill(*this);
   port_counters_.open(ibv_get_device_name(context()->device), port());
-  return manager.watch(context());
+  return ConnectionManager::instance().watch(context());
 }
 
 Result<> Ia::query_coherence(const std::string& override_class) {

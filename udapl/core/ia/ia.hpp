@@ -65,7 +65,7 @@ class Ia : public Object {
 
   ibv_context* context() const { return id_->verbs; }
   uint8_t port() const { return id_->port_num; }
-  const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
+  const sockaddr* address() const { return address_.get(); }
   const ibv_device_attr& device() const { return device_; }
   const ibv_port_attr& port_attr() const { return port_attr_; }
   const DeviceRules& rules() const { return rules_; }
@@ -158,7 +158,9 @@ class Ia : public Object {
  private:
   friend class Arena<Ia>;
   explicit Ia(const IaOptions& options);
-  Result<> open_device(const IaParams& params, const sockaddr_storage& address);
+  // An id on the device of an address; null if no device has it.
+  Result<verbs::CmId> bind_id(verbs::SocketAddress address);
+  Result<> open_device(const IaParams& params);
   Result<> query_coherence(const std::string& override_class);
   ObjectList& list_of(Kind kind) { return objects_[static_cast<size_t>(kind)]; }
   void disown(Object& object);
@@ -170,7 +172,7 @@ class Ia : public Object {
 
   IaOptions options_;
   Settings settings_;
-  sockaddr_storage address_{};
+  verbs::SocketAddress address_;
   DeviceRules rules_{};
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};

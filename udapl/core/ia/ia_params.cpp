@@ -9,39 +9,31 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <memory>
 #include <string_view>
 
-#include "ibverbs-glue/rdma_cm.hpp"
 #include "ibverbs-glue/rdma_devices.hpp"
 #include "udapl/core/log.hpp"
 
 namespace dapple::udapl {
 namespace {
 
-sockaddr_storage copy(const sockaddr* address) {
-  sockaddr_storage storage{};
-  std::memcpy(&storage, address, verbs::address_size(address));
-  return storage;
-}
-
 // Finds the first usable address of a network device, IPv4 before IPv6. False if it has none.
-Result<bool> address_of_netdev(const std::string& name, sockaddr_storage& out) {
+Result<bool> address_of_netdev(const std::string& name, verbs::SocketAddress& out) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list)) return fail_errno(errno);
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> guard(list, &freeifaddrs);
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
       if (!entry->ifa_addr || entry->ifa_addr->sa_family != family || name != entry->ifa_name) continue;
-      out = copy(entry->ifa_addr);
+      out = verbs::SocketAddress(entry->ifa_addr);
       return true;
     }
   }
   return false;
 }
 
-Result<bool> address_of_host(const std::string& name, sockaddr_storage& out) {
+Result<bool> address_of_host(const std::string& name, verbs::SocketAddress& out) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
@@ -51,7 +43,7 @@ Result<bool> address_of_host(const std::string& name, sockaddr_storage& out) {
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(list, &freeaddrinfo);
   for (const addrinfo* entry = list; entry; entry = entry->ai_next) {
     if (!verbs::address_size(entry->ai_addr)) continue;
-    out = copy(entry->ai_addr);
+    out = verbs::SocketAddress(entry->ai_addr);
     return true;
   }
   return false;
@@ -95,8 +87,8 @@ Result<IaParams> IaParams::parse(const std::string& text) {
   return params;
 }
 
-Result<sockaddr_storage> resolve(const IaParams& params) {
-  sockaddr_storage address{};
+Result<verbs::SocketAddress> resolve(const IaParams& params) {
+  verbs::SocketAddress address;
   if (params.port) {
     const std::string netdev = verbs::netdev_of_port(params.where, params.port);
     if (netdev.empty()) {

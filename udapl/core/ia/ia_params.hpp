@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ibverbs-glue/socket_address.hpp"
 #include "udapl/core/error.hpp"
 
 namespace dapple::udapl {
@@ -26,6 +27,6 @@ struct IaParams {
 
 // The local address to bind to, with port 0. INVALID_ADDRESS and one logged line that names what was not found, or
 // INSUFFICIENT_RESOURCES.
-Result<sockaddr_storage> resolve(const IaParams& params);
+Result<verbs::SocketAddress> resolve(const IaParams& params);
 
 }  // namespace dapple::udapl

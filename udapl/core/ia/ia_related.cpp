@@ -3,7 +3,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/ia/ia_params.hpp"
 #include "udapl/core/lock.hpp"
@@ -17,13 +16,10 @@ Result<bool> Ia::is_on_device_of(const std::string& params) {
   if (!address && address.error().type == Type::kInsufficientResources) return tl::unexpected(address.error());
   if (!address) return false;
   std::lock_guard guard(control_mutex());
-  verbs::CmId id = verbs::create_cm_id(ConnectionManager::instance().channel(), static_cast<Object*>(this));
-  if (!id) return fail_errno(errno);
-  const bool bound = rdma_bind_addr(id.get(), reinterpret_cast<sockaddr*>(&*address)) == 0;
-  if (!bound && is_shortage(errno)) return fail_errno(errno);
-  if (bound && !id->verbs) id = verbs::loopback_device_id(reinterpret_cast<sockaddr*>(&*address));
-  if (!bound || !id) return false;
-  return std::strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(context()->device)) == 0;
+  const auto id = bind_id(*address);
+  if (!id) return tl::unexpected(id.error());
+  if (!*id) return false;
+  return std::strcmp(ibv_get_device_name((*id)->verbs->device), ibv_get_device_name(context()->device)) == 0;
 }
 
 }  // namespace dapple::udapl
