@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "ibverbs-glue/socket_address.hpp"
@@ -40,6 +41,24 @@ inline CmId create_cm_id(rdma_event_channel* channel, void* context, rdma_port_s
 // The most bytes that the connection manager carries; the length travels in 8 bits.
 inline constexpr size_t kMaxPrivateData = 256;
 
+// A copy of private data.
+class PrivateData {
+ public:
+  // Bytes beyond the most are dropped.
+  void assign(std::span<const uint8_t> bytes) noexcept {
+    size_ = std::min(bytes.size(), bytes_.size());
+    std::copy_n(bytes.begin(), size_, bytes_.begin());
+  }
+  const uint8_t* data() const noexcept { return bytes_.data(); }
+  size_t size() const noexcept { return size_; }
+  const uint8_t* begin() const noexcept { return data(); }
+  const uint8_t* end() const noexcept { return data() + size_; }
+
+ private:
+  std::array<uint8_t, kMaxPrivateData> bytes_{};
+  size_t size_ = 0;
+};
+
 // A connection manager event by value, already acknowledged.
 struct CmEvent {
   rdma_cm_event_type type{};
@@ -48,8 +67,7 @@ struct CmEvent {
   rdma_cm_id* request = nullptr;  // the new id of a connect request, owned by the receiver
   uint8_t responder_resources = 0;
   uint8_t initiator_depth = 0;
-  uint8_t private_data_size = 0;
-  std::array<uint8_t, kMaxPrivateData> private_data{};
+  PrivateData private_data;
   // For datagrams: the peer in an ESTABLISHED event.
   ibv_ah_attr ah_attr{};
   uint32_t qp_num = 0;
@@ -71,8 +89,8 @@ struct CmEvent {
       out.ah_attr = event->param.ud.ah_attr;
       out.qp_num = event->param.ud.qp_num;
     }
-    out.private_data_size = conn.private_data ? conn.private_data_len : 0;
-    if (out.private_data_size) std::memcpy(out.private_data.data(), conn.private_data, out.private_data_size);
+    const size_t size = conn.private_data ? conn.private_data_len : 0;
+    out.private_data.assign({static_cast<const uint8_t*>(conn.private_data), size});
     rdma_ack_cm_event(event);
     return true;
   }

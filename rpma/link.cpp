@@ -31,10 +31,10 @@ ibv_qp_cap capacities(const rpma_conn_cfg& cfg) {
 }  // namespace
 
 bool PrivateData::store(const verbs::CmEvent& event) noexcept {
-  if (event.private_data_size == 0) return true;
-  bytes.reset(new (std::nothrow) uint8_t[event.private_data_size]);
+  if (event.private_data.size() == 0) return true;
+  bytes.reset(new (std::nothrow) uint8_t[event.private_data.size()]);
   if (!bytes) return false;
-  size = event.private_data_size;
+  size = static_cast<uint8_t>(event.private_data.size());
   std::memcpy(bytes.get(), event.private_data.data(), size);
   return true;
 }

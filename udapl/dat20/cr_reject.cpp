@@ -7,11 +7,8 @@ namespace dapple::udapl::functions {
 
 DAT_RETURN cr_reject(Cr& cr, DAT_COUNT size, const DAT_PVOID private_data) {
   if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
-  return controlled(
-      [&] {
-        return cr.reject({static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
-      },
-      {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
+  return controlled([&] { return cr.reject(to_span(private_data, size)); },
+                    {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::udapl::functions

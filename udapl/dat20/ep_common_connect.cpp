@@ -19,8 +19,7 @@ DAT_RETURN ep_common_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_TIME
     const verbs::SocketAddress peer = peer_address(*remote_address);
     if (peer.family() != ep.comm().domain) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
     if (peer.port() == 0) return error(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
-    return to_dat(ep.connect(peer.get(), peer.port(), timeout,
-                             {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)}),
+    return to_dat(ep.connect(peer.get(), peer.port(), timeout, to_span(private_data, size)),
                   {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
 }

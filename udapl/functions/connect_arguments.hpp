@@ -5,6 +5,9 @@
 // the error with the number of the caller's argument, or DAT_SUCCESS.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/functions/convert.hpp"
 
@@ -21,6 +24,11 @@ inline DAT_RETURN check_private_data(DAT_COUNT size, const void* data, size_t li
   if (size < 0 || static_cast<size_t>(size) > limit) return error(DAT_INVALID_PARAMETER, argument);
   if (size > 0 && !data) return error(DAT_INVALID_PARAMETER, static_cast<DAT_RETURN_SUBTYPE>(argument + 1));
   return kSuccess;
+}
+
+// The private data, once it is checked.
+inline std::span<const uint8_t> to_span(const void* data, DAT_COUNT size) noexcept {
+  return {static_cast<const uint8_t*>(data), static_cast<size_t>(size)};
 }
 
 // Known qualities are not supported; other values are invalid.

@@ -20,11 +20,8 @@ DAT_RETURN cr_accept(Cr& cr, DAT_EP_HANDLE ep_handle, DAT_COUNT size, const DAT_
   Ep* ep = nullptr;
   if (!find_optional(ep_handle, cr.ia(), ep)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (auto status = check_private_data(size, private_data, Connection::kMaxAcceptData, DAT_INVALID_ARG3)) return status;
-  return controlled(
-      [&] {
-        return cr.accept(ep, {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
-      },
-      {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
+  return controlled([&] { return cr.accept(ep, to_span(private_data, size)); },
+                    {{Subtype::kPrivateData, DAT_INVALID_ARG3}});
 }
 
 DAT_RETURN cr_handoff(Cr& cr, DAT_CONN_QUAL handoff) {

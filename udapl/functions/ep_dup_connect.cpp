@@ -18,7 +18,7 @@ DAT_RETURN ep_dup_connect(Ep& ep, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
       [&] {
         if (auto connected = dup->check_state(EpState::kConnected); !connected) return connected;
         return ep.connect(dup->connection().remote_address(), dup->connection().remote_port(), timeout,
-                          {static_cast<const uint8_t*>(private_data), static_cast<size_t>(size)});
+                          to_span(private_data, size));
       },
       {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
 }

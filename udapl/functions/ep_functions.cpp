@@ -167,10 +167,7 @@ DAT_RETURN ep_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL c
   if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
   const verbs::SocketAddress peer = peer_address(*remote_address);
   return controlled(
-      [&] {
-        return ep.connect(peer.get(), conn_qual, timeout,
-                          {static_cast<const uint8_t*>(private_data), static_cast<size_t>(private_data_size)});
-      },
+      [&] { return ep.connect(peer.get(), conn_qual, timeout, to_span(private_data, private_data_size)); },
       {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
 }
 

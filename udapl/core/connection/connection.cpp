@@ -40,8 +40,7 @@ Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_
   id_ = ConnectionManager::instance().new_id(ep_);
   if (!id_) return fail_errno(errno);
   remember_peer(remote, conn_qual);
-  private_data_size_ = private_data.size();
-  std::copy(private_data.begin(), private_data.end(), private_data_.begin());
+  private_data_.assign(private_data);
   const Settings& settings = ep_.ia().settings();
   arp_retries_left_ = settings.arp_retries;
   route_retries_left_ = settings.route_retries;
@@ -85,7 +84,7 @@ Result<> Connection::resolve_route() {
 Result<> Connection::send_connect() {
   rdma_conn_param param{};
   param.private_data = private_data_.data();
-  param.private_data_len = static_cast<uint8_t>(private_data_size_);
+  param.private_data_len = static_cast<uint8_t>(private_data_.size());
   param.responder_resources = static_cast<uint8_t>(std::min(ep_.attr().max_rdma_read_in, 255U));
   param.initiator_depth = static_cast<uint8_t>(std::min(ep_.attr().max_rdma_read_out, 255U));
   param.flow_control = 1;
@@ -245,7 +244,7 @@ void Connection::abandon() {
 void Connection::reset() {
   assert(!id_ && !request_);
   broken_ = false;
-  private_data_size_ = 0;
+  private_data_.assign({});
   ep_.enter(EpState::kUnconnected);
 }
 
@@ -254,8 +253,8 @@ void Connection::report(EventKind kind) {
   const bool has_data = kind == EventKind::kEstablished || kind == EventKind::kPeerRejected;
   Event event{};
   event.kind = kind;
-  event.connection = {&ep_, has_data && private_data_size_ ? private_data_.data() : nullptr,
-                      has_data ? static_cast<uint32_t>(private_data_size_) : 0};
+  event.connection = {&ep_, has_data && private_data_.size() ? private_data_.data() : nullptr,
+                      has_data ? static_cast<uint32_t>(private_data_.size()) : 0};
   ep_.evds().connect->post(event);
 }
 
@@ -269,14 +268,9 @@ void Connection::end(EventKind kind) {
   if (ep_.srq() && was_up) ep_.ia().report_async(EventKind::kAsyncEpBroken, ep_, 0);
 }
 
-void Connection::keep_private_data(std::span<const uint8_t> data) {
-  private_data_size_ = data.size();
-  std::copy(data.begin(), data.end(), private_data_.begin());
-}
-
 void Connection::establish(std::span<const uint8_t> private_data) {
   client_.set_deadline(kNever);
-  keep_private_data(private_data);
+  private_data_.assign(private_data);
   ep_.enter(EpState::kConnected);
   report(EventKind::kEstablished);
   // A request may have failed before the connection manager's last message arrived.
@@ -292,7 +286,7 @@ void Connection::answer_response(const verbs::CmEvent& event) {
   if (up) {
     ep_.ia().counters().add(IaCounter::kRtuTx);
     ep_.ia().counters().add(IaCounter::kActiveEst);
-    establish({event.private_data.data(), event.private_data_size});
+    establish(event.private_data);
   } else {
     const int failure = errno;
     id_.reset();  // tells the peer
@@ -303,15 +297,15 @@ void Connection::answer_response(const verbs::CmEvent& event) {
 void Connection::answer_rejection(const verbs::CmEvent& event) {
   // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that was dropped
   // unanswered has the consumer's reason code too, but no header.
-  const uint8_t* header = event.private_data.data();
-  const bool marked = event.private_data_size >= kRejectHeaderSize &&
-                      std::any_of(header, header + kRejectHeaderSize, [](uint8_t byte) { return byte != 0; });
+  const std::span<const uint8_t> data = event.private_data;
+  const bool marked = data.size() >= kRejectHeaderSize && std::any_of(data.begin(), data.begin() + kRejectHeaderSize,
+                                                                      [](uint8_t byte) { return byte != 0; });
   if (!marked || (ep_.ia().rules().rejects_with_reason && event.status != kRejectedByConsumer)) {
     ep_.ia().counters().add(IaCounter::kErrRejRx);
     return fail_connect(EventKind::kNonPeerRejected, rdma_event_str(event.type), event.status);
   }
   ep_.ia().counters().add(IaCounter::kUserRejRx);
-  keep_private_data({event.private_data.data() + kRejectHeaderSize, event.private_data_size - kRejectHeaderSize});
+  private_data_.assign(data.subspan(kRejectHeaderSize));
   fail_connect(EventKind::kPeerRejected, rdma_event_str(event.type), event.status);
 }
 
@@ -382,7 +376,7 @@ void Connection::on_active_event(const verbs::CmEvent& event) {
     case RDMA_CM_EVENT_ESTABLISHED:  // iWARP: the kernel has brought the queue pair up
       ep_.ia().counters().add(IaCounter::kRepRx);
       ep_.ia().counters().add(IaCounter::kActiveEst);
-      establish({event.private_data.data(), event.private_data_size});
+      establish(event.private_data);
       break;
     case RDMA_CM_EVENT_REJECTED:
       answer_rejection(event);

@@ -86,7 +86,6 @@ class Connection {
   void answer_response(const verbs::CmEvent& event);
   void answer_rejection(const verbs::CmEvent& event);
   void establish(std::span<const uint8_t> private_data);
-  void keep_private_data(std::span<const uint8_t> data);
   void fail_connect(EventKind kind, const char* what, int status);
   void drain();
   void start_disconnect();
@@ -107,8 +106,7 @@ class Connection {
   uint64_t local_port_ = 0;
   uint64_t remote_port_ = 0;
   std::atomic<bool> broken_ = false;
-  std::array<uint8_t, verbs::kMaxPrivateData> private_data_{};  // ours until sent, the peer's once it arrives
-  size_t private_data_size_ = 0;
+  verbs::PrivateData private_data_;  // ours until sent, the peer's once it arrives
 };
 
 }  // namespace dapple::udapl

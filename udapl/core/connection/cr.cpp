@@ -22,12 +22,7 @@ constexpr uint32_t kRejectHeader = 2U << 24 | 0U << 16 | 1U << 8 | 0U;
 }  // namespace
 
 Cr::Cr(Ia& ia, const rdma_cm_id& id, const verbs::CmEvent& event)
-    : Object(ia.tables().live, kKind, &ia),
-      datagrams_(id.ps == RDMA_PS_UDP),
-      responder_resources_(event.responder_resources),
-      initiator_depth_(event.initiator_depth),
-      private_data_size_(event.private_data_size),
-      private_data_(event.private_data) {}
+    : Object(ia.tables().live, kKind, &ia), datagrams_(id.ps == RDMA_PS_UDP), offer_(event) {}
 
 Cr* Cr::create(Ia& ia, verbs::CmId& id, const verbs::CmEvent& event) {
   Cr* cr = arena<Cr>().create(ia, *id, event);
@@ -70,9 +65,9 @@ Result<> Cr::accept(Ep* given, std::span<const uint8_t> private_data) {
     // uDAPL 2.0 6.4.3.2: the request was withdrawn meanwhile; an event on the connection EVD reports it.
     ep.connection().fail_accept();
   } else if (datagrams_) {
-    ep.datagrams()->accept(id_, UdReceived(received()), private_data);
+    ep.datagrams()->accept(id_, UdReceived(offer_.private_data), private_data);
   } else {
-    ep.connection().accept(std::move(id_), responder_resources_, initiator_depth_, private_data);
+    ep.connection().accept(std::move(id_), offer_.responder_resources, offer_.initiator_depth, private_data);
   }
   ep_ = nullptr;  // it has left the request
   if (!peer_gone_) ia().counters().add(IaCounter::kRequestAccepted);
@@ -109,12 +104,7 @@ Result<> Cr::hand_off(uint64_t conn_qual) {
     if (!target && verbs::same_address(other.address(), ia().address())) target = other.find_service_point(conn_qual);
   });
   if (!target) return fail(Type::kInvalidParameter, Subtype::kConnQual);
-  verbs::CmEvent event;
-  event.responder_resources = responder_resources_;
-  event.initiator_depth = initiator_depth_;
-  event.private_data_size = static_cast<uint8_t>(private_data_size_);
-  event.private_data = private_data_;
-  if (auto taken = target->take(id_, event); !taken) {
+  if (auto taken = target->take(id_, offer_); !taken) {
     id_->context = static_cast<Object*>(this);
     return taken;
   }

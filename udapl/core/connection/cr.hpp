@@ -51,9 +51,9 @@ class Cr : public Object {
   uint64_t remote_port() const;
   // True if the request came for datagrams: only a datagram endpoint can accept it.
   bool is_datagrams() const { return datagrams_; }
-  std::span<const uint8_t> private_data() const { return datagrams_ ? UdReceived(received()).data : received(); }
-  uint8_t responder_resources() const { return responder_resources_; }
-  uint8_t initiator_depth() const { return initiator_depth_; }
+  std::span<const uint8_t> private_data() const {
+    return datagrams_ ? UdReceived(offer_.private_data).data : offer_.private_data;
+  }
 
   void on_connection_event(const verbs::CmEvent& event);
 
@@ -63,17 +63,13 @@ class Cr : public Object {
   void give_back_ep();
   int reject_connection(std::span<const uint8_t> private_data);
   int reject_datagrams(std::span<const uint8_t> private_data);
-  std::span<const uint8_t> received() const { return {private_data_.data(), private_data_size_}; }
 
   verbs::CmId id_;
   const bool datagrams_;
+  const verbs::CmEvent offer_;  // the event of the request
   Ep* ep_ = nullptr;
   bool ep_made_for_it_ = false;
-  uint8_t responder_resources_;
-  uint8_t initiator_depth_;
   bool peer_gone_ = false;
-  size_t private_data_size_;
-  std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
 };
 
 }  // namespace dapple::udapl

@@ -62,7 +62,7 @@ void ServicePoint::on_request(const verbs::CmEvent& event) {
   verbs::CmId id(event.request);
   const bool datagrams = id->ps == RDMA_PS_UDP;
   if (datagrams) {
-    const UdReceived message({event.private_data.data(), event.private_data_size});
+    const UdReceived message(event.private_data);
     if (!message.ours) return;  // the request does not name the asking queue pair
     if (const UdReply* reply = ia().ud_replies().find(rdma_get_peer_addr(id.get()), message)) {
       rdma_conn_param param{};

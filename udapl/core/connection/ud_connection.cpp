@@ -111,7 +111,7 @@ UdConnection* UdConnection::accept(Datagrams& of, verbs::CmId& request, const Ud
   connection->serial_ = message.serial;
   connection->outgoing_ = UdMessage(of.ep().qp_num(), message.serial, reply);
   connection->qp_num_ = message.qp_num;
-  connection->keep_private_data(message.data);
+  connection->private_data_.assign(message.data);
   return connection;
 }
 
@@ -194,11 +194,6 @@ void UdConnection::establish(verbs::Ah handle, uint32_t qp_num) {
   end(EventKind::kUdEstablished);
 }
 
-void UdConnection::keep_private_data(std::span<const uint8_t> data) {
-  private_data_size_ = std::min(data.size(), private_data_.size());
-  std::copy_n(data.begin(), private_data_size_, private_data_.begin());
-}
-
 // No more events are wanted: the ids are destroyed, which rejects a request that was not answered yet.
 void UdConnection::end(EventKind kind) {
   assert(pending_);
@@ -211,7 +206,7 @@ void UdConnection::end(EventKind kind) {
 
 void UdConnection::on_connection_event(const verbs::CmEvent& event) {
   if (!pending_) return;
-  const std::span<const uint8_t> data{event.private_data.data(), event.private_data_size};
+  const std::span<const uint8_t> data = event.private_data;
   bool going = true;
   switch (event.type) {
     case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -230,7 +225,7 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       ia().counters().add(IaCounter::kRepRx);
       // A peer with another provider also sends a queue pair and private data.
       const UdReceived message(data);
-      keep_private_data(message.ours ? message.data : data);
+      private_data_.assign(message.ours ? message.data : data);
       verbs::Ah handle = make_address(event.ah_attr);
       if (!handle) return fail("ibv_create_ah", -errno);
       return establish(std::move(handle), event.qp_num);
@@ -242,7 +237,7 @@ void UdConnection::on_connection_event(const verbs::CmEvent& event) {
       log_failure(rdma_event_str(event.type), event.status);
       const UdReceived message(data);
       ia().counters().add(message.ours ? IaCounter::kUserRejRx : IaCounter::kErrRejRx);
-      keep_private_data(message.data);
+      private_data_.assign(message.data);
       return end(EventKind::kUdRejected);
     }
     case RDMA_CM_EVENT_CONNECT_ERROR:

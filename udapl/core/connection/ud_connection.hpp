@@ -51,7 +51,7 @@ class UdConnection : public Object {
   uint32_t qp_num() const { return qp_num_; }
   const sockaddr* peer() const { return peer_.get(); }
   // The private data of the request, of the reply or of the rejection.
-  std::span<const uint8_t> private_data() const { return {private_data_.data(), private_data_size_}; }
+  std::span<const uint8_t> private_data() const { return private_data_; }
 
   void on_connection_event(const verbs::CmEvent& event);
   void on_deadline();
@@ -70,7 +70,6 @@ class UdConnection : public Object {
   void fail(const char* what, int status);
   void log_failure(const char* what, int status) const;
   void end(EventKind kind);
-  void keep_private_data(std::span<const uint8_t> data);
 
   Datagrams& of_;
   ConnectionManager::Client client_;
@@ -85,8 +84,7 @@ class UdConnection : public Object {
   verbs::SocketAddress peer_;
   uint32_t serial_ = 0;  // passive side: the request's serial number
   UdMessage outgoing_{0, 0, {}};
-  std::array<uint8_t, verbs::kMaxPrivateData> private_data_;
-  size_t private_data_size_ = 0;
+  verbs::PrivateData private_data_;
 };
 
 }  // namespace dapple::udapl
