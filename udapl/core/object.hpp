@@ -94,6 +94,8 @@ class UseOf {
   ~UseOf() { object_.release(); }
   UseOf(const UseOf&) = delete;
   UseOf& operator=(const UseOf&) = delete;
+  T& operator*() const { return object_; }
+  T* operator->() const { return &object_; }
 
  private:
   T& object_;

@@ -28,21 +28,10 @@ Result<Csp*> Csp::create(Ia& ia, const Comm& comm, const sockaddr* address, Evd&
   if (!is_ours) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   Csp* csp = arena<Csp>().create(ia, comm, evd);
   csp->address_ = verbs::SocketAddress(ia.address(), verbs::SocketAddress(address).port());
-  if (auto listening = csp->listen_at(csp->address()); !listening) {
-    arena<Csp>().destroy(csp, ia.tables().dead);
-    if (listening.error().type == Type::kConnQualInUse) return fail(Type::kPortInUse);
-    return tl::unexpected(listening.error());
-  }
-  csp->address_.set_port(static_cast<uint16_t>(csp->conn_qual()));
-  ia.adopt(*csp);
-  evd.acquire();
-  return csp;
-}
-
-Result<> Csp::free(Csp& csp) {
-  csp.evd_.release();
-  csp.ia().destroy(csp);
-  return {};
+  auto made = finish(*csp, csp->listen_at(csp->address()));
+  if (!made && made.error().type == Type::kConnQualInUse) return fail(Type::kPortInUse);
+  if (made) csp->address_.set_port(static_cast<uint16_t>(csp->conn_qual()));
+  return made;
 }
 
 }  // namespace dapple::udapl

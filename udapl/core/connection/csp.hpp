@@ -4,7 +4,6 @@
 
 #include <sys/socket.h>
 
-#include "udapl/core/arena.hpp"
 #include "udapl/core/connection/comm.hpp"
 #include "udapl/core/connection/service_point.hpp"
 
@@ -18,7 +17,6 @@ class Csp : public ServicePoint {
   // COMM_NOT_SUPPORTED for a comm that rdma_cm lacks; INVALID_ADDRESS for an address that is not the IA's (all zeroes
   // mean the IA's); PORT_IN_USE. With port 0 the system chooses the port.
   static Result<Csp*> create(Ia& ia, const Comm& comm, const sockaddr* address, Evd& evd);
-  static Result<> free(Csp& csp);
 
   const Comm& comm() const { return comm_; }
   const sockaddr* address() const { return address_.get(); }

@@ -28,20 +28,8 @@ Result<Psp*> Psp::create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps)
       if (listening) listening = psp->listen_for_datagrams();
     }
   }
-  if (!listening) {
-    arena<Psp>().destroy(psp, ia.tables().dead);
-    return tl::unexpected(listening.error());
-  }
-  ia.adopt(*psp);
-  evd.acquire();
-  ia.counters().add(conn_qual ? IaCounter::kPspCreate : IaCounter::kPspCreateAny);
-  return psp;
-}
-
-Result<> Psp::free(Psp& psp) {
-  psp.evd_.release();
-  psp.ia().destroy(psp);
-  return {};
+  if (listening) ia.counters().add(conn_qual ? IaCounter::kPspCreate : IaCounter::kPspCreateAny);
+  return finish(*psp, listening);
 }
 
 }  // namespace dapple::udapl

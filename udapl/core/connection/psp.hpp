@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "udapl/core/arena.hpp"
 #include "udapl/core/connection/service_point.hpp"
 
 namespace dapple::udapl {
@@ -16,7 +15,6 @@ class Psp : public ServicePoint {
 
   // With conn_qual 0 the system chooses. creates_eps: each request comes with its own EP, which is not configured yet.
   static Result<Psp*> create(Ia& ia, uint64_t conn_qual, Evd& evd, bool creates_eps);
-  static Result<> free(Psp& psp);
 
   bool creates_eps() const { return creates_eps_; }
 

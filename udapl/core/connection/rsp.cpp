@@ -7,27 +7,21 @@
 
 namespace dapple::udapl {
 
-Rsp::Rsp(Ia& ia, Ep& ep, Evd& evd) : ServicePoint(ia, kKind, evd), ep_(&ep) {}
+Rsp::Rsp(Ia& ia, Evd& evd) : ServicePoint(ia, kKind, evd) {}
+
+Rsp::~Rsp() {
+  if (ep_) ep_->connection().release(*this);
+}
 
 Result<Rsp*> Rsp::create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd) {
   if (auto free = ep.check_state(EpState::kUnconnected); !free) return tl::unexpected(free.error());
-  Rsp* rsp = arena<Rsp>().create(ia, ep, evd);
+  Rsp* rsp = arena<Rsp>().create(ia, evd);
   rsp->conn_qual_ = conn_qual;
-  if (auto listening = ep.is_datagrams() ? rsp->listen_for_datagrams() : rsp->listen(conn_qual); !listening) {
-    arena<Rsp>().destroy(rsp, ia.tables().dead);
-    return tl::unexpected(listening.error());
-  }
-  ia.adopt(*rsp);
-  evd.acquire();
+  auto made = finish(*rsp, ep.is_datagrams() ? rsp->listen_for_datagrams() : rsp->listen(conn_qual));
+  if (!made) return made;
+  rsp->ep_ = &ep;
   ep.connection().reserve(*rsp);
-  return rsp;
-}
-
-Result<> Rsp::free(Rsp& rsp) {
-  if (rsp.ep_) rsp.ep_->connection().release(rsp);
-  rsp.evd_.release();
-  rsp.ia().destroy(rsp);
-  return {};
+  return made;
 }
 
 void Rsp::forget_ep() {

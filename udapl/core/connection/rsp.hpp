@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "udapl/core/arena.hpp"
 #include "udapl/core/connection/service_point.hpp"
 #include "udapl/core/endpoint/ep.hpp"
 
@@ -18,8 +17,6 @@ class Rsp : public ServicePoint {
 
   // The EP must be UNCONNECTED. It becomes RESERVED.
   static Result<Rsp*> create(Ia& ia, uint64_t conn_qual, Ep& ep, Evd& evd);
-  // If no request has taken the EP, it becomes UNCONNECTED again.
-  static Result<> free(Rsp& rsp);
 
   // The EP with which it was made, until that EP is freed or reserved again.
   Ep* ep() const { return ep_; }
@@ -29,9 +26,11 @@ class Rsp : public ServicePoint {
 
  private:
   friend class Arena<Rsp>;
-  Rsp(Ia& ia, Ep& ep, Evd& evd);
+  Rsp(Ia& ia, Evd& evd);
+  // If no request has taken the EP, it becomes UNCONNECTED again.
+  ~Rsp();
 
-  Ep* ep_;
+  Ep* ep_ = nullptr;
 };
 
 }  // namespace dapple::udapl

@@ -27,6 +27,8 @@ constexpr int kBacklog = INT_MAX;
 
 ServicePoint::ServicePoint(Ia& ia, Kind kind, Evd& evd) : Object(ia.tables().live, kind, &ia), evd_(evd) {}
 
+ServicePoint::~ServicePoint() = default;
+
 Result<> ServicePoint::listen(uint64_t conn_qual) {
   const verbs::SocketAddress address(ia().address(), to_port(conn_qual));
   if (auto listening = listen_at(address.get()); !listening) return listening;
@@ -107,7 +109,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   Event arrival{};
   arrival.kind = datagrams ? EventKind::kUdRequest : EventKind::kConnectionRequest;
   arrival.cr = {this, cr, conn_qual_};
-  if (!evd_.post(arrival)) {
+  if (!evd_->post(arrival)) {
     id = cr->give_up_id();
     (void)Cr::free(*cr);
     if (ep && !provider_made) ep->connection().reserve(static_cast<Rsp&>(*this));

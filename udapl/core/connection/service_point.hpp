@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "ibverbs-glue/rdma_cm.hpp"
+#include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/object.hpp"
 
@@ -17,8 +18,15 @@ class Evd;
 
 class ServicePoint : public Object {
  public:
+  // For each kind of service point.
+  template <class T>
+  static Result<> free(T& point) {
+    point.ia().destroy(point);
+    return {};
+  }
+
   uint64_t conn_qual() const { return conn_qual_; }
-  Evd& evd() const { return evd_; }
+  Evd& evd() const { return *evd_; }
   bool listening() const { return id_ || datagram_id_; }
 
   // Also takes requests for datagrams, on the same qualifier. CONN_QUAL_IN_USE if another process does.
@@ -31,7 +39,18 @@ class ServicePoint : public Object {
 
  protected:
   ServicePoint(Ia& ia, Kind kind, Evd& evd);
-  ~ServicePoint() = default;
+  ~ServicePoint();
+
+  // The last step of making a service point: destroys it if it does not listen.
+  template <class T>
+  static Result<T*> finish(T& made, const Result<>& listening) {
+    if (listening) {
+      made.ia().adopt(made);
+      return &made;
+    }
+    arena<T>().destroy(&made, made.ia().tables().dead);
+    return tl::unexpected(listening.error());
+  }
 
   // Listens on this address, or on the IA's address with the port of conn_qual; with 0 the system chooses.
   // CONN_QUAL_IN_USE if there is already a listener.
@@ -43,7 +62,7 @@ class ServicePoint : public Object {
     datagram_id_.reset();
   }
 
-  Evd& evd_;
+  const UseOf<Evd> evd_;
   uint64_t conn_qual_ = 0;
   verbs::CmId id_;           // null after it has stopped listening
   verbs::CmId datagram_id_;  // null unless it listens for datagrams

@@ -8,7 +8,6 @@
 #include "ibverbs-glue/memlock.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/log.hpp"
-#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/refusal.hpp"
 
 namespace dapple::udapl {
@@ -132,7 +131,6 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
   }
   Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
   ia.adopt(*lmr);
-  pz.acquire();
   return lmr;
 }
 
@@ -153,7 +151,6 @@ int Lmr::deregister() {
 Result<> Lmr::finish_free(int error) {
   if (error)
     return error == EBUSY || error == EINVAL ? fail(Type::kInvalidState, Subtype::kLmrInUse) : fail_errno(error);
-  pz_.release();
   ia().destroy(*this);
   return {};
 }

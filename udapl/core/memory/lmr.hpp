@@ -9,12 +9,11 @@
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
+#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/memory/shared_memory.hpp"
 #include "udapl/core/object.hpp"
 
 namespace dapple::udapl {
-
-class Pz;
 
 // DAT_MEM_PRIV_FLAGS, the extensions' flag for atomics, and our own.
 enum MemPrivilege : uint32_t {
@@ -59,7 +58,7 @@ class Lmr : public Object {
   static Result<> free(Lmr& lmr, std::unique_lock<std::mutex>& control);
   static Result<> free(Lmr& lmr);
 
-  Pz& pz() const { return pz_; }
+  Pz& pz() const { return *pz_; }
   void* address() const { return reinterpret_cast<void*>(address_); }
   uint64_t length() const { return length_; }
   uint32_t privileges() const { return privileges_; }
@@ -102,7 +101,7 @@ class Lmr : public Object {
   Result<> finish_free(int error);
   Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable);
 
-  Pz& pz_;
+  const UseOf<Pz> pz_;
   uint64_t address_;
   uint64_t length_;
   uint32_t privileges_;

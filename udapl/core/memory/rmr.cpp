@@ -6,7 +6,6 @@
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
-#include "udapl/core/memory/pz.hpp"
 
 namespace dapple::udapl {
 namespace {
@@ -42,13 +41,11 @@ Result<Rmr*> Rmr::create(Ia& ia, Pz& pz, bool for_ep) {
   if (!mw) return fail_errno(errno);
   Rmr* rmr = arena<Rmr>().create(ia, pz, std::move(mw), type);
   ia.adopt(*rmr);
-  pz.acquire();
   return rmr;
 }
 
 Result<> Rmr::free(Rmr& rmr) {
   if (int error = verbs::destroy(rmr.mw_)) return fail_errno(error);
-  rmr.pz_.release();
   rmr.ia().windows().remove(rmr);
   rmr.ia().destroy(rmr);
   return {};
@@ -60,13 +57,13 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
   }
   if (request.flags & ~ep.request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   if (!ep.evds().request || !ep.evds().request->has(kEvdRmrBind)) return fail(Type::kInvalidState);
-  if (ep.pz() != &pz_) return fail(Type::kProtectionViolation);
+  if (ep.pz() != &pz()) return fail(Type::kProtectionViolation);
   if (request.length == 0) return {};
   const Lmr& lmr = *request.lmr;
   if (lmr.context() != request.lmr_context || !lmr.contains(request.address, request.length)) {
     return fail(Type::kInvalidParameter, Subtype::kSegments);
   }
-  if (&lmr.pz() != &pz_) return fail(Type::kProtectionViolation);
+  if (&lmr.pz() != &pz()) return fail(Type::kProtectionViolation);
   const uint32_t needed = needed_privileges(request.privileges);
   if (!lmr.bindable() || (lmr.privileges() & needed) != needed) return fail(Type::kPrivilegesViolation);
   // IBTA 10.6.7.2.2: only a type 2 window can begin at zero.

@@ -7,13 +7,13 @@
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
+#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/object.hpp"
 
 namespace dapple::udapl {
 
 class Ep;
 class Lmr;
-class Pz;
 
 // The target to which a window is bound.
 struct Binding {
@@ -53,7 +53,7 @@ class Rmr : public Object {
   // again, and its old rmr_context is stale from then on.
   Result<uint32_t> bind(Ep& ep, const BindRequest& request);
 
-  Pz& pz() const { return pz_; }
+  Pz& pz() const { return *pz_; }
   bool for_ep() const { return mw_type_ == IBV_MW_TYPE_2; }
 
  private:
@@ -63,7 +63,7 @@ class Rmr : public Object {
   Result<> check(const Ep& ep, const BindRequest& request) const;
   Result<> post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint32_t& context);
 
-  Pz& pz_;
+  const UseOf<Pz> pz_;
   ibv_mw_type mw_type_;
   verbs::Mw mw_;  // null only if the window was destroyed with its endpoint and no new one could be made
   Binding binding_;

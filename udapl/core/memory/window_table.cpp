@@ -122,7 +122,7 @@ int WindowTable::forget(Ep& ep) {
       // For the device the window may still belong to that queue pair, which then could not be destroyed. A new window
       // belongs to none.
       if (int error = verbs::destroy(rmr->mw_)) return error;
-      rmr->mw_.reset(ibv_alloc_mw(rmr->pz_.pd(), rmr->mw_type_));
+      rmr->mw_.reset(ibv_alloc_mw(rmr->pz_->pd(), rmr->mw_type_));
       bind(*rmr, {});
     }
     bind_on(*rmr, nullptr);
@@ -132,7 +132,7 @@ int WindowTable::forget(Ep& ep) {
 
 bool WindowTable::provide_window(Rmr& rmr) {
   std::lock_guard guard(mutex_);
-  if (!rmr.mw_) rmr.mw_.reset(ibv_alloc_mw(rmr.pz_.pd(), rmr.mw_type_));
+  if (!rmr.mw_) rmr.mw_.reset(ibv_alloc_mw(rmr.pz_->pd(), rmr.mw_type_));
   return rmr.mw_ != nullptr;
 }
 

@@ -11,7 +11,6 @@
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/buffer_maintenance.hpp"
-#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/queue/device_order.hpp"
 #include "udapl/core/refusal.hpp"
 
@@ -49,7 +48,6 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   Srq* srq = arena<Srq>().create(ia, pz, std::move(handle), attr);
   srq->srq_->srq_context = static_cast<Object*>(srq);
   ia.adopt(*srq);
-  pz.acquire();
   // An empty queue is below every watermark. The first event is for a queue that was filled before, so the device
   // watches.
   if (attr.low_watermark) {
@@ -66,7 +64,6 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
 Result<> Srq::free(Srq& srq) {
   if (srq.in_use()) return fail(Type::kInvalidState, Subtype::kSrqInUse);
   if (int error = verbs::destroy(srq.srq_)) return fail_errno(error);
-  srq.pz_.release();
   srq.ia().destroy(srq);
   return {};
 }

@@ -17,13 +17,13 @@
 #include "udapl/core/arena.hpp"
 #include "udapl/core/error.hpp"
 #include "udapl/core/lock.hpp"
+#include "udapl/core/memory/pz.hpp"
 #include "udapl/core/object.hpp"
 #include "udapl/core/queue/work_request_ring.hpp"
 
 namespace dapple::udapl {
 
 class Ep;
-class Pz;
 
 struct SrqAttr {
   uint32_t max_recv_dtos = 0;
@@ -47,7 +47,7 @@ class Srq : public Object {
   // INVALID_STATE while an EP uses it. Drops the receives that are still on it.
   static Result<> free(Srq& srq);
 
-  Pz& pz() const { return pz_; }
+  Pz& pz() const { return *pz_; }
   ibv_srq* verbs_srq() const { return srq_.get(); }
   const SrqAttr& attr() const { return attr_; }
   bool failed() const { return failed_; }
@@ -85,7 +85,7 @@ class Srq : public Object {
   Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr);
   void grow(uint32_t slots);
 
-  Pz& pz_;
+  const UseOf<Pz> pz_;
   SrqAttr attr_;
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
