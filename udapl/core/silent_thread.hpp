@@ -5,15 +5,19 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "udapl/core/error.hpp"
 
 namespace dapple::udapl {
 
 // Starts a named thread with all signals blocked, because an application's signal handlers must never run on our
-// threads. name has at most 15 characters. Throws std::system_error.
+// threads. name has at most 15 characters. INSUFFICIENT_RESOURCES; `lacking` is its subtype unless memory lacks.
 template <class Function>
-std::thread silent_thread(Function&& function, const char* name) {
+Result<std::thread> silent_thread(Function&& function, const char* name, Subtype lacking) {
   struct Blocked {
     Blocked() {
       sigset_t all;
@@ -23,9 +27,15 @@ std::thread silent_thread(Function&& function, const char* name) {
     ~Blocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
     sigset_t before;
   } blocked;
-  std::thread thread(std::forward<Function>(function));
-  pthread_setname_np(thread.native_handle(), name);
-  return thread;
+  try {
+    std::thread thread(std::forward<Function>(function));
+    pthread_setname_np(thread.native_handle(), name);
+    return thread;
+  } catch (const std::system_error&) {
+    return fail(Type::kInsufficientResources, lacking);
+  } catch (const std::bad_alloc&) {
+    return fail(Type::kInsufficientResources, Subtype::kMemory);
+  }
 }
 
 }  // namespace dapple::udapl

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <system_error>
-
 #include "udapl/functions/cno_helpers.hpp"
 #include "udapl/functions/functions.hpp"
 
@@ -23,14 +21,7 @@ DAT_RETURN cno_modify_agent(Cno& cno, DAT_OS_WAIT_PROXY_AGENT agent) {
   // A consumer that polls a descriptor has no agent.
   if (cno.has_fd() && agent.proxy_agent_func) return error(DAT_INVALID_STATE);
   // Called without the control mutex: the call waits for the former agent's call, which may need the mutex.
-  return guarded([&] {
-    try {
-      cno.notifier()->set_agent(to_core(agent));
-    } catch (const std::system_error&) {
-      return error(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_ERROR_HANDLER);
-    }
-    return kSuccess;
-  });
+  return guarded([&] { return to_dat(cno.notifier()->set_agent(to_core(agent))); });
 }
 
 DAT_RETURN cno_wait(Cno& cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {

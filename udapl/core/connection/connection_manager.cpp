@@ -3,15 +3,12 @@
 #include "udapl/core/connection/connection_manager.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <new>
-#include <system_error>
 
 #include "udapl/core/clock.hpp"
 #include "udapl/core/connection/cr.hpp"
@@ -62,24 +59,13 @@ Result<> ConnectionManager::start() {
         strerror(error));
     return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   }
-  wake_fd_ = UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  wake_fd_ = make_event_fd();
   if (!wake_fd_ || !make_non_blocking(channel_->fd)) return fail_errno(errno);
-  try {
-    thread_ = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm");
-  } catch (const std::system_error&) {
-    return fail(Type::kInsufficientResources, Subtype::kTep);
-  } catch (const std::bad_alloc&) {
-    return fail(Type::kInsufficientResources, Subtype::kMemory);
-  }
+  auto started = silent_thread([this, generation = generation_] { run(generation); }, "dapple-cm", Subtype::kTep);
+  if (!started) return tl::unexpected(started.error());
+  thread_ = std::move(*started);
   pid_ = getpid();
   return {};
-}
-
-void ConnectionManager::release() {
-  std::unique_lock control(control_mutex(), std::adopt_lock);
-  release(control);
-  control.lock();
-  control.release();
 }
 
 void ConnectionManager::release(std::unique_lock<std::mutex>& control) {
@@ -189,10 +175,7 @@ void ConnectionManager::run(uint32_t generation) {
     control.lock();
     // After the last IA was closed, a new first IA may have a thread, a channel and a wake_fd_ of its own.
     if (generation_ != generation) break;
-    if (fds[0].revents) {
-      uint64_t count;
-      [[maybe_unused]] ssize_t drained = read(wake_fd_.get(), &count, sizeof count);
-    }
+    if (fds[0].revents) drain(wake_fd_);
     // The result of poll() may be stale by now; each of these functions works without an event.
     serve_connection_events();
     serve_device_events();
@@ -270,39 +253,34 @@ void ConnectionManager::report_catastrophe(ibv_context* context, int reason) {
   });
 }
 
+// librdmacm shares one verbs context in a process; objects of its other users do not carry our context pointer.
 void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event& event) {
-  switch (event.event_type) {
+  const ibv_event_type type = event.event_type;
+  Ep* ep = nullptr;
+  Evd* evd = nullptr;
+  Srq* srq = nullptr;
+  switch (type) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_PATH_MIG_ERR:
-    case IBV_EVENT_COMM_EST: {
-      // librdmacm shares one verbs context in a process; objects of its other users do not carry our context pointer.
-      Ep* ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
-      const ibv_event_type type = event.event_type;
-      ibv_ack_async_event(&event);
-      if (ep) ep->connection().on_device_event(type);
-      return;
-    }
-    case IBV_EVENT_CQ_ERR: {
-      Evd* evd = arena<Evd>().find(event.element.cq->cq_context, Kind::kEvd);
-      ibv_ack_async_event(&event);
-      if (evd) evd->ia().report_evd_overflow(*evd);
-      return;
-    }
+    case IBV_EVENT_COMM_EST:
+      ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
+      break;
+    case IBV_EVENT_CQ_ERR:
+      evd = arena<Evd>().find(event.element.cq->cq_context, Kind::kEvd);
+      break;
     case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED: {
-      Srq* srq = arena<Srq>().find(event.element.srq->srq_context, Kind::kSrq);
-      const ibv_event_type type = event.event_type;
-      ibv_ack_async_event(&event);
-      if (srq) srq->on_device_event(type);
-      return;
-    }
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      srq = arena<Srq>().find(event.element.srq->srq_context, Kind::kSrq);
+      break;
     default:
       break;
   }
-  const ibv_event_type type = event.event_type;
   ibv_ack_async_event(&event);
+  if (ep) ep->connection().on_device_event(type);
+  if (evd) evd->ia().report_evd_overflow(*evd);
+  if (srq) srq->on_device_event(type);
   if (type == IBV_EVENT_DEVICE_FATAL) report_catastrophe(context, type);
 }
 

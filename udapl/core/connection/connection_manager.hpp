@@ -59,8 +59,7 @@ class ConnectionManager {
 
   // Starts the thread for the first IA.
   Result<> acquire();
-  // Ends the thread after the last IA. The second form releases the mutex to join, and leaves it released.
-  void release();
+  // Ends the thread after the last IA. Releases the mutex to join, and leaves it released.
   void release(std::unique_lock<std::mutex>& control);
 
   // A new id whose events are the object's; null with errno set on failure.

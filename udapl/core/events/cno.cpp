@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/events/cno.hpp"
 
-#include <new>
-#include <system_error>
 #include <utility>
 
 #include "udapl/core/ia/ia.hpp"
@@ -18,20 +16,15 @@ Result<Cno*> Cno::create(Ia& ia, const WaitAgent& agent, bool has_fd) {
   if (!notifier) return tl::unexpected(notifier.error());
   Cno* cno = arena<Cno>().create(ia, *notifier, has_fd);
   ia.adopt(*cno);
-  if (!agent.function) return cno;
-  const auto started = [&]() -> Result<> {
-    try {
-      (*notifier)->set_agent(agent);
-    } catch (const std::system_error&) {
-      return fail(Type::kInsufficientResources, Subtype::kErrorHandler);
-    } catch (const std::bad_alloc&) {
-      return fail(Type::kInsufficientResources, Subtype::kMemory);
-    }
-    return {};
-  }();
-  if (started) return cno;
-  ia.destroy(*cno);
-  return tl::unexpected(started.error());
+  try {
+    const auto started = agent.function ? (*notifier)->set_agent(agent) : Result<>();
+    if (started) return cno;
+    ia.destroy(*cno);
+    return tl::unexpected(started.error());
+  } catch (...) {
+    ia.destroy(*cno);
+    throw;
+  }
 }
 
 Result<> Cno::free(Cno& cno, bool tell_agent, Notifier::Threads& agents) {

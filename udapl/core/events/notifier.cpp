@@ -181,11 +181,14 @@ WaitAgent Notifier::agent() const {
   return agent_;
 }
 
-void Notifier::set_agent(const WaitAgent& agent) {
+Result<> Notifier::set_agent(const WaitAgent& agent) {
   std::unique_lock lock(mutex_);
   if (agent.function && agent_thread_.empty()) {
     Threads thread(1);  // this comes first: a thread without an entry here could not be ended
-    thread.front() = silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent");
+    auto started =
+        silent_thread([self = shared_from_this()] { self->run_agent(); }, "dapple-agent", Subtype::kErrorHandler);
+    if (!started) return tl::unexpected(started.error());
+    thread.front() = std::move(*started);
     agent_thread_.splice(agent_thread_.end(), thread);
     agent_id_ = agent_thread_.front().get_id();
     agent_pid_ = getpid();
@@ -195,6 +198,7 @@ void Notifier::set_agent(const WaitAgent& agent) {
   renew();
   raise(agent_fd_);
   if (std::this_thread::get_id() != agent_id_) called_.wait(lock, [this] { return !calling_; });
+  return {};
 }
 
 void Notifier::run_agent() {

@@ -50,8 +50,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   }
   WaitAgent agent() const;
   // Starts the agent's thread for the first agent. Returns when no call of the former agent is running, unless that
-  // call itself changes the agent. Throws std::system_error if no thread can be made, or std::bad_alloc.
-  void set_agent(const WaitAgent& agent);
+  // call itself changes the agent. Throws std::bad_alloc.
+  Result<> set_agent(const WaitAgent& agent);
 
   // Counts the EVDs. freed: after the last EVD is freed, all waiters return.
   void add_user();

@@ -80,26 +80,27 @@ Result<Ia*> Ia::open(const IaOptions& options) {
   auto address = resolve(*params);
   if (!address) return tl::unexpected(address.error());
 
-  std::lock_guard guard(control_mutex());
+  std::unique_lock control(control_mutex());
   make_fork_safe();
   auto& manager = ConnectionManager::instance();
   if (auto started = manager.acquire(); !started) return tl::unexpected(started.error());
   Ia* ia = nullptr;
+  const auto undo = [&] {
+    if (ia) arena<Ia>().destroy(ia, options.tables.dead);
+    manager.release(control);
+  };
   try {
     ia = arena<Ia>().create(options);
     ia->address_ = *address;
-    if (auto opened = ia->open_device(*params); opened)
-      return ia;
-    else {
-      arena<Ia>().destroy(ia, options.tables.dead);
-      manager.release();
+    if (auto opened = ia->open_device(*params); !opened) {
+      undo();
       return tl::unexpected(opened.error());
     }
   } catch (...) {
-    if (ia) arena<Ia>().destroy(ia, options.tables.dead);
-    manager.release();
+    undo();
     throw;
   }
+  return ia;
 }
 
 Result<verbs::CmId> Ia::bind_id(verbs::SocketAddress address) {
