@@ -175,8 +175,7 @@ Result<> Evd::free(Evd& evd) {
   evd.leave_cno();
   // No other code knows of a request that was not dequeued.
   for (Event event; evd.software_.pop(event);) {
-    if (event.kind == EventKind::kConnectionRequest || event.kind == EventKind::kUdRequest)
-      (void)Cr::free(*event.cr.cr);
+    if (data_of(event.kind) == EventData::kCr) (void)Cr::free(*event.cr.cr);
   }
   evd.ia().destroy(evd);
   return {};
@@ -328,19 +327,9 @@ void Evd::forget_completions(Ep& ep) {
 void Evd::forget(Ep& ep) {
   forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
-    switch (data_of(event.kind)) {
-      case EventData::kConnection:
-        return event.connection.ep == &ep;
-      case EventData::kDatagrams:
-        return event.datagrams.ep == &ep;
-      case EventData::kDto:
-      case EventData::kBind:
-      case EventData::kCr:
-      case EventData::kAsync:
-      case EventData::kSoftware:
-        break;
-    }
-    return false;
+    const EventData data = data_of(event.kind);
+    return (data == EventData::kConnection && event.connection.ep == &ep) ||
+           (data == EventData::kDatagrams && event.datagrams.ep == &ep);
   });
 }
 

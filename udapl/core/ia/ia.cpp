@@ -42,30 +42,25 @@ void make_fork_safe() {
 }
 
 struct ObjectCounters {
+  Kind kind;
   std::optional<IaCounter> made, freed;
+};
+constexpr ObjectCounters kObjectCounters[] = {
+    {Kind::kPz, IaCounter::kPzCreate, IaCounter::kPzFree},
+    {Kind::kLmr, IaCounter::kLmrCreate, IaCounter::kLmrFree},
+    {Kind::kRmr, IaCounter::kRmrCreate, IaCounter::kRmrFree},
+    {Kind::kEvd, IaCounter::kEvdCreate, IaCounter::kEvdFree},
+    {Kind::kEp, IaCounter::kEpCreate, IaCounter::kEpFree},
+    {Kind::kSrq, IaCounter::kSrqCreate, IaCounter::kSrqFree},
+    {Kind::kRsp, IaCounter::kRspCreate, IaCounter::kRspFree},
+    {Kind::kPsp, std::nullopt, IaCounter::kPspFree},  // the call that makes it counts it
 };
 
 ObjectCounters counters_of(Kind kind) {
-  switch (kind) {
-    case Kind::kPz:
-      return {IaCounter::kPzCreate, IaCounter::kPzFree};
-    case Kind::kLmr:
-      return {IaCounter::kLmrCreate, IaCounter::kLmrFree};
-    case Kind::kRmr:
-      return {IaCounter::kRmrCreate, IaCounter::kRmrFree};
-    case Kind::kEvd:
-      return {IaCounter::kEvdCreate, IaCounter::kEvdFree};
-    case Kind::kEp:
-      return {IaCounter::kEpCreate, IaCounter::kEpFree};
-    case Kind::kSrq:
-      return {IaCounter::kSrqCreate, IaCounter::kSrqFree};
-    case Kind::kRsp:
-      return {IaCounter::kRspCreate, IaCounter::kRspFree};
-    case Kind::kPsp:
-      return {std::nullopt, IaCounter::kPspFree};  // the call that makes it counts it
-    default:
-      return {};
+  for (const ObjectCounters& of : kObjectCounters) {
+    if (of.kind == kind) return of;
   }
+  return {};
 }
 
 }  // namespace

@@ -50,13 +50,9 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   ia.adopt(*srq);
   // An empty queue is below every watermark. The first event is for a queue that was filled before, so the device
   // watches.
-  if (attr.low_watermark) {
-    ibv_srq_attr limit{};
-    limit.srq_limit = attr.low_watermark;
-    if (int error = ibv_modify_srq(srq->srq_.get(), &limit, IBV_SRQ_LIMIT)) {
-      (void)free(*srq);
-      return fail_errno(error);
-    }
+  if (int error = attr.low_watermark ? srq->modify_limit(attr.low_watermark) : 0) {
+    (void)free(*srq);
+    return fail_errno(error);
   }
   return srq;
 }
@@ -95,9 +91,7 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
   attr.max_wr = max_recv_dtos;
   if (int error = ibv_modify_srq(srq_.get(), &attr, IBV_SRQ_MAX_WR)) {
     // uDAPL 1.2 dat_srq_resize: a queue need not shrink for the call to succeed.
-    if (max_recv_dtos > attr_.max_recv_dtos) {
-      return error == ENOSYS || error == EOPNOTSUPP ? fail(Type::kModelNotSupported) : fail_errno(error);
-    }
+    if (max_recv_dtos > attr_.max_recv_dtos) return fail_errno(error);
   }
   attr_.max_recv_dtos = max_recv_dtos;
   return {};
@@ -107,14 +101,16 @@ Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
   const bool below = count().available < low_watermark;
   // The device checks the watermark only when it takes a receive, which may never happen.
-  ibv_srq_attr limit{};
-  limit.srq_limit = below ? 0 : low_watermark;
-  if (int error = ibv_modify_srq(srq_.get(), &limit, IBV_SRQ_LIMIT)) {
-    return error == ENOSYS || error == EOPNOTSUPP ? fail(Type::kModelNotSupported) : fail_errno(error);
-  }
+  if (int error = modify_limit(below ? 0 : low_watermark)) return fail_errno(error);
   attr_.low_watermark = low_watermark;
   if (below) ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kLowWatermark));
   return {};
+}
+
+int Srq::modify_limit(uint32_t receives) {
+  ibv_srq_attr attr{};
+  attr.srq_limit = receives;
+  return ibv_modify_srq(srq_.get(), &attr, IBV_SRQ_LIMIT);
 }
 
 Result<> Srq::post_recv(std::span<const ibv_sge> segments, uint64_t cookie) {

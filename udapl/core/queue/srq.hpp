@@ -84,6 +84,8 @@ class Srq : public Object {
 
   Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr);
   void grow(uint32_t slots);
+  // Has the device report once that fewer receives are on the queue. Returns an errno value.
+  int modify_limit(uint32_t receives);
 
   const UseOf<Pz> pz_;
   SrqAttr attr_;
