@@ -6,7 +6,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <iterator>
 
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"

@@ -3,8 +3,6 @@
 #include "udapl/core/refusal.hpp"
 #include "udapl/functions/connect_arguments.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/peer_address.hpp"
-#include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {
 namespace {
@@ -154,21 +152,6 @@ DAT_RETURN ep_get_status(Ep& ep, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle, DA
   if (recv_idle) *recv_idle = functions::to_dat(ep.recv_idle());
   if (request_idle) *request_idle = functions::to_dat(ep.request_idle());
   return DAT_SUCCESS;
-}
-
-DAT_RETURN ep_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_CONN_QUAL conn_qual, DAT_TIMEOUT timeout,
-                      DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos, DAT_CONNECT_FLAGS flags) {
-  if (!remote_address) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);  // no listener can exist there
-  if (auto status = check_timeout(timeout, DAT_INVALID_ARG4)) return status;
-  if (auto status = check_private_data(private_data_size, private_data, Connection::kMaxConnectData, DAT_INVALID_ARG5))
-    return status;
-  if (auto status = check_qos(qos, DAT_INVALID_ARG7)) return status;
-  if (auto status = check_connect_flags(flags, DAT_INVALID_ARG8)) return status;
-  const verbs::SocketAddress peer = peer_address(*remote_address);
-  return controlled(
-      [&] { return ep.connect(peer.get(), conn_qual, timeout, to_span(private_data, private_data_size)); },
-      {{Subtype::kPrivateData, DAT_INVALID_ARG5}});
 }
 
 DAT_RETURN ep_disconnect(Ep& ep, DAT_CLOSE_FLAGS flags) {

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/connect_arguments.hpp"
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/version.hpp"
 
 namespace dapple::udapl::functions {
 namespace {

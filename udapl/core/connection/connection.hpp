@@ -12,7 +12,6 @@
 
 #include <sys/socket.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <span>

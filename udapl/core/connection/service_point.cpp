@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 
 #include <climits>
-#include <cstring>
 
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/connection/cr.hpp"

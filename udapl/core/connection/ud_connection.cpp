@@ -2,11 +2,9 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/core/connection/ud_connection.hpp"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <sys/random.h>
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>

@@ -3,7 +3,6 @@
 //
 // Binding and invalidating memory windows, and reading into them.
 #include "udapl/core/endpoint/ep.hpp"
-#include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
 #include "udapl/core/memory/lmr.hpp"
 

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "udapl/core/arena.hpp"

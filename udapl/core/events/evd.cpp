@@ -5,8 +5,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <bit>
-#include <new>
 
 #include "udapl/core/arena.hpp"
 #include "udapl/core/connection/connection_manager.hpp"

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"

@@ -3,7 +3,6 @@
 #include <cerrno>
 
 #include "udapl/core/events/evd.hpp"
-#include "udapl/core/ia/ia.hpp"
 
 namespace dapple::udapl {
 

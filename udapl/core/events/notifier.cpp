@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 

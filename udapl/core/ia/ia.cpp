@@ -3,7 +3,6 @@
 #include "udapl/core/ia/ia.hpp"
 
 #include <bit>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <type_traits>

@@ -6,8 +6,6 @@
 // (coherence=cpu).
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <string>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include <netinet/in.h>
-
 #include "udapl/functions/connect_arguments.hpp"
 #include "udapl/functions/functions.hpp"
 #include "udapl/functions/peer_address.hpp"
@@ -22,6 +20,12 @@ DAT_RETURN ep_common_connect(Ep& ep, DAT_IA_ADDRESS_PTR remote_address, DAT_TIME
     return to_dat(ep.connect(peer.get(), peer.port(), timeout, to_span(private_data, size)),
                   {{Subtype::kPrivateData, DAT_INVALID_ARG4}});
   });
+}
+
+DAT_RETURN cr_reject(Cr& cr, DAT_COUNT size, const DAT_PVOID private_data) {
+  if (auto status = check_private_data(size, private_data, Cr::kMaxRejectData, DAT_INVALID_ARG2)) return status;
+  return controlled([&] { return cr.reject(to_span(private_data, size)); },
+                    {{Subtype::kPrivateData, DAT_INVALID_ARG2}});
 }
 
 }  // namespace dapple::udapl::functions
