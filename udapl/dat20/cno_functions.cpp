@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The CNO functions that 2.0 adds: CNOs with a descriptor to poll.
-#include "udapl/functions/cno_helpers.hpp"
 #include "udapl/functions/functions.hpp"
 
 namespace dapple::udapl::functions {
@@ -10,7 +9,7 @@ namespace dapple::udapl::functions {
 DAT_RETURN cno_fd_create(Ia& ia, DAT_FD* fd, DAT_CNO_HANDLE* cno_handle) {
   if (!fd) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  const DAT_RETURN status = create_cno(ia, {}, true, cno_handle);
+  const DAT_RETURN status = controlled([&] { return store(Cno::create(ia, {}, true), cno_handle); });
   if (status == DAT_SUCCESS) *fd = object_of<Cno>(*cno_handle)->notifier()->fd();
   return status;
 }
@@ -35,7 +34,9 @@ DAT_RETURN cno_query(Cno& cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM* param) {
 DAT_RETURN cno_trigger(Cno& cno, DAT_EVD_HANDLE* evd_handle) {
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   const auto notifier = cno.notifier();
-  return give_evd(notifier->take(), evd_handle);
+  const auto evd = notifier->take();
+  *evd_handle = evd ? *evd : DAT_HANDLE_NULL;
+  return evd ? kSuccess : to_dat(evd.error());
 }
 
 }  // namespace dapple::udapl::functions

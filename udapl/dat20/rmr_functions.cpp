@@ -4,13 +4,13 @@
 // The window functions that 2.0 adds: windows that only one endpoint serves, zero-based windows, and invalidation by
 // peers.
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/rmr.hpp"
 #include "udapl/functions/segments.hpp"
 
 namespace dapple::udapl::functions {
 
 DAT_RETURN rmr_create_for_ep(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
-  return create_rmr(pz, rmr_handle, true);
+  if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return store(Rmr::create(pz.ia(), pz, true), rmr_handle); });
 }
 
 DAT_RETURN rmr_bind(Rmr& rmr, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS privileges,

@@ -123,7 +123,7 @@ void fill(const Ia& ia, const DAT_PROVIDER_INFO& info, DAT_PROVIDER_ATTR& attr) 
   attr.srq_ep_pz_difference_supported = DAT_FALSE;
   attr.srq_info_supported = srq ? 1 : 0;
   attr.ep_recv_info_supported = 0;
-  attr.lmr_sync_req = to_dat(coherence.sync_for_device_required || coherence.sync_for_cpu_required);
+  attr.lmr_sync_req = to_dat(ia.maintains_caches());
   attr.dto_async_return_guaranteed = DAT_TRUE;
   attr.rdma_write_for_rdma_read_req = to_dat(ia.rules().iwarp);
   fill_of_version(ia, attr);

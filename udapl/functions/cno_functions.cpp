@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "udapl/functions/cno_helpers.hpp"
 #include "udapl/functions/functions.hpp"
 
 namespace dapple::udapl::functions {
@@ -14,7 +13,7 @@ WaitAgent to_core(const DAT_OS_WAIT_PROXY_AGENT& agent) {
 
 DAT_RETURN cno_create(Ia& ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE* cno_handle) {
   if (!cno_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-  return create_cno(ia, to_core(agent), false, cno_handle);
+  return controlled([&] { return store(Cno::create(ia, to_core(agent), false), cno_handle); });
 }
 
 DAT_RETURN cno_modify_agent(Cno& cno, DAT_OS_WAIT_PROXY_AGENT agent) {
@@ -27,7 +26,9 @@ DAT_RETURN cno_modify_agent(Cno& cno, DAT_OS_WAIT_PROXY_AGENT agent) {
 DAT_RETURN cno_wait(Cno& cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
   if (!evd_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   const auto notifier = cno.notifier();
-  return give_evd(notifier->wait(timeout), evd_handle);
+  const auto evd = notifier->wait(timeout);
+  *evd_handle = evd ? *evd : DAT_HANDLE_NULL;
+  return evd ? kSuccess : to_dat(evd.error());
 }
 
 DAT_RETURN cno_free(Cno& cno) {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include "udapl/functions/functions.hpp"
-#include "udapl/functions/rmr.hpp"
 
 namespace dapple::udapl::functions {
 
-DAT_RETURN create_rmr(Pz& pz, DAT_RMR_HANDLE* rmr_handle, bool for_ep) {
-  if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  return controlled([&] { return store(Rmr::create(pz.ia(), pz, for_ep), rmr_handle); });
-}
-
 DAT_RETURN rmr_create(Pz& pz, DAT_RMR_HANDLE* rmr_handle) {
-  return create_rmr(pz, rmr_handle, false);
+  if (!rmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+  return controlled([&] { return store(Rmr::create(pz.ia(), pz, false), rmr_handle); });
 }
 
 DAT_RETURN rmr_query(Rmr& rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {

@@ -38,16 +38,12 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
     return fail(Type::kModelNotSupported);
   }
   if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
-  if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size)) {
-    return fail(Type::kInvalidParameter, Subtype::kLength);
-  }
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (request.length / page + 2 >= ia.rules().max_pages_of_a_region) {
-    return fail(Type::kInvalidParameter, Subtype::kLength);
-  }
   const auto address = reinterpret_cast<uint64_t>(request.address);
-  if (address + (request.length - 1) < address) {
-    return fail(Type::kInvalidParameter, Subtype::kLength);  // wraps the address space
+  const bool wraps = address + (request.length - 1) < address;  // the address space
+  if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size) ||
+      request.length / page + 2 >= ia.rules().max_pages_of_a_region || wraps) {
+    return fail(Type::kInvalidParameter, Subtype::kLength);
   }
   if (!request.zero_based) return {};
   // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
@@ -101,14 +97,10 @@ Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHo
 
 Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control) {
   if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
-  if (!request.cookie) return create(ia, pz, request, SharedCookieHold(), control);
-  auto taken = SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address), request.length);
-  if (!taken) return tl::unexpected(taken.error());
-  return create(ia, pz, request, std::move(*taken), control);
-}
-
-Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
-                         std::unique_lock<std::mutex>& control) {
+  auto cookie = request.cookie ? SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address),
+                                                        request.length)
+                               : SharedCookieHold();
+  if (!cookie) return tl::unexpected(cookie.error());
   const UseOf<Pz> use(pz);  // the zone stays meanwhile
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr;
@@ -129,7 +121,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookie
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kAddress);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kLength) : fail_errno(error);
   }
-  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(cookie), bindable);
+  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(*cookie), bindable);
   ia.adopt(*lmr);
   return lmr;
 }

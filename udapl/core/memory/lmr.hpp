@@ -92,8 +92,6 @@ class Lmr : public Object {
 
  private:
   friend class Arena<Lmr>;
-  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, SharedCookieHold cookie,
-                             std::unique_lock<std::mutex>& control);
   Result<> check_can_free() const;
   // Removes the region from the table of the sync calls and from the device. The result is an errno value, after which
   // the region is in the table again.
