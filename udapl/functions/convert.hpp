@@ -44,7 +44,7 @@ constexpr DAT_BOOLEAN to_dat(bool value) {
   return value ? DAT_TRUE : DAT_FALSE;
 }
 
-// The checks of a query, whose mask is argument 2 and whose structure to fill in is argument 3.
+// The checks of a query or a change, whose mask is argument 2 and whose structure is argument 3.
 template <class Mask, class All>
 DAT_RETURN check_query(Mask mask, All all, const void* param) noexcept {
   if (mask & ~all) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

@@ -10,24 +10,27 @@ namespace {
 #define EP_STATE(NAME, SUBTYPE, DAT) static_assert(static_cast<int>(EpState::NAME) == DAT);
 #include "udapl/api/names.def"
 
+// The attributes that are counts, in the structures of both sides, and the bit of each in the mask of dat_ep_modify.
+struct Count {
+  const char* what;
+  DAT_COUNT DAT_EP_ATTR::*dat;
+  uint32_t EpAttr::*core;
+  DAT_EP_PARAM_MASK field;
+};
+#define COUNT(NAME, FIELD) \
+  { "an EP's " #NAME, &DAT_EP_ATTR::NAME, &EpAttr::NAME, DAT_EP_FIELD_EP_ATTR_##FIELD }
+constexpr Count kCounts[] = {
+    COUNT(max_recv_dtos, MAX_RECV_DTOS),         COUNT(max_request_dtos, MAX_REQUEST_DTOS),
+    COUNT(max_recv_iov, MAX_RECV_IOV),           COUNT(max_request_iov, MAX_REQUEST_IOV),
+    COUNT(max_rdma_read_in, MAX_RDMA_READ_IN),   COUNT(max_rdma_read_out, MAX_RDMA_READ_OUT),
+    COUNT(max_rdma_read_iov, MAX_RDMA_READ_IOV), COUNT(max_rdma_write_iov, MAX_RDMA_WRITE_IOV),
+};
+#undef COUNT
+
 // False for an attribute that no EP can have; a logged line names it.
 bool to_core(const Ia& ia, const DAT_EP_ATTR& in, EpAttr& out) {
   if (!to_service(in.service_type, out.datagrams)) {
     log_refused(ia, "an EP's service_type", static_cast<int>(in.service_type), "unknown service");
-    return false;
-  }
-  const struct {
-    const char* what;
-    DAT_COUNT count;
-  } counts[] = {
-      {"an EP's max_recv_dtos", in.max_recv_dtos},         {"an EP's max_request_dtos", in.max_request_dtos},
-      {"an EP's max_recv_iov", in.max_recv_iov},           {"an EP's max_request_iov", in.max_request_iov},
-      {"an EP's max_rdma_read_in", in.max_rdma_read_in},   {"an EP's max_rdma_read_out", in.max_rdma_read_out},
-      {"an EP's max_rdma_read_iov", in.max_rdma_read_iov}, {"an EP's max_rdma_write_iov", in.max_rdma_write_iov},
-  };
-  for (const auto& [what, count] : counts) {
-    if (count >= 0) continue;
-    log_refused(ia, what, count, "it must not be negative");
     return false;
   }
   out.max_message_size = in.max_message_size;
@@ -35,18 +38,17 @@ bool to_core(const Ia& ia, const DAT_EP_ATTR& in, EpAttr& out) {
   out.qos = in.qos;
   out.recv_completion_flags = in.recv_completion_flags;
   out.request_completion_flags = in.request_completion_flags;
-  out.max_recv_dtos = static_cast<uint32_t>(in.max_recv_dtos);
-  out.max_request_dtos = static_cast<uint32_t>(in.max_request_dtos);
-  out.max_recv_iov = static_cast<uint32_t>(in.max_recv_iov);
-  out.max_request_iov = static_cast<uint32_t>(in.max_request_iov);
-  out.max_rdma_read_in = static_cast<uint32_t>(in.max_rdma_read_in);
-  out.max_rdma_read_out = static_cast<uint32_t>(in.max_rdma_read_out);
-  out.max_rdma_read_iov = static_cast<uint32_t>(in.max_rdma_read_iov);
-  out.max_rdma_write_iov = static_cast<uint32_t>(in.max_rdma_write_iov);
+  for (const Count& count : kCounts) {
+    if (in.*count.dat < 0) {
+      log_refused(ia, count.what, in.*count.dat, "it must not be negative");
+      return false;
+    }
+    out.*count.core = static_cast<uint32_t>(in.*count.dat);
+  }
   return true;
 }
 
-void to_dat(const EpAttr& in, DAT_EP_ATTR& out) {
+void fill(const EpAttr& in, DAT_EP_ATTR& out) {
   out = {};
   out.service_type = to_dat_service(in.datagrams);
   out.max_message_size = static_cast<decltype(out.max_message_size)>(in.max_message_size);
@@ -54,14 +56,56 @@ void to_dat(const EpAttr& in, DAT_EP_ATTR& out) {
   out.qos = static_cast<DAT_QOS>(in.qos);
   out.recv_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.recv_completion_flags);
   out.request_completion_flags = static_cast<DAT_COMPLETION_FLAGS>(in.request_completion_flags);
-  out.max_recv_dtos = static_cast<DAT_COUNT>(in.max_recv_dtos);
-  out.max_request_dtos = static_cast<DAT_COUNT>(in.max_request_dtos);
-  out.max_recv_iov = static_cast<DAT_COUNT>(in.max_recv_iov);
-  out.max_request_iov = static_cast<DAT_COUNT>(in.max_request_iov);
-  out.max_rdma_read_in = static_cast<DAT_COUNT>(in.max_rdma_read_in);
-  out.max_rdma_read_out = static_cast<DAT_COUNT>(in.max_rdma_read_out);
-  out.max_rdma_read_iov = static_cast<DAT_COUNT>(in.max_rdma_read_iov);
-  out.max_rdma_write_iov = static_cast<DAT_COUNT>(in.max_rdma_write_iov);
+  for (const Count& count : kCounts) out.*count.dat = static_cast<DAT_COUNT>(in.*count.core);
+}
+
+// Sets those attributes that the mask names; the errors are of dat_ep_modify's third argument.
+DAT_RETURN change(DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR& in, EpAttr& out) {
+  const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  const auto has = [mask](DAT_EP_PARAM_MASK field) { return (mask & field) != 0; };
+  if (has(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) && in.service_type != to_dat_service(out.datagrams)) return bad;
+  if (has(DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)) out.max_message_size = in.max_message_size;
+  if (has(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)) out.max_rdma_size = in.max_rdma_size;
+  if (has(DAT_EP_FIELD_EP_ATTR_QOS)) {
+    if (auto status = check_qos(in.qos, DAT_INVALID_ARG3)) return status;
+    out.qos = in.qos;
+  }
+  if (has(DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)) out.recv_completion_flags = in.recv_completion_flags;
+  if (has(DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)) out.request_completion_flags = in.request_completion_flags;
+  if ((out.recv_completion_flags | out.request_completion_flags) & ~uint32_t{kAllCompletionFlags}) return bad;
+  for (const Count& count : kCounts) {
+    if (!has(count.field)) continue;
+    if (in.*count.dat < 0) return bad;
+    out.*count.core = static_cast<uint32_t>(in.*count.dat);
+  }
+  // Attributes of these kinds do not exist.
+  if (has(DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR) && in.ep_transport_specific_count != 0) return bad;
+  if (has(DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR) && in.ep_provider_specific_count != 0) return bad;
+  return kSuccess;
+}
+
+// The members that only a connection, the creation or another function sets.
+constexpr DAT_EP_PARAM_MASK kFixed =
+    DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL |
+    DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
+
+DAT_RETURN modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM& param) {
+  const DAT_RETURN bad = error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+  Pz* pz = ep.pz();
+  if ((mask & DAT_EP_FIELD_PZ_HANDLE) && !find_optional(param.pz_handle, ep.ia(), pz)) return bad;
+  EpEvds evds = ep.evds();
+  const bool evds_good = (!(mask & DAT_EP_FIELD_RECV_EVD_HANDLE) ||
+                          find_optional_evd(param.recv_evd_handle, ep.ia(), kEvdDto, evds.recv)) &&
+                         (!(mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) ||
+                          find_optional_evd(param.request_evd_handle, ep.ia(), kEvdDto, evds.request)) &&
+                         (!(mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) ||
+                          find_optional_evd(param.connect_evd_handle, ep.ia(), kEvdConnection, evds.connect));
+  if (!evds_good) return bad;
+  EpAttr attr = ep.attr();
+  if (auto status = change(mask, param.ep_attr, attr)) return status;
+  return to_dat(
+      ep.configure(pz, evds, attr, changed_comm(ep, mask, param)),
+      {{Subtype::kAttr, DAT_INVALID_ARG3}, {Subtype::kEvd, DAT_INVALID_ARG3}, {Subtype::kPz, DAT_INVALID_ARG3}});
 }
 
 // srq: null for an EP with receives of its own, otherwise the handle to check; then the numbers of later arguments are
@@ -142,15 +186,20 @@ DAT_RETURN ep_query(Ep& ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM* param) {
     param->request_evd_handle = ep.evds().request;
     param->connect_evd_handle = ep.evds().connect;
     param->srq_handle = ep.srq();
-    to_dat(ep.attr(), param->ep_attr);
+    fill(ep.attr(), param->ep_attr);
     return kSuccess;
   });
 }
 
+DAT_RETURN ep_modify(Ep& ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM* param) {
+  if (auto status = check_query(mask, DAT_EP_FIELD_ALL & ~kFixed, param)) return status;
+  return controlled([&] { return modify(ep, mask, *param); });
+}
+
 DAT_RETURN ep_get_status(Ep& ep, DAT_EP_STATE* state, DAT_BOOLEAN* recv_idle, DAT_BOOLEAN* request_idle) {
   if (state) *state = static_cast<DAT_EP_STATE>(ep.reported_state());
-  if (recv_idle) *recv_idle = functions::to_dat(ep.recv_idle());
-  if (request_idle) *request_idle = functions::to_dat(ep.request_idle());
+  if (recv_idle) *recv_idle = to_dat(ep.recv_idle());
+  if (request_idle) *request_idle = to_dat(ep.request_idle());
   return DAT_SUCCESS;
 }
 
