@@ -39,10 +39,8 @@ class CoherentIa {
   }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return false; }
-  const dappledv_region_attr& memory_coherence() const { return coherence_; }
   // No memory here is marked.
-  const dappledv_region_attr& region_coherence() const { return coherence_; }
-  const dappledv_region_attr& persistent_coherence(bool) const { return coherence_; }
+  const dappledv_region_attr& memory_coherence(bool = false, bool = false) const { return coherence_; }
 
  private:
   LmrTable lmrs_;

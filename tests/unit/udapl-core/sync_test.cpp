@@ -36,27 +36,23 @@ int record(const dappledv_region_attr* attr, const iovec* ranges, size_t count) 
 class FakeIa {
  public:
   explicit FakeIa(bool maintains) : maintains_(maintains) {
-    memory_coherence_.coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
-    region_coherence_.coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
-    for (const bool noncoherent : {false, true}) {
-      persistent_coherence_[noncoherent] = noncoherent ? region_coherence_ : memory_coherence_;
-      persistent_coherence_[noncoherent].persistence = DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER;
+    memory_coherence_[0][0].coherence = maintains ? DAPPLEDV_COHERENCE_NONCOHERENT_IO : DAPPLEDV_COHERENCE_COHERENT;
+    memory_coherence_[1][0].coherence = DAPPLEDV_COHERENCE_NONCOHERENT_CPU;
+    for (auto& [unmarked, persistent] : memory_coherence_) {
+      persistent = unmarked;
+      persistent.persistence = DAPPLEDV_PERSISTENCE_MEMORY_CONTROLLER;
     }
   }
   LmrTable& lmrs() { return lmrs_; }
   bool maintains_caches() const { return maintains_; }
-  const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
-  const dappledv_region_attr& region_coherence() const { return region_coherence_; }
-  const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
-    return persistent_coherence_[noncoherent];
+  const dappledv_region_attr& memory_coherence(bool noncoherent = false, bool persistent = false) const {
+    return memory_coherence_[noncoherent][persistent];
   }
 
  private:
   bool maintains_;
   LmrTable lmrs_;
-  dappledv_region_attr memory_coherence_{};
-  dappledv_region_attr region_coherence_{};
-  dappledv_region_attr persistent_coherence_[2]{};
+  dappledv_region_attr memory_coherence_[2][2]{};
 };
 
 // Regions without a registration: two over the same address, one after them, and one at the end of the address space.

@@ -141,15 +141,17 @@ Result<> Ia::query_coherence(const std::string& override_class) {
     return fail(Type::kModelNotSupported);
   }
   maintains_caches_ = coherence_.sync_for_device_required || coherence_.sync_for_cpu_required;
-  (void)dappledv_init_region(&coherence_, &memory_coherence_);
+  dappledv_region_attr& unmarked = memory_coherence_[0][0];
+  dappledv_region_attr& noncoherent = memory_coherence_[1][0];
+  (void)dappledv_init_region(&coherence_, &unmarked);
   // On a CPU without the instructions sync_supported becomes 0, and no such LMR is made.
-  region_coherence_ = memory_coherence_;
-  if (dappledv_override_region(&region_coherence_, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) region_coherence_ = {};
-  persistent_coherence_ = memory_coherence_;
-  persistent_region_coherence_ = region_coherence_;
+  noncoherent = unmarked;
+  if (dappledv_override_region(&noncoherent, DAPPLEDV_COHERENCE_NONCOHERENT_CPU)) noncoherent = {};
   // If no instruction makes data persistent, persist_supported is 0 as well.
-  (void)dappledv_persist_region(&persistent_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
-  (void)dappledv_persist_region(&persistent_region_coherence_, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  for (auto& [not_persistent, persistent] : memory_coherence_) {
+    persistent = not_persistent;
+    (void)dappledv_persist_region(&persistent, DAPPLEDV_PERSISTENCE_UNSPECIFIED);
+  }
   return {};
 }
 

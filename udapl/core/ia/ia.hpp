@@ -87,13 +87,9 @@ class Ia : public Object {
   }
 
   const dappledv_device_attr& coherence() const { return coherence_; }
-  // The coherence for an LMR whose memory is not marked, and for one whose memory is marked non-coherent.
-  const dappledv_region_attr& memory_coherence() const { return memory_coherence_; }
-  const dappledv_region_attr& region_coherence() const { return region_coherence_; }
-  // The coherence for an LMR whose memory is marked persistent: with the device's coherence, or also marked
-  // non-coherent.
-  const dappledv_region_attr& persistent_coherence(bool noncoherent) const {
-    return noncoherent ? persistent_region_coherence_ : persistent_coherence_;
+  // The coherence for an LMR, by the marks of its memory.
+  const dappledv_region_attr& memory_coherence(bool noncoherent = false, bool persistent = false) const {
+    return memory_coherence_[noncoherent][persistent];
   }
   // True if DTO buffers need maintenance. False on every device whose memory is coherent.
   bool maintains_caches() const { return maintains_caches_; }
@@ -177,10 +173,7 @@ class Ia : public Object {
   ibv_device_attr device_{};
   ibv_port_attr port_attr_{};
   dappledv_device_attr coherence_{};
-  dappledv_region_attr memory_coherence_{};
-  dappledv_region_attr region_coherence_{};
-  dappledv_region_attr persistent_coherence_{};
-  dappledv_region_attr persistent_region_coherence_{};
+  dappledv_region_attr memory_coherence_[2][2]{};  // [noncoherent][persistent]
   bool maintains_caches_ = false;
   NamedAttributes named_attributes_;
   IaCounterSet counters_;

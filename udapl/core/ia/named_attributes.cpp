@@ -116,7 +116,7 @@ void NamedAttributes::fill(const Ia& ia) {
       {"DAPPLE_SYNC_FOR_READ", truth(coherence.sync_for_device_required)},
       {"DAPPLE_SYNC_FOR_WRITE", truth(coherence.sync_for_cpu_required)},
       {"DAPPLE_SYNC_COMPLETE", truth(coherence.sync_complete)},
-      {"DAPPLE_NONCOHERENT_LMR", truth(ia.region_coherence().sync_supported)},
+      {"DAPPLE_NONCOHERENT_LMR", truth(ia.memory_coherence(true).sync_supported)},
       {"DAPPLE_PERSISTENT_LMR", truth(coherence.persist_supported)},
       {"DAPPLE_LINE_SIZE", std::to_string(coherence.line_size)},
       {"DAPPLE_WRITEBACK_GRANULE", std::to_string(coherence.writeback_granule)},

@@ -27,7 +27,7 @@ Result<> check(const Ia& ia, const LmrRequest& request) {
   if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
     return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
-  if ((request.privileges & kNoncoherent) && !ia.region_coherence().sync_supported) {
+  if ((request.privileges & kNoncoherent) && !ia.memory_coherence(true).sync_supported) {
     log_error("IA %s: the memory needs cache maintenance, and this CPU has no instruction for it in user space",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
@@ -111,7 +111,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_
     error = errno;
     if (mr && (ia.maintains_caches() || (request.privileges & kNoncoherent))) {
       const iovec range{request.address, request.length};
-      (void)dappledv_sync_for_cpu(ia.maintains_caches() ? &ia.memory_coherence() : &ia.region_coherence(), &range, 1);
+      (void)dappledv_sync_for_cpu(&ia.memory_coherence(!ia.maintains_caches()), &range, 1);
     }
     if (!mr) explain_shortage(error, ia, request);
   }

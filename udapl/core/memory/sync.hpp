@@ -14,15 +14,6 @@ namespace dapple::udapl {
 
 using SyncFunction = int (*)(const dappledv_region_attr*, const iovec*, size_t);
 
-// The maintenance that the memory of this LMR needs.
-template <class Adapter>
-const dappledv_region_attr& coherence_of(const Adapter& ia, const Lmr& lmr) {
-  // The device's maintenance includes the memory's.
-  const bool noncoherent = lmr.noncoherent() && !ia.maintains_caches();
-  if (lmr.persistent()) return ia.persistent_coherence(noncoherent);
-  return noncoherent ? ia.region_coherence() : ia.memory_coherence();
-}
-
 // Passes the segments that need maintenance on in batches: all segments on a device that is not coherent, otherwise
 // those in marked memory. Every segment was looked up, is inside its region and pinned; lmr is the region of any of
 // them. No sync of such memory fails: a registration or an open that could not sync was refused.
@@ -36,7 +27,8 @@ void maintain_segments(Adapter& ia, const Triplet* segments, uint64_t count, con
   for (uint64_t i = 0; i < count; ++i) {
     if (lmr->context() != segments[i].lmr_context) lmr = &ia.lmrs().pinned(segments[i].lmr_context);
     if (!all && !lmr->marked()) continue;
-    const dappledv_region_attr* const wanted = &coherence_of(ia, *lmr);
+    // The device's maintenance includes that of memory which is marked non-coherent.
+    const dappledv_region_attr* const wanted = &ia.memory_coherence(!all && lmr->noncoherent(), lmr->persistent());
     if (used && wanted != coherence) {
       (void)sync(coherence, ranges, used);
       used = 0;
