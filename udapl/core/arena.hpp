@@ -51,7 +51,7 @@ class Arena {
 
   // The object behind a handle, or null. The handle may be anything: NULL, a wild pointer, an object of another kind, a
   // freed one.
-  T* find(const void* handle, Kind kind) {
+  T* find(const void* handle) {
     std::lock_guard guard(mutex_);
     const auto address = reinterpret_cast<uintptr_t>(handle);
     size_t size = kFirstChunk;
@@ -61,7 +61,7 @@ class Arena {
       if (address >= base && address < base + size * sizeof(Slot)) {
         if ((address - base) % sizeof(Slot) != 0) return nullptr;
         const auto* header = reinterpret_cast<const DeadObject*>(handle);
-        return header->kind == kind ? const_cast<T*>(static_cast<const T*>(handle)) : nullptr;
+        return header->kind == T::kKind ? const_cast<T*>(static_cast<const T*>(handle)) : nullptr;
       }
       size *= 2;
     }
@@ -70,12 +70,12 @@ class Arena {
 
   // Calls visit(T&) for every live object. visit must not create or destroy objects of this arena.
   template <class Visit>
-  void for_each(Kind kind, Visit visit) {
+  void for_each(Visit visit) {
     std::lock_guard guard(mutex_);
     for (size_t chunk = 0; chunk < chunk_count_; ++chunk) {
       for (size_t i = 0; i < kFirstChunk << chunk; ++i) {
         auto* header = reinterpret_cast<DeadObject*>(chunks_[chunk][i].storage);
-        if (header->kind == kind) visit(*reinterpret_cast<T*>(header));
+        if (header->kind == T::kKind) visit(*reinterpret_cast<T*>(header));
       }
     }
   }

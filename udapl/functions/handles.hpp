@@ -23,7 +23,7 @@ T* object_of(DAT_HANDLE handle) noexcept {
 // and IA.
 template <class T>
 T* find_object(DAT_HANDLE handle, const Ia& ia) noexcept {
-  T* object = arena<T>().find(handle, T::kKind);
+  T* object = arena<T>().find(handle);
   return object && &object->ia() == &ia ? object : nullptr;
 }
 

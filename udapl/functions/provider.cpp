@@ -176,7 +176,7 @@ DAT_RETURN set_async_evd(Ia& ia, DAT_COUNT qlen, DAT_EVD_HANDLE* async_evd) {
     return to_dat(created);
   }
   if (*async_evd == DAT_EVD_ASYNC_EXISTS || *async_evd == DAT_EVD_OUT_OF_SCOPE) return DAT_SUCCESS;
-  Evd* evd = arena<Evd>().find(*async_evd, Kind::kEvd);
+  Evd* evd = arena<Evd>().find(*async_evd);
   if (!evd || !evd->has(kEvdAsync)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
   ia.borrow_async_evd(*evd);
   return DAT_SUCCESS;

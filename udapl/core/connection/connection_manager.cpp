@@ -239,7 +239,7 @@ void ConnectionManager::serve_shared_channels() {
     }
     watch.lost = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
     if (!watch.lost) continue;
-    arena<Evd>().for_each(Kind::kEvd, [of = context](Evd& told) {
+    arena<Evd>().for_each([of = context](Evd& told) {
       if (told.ia().context() == of) told.on_lost_channel();
     });
   }
@@ -248,7 +248,7 @@ void ConnectionManager::serve_shared_channels() {
 void ConnectionManager::report_catastrophe(ibv_context* context, int reason) {
   if (std::exchange(watched_.find(context)->second.told, true)) return;
   log_error("device %s reports a fatal error", ibv_get_device_name(context->device));
-  arena<Ia>().for_each(Kind::kIa, [&](Ia& ia) {
+  arena<Ia>().for_each([&](Ia& ia) {
     if (ia.context() == context) ia.report_async(EventKind::kAsyncIaCatastrophic, ia, reason);
   });
 }
@@ -265,14 +265,14 @@ void ConnectionManager::serve_device_event(ibv_context* context, ibv_async_event
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_COMM_EST:
-      ep = arena<Ep>().find(event.element.qp->qp_context, Kind::kEp);
+      ep = arena<Ep>().find(event.element.qp->qp_context);
       break;
     case IBV_EVENT_CQ_ERR:
-      evd = arena<Evd>().find(event.element.cq->cq_context, Kind::kEvd);
+      evd = arena<Evd>().find(event.element.cq->cq_context);
       break;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-      srq = arena<Srq>().find(event.element.srq->srq_context, Kind::kSrq);
+      srq = arena<Srq>().find(event.element.srq->srq_context);
       break;
     default:
       break;

@@ -100,7 +100,7 @@ int Cr::reject_connection(std::span<const uint8_t> private_data) {
 
 Result<> Cr::hand_off(uint64_t conn_qual) {
   ServicePoint* target = nullptr;
-  arena<Ia>().for_each(Kind::kIa, [&](Ia& other) {
+  arena<Ia>().for_each([&](Ia& other) {
     if (!target && verbs::same_address(other.address(), ia().address())) target = other.find_service_point(conn_qual);
   });
   if (!target) return fail(Type::kInvalidParameter, Subtype::kConnQual);

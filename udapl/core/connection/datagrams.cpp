@@ -87,7 +87,7 @@ void Datagrams::on_end(UdConnection& connection, EventKind kind) {
 }
 
 Result<> Datagrams::free_connection(const void* wanted) {
-  UdConnection* connection = arena<UdConnection>().find(wanted, Kind::kUdConnection);
+  UdConnection* connection = arena<UdConnection>().find(wanted);
   if (!connection || &connection->of() != this) return fail(Type::kInvalidParameter, Subtype::kConnection);
   ObjectList::remove(*connection);
   UdConnection::free(*connection);

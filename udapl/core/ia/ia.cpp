@@ -271,7 +271,7 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all<Pz>();
   give_up_async_evd();
   // From now on, other IAs that report to an EVD of this one report nowhere.
-  arena<Ia>().for_each(Kind::kIa, [this](Ia& other) {
+  arena<Ia>().for_each([this](Ia& other) {
     if (other.async_evd_ && &other.async_evd_->ia() == this) other.give_up_async_evd();
   });
   destroy_all<Evd>();
@@ -306,7 +306,7 @@ Result<> Ia::close(Ia& ia, bool abrupt) {
   if (!abrupt) {
     bool lent = false;
     arena<Ia>().for_each(
-        Kind::kIa, [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
+        [&](Ia& other) { lent |= &other != &ia && other.async_evd_ && &other.async_evd_->ia() == &ia; });
     if (ia.has_objects() || lent) return fail(Type::kInvalidState, Subtype::kIaInUse);
   }
   ia.unlocked_ended_.wait(guard, [&ia] { return ia.unlocked_ == 0; });
