@@ -58,7 +58,7 @@ void add_regions(CoherentIa& ia) {
   for (uint32_t i = 0; i < kRegions; ++i) {
     auto* mr = new ibv_mr{};
     mr->lkey = mr->rkey = key_of(i);
-    LmrRequest request;
+    LmrAttr request;
     request.address = reinterpret_cast<void*>(kFirstAddress + i * kRegionBytes);
     request.length = kRegionBytes;
     request.privileges = kAllPrivileges;

@@ -33,7 +33,7 @@ DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION regi
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
   }
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  LmrRequest request;
+  LmrAttr request;
   request.type = static_cast<MemType>(mem_type);
   request.length = length;
   request.privileges = privileges & DAT_MEM_PRIV_ALL_FLAG;

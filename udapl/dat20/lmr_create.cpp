@@ -21,7 +21,7 @@ DAT_RETURN lmr_create(Ia& ia, DAT_MEM_TYPE mem_type, DAT_REGION_DESCRIPTION regi
   }
   if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
   if (!lmr_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-  LmrRequest request;
+  LmrAttr request;
   request.type = static_cast<MemType>(mem_type);
   request.length = length;
   request.privileges = privileges;

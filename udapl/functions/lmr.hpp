@@ -18,7 +18,7 @@ struct LmrOutputs {
 };
 
 // Registers the region that the description and the rest of the request name. The type is a known one.
-DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
+DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrAttr request,
                       const LmrOutputs& out);
 
 }  // namespace dapple::udapl::functions

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 #include <algorithm>
+#include <optional>
 
 #include "udapl/core/memory/sync.hpp"
 #include "udapl/functions/functions.hpp"
@@ -17,9 +18,9 @@ static_assert(DAT_MEM_TYPE_VIRTUAL == static_cast<int>(MemType::kVirtual) &&
 
 namespace {
 
-// Fills in the memory's location from the description of its kind. cookie is storage that must live as long as the
-// request.
-DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrRequest& request, SharedCookie& cookie) {
+// Fills in the memory's location from the description of its kind, and the cookie of shared memory.
+DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrAttr& request,
+                    std::optional<SharedCookie>& cookie) {
   switch (request.type) {
     case MemType::kVirtual:
     case MemType::kSoVirtual:
@@ -28,18 +29,18 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrReque
     case MemType::kLmr: {
       const auto* original = find_object<Lmr>(region.for_lmr_handle, ia);
       if (!original) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-      request.address = original->address();
-      request.length = original->length();
+      request.address = original->attr().address;
+      request.length = original->attr().length;
       request.description = original;
-      request.relaxed_ordering &= original->relaxed_ordering();
+      request.relaxed_ordering &= original->attr().relaxed_ordering;
       return kSuccess;
     }
     case MemType::kSharedVirtual: {
       const DAT_SHARED_MEMORY& shared = region.for_shared_memory;
       if (!shared.shared_memory_id) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
       request.address = shared.virtual_address;
-      std::copy_n(*shared.shared_memory_id, cookie.size(), cookie.begin());
-      request.cookie = &cookie;
+      cookie.emplace();
+      std::copy_n(*shared.shared_memory_id, cookie->size(), cookie->begin());
       return kSuccess;
     }
   }
@@ -48,16 +49,16 @@ DAT_RETURN describe(const Ia& ia, const DAT_REGION_DESCRIPTION& region, LmrReque
 
 DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
   DAT_REGION_DESCRIPTION region{};
-  switch (lmr.type()) {
+  switch (lmr.attr().type) {
     case MemType::kVirtual:
     case MemType::kSoVirtual:
-      region.for_va = lmr.address();
+      region.for_va = lmr.attr().address;
       break;
     case MemType::kLmr:
-      region.for_lmr_handle = const_cast<void*>(lmr.description());
+      region.for_lmr_handle = const_cast<void*>(lmr.attr().description);
       break;
     case MemType::kSharedVirtual:
-      region.for_shared_memory.virtual_address = lmr.address();
+      region.for_shared_memory.virtual_address = lmr.attr().address;
       // The provider's copy of the consumer's bytes, for the life of the LMR.
       region.for_shared_memory.shared_memory_id =
           reinterpret_cast<DAT_LMR_COOKIE>(const_cast<char*>(lmr.cookie()->data()));
@@ -68,14 +69,14 @@ DAT_REGION_DESCRIPTION description_of(const Lmr& lmr) {
 
 }  // namespace
 
-DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrRequest request,
+DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPTION& region, LmrAttr request,
                       const LmrOutputs& out) {
   auto* pz = find_object<Pz>(pz_handle, ia);
   if (!pz) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-  SharedCookie cookie;
+  std::optional<SharedCookie> cookie;
   return controlled([&](std::unique_lock<std::mutex>& control) {
     if (const DAT_RETURN status = describe(ia, region, request, cookie); status != DAT_SUCCESS) return status;
-    auto lmr = Lmr::create(ia, *pz, request, control);
+    auto lmr = Lmr::create(ia, *pz, request, control, cookie ? &*cookie : nullptr);
     if (!lmr) {
       return to_dat(lmr.error(), {{Subtype::kAddress, DAT_INVALID_ARG3},
                                   {Subtype::kLength, DAT_INVALID_ARG4},
@@ -84,8 +85,8 @@ DAT_RETURN create_lmr(Ia& ia, DAT_PZ_HANDLE pz_handle, const DAT_REGION_DESCRIPT
     *out.handle = *lmr;
     if (out.lmr_context) *out.lmr_context = (*lmr)->context();
     if (out.rmr_context) *out.rmr_context = (*lmr)->remote_context();
-    if (out.size) *out.size = (*lmr)->length();
-    if (out.address) *out.address = reinterpret_cast<DAT_VADDR>((*lmr)->address());
+    if (out.size) *out.size = (*lmr)->attr().length;
+    if (out.address) *out.address = reinterpret_cast<DAT_VADDR>((*lmr)->attr().address);
     return kSuccess;
   });
 }
@@ -94,16 +95,16 @@ DAT_RETURN lmr_query(Lmr& lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM* param) {
   if (auto status = check_query(mask, DAT_LMR_FIELD_ALL, param)) return status;
   *param = {};
   param->ia_handle = consumer_handle(lmr.ia());
-  param->mem_type = static_cast<DAT_MEM_TYPE>(lmr.type());
+  param->mem_type = static_cast<DAT_MEM_TYPE>(lmr.attr().type);
   param->region_desc = description_of(lmr);
-  param->length = lmr.length();
+  param->length = lmr.attr().length;
   param->pz_handle = &lmr.pz();
-  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr.privileges());
+  param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(lmr.attr().privileges);
   fill_va_type(lmr, *param);
   param->lmr_context = lmr.context();
   param->rmr_context = lmr.remote_context();
-  param->registered_size = lmr.length();
-  param->registered_address = reinterpret_cast<DAT_VADDR>(lmr.address());
+  param->registered_size = lmr.attr().length;
+  param->registered_address = reinterpret_cast<DAT_VADDR>(lmr.attr().address);
   return DAT_SUCCESS;
 }
 

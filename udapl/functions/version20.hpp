@@ -61,7 +61,7 @@ inline DAT_RETURN check_connect_flags(DAT_CONNECT_FLAGS flags, DAT_RETURN_SUBTYP
 void fill_of_version(const Ia& ia, DAT_IA_ATTR& attr) noexcept;
 void fill_of_version(const Ia& ia, DAT_PROVIDER_ATTR& attr) noexcept;
 inline void fill_va_type(const Lmr& lmr, DAT_LMR_PARAM& param) noexcept {
-  param.va_type = lmr.zero_based() ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+  param.va_type = lmr.attr().zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 inline void fill_scope(const Rmr& rmr, const Binding& binding, DAT_RMR_PARAM& param) noexcept {
   param.rmr_scope = rmr.for_ep() ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;

@@ -64,7 +64,7 @@ struct Region {
     static auto& ia = *new no_device::OpenIa;
     static Pz& pz = *arena<Pz>().create(ia.get(), dapple::verbs::Pd{});
     mr.lkey = mr.rkey = context;
-    LmrRequest request;
+    LmrAttr request;
     request.address = reinterpret_cast<void*>(address);
     request.length = length;
     request.privileges = kAllPrivileges | marks;

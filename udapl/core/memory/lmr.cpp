@@ -23,83 +23,77 @@ int to_access(uint32_t privileges) {
   return access;
 }
 
-Result<> check(const Ia& ia, const LmrRequest& request) {
-  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
+Result<> check(const Ia& ia, const LmrAttr& attr) {
+  if (attr.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic | kMarks}) {
     return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
-  if ((request.privileges & kNoncoherent) && !ia.memory_coherence(true).sync_supported) {
+  if ((attr.privileges & kNoncoherent) && !ia.memory_coherence(true).sync_supported) {
     log_error("IA %s: the memory needs cache maintenance, and this CPU has no instruction for it in user space",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
   }
-  if ((request.privileges & kPersistent) && !ia.coherence().persist_supported) {
+  if ((attr.privileges & kPersistent) && !ia.coherence().persist_supported) {
     log_error("IA %s: the memory must survive a loss of power, and no instruction in user space can ensure this here",
               ia.name().c_str());
     return fail(Type::kModelNotSupported);
   }
-  if ((request.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
+  if ((attr.privileges & kRemoteAtomic) && !ia.has_atomics()) return fail(Type::kModelNotSupported);
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uint64_t>(request.address);
-  const bool wraps = address + (request.length - 1) < address;  // the address space
-  if (request.length == 0 || !within(ia, "an LMR's length", request.length, ia.device().max_mr_size) ||
-      request.length / page + 2 >= ia.rules().max_pages_of_a_region || wraps) {
+  const auto address = reinterpret_cast<uint64_t>(attr.address);
+  const bool wraps = address + (attr.length - 1) < address;  // the address space
+  if (attr.length == 0 || !within(ia, "an LMR's length", attr.length, ia.device().max_mr_size) ||
+      attr.length / page + 2 >= ia.rules().max_pages_of_a_region || wraps) {
     return fail(Type::kInvalidParameter, Subtype::kLength);
   }
-  if (!request.zero_based) return {};
+  if (!attr.zero_based) return {};
   // Devices translate by page: offset 0 can only be the first byte of a page. Most devices refuse anything else, and
   // the software device of some kernels would accept it and address the wrong bytes.
   if (!ia.rules().has_zero_based || address % page != 0) return fail(Type::kModelNotSupported);
   return {};
 }
 
-verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, int access) {
-  if (request.zero_based) return verbs::Mr(ibv_reg_mr_iova(pz.pd(), request.address, request.length, 0, access));
-  return verbs::Mr(ibv_reg_mr(pz.pd(), request.address, request.length, access));
+verbs::Mr register_memory(const Pz& pz, const LmrAttr& attr, int access) {
+  if (attr.zero_based) return verbs::Mr(ibv_reg_mr_iova(pz.pd(), attr.address, attr.length, 0, access));
+  return verbs::Mr(ibv_reg_mr(pz.pd(), attr.address, attr.length, access));
 }
 
 // bindable: in, the caller wants windows; out, the region allows them.
-verbs::Mr register_memory(const Pz& pz, const LmrRequest& request, bool& bindable) {
-  int access = to_access(request.privileges);
-  if (request.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
-  verbs::Mr mr = register_memory(pz, request, bindable ? access | IBV_ACCESS_MW_BIND : access);
+verbs::Mr register_memory(const Pz& pz, const LmrAttr& attr, bool& bindable) {
+  int access = to_access(attr.privileges);
+  if (attr.relaxed_ordering) access |= IBV_ACCESS_RELAXED_ORDERING;
+  verbs::Mr mr = register_memory(pz, attr, bindable ? access | IBV_ACCESS_MW_BIND : access);
   if (!mr && errno == EFAULT && bindable && !(access & IBV_ACCESS_LOCAL_WRITE)) {
     // For the kernel, windows need a region that may be written; memory that is mapped read-only cannot be one.
     bindable = false;
-    mr = register_memory(pz, request, access);
+    mr = register_memory(pz, attr, access);
   }
   return mr;
 }
 
-void explain_shortage(int error, const Ia& ia, const LmrRequest& request) {
+void explain_shortage(int error, const Ia& ia, const LmrAttr& attr) {
   char why[256];
-  if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(request.address), request.length, why, sizeof why)) {
+  if (verbs::explain_memlock(error, reinterpret_cast<uint64_t>(attr.address), attr.length, why, sizeof why)) {
     log_error("IA %s: %s", ia.name().c_str(), why);
   }
 }
 
 }  // namespace
 
-Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable)
+Lmr::Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrAttr& attr, SharedCookieHold cookie, bool bindable)
     : Object(ia.tables().live, kKind, &ia),
       pz_(pz),
-      address_(reinterpret_cast<uint64_t>(request.address)),
-      length_(request.length),
-      privileges_(request.privileges),
-      type_(request.type),
-      zero_based_(request.zero_based),
-      relaxed_ordering_(request.relaxed_ordering),
+      attr_(attr),
       bindable_(bindable),
-      description_(request.description),
       cookie_(std::move(cookie)),
       mr_(std::move(mr)) {
   ia.lmrs().add(*this);
 }
 
-Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control) {
-  if (auto good = check(ia, request); !good) return tl::unexpected(good.error());
-  auto cookie = request.cookie ? SharedCookieHold::take(*request.cookie, reinterpret_cast<uint64_t>(request.address),
-                                                        request.length)
-                               : SharedCookieHold();
+Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrAttr& attr, std::unique_lock<std::mutex>& control,
+                         const SharedCookie* shared) {
+  if (auto good = check(ia, attr); !good) return tl::unexpected(good.error());
+  auto cookie = shared ? SharedCookieHold::take(*shared, reinterpret_cast<uint64_t>(attr.address), attr.length)
+                       : SharedCookieHold();
   if (!cookie) return tl::unexpected(cookie.error());
   const UseOf<Pz> use(pz);  // the zone stays meanwhile
   bool bindable = ia.device().max_mw > 0;
@@ -107,13 +101,13 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_
   int error = 0;
   {
     const Ia::Unlocked unlocked(ia, control);
-    mr = register_memory(pz, request, bindable);
+    mr = register_memory(pz, attr, bindable);
     error = errno;
-    if (mr && (ia.maintains_caches() || (request.privileges & kNoncoherent))) {
-      const iovec range{request.address, request.length};
+    if (mr && (ia.maintains_caches() || (attr.privileges & kNoncoherent))) {
+      const iovec range{attr.address, attr.length};
       (void)dappledv_sync_for_cpu(&ia.memory_coherence(!ia.maintains_caches()), &range, 1);
     }
-    if (!mr) explain_shortage(error, ia, request);
+    if (!mr) explain_shortage(error, ia, attr);
   }
   if (!mr) {
     // EFAULT: the memory is not mapped, or lacks the requested rights. EINVAL: it is longer than an address space;
@@ -121,7 +115,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_
     if (error == EFAULT) return fail(Type::kInvalidParameter, Subtype::kAddress);
     return error == EINVAL ? fail(Type::kInvalidParameter, Subtype::kLength) : fail_errno(error);
   }
-  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), request, std::move(*cookie), bindable);
+  Lmr* lmr = arena<Lmr>().create(ia, pz, std::move(mr), attr, std::move(*cookie), bindable);
   ia.adopt(*lmr);
   return lmr;
 }

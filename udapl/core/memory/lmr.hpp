@@ -32,15 +32,14 @@ enum MemPrivilege : uint32_t {
 // DAT_MEM_TYPE; 1.2 and 2.0 agree on these values, but only 1.2 has the last one.
 enum class MemType : uint8_t { kVirtual = 0, kLmr = 1, kSharedVirtual = 2, kSoVirtual = 3 };
 
-struct LmrRequest {
+struct LmrAttr {
   void* address = nullptr;
   uint64_t length = 0;  // bytes
   uint32_t privileges = 0;
   bool zero_based = false;
   bool relaxed_ordering = false;  // the device may reorder its accesses
   MemType type = MemType::kVirtual;
-  const void* description = nullptr;     // of kLmr: the handle of the first region
-  const SharedCookie* cookie = nullptr;  // of kSharedVirtual
+  const void* description = nullptr;  // of kLmr: the handle of the first region
 };
 
 // Local memory region. Immutable except for the number of its windows. The memory belongs to the consumer and must
@@ -50,42 +49,39 @@ class Lmr : public Object {
   static constexpr Kind kKind = Kind::kLmr;
 
   // Registration is a sync point: on a device that is not coherent, or for memory that is not, it cleans and
-  // invalidates the region once. The caller holds the control mutex, which the call releases during that work and the
-  // device's.
-  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrRequest& request, std::unique_lock<std::mutex>& control);
+  // invalidates the region once. cookie: of kSharedVirtual. The caller holds the control mutex, which the call releases
+  // during that work and the device's.
+  static Result<Lmr*> create(Ia& ia, Pz& pz, const LmrAttr& attr, std::unique_lock<std::mutex>& control,
+                             const SharedCookie* cookie = nullptr);
   // INVALID_STATE while a window is bound to the region. The caller holds the control mutex, which the first form
   // releases while the device and a sync of the region work.
   static Result<> free(Lmr& lmr, std::unique_lock<std::mutex>& control);
   static Result<> free(Lmr& lmr);
 
   Pz& pz() const { return *pz_; }
-  void* address() const { return reinterpret_cast<void*>(address_); }
-  uint64_t length() const { return length_; }
-  uint32_t privileges() const { return privileges_; }
-  MemType type() const { return type_; }
-  const void* description() const { return description_; }
+  const LmrAttr& attr() const { return attr_; }
   const SharedCookie* cookie() const { return cookie_.cookie() ? &*cookie_.cookie() : nullptr; }
-  bool zero_based() const { return zero_based_; }
-  bool relaxed_ordering() const { return relaxed_ordering_; }
   // lmr_context and rmr_context; the latter is 0 unless remote access was asked for.
   uint32_t context() const { return mr_->lkey; }
-  uint32_t remote_context() const { return privileges_ & kRemotePrivileges ? mr_->rkey : 0; }
+  uint32_t remote_context() const { return attr_.privileges & kRemotePrivileges ? mr_->rkey : 0; }
   ibv_mr* mr() const { return mr_.get(); }
   // True if a sync has maintenance to do that the device does not need.
-  bool marked() const { return privileges_ & kMarks; }
-  bool noncoherent() const { return privileges_ & kNoncoherent; }
-  bool persistent() const { return privileges_ & kPersistent; }
+  bool marked() const { return attr_.privileges & kMarks; }
+  bool noncoherent() const { return attr_.privileges & kNoncoherent; }
+  bool persistent() const { return attr_.privileges & kPersistent; }
   // True if memory windows may be bound to it.
   bool bindable() const { return bindable_; }
 
   // The first address in segments: the memory's own address, or 0 in a zero-based region.
-  uint64_t base() const { return zero_based_ ? 0 : address_; }
+  uint64_t base() const { return attr_.zero_based ? 0 : reinterpret_cast<uint64_t>(attr_.address); }
   // True if the segment [at, at + length) lies inside; an empty one may also lie at the end.
   bool contains(uint64_t at, uint64_t length) const {
-    return at >= base() && length <= length_ && at - base() <= length_ - length;
+    return at >= base() && length <= attr_.length && at - base() <= attr_.length - length;
   }
   // The CPU's address for `at` in a segment that is inside.
-  void* cpu_address(uint64_t at) const { return reinterpret_cast<void*>(at - base() + address_); }
+  void* cpu_address(uint64_t at) const {
+    return reinterpret_cast<void*>(at - base() + reinterpret_cast<uint64_t>(attr_.address));
+  }
 
   // The number of bound windows. On a thread-safe IA any thread changes it.
   std::atomic<uint32_t>& windows() { return windows_; }
@@ -97,18 +93,12 @@ class Lmr : public Object {
   // the region is in the table again.
   int deregister();
   Result<> finish_free(int error);
-  Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrRequest& request, SharedCookieHold cookie, bool bindable);
+  Lmr(Ia& ia, Pz& pz, verbs::Mr mr, const LmrAttr& attr, SharedCookieHold cookie, bool bindable);
 
   const UseOf<Pz> pz_;
-  uint64_t address_;
-  uint64_t length_;
-  uint32_t privileges_;
-  MemType type_;
-  bool zero_based_;
-  bool relaxed_ordering_;
-  bool bindable_;
+  const LmrAttr attr_;
+  const bool bindable_;
   bool leaving_ = false;  // a free is running without the control mutex, which guards this flag
-  const void* description_;
   std::atomic<uint32_t> windows_ = 0;
   SharedCookieHold cookie_;
   verbs::Mr mr_;

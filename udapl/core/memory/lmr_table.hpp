@@ -30,7 +30,7 @@ class LmrTable {
   void add(Lmr& lmr) {
     std::lock_guard guard(mutex_);
     by_context_.insert_or_assign(lmr.context(), Entry{&lmr});
-    zero_based_ += lmr.zero_based();
+    zero_based_ += lmr.attr().zero_based;
   }
   // Hides a region from find() until put_back(), which cannot fail. Blocks until no thread pins the region.
   [[nodiscard]] Map::node_type take(uint32_t context) {
@@ -40,14 +40,14 @@ class LmrTable {
     Entry& entry = found->second;
     entry.going = true;
     unpinned_.wait(guard, [&entry] { return entry.pins == 0; });
-    zero_based_ -= entry.lmr->zero_based();
+    zero_based_ -= entry.lmr->attr().zero_based;
     return by_context_.extract(context);
   }
   void put_back(Map::node_type region) {
     std::lock_guard guard(mutex_);
     if (region) {
       region.mapped().going = false;
-      zero_based_ += region.mapped().lmr->zero_based();
+      zero_based_ += region.mapped().lmr->attr().zero_based;
     }
     by_context_.insert(std::move(region));
   }

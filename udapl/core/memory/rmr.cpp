@@ -65,7 +65,7 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
   }
   if (&lmr.pz() != &pz()) return fail(Type::kProtectionViolation);
   const uint32_t needed = needed_privileges(request.privileges);
-  if (!lmr.bindable() || (lmr.privileges() & needed) != needed) return fail(Type::kPrivilegesViolation);
+  if (!lmr.bindable() || (lmr.attr().privileges & needed) != needed) return fail(Type::kPrivilegesViolation);
   // IBTA 10.6.7.2.2: only a type 2 window can begin at zero.
   if (request.zero_based && !for_ep()) return fail(Type::kModelNotSupported);
   return {};
