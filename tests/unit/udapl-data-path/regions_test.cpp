@@ -42,12 +42,11 @@ struct Fixture {
     for (uint32_t i = 0; i < count; ++i) windows.push_back(Rmr::create(ia.get(), ia.pz(), true).value());
   }
   uint32_t bind(Rmr& window, Ep& ep, Lmr& lmr) {
-    const auto bound = window.bind(ep, {.lmr = &lmr,
-                                        .address = reinterpret_cast<uint64_t>(memory),
-                                        .length = sizeof memory,
+    const auto bound = window.bind(ep, {.target = {.lmr = &lmr,
+                                                   .address = reinterpret_cast<uint64_t>(memory),
+                                                   .length = sizeof memory,
+                                                   .privileges = kRemoteWrite},
                                         .lmr_context = lmr.context(),
-                                        .privileges = kRemoteWrite,
-                                        .zero_based = false,
                                         .cookie = 0,
                                         .flags = 0});
     CHECK(bound.has_value());

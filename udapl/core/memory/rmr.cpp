@@ -10,12 +10,12 @@
 namespace dapple::udapl {
 namespace {
 
-unsigned int to_access(const BindRequest& request) {
+unsigned int to_access(const Binding& target) {
   unsigned int access = 0;
-  if (request.privileges & kRemoteRead) access |= IBV_ACCESS_REMOTE_READ;
-  if (request.privileges & kRemoteWrite) access |= IBV_ACCESS_REMOTE_WRITE;
-  if (request.privileges & kRemoteAtomic) access |= IBV_ACCESS_REMOTE_ATOMIC;
-  if (request.zero_based) access |= IBV_ACCESS_ZERO_BASED;
+  if (target.privileges & kRemoteRead) access |= IBV_ACCESS_REMOTE_READ;
+  if (target.privileges & kRemoteWrite) access |= IBV_ACCESS_REMOTE_WRITE;
+  if (target.privileges & kRemoteAtomic) access |= IBV_ACCESS_REMOTE_ATOMIC;
+  if (target.zero_based) access |= IBV_ACCESS_ZERO_BASED;
   return access;
 }
 
@@ -52,22 +52,22 @@ Result<> Rmr::free(Rmr& rmr) {
 }
 
 Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
-  if (request.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
+  if (request.target.privileges & ~uint32_t{kAllPrivileges | kRemoteAtomic}) {
     return fail(Type::kInvalidParameter, Subtype::kPrivileges);
   }
   if (request.flags & ~ep.request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
   if (!ep.evds().request || !ep.evds().request->has(kEvdRmrBind)) return fail(Type::kInvalidState);
   if (ep.pz() != &pz()) return fail(Type::kProtectionViolation);
-  if (request.length == 0) return {};
-  const Lmr& lmr = *request.lmr;
-  if (lmr.context() != request.lmr_context || !lmr.contains(request.address, request.length)) {
+  if (request.target.length == 0) return {};
+  const Lmr& lmr = *request.target.lmr;
+  if (lmr.context() != request.lmr_context || !lmr.contains(request.target.address, request.target.length)) {
     return fail(Type::kInvalidParameter, Subtype::kSegments);
   }
   if (&lmr.pz() != &pz()) return fail(Type::kProtectionViolation);
-  const uint32_t needed = needed_privileges(request.privileges);
+  const uint32_t needed = needed_privileges(request.target.privileges);
   if (!lmr.bindable() || (lmr.attr().privileges & needed) != needed) return fail(Type::kPrivilegesViolation);
   // IBTA 10.6.7.2.2: only a type 2 window can begin at zero.
-  if (request.zero_based && !for_ep()) return fail(Type::kModelNotSupported);
+  if (request.target.zero_based && !for_ep()) return fail(Type::kModelNotSupported);
   return {};
 }
 
@@ -77,12 +77,8 @@ Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   const auto guard = windows.binding();
   if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
   if (!mw_ && !windows.provide_window(*this)) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
-  Binding binding;
-  if (request.length) {
-    binding = {request.lmr, request.address, request.length, request.privileges, request.zero_based};
-  }
   // The target is recorded before posting, because the completion of a bind that fails at once must find it to undo it.
-  const auto before = windows.begin(*this, ep, binding);
+  const auto before = windows.begin(*this, ep, request.target);
   uint32_t context = 0;
   if (auto posted = post_bind(ep, request, before.binding.lmr != nullptr, context); !posted) {
     // A type 2 window that was bound may have been invalidated although the bind could not be posted.
@@ -105,7 +101,7 @@ Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint
   invalidate.opcode = IBV_WR_LOCAL_INV;
   invalidate.invalidate_rkey = old;
   context = old;
-  if (for_ep() && request.length == 0) {
+  if (for_ep() && request.target.length == 0) {
     if (auto posted = ep.post_window(invalidate, *this, request.cookie, request.flags); !posted) return posted;
     context = 0;
     return {};
@@ -118,12 +114,13 @@ Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint
   bind.opcode = IBV_WR_BIND_MW;
   bind.bind_mw.mw = mw_.get();
   bind.bind_mw.rkey = ibv_inc_rkey(old);
-  if (request.length) {
-    bind.bind_mw.bind_info = {request.lmr->mr(), request.address, request.length, to_access(request)};
+  if (request.target.length) {
+    bind.bind_mw.bind_info = {request.target.lmr->mr(), request.target.address, request.target.length,
+                              to_access(request.target)};
   }
   if (auto posted = ep.post_window(bind, *this, request.cookie, request.flags); !posted) return posted;
   if (for_ep()) mw_->rkey = bind.bind_mw.rkey;  // for a type 1 window libibverbs has done this
-  context = request.length ? mw_->rkey : 0;
+  context = request.target.length ? mw_->rkey : 0;
   return {};
 }
 

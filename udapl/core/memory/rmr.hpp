@@ -15,22 +15,18 @@ namespace dapple::udapl {
 class Ep;
 class Lmr;
 
-// The target to which a window is bound.
+// The target of a window.
 struct Binding {
-  Lmr* lmr = nullptr;  // null: not bound
-  uint64_t address = 0;
-  uint64_t length = 0;  // bytes
+  Lmr* lmr = nullptr;    // null: not bound
+  uint64_t address = 0;  // as in the LMR's segments
+  uint64_t length = 0;   // bytes
   uint32_t privileges = 0;
   bool zero_based = false;
 };
 
 struct BindRequest {
-  Lmr* lmr;          // null with length 0
-  uint64_t address;  // as in the LMR's segments
-  uint64_t length;   // bytes; 0 unbinds
+  Binding target;  // with length 0, and then without an LMR, to unbind
   uint32_t lmr_context;
-  uint32_t privileges;
-  bool zero_based;
   uint64_t cookie;
   uint32_t flags;
 };
