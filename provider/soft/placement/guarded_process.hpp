@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+//
+// Copies to and from a process by its number: one copy by the kernel, where the file of a process' memory takes two.
+// The process' guard pages keep the copies from another program (guard_pages.hpp).
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/soft/placement/guard_pages.hpp"
+
+namespace dapple::soft {
+
+// Any thread may copy.
+class GuardedProcess {
+ public:
+  // Less is copied more quickly by the file of the process' memory: each guard page costs as much as some kilobytes.
+  static constexpr size_t kLeast = 16 * 1024;
+
+  // `process`: its number in this process' PID namespace, or 0. It is not usable if there are no guard pages, or if
+  // the system does not let this process reach them. Once, before the copies.
+  void open(pid_t process, const Guards& guards);
+  // False for ever after a copy that has not found the guard pages.
+  bool usable() const { return process_.load(std::memory_order_relaxed) != 0; }
+
+  // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last.
+  bool write(uint64_t address, const std::byte* from, size_t size);
+  bool read(uint64_t address, std::byte* to, size_t size);
+
+ private:
+  std::atomic<pid_t> process_{0};
+  Guards guards_ = {};
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
