@@ -79,11 +79,15 @@ bool Turn::reaches_peer() const {
   return ring_ != nullptr && ring_->peer_memory().usable();
 }
 
+bool Turn::packets_are_quicker(const roce::Transfer& transfer) const {
+  return qp_.pace.streams() && !ring_->peer_memory().copies_once(transfer.range.length);
+}
+
 roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
   if (!reaches_peer()) return roce::Placed::kNo;
   if (done == 0) {
     qp_.pace.note(qp_.send_cq->queue.takes());
-    if (qp_.pace.streams()) return roce::Placed::kNo;
+    if (packets_are_quicker(transfer)) return roce::Placed::kNo;
   }
   const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);
   if (most == 0 || placements_.writes + placements_.reads == kPacketsOfATurn) return roce::Placed::kPart;
@@ -96,7 +100,8 @@ roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
 }
 
 bool Turn::would_place(const roce::Transfer& transfer) {
-  return reaches_peer() && !qp_.pace.streams() && soft::would_place(ring_->peer_memory(), *path_, qp_.qpn, transfer);
+  return reaches_peer() && !packets_are_quicker(transfer) &&
+         soft::would_place(ring_->peer_memory(), *path_, qp_.qpn, transfer);
 }
 
 }  // namespace dapple::soft

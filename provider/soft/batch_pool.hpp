@@ -67,6 +67,7 @@ class Turn final : public roce::PacketSink {
   static constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
 
   bool reaches_peer() const;
+  bool packets_are_quicker(const roce::Transfer& transfer) const;
 
   BatchPool& pool_;
   Qp& qp_;

@@ -8,8 +8,8 @@
 namespace dapple::soft {
 
 // Tells queue pairs that stream, with many requests on their way, from those whose program waits for each one. For one
-// request, the sender's copy into the peer's memory is the quickest way. For a stream, packets are quicker: the kernel
-// makes two copies of all bytes that go into another process' memory, and packets also use the peer's CPU.
+// request, the sender's copy into the peer's memory is the quickest way. For a stream of requests whose bytes the
+// kernel copies twice, packets are quicker, because they also use the peer's CPU.
 class Pace {
  public:
   // Before each request that could be placed. `takes`: how often the program has taken completions of such requests.

@@ -61,14 +61,16 @@ PeerMemory::~PeerMemory() {
   if (table_ != nullptr) munmap(const_cast<PublishedTable*>(table_), sizeof *table_);
 }
 
-void PeerMemory::open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot) {
+void PeerMemory::open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process) {
   if (table_ != nullptr || !is_process_memory(memory.get())) return;
   table_ = map_table(table.get());
   if (table_ == nullptr) return;
   memory_ = std::move(memory);
   memory_.hide();
   announcements_ = announcements;
-  if (reaches(own_slot)) usable_.store(true, std::memory_order_release);
+  if (!reaches(own_slot)) return;
+  process_.open(process, table_->guards);
+  usable_.store(true, std::memory_order_release);
 }
 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
@@ -135,7 +137,9 @@ PeerMemory::Grant::~Grant() {
 }
 
 // The kernel copies one part after the other. The program there may poll the last bytes, as in copy_last_word_last().
+// The descriptor also decides whether the process has ended, and writes to pages that are read-only.
 bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t size) {
+  if (peer_.copies_once(size) && peer_.process_.write(address, from, size)) return true;
   const size_t last = size_of_last_word(address, size);
   const iovec parts[2] = {part(from, size - last), part(from + size - last, last)};
   const bool single = size == last;
@@ -143,6 +147,7 @@ bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t si
 }
 
 bool PeerMemory::Grant::read(uint64_t address, std::byte* to, size_t size) {
+  if (peer_.copies_once(size) && peer_.process_.read(address, to, size)) return true;
   const iovec whole = part(to, size);
   return peer_.copied(read_at(peer_.memory_.get(), &whole, 1, address), size);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The memory of a peer's process, as the peer has published it. This process checks what the peer's engine would check,
-// and copies by the descriptor of /proc/PID/mem that the peer has passed: the kernel then reads and writes nothing
-// after the peer's end or exec().
+// The memory of a peer's process, as the peer has published it. This process checks what the peer's engine would check.
+// Then it copies many bytes by the peer's process number, if the system allows that, and others by the descriptor of
+// /proc/PID/mem that the peer has passed: the kernel then reads and writes nothing after the peer's end or exec().
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_PEER_MEMORY_HPP
 
@@ -13,6 +13,7 @@
 
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/placement/announcements.hpp"
+#include "provider/soft/placement/guarded_process.hpp"
 #include "provider/soft/placement/table.hpp"
 #include "roce/ports.hpp"
 
@@ -27,10 +28,12 @@ class PeerMemory {
   PeerMemory& operator=(const PeerMemory&) = delete;
 
   // Takes the descriptors that the peer has sent, if it then reaches the peer's memory by them. `announcements`: the
-  // peer has mapped them, too. Once, by one thread.
-  void open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot);
+  // peer has mapped them, too. `process`: the peer's number in this process' PID namespace, or 0. Once, by one thread.
+  void open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process);
   // False before open(), and after the peer's end.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
+  // Tells whether the kernel copies that many bytes once only, and not twice. While it is usable.
+  bool copies_once(uint64_t size) const { return size >= GuardedProcess::kLeast && process_.usable(); }
 
   // The right to copy within a range, while one exists. The peer waits for its end if it takes the range back.
   class Grant {
@@ -65,6 +68,7 @@ class PeerMemory {
 
   std::atomic<bool> usable_{false};
   OwnedFd memory_;
+  GuardedProcess process_;
   const PublishedTable* table_ = nullptr;
   Announcement* announcements_ = nullptr;
   std::atomic<uint32_t> claimed_{0};  // a bit for each of the announcements

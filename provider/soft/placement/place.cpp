@@ -10,8 +10,10 @@
 namespace dapple::soft {
 namespace {
 
-// A peer that takes memory back waits no longer than for the copy of one piece.
+// A peer that takes memory back waits no longer than for the copy of one piece: some dozens of microseconds. The kernel
+// looks at guard pages for each piece of memory that it copies once, so those are longer.
 constexpr uint64_t kPiece = 64 * 1024;
+constexpr uint64_t kPieceCopiedOnce = 1024 * 1024;
 
 // Copies local pieces to or from the peer's memory at `address`.
 class Copy final : public MemoryTable::Borrower {
@@ -55,7 +57,7 @@ roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint
   const QpDescription wanted = counterpart(path, qpn, transfer.is_read);
   const uint64_t end = std::min(transfer.range.length, done + most);
   while (done < end) {
-    const uint64_t size = std::min(end - done, kPiece);
+    const uint64_t size = std::min(end - done, peer.copies_once(end - done) ? kPieceCopiedOnce : kPiece);
     PeerMemory::Grant grant(peer, wanted, transfer.range);
     if (!grant || !copy_piece(grant, memory, transfer, done, size)) {
       errno = error;

@@ -53,6 +53,8 @@ bool Publication::open() {
   table_->nonce = nonce_;
   table_->nonce_address = reinterpret_cast<uintptr_t>(&nonce_);
   table_->echoes_address = reinterpret_cast<uintptr_t>(echoes_);
+  // Without guard pages peers have the descriptor.
+  if (guard_pages_.map()) table_->guards = guard_pages_.guards();
   memory_ = std::move(memory);
   table_file_ = std::move(file);
   memory_.hide();

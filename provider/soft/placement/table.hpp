@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "provider/soft/placement/guard_pages.hpp"
+
 namespace dapple::soft {
 
 struct KeyDescription {
@@ -110,6 +112,7 @@ struct PublishedTable {
   alignas(64) uint64_t nonce;
   uint64_t nonce_address;
   uint64_t echoes_address;  // uint64_t[kMaxSlots], by the peer's slot
+  Guards guards;
   alignas(64) PublishedEntries<PublishedKey, 1024> keys;
   PublishedEntries<PublishedQp, 512> qps;
 };

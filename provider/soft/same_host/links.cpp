@@ -361,9 +361,10 @@ void SameHostLinks::attend_to(uint32_t slot) {
   if (ring == nullptr) return;
   Descriptors files;
   const LinkEnd end = look_for_end(ring->socket_, files);
-  if (publication_ != nullptr && files.count == 2) {
+  pid_t process = 0;
+  if (publication_ != nullptr && files.count == 2 && same_user(ring->socket_.get(), &process)) {
     ring->peer_memory_.open(std::move(files.fds[0]), std::move(files.fds[1]), ring->memory_.control().announcements,
-                            own_slot_);
+                            own_slot_, process);
   }
   if (end.come) forget(slot, end.why);
 }

@@ -58,7 +58,7 @@ struct Rig {
   Placer* placer = new Placer;
   OwnedFd socket;  // the peer's end
   RingMemory ring;
-  PeerMemory peer;
+  std::unique_ptr<PeerMemory> peer = std::make_unique<PeerMemory>();
   uint32_t qp = 0;
   uint32_t key = 0;
   alignas(4096) std::byte memory[kSize] = {};
@@ -73,8 +73,7 @@ struct Rig {
     assert_int_equal(ring.create(file), 0);
     assert_int_equal(placer->memory.map(file.get()), 0);
     assert_true(publication.open());
-    assert_true(publication.admit(*placer));
-    accept();
+    reopen(getpid());
     qp = publication.publish(queue_pair());
     key = publish(kKey);
     assert_true(qp != 0 && key != 0);
@@ -83,12 +82,16 @@ struct Rig {
     publication.placers().remove(*placer);
     placer->let_go();
   }
-  void accept() {
+  // As a peer that reaches the process by this number.
+  void reopen(pid_t process) {
     std::byte bytes[8];
     Descriptors files;
+    peer = std::make_unique<PeerMemory>();
+    publication.placers().remove(*placer);
+    assert_true(publication.admit(*placer));
     assert_int_equal(receive_message(socket.get(), bytes, files), 1);
     assert_int_equal(files.count, 2);
-    peer.open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot);
+    peer->open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot, process);
   }
   uint64_t address() const { return reinterpret_cast<uintptr_t>(memory); }
   RemoteRange range(uint64_t offset, uint64_t length, uint32_t rkey = kKey) const {
@@ -99,7 +102,7 @@ struct Rig {
         KeyDescription{.key = rkey, .domain = domain, .access = access, .address = address(), .length = kSize});
   }
   bool grants(const RemoteRange& wanted_range, uint32_t access = kWrite) {
-    const PeerMemory::Grant grant(peer, queue_pair(access), wanted_range);
+    const PeerMemory::Grant grant(*peer, queue_pair(access), wanted_range);
     return static_cast<bool>(grant);
   }
 };
@@ -118,12 +121,12 @@ int drop_rig(void**) {
 }
 
 bool write(uint64_t offset, const std::byte* from, size_t size) {
-  PeerMemory::Grant grant(rig->peer, queue_pair(kWrite), rig->range(offset, size));
+  PeerMemory::Grant grant(*rig->peer, queue_pair(kWrite), rig->range(offset, size));
   return grant && grant.write(rig->address() + offset, from, size);
 }
 
 void write_and_read__within_the_region__copy(void**) {
-  assert_true(rig->peer.usable());
+  assert_true(rig->peer->usable());
   std::byte from[1000], to[1000] = {};
   for (size_t i = 0; i < sizeof from; i++) from[i] = static_cast<std::byte>(i * 7);
   for (const size_t size : {1, 3, 4, 7, 8, 9, 64, 1000}) {
@@ -132,10 +135,40 @@ void write_and_read__within_the_region__copy(void**) {
     assert_memory_equal(rig->memory + 8, from, size);
     assert_true(rig->memory[7] == std::byte{0} && rig->memory[8 + size] == std::byte{0});
   }
-  PeerMemory::Grant grant(rig->peer, queue_pair(kRead), rig->range(8, sizeof to));
+  PeerMemory::Grant grant(*rig->peer, queue_pair(kRead), rig->range(8, sizeof to));
   assert_true(static_cast<bool>(grant));
   assert_true(grant.read(rig->address() + 8, to, sizeof to));
   assert_memory_equal(to, from, sizeof to);
+}
+
+// By the process' number, and by the descriptor alone.
+void write_and_read__many_bytes__copy(void**) {
+  static std::byte from[kSize], to[kSize];
+  for (size_t i = 0; i < kSize; i++) from[i] = static_cast<std::byte>(i * 7 + i / 251);
+  for (const pid_t process : {getpid(), 0}) {
+    rig->reopen(process);
+    if (process == 0) assert_false(rig->peer->copies_once(kSize));
+    assert_false(rig->peer->copies_once(GuardedProcess::kLeast - 1));
+    for (const size_t size : {GuardedProcess::kLeast, kSize - 13, kSize - 9}) {
+      memset(rig->memory, 0, kSize);
+      assert_true(write(8, from, size));
+      assert_memory_equal(rig->memory + 8, from, size);
+      assert_true(rig->memory[7] == std::byte{0} && rig->memory[8 + size] == std::byte{0});
+      PeerMemory::Grant grant(*rig->peer, queue_pair(kRead), rig->range(8, size));
+      assert_true(grant && grant.read(rig->address() + 8, to, size));
+      assert_memory_equal(to, from, size);
+    }
+  }
+}
+
+// The descriptor writes them, as before.
+void write__pages_are_read_only__copies(void**) {
+  static std::byte from[kSize / 2];
+  memset(from, 3, sizeof from);
+  assert_int_equal(mprotect(rig->memory, kSize, PROT_READ), 0);
+  const bool written = write(0, from, sizeof from);
+  assert_int_equal(mprotect(rig->memory, kSize, PROT_READ | PROT_WRITE), 0);
+  assert_true(written && rig->memory[sizeof from - 1] == std::byte{3});
 }
 
 void grant__bounds__as_the_engine_has_them(void**) {
@@ -165,7 +198,7 @@ void grant__queue_pair_is_another_one__refused(void**) {
     if (i == 2) wanted.peer_qpn++;
     if (i == 3) wanted.own_address[0]++;
     if (i == 4) wanted.peer_address[15]++;
-    const PeerMemory::Grant grant(rig->peer, wanted, rig->range(0, 8));
+    const PeerMemory::Grant grant(*rig->peer, wanted, rig->range(0, 8));
     assert_false(static_cast<bool>(grant));
   }
   rig->publication.revoke_qp(rig->qp);
@@ -190,7 +223,7 @@ void grant__withdrawn_or_revoked__refused_until_it_is_published_again(void**) {
 void grant__more_threads_than_announcements__the_rest_is_refused(void**) {
   std::unique_ptr<PeerMemory::Grant> grants[kAnnouncements];
   for (auto& grant : grants) {
-    grant = std::make_unique<PeerMemory::Grant>(rig->peer, queue_pair(kWrite), rig->range(0, 8));
+    grant = std::make_unique<PeerMemory::Grant>(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
     assert_true(static_cast<bool>(*grant));
   }
   assert_false(rig->grants(rig->range(0, 8)));
@@ -235,7 +268,7 @@ struct Revoker {
 
 void revoke__while_a_grant_exists__waits_for_its_end(void**) {
   for (const bool key : {true, false}) {
-    auto grant = std::make_unique<PeerMemory::Grant>(rig->peer, queue_pair(kWrite), rig->range(0, 8));
+    auto grant = std::make_unique<PeerMemory::Grant>(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
     assert_true(static_cast<bool>(*grant));
     const Revoker revoker(key);
     usleep(50000);
@@ -249,13 +282,13 @@ void revoke__while_a_grant_exists__waits_for_its_end(void**) {
 
 void revoke__another_entry__does_not_wait(void**) {
   const uint32_t other = rig->publish(kKey + 0x100);
-  const PeerMemory::Grant grant(rig->peer, queue_pair(kWrite), rig->range(0, 8));
+  const PeerMemory::Grant grant(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
   assert_true(static_cast<bool>(grant));
   rig->publication.revoke_key(other);
 }
 
 void revoke__the_process_with_a_grant_ends__returns(void**) {
-  const PeerMemory::Grant grant(rig->peer, queue_pair(kWrite), rig->range(0, 8));
+  const PeerMemory::Grant grant(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
   assert_true(static_cast<bool>(grant));
   const Revoker revoker(true);
   usleep(50000);
@@ -273,7 +306,7 @@ void revoke__a_grant_does_not_end__says_so_once_a_second(void**) {
   const OwnedFd standard(dup(STDERR_FILENO));
   char text[1000] = {}, process[32];
   size_t size = 0;
-  auto grant = std::make_unique<PeerMemory::Grant>(rig->peer, queue_pair(kWrite), rig->range(0, 8));
+  auto grant = std::make_unique<PeerMemory::Grant>(*rig->peer, queue_pair(kWrite), rig->range(0, 8));
   dup2(writer.get(), STDERR_FILENO);
   const double begin = seconds();
   const Revoker revoker(true);
@@ -402,7 +435,7 @@ void open__no_memory_of_a_process__unusable(void**) {
       assert_int_equal(fcntl(table.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
     }
     PeerMemory peer;
-    peer.open(std::move(memory), std::move(table), rig->ring.control().announcements, kSlot);
+    peer.open(std::move(memory), std::move(table), rig->ring.control().announcements, kSlot, getpid());
     assert_false(peer.usable());
   }
 }
@@ -433,7 +466,7 @@ void write__the_process_has_ended__refused_for_ever(void**) {
   Descriptors files;
   PeerMemory peer;
   assert_int_equal(receive_message(ours.get(), bytes, files), 1);
-  peer.open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot);
+  peer.open(std::move(files.fds[0]), std::move(files.fds[1]), ring.control().announcements, kSlot, child);
   assert_true(peer.usable());
   bool granted = false;
   for (int i = 0; i < 5000 && !granted; i++) {
@@ -455,6 +488,8 @@ void write__the_process_has_ended__refused_for_ever(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(write_and_read__within_the_region__copy, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write_and_read__many_bytes__copy, make_rig, drop_rig),
+      cmocka_unit_test_setup_teardown(write__pages_are_read_only__copies, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(grant__bounds__as_the_engine_has_them, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(grant__key_or_right_or_domain_is_wrong__refused, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(grant__queue_pair_is_another_one__refused, make_rig, drop_rig),
