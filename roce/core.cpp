@@ -69,6 +69,7 @@ void Core::receives_posted() {
 
 void Core::finish_send(CompletionStatus status) {
   const SendEntry& entry = sends.front();
+  if (status != CompletionStatus::kSuccess) events.sends_fail();
   if (status != CompletionStatus::kSuccess || config.signal_all || (entry.request.flags & kSignaled)) {
     Completion completion;
     completion.request_id = entry.request.id;

@@ -30,7 +30,7 @@ class Core : public QueuePair {
   Accessor self() const { return {config.domain, config.qpn}; }
   uint32_t mtu() const { return values.path_mtu; }
 
-  // The oldest request of the send queue is done.
+  // The oldest request of the send queue is done. With an error, the others will be flushed.
   void finish_send(CompletionStatus status);
   // Completes the whole send queue as flushed, in order.
   void flush_sends();

@@ -34,10 +34,10 @@ Operations operations_of(SendOpcode opcode) {
 
 }  // namespace
 
-Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu) {
+Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu, uint32_t count) {
   const Operations operations = operations_of(entry.request.opcode);
   const bool is_first = packet == 0;
-  const bool is_last = packet + 1 == entry.packets;
+  const bool is_last = packet + count == entry.packets;
   Headers headers;
   headers.opcode = opcode_of(transport, is_first ? (is_last ? operations.only : operations.first)
                                                  : (is_last ? operations.last : operations.middle));

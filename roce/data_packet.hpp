@@ -9,8 +9,9 @@
 
 namespace dapple::roce {
 
-// The headers of packet number `packet` of the entry's message; without what belongs to the connection.
-Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu);
+// The headers of the packet that stands for the `count` packets from number `packet` on of the entry's message; without
+// what belongs to the connection. The pad is that of one packet.
+Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu, uint32_t count = 1);
 
 enum class Emitted : uint8_t {
   kSent,

@@ -4,6 +4,8 @@
 
 #include <cassert>
 
+#include "roce/packet.hpp"
+
 namespace dapple::roce {
 namespace {
 
@@ -11,21 +13,39 @@ bool is_write(Operation operation) {
   return operation >= Operation::kWriteFirst && operation <= Operation::kWriteOnlyImmediate;
 }
 
+uint64_t size_of(const Packet& packet) {
+  return packet.loan != nullptr ? packet.loan->length() : packet.payload.size();
+}
+
 }  // namespace
+
+// The same as for the packets that it stands for. Only Sends have loans.
+InboundError Inbound::check_loan(const Packet& packet) const {
+  const Loan& loan = *packet.loan;
+  const uint32_t mtu = core_.mtu();
+  const bool is_valid = !is_write(packet.info->operation) && packet.payload.empty() && loan.length() > 0 &&
+                        loan.packets() == packets_of(loan.length(), mtu) &&
+                        (packet.info->has(kEnds) || loan.length() % mtu == 0);
+  return is_valid ? InboundError::kNone : InboundError::kInvalidRequest;
+}
 
 InboundError Inbound::check(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
   const bool starts = info.has(kStarts);
   const bool ends = info.has(kEnds);
   const Message kind = is_write(info.operation) ? Message::kWrite : Message::kSend;
-  const size_t size = packet.payload.size();
+  const uint64_t size = size_of(packet);
   const Reth& reth = packet.headers.reth;
 
   // IBTA 9.7.4.1.4: the opcode follows from the one before it.
   if (starts ? in_message() : message_ != kind) return InboundError::kInvalidRequest;
   if (kind == Message::kWrite && !(core_.values.access & kRemoteWrite)) return InboundError::kInvalidRequest;
   // IBTA 9.7.4.1.6: all packets but the last are full, and one that ends a message of several holds something.
-  if (ends ? size > core_.mtu() || (!starts && size == 0) : size != core_.mtu()) return InboundError::kInvalidRequest;
+  if (packet.loan != nullptr) {
+    if (const InboundError error = check_loan(packet); error != InboundError::kNone) return error;
+  } else if (ends ? size > core_.mtu() || (!starts && size == 0) : size != core_.mtu()) {
+    return InboundError::kInvalidRequest;
+  }
 
   if (kind == Message::kWrite) {
     const uint64_t left = starts ? reth.length : left_;
@@ -46,6 +66,10 @@ InboundError Inbound::check(const Packet& packet) {
 
 InboundError Inbound::execute(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
+  if (packet.loan != nullptr) {
+    // First, because nothing may have changed if the same bytes come by packets next.
+    if (const InboundError error = fetch(packet); error != InboundError::kNone) return error;
+  }
   if (info.has(kStarts)) {
     message_ = is_write(info.operation) ? Message::kWrite : Message::kSend;
     if (message_ == Message::kSend) {
@@ -56,11 +80,26 @@ InboundError Inbound::execute(const Packet& packet) {
       left_ = total_ = packet.headers.reth.length;
     }
   }
-  if (!packet.payload.empty()) {
+  if (packet.loan != nullptr) {
+    core_.received += packet.loan->length();
+  } else if (!packet.payload.empty()) {
     const InboundError error = place(packet);
     if (error != InboundError::kNone) return error;
   }
   return info.has(kEnds) ? end(packet) : InboundError::kNone;
+}
+
+InboundError Inbound::fetch(const Packet& packet) {
+  const std::span<const Segment> segments(core_.receive_request.segments, core_.receive_request.segment_count);
+  const uint64_t offset = packet.info->has(kStarts) ? 0 : core_.received;
+  switch (core_.memory.scatter_loan(core_.self(), segments, offset, *packet.loan)) {
+    case Fault::kNone:
+      return InboundError::kNone;
+    case Fault::kFailed:
+      return InboundError::kLost;
+    default:
+      return InboundError::kLocalAccess;
+  }
 }
 
 InboundError Inbound::place(const Packet& packet) {

@@ -18,6 +18,7 @@ enum class InboundError : uint8_t {
   kTooLong,         // for the receive
   kRemoteAccess,    // the peer's key, range or rights
   kLocalAccess,     // the receive's own memory
+  kLost,            // the bytes cannot be fetched: as if the packet had not come
 };
 
 class Inbound {
@@ -36,6 +37,8 @@ class Inbound {
  private:
   enum class Message : uint8_t { kNone, kSend, kWrite };
 
+  InboundError check_loan(const Packet& packet) const;
+  InboundError fetch(const Packet& packet);
   InboundError place(const Packet& packet);
   InboundError end(const Packet& packet);
 

@@ -15,6 +15,8 @@
 
 namespace dapple::roce {
 
+class Loan;
+
 inline constexpr size_t kBthSize = 12;
 inline constexpr size_t kIcrcSize = 4;
 // BTH, FETH and RETH; BTH and AtomicETH; BTH, DETH and immediate data.
@@ -76,6 +78,8 @@ struct Packet {
   const OpcodeInfo* info = nullptr;
   // Without the pad.
   std::span<const std::byte> payload;
+  // Instead of a payload, for some packets of a wire within one host; else null.
+  const Loan* loan = nullptr;
   // A UD receive puts this before the payload: the GRH, or the 20 bytes of zero and the IPv4 header. Empty unless the
   // wire gave it.
   std::span<const std::byte> grh;

@@ -46,6 +46,26 @@ enum class Fault : uint8_t {
   kFailed,     // memory that is there by its key and cannot be reached
 };
 
+// Bytes that a packet stands for and does not carry: they are still in its sender's memory. Valid during the call that
+// passes the packet.
+class Loan {
+ public:
+  Loan(uint64_t length, uint32_t packets) : length_(length), packets_(packets) {}
+
+  uint64_t length() const { return length_; }
+  // The packets that would have carried them. The packet has all their PSNs.
+  uint32_t packets() const { return packets_; }
+  // Fetches `size` bytes from `offset`; the last eight become visible last. False if they cannot be reached any more.
+  virtual bool copy(uint64_t offset, std::byte* to, size_t size) const = 0;
+
+ protected:
+  ~Loan() = default;
+
+ private:
+  const uint64_t length_;
+  const uint32_t packets_;
+};
+
 // Memory by its keys. Every call checks the key again, because a region may disappear between two packets of a message.
 // No call keeps a pointer into it. An access of length 0 succeeds with any key (IBTA 9.7.4.1.3).
 class Memory {
@@ -70,6 +90,11 @@ class Memory {
                        size_t size) = 0;
   virtual Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                         size_t size) = 0;
+
+  // The same for the bytes of a loan. kFailed if they cannot be had: then packets must bring them.
+  virtual Fault scatter_loan(Accessor, std::span<const Segment>, uint64_t /*offset*/, const Loan&) {
+    return Fault::kFailed;
+  }
 
   virtual Fault bind_window(Accessor who, const WindowBind& bind) = 0;
   virtual Fault invalidate_local(Accessor who, uint32_t rkey) = 0;
@@ -110,6 +135,8 @@ enum class QpEvent : uint8_t {
 class EventSink {
  public:
   virtual void event(QpEvent event, uint32_t qpn) = 0;
+  // Requests are about to complete with an error, although the peer may still fetch their bytes.
+  virtual void sends_fail() {}
 
  protected:
   ~EventSink() = default;
@@ -122,6 +149,15 @@ struct Transfer {
   RemoteRange range;
   std::span<const Segment> segments;
   const std::byte* inline_bytes = nullptr;  // of a Write, instead of the segments
+};
+
+// A part of a Send whose bytes the peer may fetch.
+struct Reference {
+  Accessor who;
+  std::span<const Segment> segments;
+  uint64_t offset = 0;  // in the segments
+  uint64_t length = 0;
+  uint32_t packets = 0;  // that would carry them
 };
 
 enum class Placed : uint8_t {
@@ -137,6 +173,10 @@ class PacketSink {
   virtual std::byte* reserve(size_t size) = 0;
   // The packet in the room of the last reserve() is complete. `to` is null except for UD.
   virtual void commit(const AddressVector* to) = 0;
+  // Room for the headers of one packet of a reliable connection that brings a Loan to the peer instead of bytes, or
+  // nullptr if the peer cannot fetch them, or the sink takes no more now. commit() follows. The sender keeps the bytes
+  // until the peer has acknowledged the packet, or the requests fail.
+  virtual std::byte* refer(const Reference&, size_t /*headers*/) { return nullptr; }
   // Offers a request of a reliable connection whose peer has executed everything before it. A sink that reaches the
   // peer's memory may copy the bytes itself, after all checks that the peer would make. `done` counts the bytes that
   // this call and earlier ones for the request have copied.

@@ -16,6 +16,11 @@ namespace {
 // The most bytes that one RDMA Read request asks for: the default socket buffer always holds this many.
 constexpr uint32_t kChunkBytes = 32 * 1024;
 
+// Bytes of one packet with a reference, at most: the peer does nothing else while it fetches them.
+constexpr uint32_t kReferredBytes = 1024 * 1024;
+// PSNs in flight, at most, for another reference. Half of all PSNs would be too many to tell old from new.
+constexpr int32_t kMostReferredPsns = 1 << 22;
+
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
 // From this time on the rough clock is exact enough: the timer is late by a third at most.
@@ -25,7 +30,8 @@ constexpr Time kLongWait = 3 * kRoughError;
 
 void Requester::start() {
   stop();
-  next_psn_ = oldest_psn_ = highest_psn_ = core_.values.send_psn;
+  next_psn_ = oldest_psn_ = highest_psn_ = reference_end_ = core_.values.send_psn;
+  refers_ = true;
   retries_left_ = core_.values.retry_count;
   rnr_retries_left_ = core_.values.rnr_retry;
   window_.reset(core_.mtu());
@@ -35,7 +41,7 @@ void Requester::stop() {
   cursor_ = core_.sends.head();
   cursor_packet_ = 0;
   after_others_ = 0;
-  next_psn_ = oldest_psn_ = highest_psn_ = 0;
+  next_psn_ = oldest_psn_ = highest_psn_ = reference_end_ = 0;
   unasked_ = 0;
   chunk_head_ = chunk_tail_ = 0;
   lost_seen_ = false;
@@ -68,8 +74,9 @@ uint32_t Requester::cursor_psn() const {
   return entry.started ? psn_add(entry.first_psn, cursor_packet_) : next_psn_;
 }
 
+// A wire that carries references loses nothing, so those need no window, nor do the packets before them.
 uint32_t Requester::in_flight() const {
-  return static_cast<uint32_t>(psn_distance(cursor_psn(), oldest_psn_));
+  return static_cast<uint32_t>(psn_distance(cursor_psn(), reference_end_));
 }
 
 bool Requester::awaits(uint32_t psn) const {
@@ -80,7 +87,7 @@ void Requester::assert_consistent() const {
   assert(core_.sends.head() <= cursor_ && cursor_ <= core_.sends.tail());
   // The PSNs that were acknowledged, sent and given to requests, in this order.
   assert(!psn_before(highest_psn_, oldest_psn_) && !psn_before(next_psn_, highest_psn_));
-  assert(!psn_before(cursor_psn(), oldest_psn_));
+  assert(!psn_before(cursor_psn(), reference_end_) && !psn_before(reference_end_, oldest_psn_));
   assert(!outstanding() || !core_.sends.empty());
   assert(ack_deadline_ == kNever || outstanding());
   assert(chunk_tail_ - chunk_head_ <= kChunks);
@@ -90,6 +97,7 @@ void Requester::assert_consistent() const {
 void Requester::move_cursor(uint32_t psn) {
   while (chunk_tail_ != chunk_head_ && !psn_before(chunk_ends_[(chunk_tail_ - 1) % kChunks], psn)) chunk_tail_--;
   cursor_packet_ = unasked_ = 0;
+  if (psn_before(psn, reference_end_)) reference_end_ = psn;
   for (cursor_ = core_.sends.head(); cursor_ < core_.sends.tail(); cursor_++) {
     const SendEntry& entry = core_.sends[cursor_];
     if (!entry.started) return;
@@ -223,7 +231,36 @@ void Requester::sent(SendEntry& entry, uint32_t end) {
   cursor_packet_ = 0;
 }
 
+// A packet that was sent before goes with its bytes: the peer may not have been able to fetch them.
+bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
+  const SendOpcode opcode = entry.request.opcode;
+  const uint32_t psn = cursor_psn();
+  const uint32_t count = std::min(entry.packets - cursor_packet_, std::max<uint32_t>(kReferredBytes / core_.mtu(), 1));
+  if (!refers_ || count == 1 || entry.inline_bytes != nullptr || psn_before(psn, highest_psn_)) return false;
+  if (opcode != SendOpcode::kSend && opcode != SendOpcode::kSendImmediate && opcode != SendOpcode::kSendInvalidate)
+    return false;
+  if (psn_distance(psn_add(psn, count), oldest_psn_) > kMostReferredPsns) return false;
+  Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu(), count);
+  headers.destination_qpn = core_.values.destination_qpn;
+  headers.ack_request = true;
+  headers.pad = 0;
+  const uint64_t offset = uint64_t{cursor_packet_} * core_.mtu();
+  const Reference reference = {core_.self(), entry.request.segments, offset,
+                               std::min<uint64_t>(entry.length - offset, uint64_t{count} * core_.mtu()), count};
+  const size_t size = kBthSize + opcode_info(headers.opcode).extended_size;
+  std::byte* room = sink.refer(reference, size);
+  if (room == nullptr) return false;
+  write_headers(headers, {room, size});
+  sink.commit(nullptr);
+  unasked_ = 0;
+  message_ended_ = false;
+  reference_end_ = psn_add(psn, count);
+  sent(entry, cursor_packet_ + count);
+  return true;
+}
+
 bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
+  if (entry.packets - cursor_packet_ > 1 && send_reference(entry, sink)) return true;
   Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu());
   headers.destination_qpn = core_.values.destination_qpn;
   headers.ack_request =
@@ -385,6 +422,7 @@ bool Requester::acknowledge(Now now, uint32_t psn) {
   const int32_t advance = psn_distance(oldest, oldest_psn_);
   if (advance > 0) {
     oldest_psn_ = oldest;
+    if (psn_before(reference_end_, oldest)) reference_end_ = oldest;
     while (chunk_head_ != chunk_tail_ && psn_before(chunk_ends_[chunk_head_ % kChunks], oldest)) chunk_head_++;
     if (cursor_ < core_.sends.head() || psn_before(cursor_psn(), oldest)) move_cursor(oldest);
     window_.acknowledged(static_cast<uint32_t>(advance));
@@ -448,6 +486,13 @@ void Requester::on_nak(Now now, uint8_t syndrome) {
   if (syndrome_kind(syndrome) != SyndromeKind::kNak) return;
   switch (static_cast<NakCode>(value)) {
     case NakCode::kSequence:
+      // The peer could not fetch the bytes. They are not lost on a network, so this is no retry.
+      if (refers_ && psn_before(oldest_psn_, reference_end_)) {
+        refers_ = false;
+        move_cursor(oldest_psn_);
+        ack_deadline_ = kNever;
+        return set_timer(now);
+      }
       if (lost_seen_) return;
       if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
       retries_left_--;

@@ -54,12 +54,15 @@ class Requester {
   // These are false if the sink is full.
   bool send_data(SendEntry& entry, PacketSink& sink);
   bool send_request(SendEntry& entry, PacketSink& sink);
+  // False if packets must carry the bytes.
+  bool send_reference(SendEntry& entry, PacketSink& sink);
   void sent(SendEntry& entry, uint32_t end);
   // One after the last packet of the response that a request at the cursor asks for.
   uint32_t chunk_end(const SendEntry& entry) const;
 
   // The PSN of the next packet to send.
   uint32_t cursor_psn() const;
+  // Packets with bytes, as far as the window counts them.
   uint32_t in_flight() const;
   void move_cursor(uint32_t psn);
 
@@ -92,8 +95,10 @@ class Requester {
   uint32_t next_psn_ = 0;       // of the next entry that is started
   uint32_t oldest_psn_ = 0;     // not acknowledged
   uint32_t highest_psn_ = 0;    // one after the highest that was ever sent
+  uint32_t reference_end_ = 0;  // one after the last packet with a reference, or oldest_psn_
   uint64_t after_others_ = 0;   // number of the entry behind the last started one that is neither Write nor Read
   uint32_t unasked_ = 0;        // packets since the last one that asks for an acknowledgement
+  bool refers_ = true;          // the peer has fetched all bytes that it should
   bool message_ended_ = false;  // by an acknowledgement, and no packet has been sent since
 
   // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.

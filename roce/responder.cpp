@@ -82,7 +82,10 @@ void Responder::take(const Packet& packet) {
   const int32_t place = psn_distance(packet.headers.psn, expected_psn_);
   if (place == 0) return on_new(packet);
   if (place < 0) return on_duplicate(packet);
-  if (gap_) return;
+  if (!gap_) ask_again();
+}
+
+void Responder::ask_again() {
   gap_ = true;
   core_.count.sequence_naks_sent++;
   reply_ = Reply::kNak;
@@ -96,18 +99,20 @@ void Responder::on_new(const Packet& packet) {
   InboundError error = inbound_.check(packet);
   if (error == InboundError::kNone) error = inbound_.execute(packet);
   if (error != InboundError::kNone) return refuse(error);
-  expected_psn_ = psn_add(expected_psn_, 1);
+  expected_psn_ = psn_add(expected_psn_, packet.loan != nullptr ? packet.loan->packets() : 1);
   if (packet.info->has(kEnds)) msn_ = psn_add(msn_, 1);
   // A refusal that waited for this packet is void.
   if (reply_ == Reply::kNak) reply_ = Reply::kNone;
   if (!packet.headers.ack_request && reply_ == Reply::kNone) return;
   reply_ = Reply::kAck;
   syndrome_ = kAckSyndrome;
-  reply_psn_ = packet.headers.psn;
+  reply_psn_ = psn_add(expected_psn_, -1);
 }
 
 void Responder::refuse(InboundError error) {
   switch (error) {
+    case InboundError::kLost:
+      return ask_again();
     case InboundError::kNoReceive:
       gap_ = true;
       core_.count.rnr_naks_sent++;

@@ -61,6 +61,7 @@ class Responder {
   void on_request_with_response(const Packet& packet);
   InboundError execute_with_response(const Packet& packet, Resource& resource);
   void refuse(InboundError error);
+  void ask_again();
   void fatal_nak(NakCode code);
   Resource& resource(uint32_t number) { return resources_[number % room_]; }
   Resource* find(uint32_t psn);

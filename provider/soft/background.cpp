@@ -221,16 +221,20 @@ void Node::background() {
       } while (often);
     }
     steps_aside_.store(false);
-    bool found = false;
-    for (bool any = true; any;) {
+    bool found = false, gives_way = false;
+    for (bool any = true; any && !gives_way;) {
       if (!receive_mutex_.try_lock()) break;
+      const uint32_t polls = polls_.load(std::memory_order_relaxed);
+      const uint64_t fetched = fetched_bytes_;
       any = work(Worker::kOther);
+      // Meanwhile another thread has polled in vain, perhaps on this CPU.
+      gives_way = fetched_bytes_ != fetched && polls_.load(std::memory_order_relaxed) != polls;
       receive_mutex_.unlock();
       found |= any;
     }
     if (found) aside = kShortestAside;
     // Another thread has taken the packets.
-    rival = packets && !found;
+    rival = (packets && !found) || gives_way;
   }
 }
 

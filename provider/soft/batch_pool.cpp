@@ -2,11 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/batch_pool.hpp"
 
+#include <string.h>
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "provider/soft/context.hpp"
+#include "provider/soft/node.hpp"
+#include "provider/soft/placement/fetch.hpp"
 #include "provider/soft/placement/place.hpp"
 
 namespace dapple::soft {
@@ -43,13 +47,7 @@ Turn::~Turn() {
 
 std::byte* Turn::reserve(size_t size) {
   if (packets_ == kPacketsOfATurn) return nullptr;
-  if (ring_ != nullptr) {
-    if (!has_ring_) ring_->mutex.lock();
-    has_ring_ = true;
-    room_ = ring_->writer().reserve(size);
-    if (room_ == nullptr) ring_->full.store(true, std::memory_order_relaxed);
-    return room_;
-  }
+  if (ring_ != nullptr) return reserve_in_ring(size, EntryKind::kPacket);
   if (batch_ == nullptr) {
     batch_ = pool_.take();
     if (batch_ == nullptr) return nullptr;
@@ -59,9 +57,54 @@ std::byte* Turn::reserve(size_t size) {
   return room_;
 }
 
+std::byte* Turn::reserve_in_ring(size_t size, EntryKind kind) {
+  if (!has_ring_) ring_->mutex.lock();
+  has_ring_ = true;
+  kind_ = kind;
+  room_ = ring_->writer().reserve(size);
+  if (room_ == nullptr) ring_->full.store(true, std::memory_order_relaxed);
+  return room_;
+}
+
+// False if the peer would not be allowed to fetch the bytes.
+bool Turn::describe(const roce::Reference& reference, RingReference& made) const {
+  const Publication& publication = qp_.node->publication();
+  if (qp_.published == 0 || !ring_->fetches_from(publication.nonce())) return false;
+  made = {};
+  made.owner = publication.nonce();
+  made.length = static_cast<uint32_t>(reference.length);
+  made.packets = reference.packets;
+  uint64_t offset = reference.offset, left = reference.length;
+  for (const roce::Segment& segment : reference.segments) {
+    if (offset >= segment.length) {
+      offset -= segment.length;
+      continue;
+    }
+    const uint64_t address = segment.address + offset;
+    const auto length = static_cast<uint32_t>(std::min(segment.length - offset, left));
+    if (made.source_count == RingReference::kMostSources ||
+        !publication.shows(segment.lkey, reference.who.domain, address, length))
+      return false;
+    made.sources[made.source_count++] = {address, length, segment.lkey};
+    left -= length;
+    offset = 0;
+    if (left == 0) return true;
+  }
+  return false;
+}
+
+std::byte* Turn::refer(const roce::Reference& reference, size_t headers) {
+  RingReference made;
+  if (ring_ == nullptr || reference.length < kLeastReferred || packets_ == kPacketsOfATurn) return nullptr;
+  if (!describe(reference, made) || reserve_in_ring(kReferringPacket, EntryKind::kReference) == nullptr) return nullptr;
+  made.headers = static_cast<uint32_t>(headers);
+  memcpy(room_ + kReferenceOffset, &made, sizeof made);
+  return room_;
+}
+
 void Turn::commit(const roce::AddressVector* to) {
   ++packets_;
-  if (has_ring_) return ring_->writer().commit(path_->source, path_->destination);
+  if (has_ring_) return ring_->writer().commit(path_->source, path_->destination, kind_);
   if (path_ == nullptr) {
     Path path;
     // A datagram to an address that is gone is lost.

@@ -50,6 +50,7 @@ class Turn final : public roce::PacketSink {
 
   std::byte* reserve(size_t size) override;
   void commit(const roce::AddressVector* to) override;
+  std::byte* refer(const roce::Reference& reference, size_t headers) override;
   roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
   bool would_place(const roce::Transfer& transfer) override;
   uint32_t packets() const { return packets_; }
@@ -66,6 +67,8 @@ class Turn final : public roce::PacketSink {
   static constexpr uint32_t kPacketsOfATurn = 256;
   static constexpr uint64_t kPlacedBytesOfATurn = 1024 * 1024;
 
+  bool describe(const roce::Reference& reference, RingReference& made) const;
+  std::byte* reserve_in_ring(size_t size, EntryKind kind);
   bool reaches_peer() const;
   bool packets_are_quicker(const roce::Transfer& transfer) const;
 
@@ -76,6 +79,7 @@ class Turn final : public roce::PacketSink {
   bool has_ring_ = false;   // and its lock
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
+  EntryKind kind_ = EntryKind::kPacket;  // of the packet in the room
   uint32_t packets_ = 0;
   Placements placements_;
 };

@@ -66,6 +66,8 @@ inline constexpr CounterName kCounterNames[] = {
     {"placed_writes", "RDMA Writes copied to memory of programs of this host", false},
     {"placed_reads", "RDMA Reads copied from there", false},
     {"placed_bytes", "their bytes", false},
+    {"fetches", "copies from there for Sends", false},
+    {"fetched_bytes", "their bytes", false},
     {"received_packets", "packets received", false},
     {"received_bytes", "bytes received", false},
     {"received_batches", "receptions, with packets that the kernel merged", false},

@@ -250,6 +250,20 @@ Fault MemoryTable::lend(Accessor who, std::span<const Segment> segments, uint64_
   return ended ? Fault::kFailed : fault;
 }
 
+Fault MemoryTable::scatter_loan(Accessor who, std::span<const Segment> segments, uint64_t offset,
+                                const roce::Loan& loan) {
+  class Fetch final : public Borrower {
+   public:
+    explicit Fetch(const roce::Loan& bytes) : bytes_(bytes) {}
+    bool use(std::byte* memory, size_t done, size_t size) override { return bytes_.copy(done, memory, size); }
+
+   private:
+    const roce::Loan& bytes_;
+  };
+  Fetch fetch(loan);
+  return lend(who, segments, offset, loan.length(), true, fetch);
+}
+
 Fault MemoryTable::lend_to_peer(Accessor who, const RemoteRange& range, uint32_t access, Borrower& borrower) {
   const Use use(*this, range.rkey);
   if (!use) return Fault::kAccess;

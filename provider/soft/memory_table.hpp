@@ -102,6 +102,8 @@ class MemoryTable final : public roce::Memory {
                      size_t size) override;
   roce::Fault scatter(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
                       const std::byte* from, size_t size) override;
+  roce::Fault scatter_loan(roce::Accessor who, std::span<const roce::Segment> segments, uint64_t offset,
+                           const roce::Loan& loan) override;
   roce::Fault bind_window(roce::Accessor who, const roce::WindowBind& bind) override;
   roce::Fault invalidate_local(roce::Accessor who, uint32_t rkey) override;
   roce::Fault invalidate_remote(roce::Accessor who, uint32_t rkey) override;

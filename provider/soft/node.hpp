@@ -117,6 +117,7 @@ class Node final : public ArrivalSink {
   // Under receive_mutex_. True if there was work.
   bool work(Worker worker);
   void receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
+  void receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet);
   void hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet);
   void finish_touched();
   // The two halves of settle(). The first is true if there is more to send.
@@ -171,6 +172,7 @@ class Node final : public ArrivalSink {
   uint32_t same_host_turns_ = 0;        // turns of work() in which packets of this host are more likely than others
   uint32_t turns_ = 0;                  // without a look at the network
   uint32_t polled_turns_ = 0;           // by threads that poll
+  uint64_t fetched_bytes_ = 0;          // of peers
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

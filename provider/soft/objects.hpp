@@ -87,6 +87,15 @@ class QpEvents final : public roce::EventSink {
   void event(roce::QpEvent event, uint32_t) override {
     pending_.fetch_or(1u << static_cast<unsigned>(event), std::memory_order_release);
   }
+  // From now on no peer begins to copy for the queue pair, or counts a copy that it has begun.
+  void sends_fail() override {
+    if (publication_ != nullptr) publication_->withdraw_qp(published_);
+  }
+  // The queue pair's ticket in the publication; null if it is not published. Under the queue pair's lock.
+  void shown_as(Publication* publication, uint32_t ticket) {
+    publication_ = publication;
+    published_ = ticket;
+  }
   // The queue pair must go into error when its lock is released (planned_completions.hpp).
   void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
   static constexpr uint32_t kPlannedError = 1u << 31;
@@ -102,6 +111,8 @@ class QpEvents final : public roce::EventSink {
 
  private:
   std::atomic<uint32_t> pending_{0};
+  Publication* publication_ = nullptr;
+  uint32_t published_ = 0;
 };
 
 struct ExtendedPost;

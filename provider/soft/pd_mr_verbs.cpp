@@ -49,10 +49,9 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
   };
 }
 
-// Peers on this host reach a region with the usual address without this process' help. A region with another one may be
-// the shadow of an emulated device.
+// Peers on this host reach a region with the usual address without this process' help: by the rights that they have,
+// and for the bytes of Sends. A region with another address may be the shadow of an emulated device.
 void publish(Mr& mr, const RegionConfig& config) {
-  if ((config.access & (roce::kRemoteWrite | roce::kRemoteRead)) == 0) return;
   if (config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
   mr.published = context_of(mr.abi.mr.context)
                      ->node.publication()

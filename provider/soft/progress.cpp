@@ -11,6 +11,8 @@
 #include "provider/soft/considerate_yield.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/node.hpp"
+#include "provider/soft/placement/fetch.hpp"
+#include "provider/soft/placement/place.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -26,6 +28,8 @@ constexpr uint32_t kSameHostTurns = 256;
 // Meanwhile a poller looks at the network once in that many turns: a look takes as long as dozens of them.
 constexpr uint32_t kTurnsUnlooked = 512;
 constexpr uint32_t kTurnsToADeadline = 8;
+// Bytes that are fetched while a poller would have looked in vain at least once in 50 us.
+constexpr uint64_t kFetchedInAPoll = 64 * 1024;
 // A P_Key without the bit of the membership.
 constexpr uint16_t kPkeyBase = 0x7FFF;
 
@@ -39,8 +43,23 @@ void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& pack
     counters_.node.wrong_address.add();
     return;
   }
+  if (arrival.reference != nullptr) return receive_reference(qp, arrival, packet);
   const CarefulStores careful(is_datagram && worker_ != Worker::kPoller);
   qp.engine->receive(clock_, packet);
+}
+
+void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet) {
+  const QpDescription sender = counterpart(qp.path, qp.qpn, 0);
+  const FetchedBytes bytes(qp.ring != nullptr ? &qp.ring->peer_memory() : nullptr, sender, *arrival.reference,
+                           counters_.placement);
+  packet.loan = &bytes;
+  qp.engine->receive(clock_, packet);
+  // A thread that fetches bytes for a while polls as well as one that looks in vain meanwhile.
+  const uint64_t before = fetched_bytes_ / kFetchedInAPoll;
+  fetched_bytes_ += arrival.reference->length;
+  const auto polls = static_cast<uint32_t>(fetched_bytes_ / kFetchedInAPoll - before);
+  if (worker_ == Worker::kPoller)
+    polls_.store(polls_.load(std::memory_order_relaxed) + polls, std::memory_order_relaxed);
 }
 
 void Node::hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet) {

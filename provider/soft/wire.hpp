@@ -13,6 +13,8 @@
 
 namespace dapple::soft {
 
+struct RingReference;
+
 // The two ends of packets. Addresses are GIDs: IPv4 as ::ffff:a.b.c.d.
 struct Path {
   uint8_t source[16] = {};
@@ -29,10 +31,11 @@ struct Path {
 struct Arrival {
   uint8_t source[16];
   uint8_t destination[16];
-  uint32_t netdev_index;                 // where it came in; 0 if unknown
-  std::span<const std::byte> transport;  // from the BTH to the pad; its sender may still change it
-  std::span<const std::byte> headers;    // a copy of its begin, for roce::parse()
-  std::span<const std::byte> grh;        // kGrhSize bytes for UD receives
+  uint32_t netdev_index;                     // where it came in; 0 if unknown
+  std::span<const std::byte> transport;      // from the BTH to the pad; its sender may still change it
+  std::span<const std::byte> headers;        // a copy of its begin, for roce::parse()
+  std::span<const std::byte> grh;            // kGrhSize bytes for UD receives
+  const RingReference* reference = nullptr;  // to the payload, if `transport` ends with the headers
 };
 
 class ArrivalSink {

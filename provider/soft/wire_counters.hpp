@@ -57,6 +57,8 @@ struct PlacementCounters {
   Counter writes;
   Counter reads;
   Counter bytes;
+  Counter fetches;  // for Sends that refer to their bytes
+  Counter fetched_bytes;
 };
 
 }  // namespace dapple::soft

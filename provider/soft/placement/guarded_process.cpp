@@ -68,8 +68,10 @@ bool GuardedProcess::read(uint64_t address, std::byte* to, size_t size) {
   if (process == 0) return false;
   uint64_t nonce = 0;
   const iovec targets[] = {ours(&nonce, kWord), ours(to, size)};
-  const iovec sources[] = {theirs(guards_.addresses[0], kWord), theirs(address, size)};
-  const int64_t copied = read_from(process, targets, 2, sources, 2);
+  const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
+  const iovec sources[] = {theirs(guards_.addresses[0], kWord), theirs(address, size - last),
+                           theirs(address + size - last, last)};
+  const int64_t copied = read_from(process, targets, 2, sources, 3);
   const bool proved = copied >= static_cast<int64_t>(kWord) && nonce == guards_.nonce;
   if (!proved) process_.store(0, std::memory_order_relaxed);
   return proved && copied == static_cast<int64_t>(kWord + size);

@@ -28,7 +28,8 @@ class GuardedProcess {
   // False for ever after a copy that has not found the guard pages.
   bool usable() const { return process_.load(std::memory_order_relaxed) != 0; }
 
-  // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last.
+  // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last,
+  // after reads in this process.
   bool write(uint64_t address, const std::byte* from, size_t size);
   bool read(uint64_t address, std::byte* to, size_t size);
 

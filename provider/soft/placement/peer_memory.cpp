@@ -70,6 +70,7 @@ void PeerMemory::open(OwnedFd memory, OwnedFd table, Announcement* announcements
   announcements_ = announcements;
   if (!reaches(own_slot)) return;
   process_.open(process, table_->guards);
+  nonce_ = table_->nonce;
   usable_.store(true, std::memory_order_release);
 }
 
@@ -124,6 +125,8 @@ PeerMemory::Grant::Grant(PeerMemory& peer, const QpDescription& wanted, const ro
   word_ = peer.claim();
   if (word_ == nullptr) return;
   word_->tickets.store(announced(key_ticket, qp_ticket), std::memory_order_seq_cst);
+  qp_ticket_ = qp_ticket;
+  qpn_ = wanted.qpn;
   if (peer.allows(wanted, range, key_ticket, qp_ticket)) return;
   word_->tickets.store(0, std::memory_order_release);
   peer.release(word_);
@@ -148,8 +151,15 @@ bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t si
 
 bool PeerMemory::Grant::read(uint64_t address, std::byte* to, size_t size) {
   if (peer_.copies_once(size) && peer_.process_.read(address, to, size)) return true;
-  const iovec whole = part(to, size);
-  return peer_.copied(read_at(peer_.memory_.get(), &whole, 1, address), size);
+  const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
+  const iovec parts[2] = {part(to, size - last), part(to + size - last, last)};
+  const bool single = size == last;
+  return peer_.copied(read_at(peer_.memory_.get(), parts + (single ? 1 : 0), single ? 1 : 2, address), size);
+}
+
+bool PeerMemory::Grant::queue_pair_lives() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return peer_.table_->qps.at(qp_ticket_).alive.load(std::memory_order_seq_cst) == qpn_;
 }
 
 bool PeerMemory::copied(int64_t result, size_t size) {

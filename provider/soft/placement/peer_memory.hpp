@@ -35,6 +35,12 @@ class PeerMemory {
   // Tells whether the kernel copies that many bytes once only, and not twice. While it is usable.
   bool copies_once(uint64_t size) const { return size >= GuardedProcess::kLeast && process_.usable(); }
 
+  // The bytes that one grant should serve: a peer that takes memory back waits no longer than for the copy of them,
+  // some dozens of microseconds. The kernel looks at guard pages for each copy that it makes once, so those are longer.
+  uint64_t most_at_once(uint64_t size) const { return copies_once(size) ? 1024 * 1024 : 64 * 1024; }
+  // Tells the peer's table from all others. After open(), if it is usable.
+  uint64_t nonce() const { return nonce_; }
+
   // The right to copy within a range, while one exists. The peer waits for its end if it takes the range back.
   class Grant {
    public:
@@ -50,10 +56,14 @@ class PeerMemory {
     // not 0.
     bool write(uint64_t address, const std::byte* from, size_t size);
     bool read(uint64_t address, std::byte* to, size_t size);
+    // After a read: the peer's queue pair has been in order all the time.
+    bool queue_pair_lives() const;
 
    private:
     PeerMemory& peer_;
     Announcement* word_ = nullptr;
+    uint32_t qp_ticket_ = 0;
+    uint32_t qpn_ = 0;
   };
 
   void close_in_child() { memory_.reset(); }
@@ -69,6 +79,7 @@ class PeerMemory {
   std::atomic<bool> usable_{false};
   OwnedFd memory_;
   GuardedProcess process_;
+  uint64_t nonce_ = 0;
   const PublishedTable* table_ = nullptr;
   Announcement* announcements_ = nullptr;
   std::atomic<uint32_t> claimed_{0};  // a bit for each of the announcements

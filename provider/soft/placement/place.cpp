@@ -10,11 +10,6 @@
 namespace dapple::soft {
 namespace {
 
-// A peer that takes memory back waits no longer than for the copy of one piece: some dozens of microseconds. The kernel
-// looks at guard pages for each piece of memory that it copies once, so those are longer.
-constexpr uint64_t kPiece = 64 * 1024;
-constexpr uint64_t kPieceCopiedOnce = 1024 * 1024;
-
 // Copies local pieces to or from the peer's memory at `address`.
 class Copy final : public MemoryTable::Borrower {
  public:
@@ -38,26 +33,29 @@ bool copy_piece(PeerMemory::Grant& grant, MemoryTable& memory, const roce::Trans
   return memory.lend(transfer.who, transfer.segments, done, size, transfer.is_read, copy) == roce::Fault::kNone;
 }
 
-// The queue pair of the peer that may serve this one.
-QpDescription counterpart(const Path& path, uint32_t qpn, bool is_read) {
+QpDescription target_of(const roce::Transfer& transfer, const Path& path, uint32_t qpn) {
+  return counterpart(path, qpn, transfer.is_read ? roce::kRemoteRead : roce::kRemoteWrite);
+}
+
+}  // namespace
+
+QpDescription counterpart(const Path& path, uint32_t qpn, uint32_t access) {
   QpDescription wanted;
   wanted.qpn = path.destination_qpn;
   wanted.peer_qpn = qpn;
-  wanted.access = is_read ? roce::kRemoteRead : roce::kRemoteWrite;
+  wanted.access = access;
   memcpy(wanted.own_address, path.destination, sizeof wanted.own_address);
   memcpy(wanted.peer_address, path.source, sizeof wanted.peer_address);
   return wanted;
 }
 
-}  // namespace
-
 roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint32_t qpn,
                    const roce::Transfer& transfer, uint64_t most, uint64_t& done) {
   const int error = errno;
-  const QpDescription wanted = counterpart(path, qpn, transfer.is_read);
+  const QpDescription wanted = target_of(transfer, path, qpn);
   const uint64_t end = std::min(transfer.range.length, done + most);
   while (done < end) {
-    const uint64_t size = std::min(end - done, peer.copies_once(end - done) ? kPieceCopiedOnce : kPiece);
+    const uint64_t size = std::min(end - done, peer.most_at_once(end - done));
     PeerMemory::Grant grant(peer, wanted, transfer.range);
     if (!grant || !copy_piece(grant, memory, transfer, done, size)) {
       errno = error;
@@ -69,7 +67,7 @@ roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint
 }
 
 bool would_place(PeerMemory& peer, const Path& path, uint32_t qpn, const roce::Transfer& transfer) {
-  const PeerMemory::Grant grant(peer, counterpart(path, qpn, transfer.is_read), transfer.range);
+  const PeerMemory::Grant grant(peer, target_of(transfer, path, qpn), transfer.range);
   return static_cast<bool>(grant);
 }
 

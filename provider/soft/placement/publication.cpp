@@ -12,6 +12,7 @@
 #include <span>
 
 #include "provider/soft/unix_message.hpp"
+#include "roce/ports.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -64,10 +65,10 @@ bool Publication::open() {
 
 template <typename Entries, typename Description>
 uint32_t Publication::publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
-                                 const Description& description) {
+                                 const Description& description, uint32_t places) {
   const std::lock_guard lock(mutex_);
   const uint32_t first = Entries::first_of(number);
-  for (uint32_t place = first; place < first + Entries::kPlaces; place++) {
+  for (uint32_t place = first; place < first + places; place++) {
     if (taken[place]) continue;
     taken[place] = true;
     auto& entry = entries.entries[place];
@@ -79,11 +80,24 @@ uint32_t Publication::publish_in(Entries& entries, bool (&taken)[Entries::kCount
 }
 
 uint32_t Publication::publish(const KeyDescription& key) {
-  return table_ == nullptr ? 0 : publish_in(table_->keys, keys_taken_, key.key, key);
+  if (table_ == nullptr) return 0;
+  // Keys for the sources of Sends leave places for keys that peers have.
+  const bool is_remote = (key.access & (roce::kRemoteWrite | roce::kRemoteRead)) != 0;
+  constexpr uint32_t kPlaces = decltype(table_->keys)::kPlaces;
+  return publish_in(table_->keys, keys_taken_, key.key, key, is_remote ? kPlaces : kPlaces / 2);
 }
 
 uint32_t Publication::publish(const QpDescription& qp) {
-  return table_ == nullptr ? 0 : publish_in(table_->qps, qps_taken_, qp.qpn, qp);
+  return table_ == nullptr ? 0 : publish_in(table_->qps, qps_taken_, qp.qpn, qp, decltype(table_->qps)::kPlaces);
+}
+
+bool Publication::shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const {
+  const uint32_t ticket = table_ == nullptr ? 0 : table_->keys.find(key);
+  if (ticket == 0) return false;
+  const PublishedKey& shown = table_->keys.at(ticket);
+  const uint64_t offset = address - shown.address.load(std::memory_order_relaxed);
+  const uint64_t room = shown.length.load(std::memory_order_relaxed);
+  return shown.domain.load(std::memory_order_relaxed) == domain && offset <= room && length <= room - offset;
 }
 
 void Publication::withdraw_qp(uint32_t ticket) {

@@ -38,6 +38,11 @@ class Publication {
   void revoke_key(uint32_t ticket);
   void revoke_qp(uint32_t ticket);
 
+  // The number that tells this process' table from all others; 0 without one. Peers find it there, too.
+  uint64_t nonce() const { return table_ != nullptr ? nonce_ : 0; }
+  // Tells whether peers find the key, for this range in this domain.
+  bool shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const;
+
   // Lets a process copy. The caller removes it from the placers, if true, before it lets it go.
   bool admit(Placer& placer);
   Placers& placers() { return placers_; }
@@ -46,8 +51,8 @@ class Publication {
 
  private:
   template <typename Entries, typename Description>
-  uint32_t publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number,
-                      const Description& description);
+  uint32_t publish_in(Entries& entries, bool (&taken)[Entries::kCount], uint32_t number, const Description& description,
+                      uint32_t places);
 
   PublishedTable* table_ = nullptr;
   OwnedFd memory_;

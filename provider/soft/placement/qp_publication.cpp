@@ -24,6 +24,7 @@ void publish_qp(Qp& qp) {
   memcpy(shown.own_address, qp.path.source, sizeof shown.own_address);
   memcpy(shown.peer_address, qp.path.destination, sizeof shown.peer_address);
   qp.published = qp.node->publication().publish(shown);
+  qp.events.shown_as(&qp.node->publication(), qp.published);
 }
 
 void revoke_qp(Qp& qp) {
@@ -31,6 +32,7 @@ void revoke_qp(Qp& qp) {
   {
     const std::lock_guard lock(qp.mutex);
     ticket = std::exchange(qp.published, 0);
+    qp.events.shown_as(nullptr, 0);
   }
   qp.node->publication().revoke_qp(ticket);
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <utility>
 
+#include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/undisturbed.hpp"
 #include "provider/soft/unix_message.hpp"
 
@@ -28,6 +29,8 @@ constexpr int kEventsAtOnce = 32;
 constexpr uint32_t kPacketsAtOnce = 64;
 // After this many bytes, acknowledgements leave before the next packets are read.
 constexpr size_t kMuch = 16 * 1024;
+// Bytes that packets refer to and that one call fetches.
+constexpr size_t kFetchedAtOnce = 1024 * 1024;
 constexpr itimerspec kPause = {{}, {0, 100'000'000}};
 
 // The keys of the epoll's events: a kind in the upper half, an index in the lower.
@@ -194,20 +197,31 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
     if (from_[i] == nullptr || !from_[i]->greeted) continue;
     RingReader& reader = from_[i]->reader;
     RingPacket found;
-    size_t bytes = 0;
+    RingReference reference;
+    size_t bytes = 0, fetched = 0;
     auto next = RingReader::Next::kNothing;
-    for (uint32_t packet = 0; packet < kPacketsAtOnce; packet++) {
+    for (uint32_t packet = 0; packet < kPacketsAtOnce && fetched < kFetchedAtOnce; packet++) {
       next = reader.next(found);
       if (next != RingReader::Next::kPacket) break;
-      delivered++;
-      const size_t size = found.bytes.size();
-      delivered_bytes += size;
+      size_t size = found.bytes.size();
       Arrival arrival;
+      if (found.kind == EntryKind::kReference) {
+        if (!take_reference(found.bytes, reference)) {
+          next = RingReader::Next::kBroken;
+          break;
+        }
+        arrival.reference = &reference;
+        found.bytes = found.bytes.first(reference.headers);
+        size = reference.headers + reference.length;
+        fetched += reference.length;
+      }
+      delivered++;
+      delivered_bytes += size;
       memcpy(arrival.source, found.source, sizeof arrival.source);
       memcpy(arrival.destination, found.destination, sizeof arrival.destination);
       arrival.netdev_index = 0;
       arrival.transport = found.bytes;
-      arrival.headers = {found.headers, std::min(size, sizeof found.headers)};
+      arrival.headers = {found.headers, std::min(found.bytes.size(), sizeof found.headers)};
       sink.arrived(arrival);
       bytes += size;
       if (bytes < kMuch) continue;
@@ -335,8 +349,11 @@ void SameHostLinks::attend_from(uint32_t index) {
     const Way answer = greet(from, size, hello, files);
     if (answer != Way::kSharedMemory) return refuse(index, answer);
     from.greeted = true;
+    from.slot = hello.slot;
     rings_.fetch_add(1, std::memory_order_relaxed);
     from.places = publication_ != nullptr && publication_->admit(from);
+    const std::lock_guard lock(to_mutex_);
+    if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
   }
   // The background thread may be about to sleep and count on the mark, which these bytes or a late greeting have
   // missed.
@@ -365,8 +382,17 @@ void SameHostLinks::attend_to(uint32_t slot) {
   if (publication_ != nullptr && files.count == 2 && same_user(ring->socket_.get(), &process)) {
     ring->peer_memory_.open(std::move(files.fds[0]), std::move(files.fds[1]), ring->memory_.control().announcements,
                             own_slot_, process);
+    for (uint32_t i = 0; i < from_end_; i++) {
+      if (from_[i] != nullptr && from_[i]->greeted && from_[i]->slot == slot) invite(*from_[i], *ring);
+    }
   }
   if (end.come) forget(slot, end.why);
+}
+
+// The writer of the ring may send references if its memory is the one that this process reaches. It compares the
+// nonces, because a slot may have got another owner.
+void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
+  if (to.peer_memory_.usable()) from.memory.control().fetches.store(to.peer_memory_.nonce(), std::memory_order_release);
 }
 
 void SameHostLinks::refuse(uint32_t index, Way why) {

@@ -55,6 +55,10 @@ class RingTo {
 
   RingWriter& writer() { return writer_; }
   PeerMemory& peer_memory() { return peer_memory_; }
+  // Tells whether the peer fetches bytes from the process whose table has this nonce.
+  bool fetches_from(uint64_t nonce) const {
+    return nonce != 0 && memory_.control().fetches.load(std::memory_order_acquire) == nonce;
+  }
 
   BriefMutex mutex;
   std::atomic<bool> full{false};  // a packet has found no room
@@ -117,6 +121,7 @@ class SameHostLinks {
   struct RingFrom final : Placer {
     RingFrom() : reader(memory) {}
     RingReader reader;
+    uint32_t slot = 0;     // the writer's
     bool greeted = false;  // it has a ring
     bool places = false;   // the publication has admitted it
   };
@@ -138,6 +143,7 @@ class SameHostLinks {
   void drop(uint32_t index);
   void refuse(uint32_t index, Way why);
   Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
+  static void invite(const RingFrom& from, const RingTo& to);
   // Under to_mutex_.
   RingTo* connect(uint32_t slot, Way& way);
   void forget(uint32_t slot, Way why);

@@ -19,7 +19,6 @@ namespace {
 constexpr size_t kLine = 64;
 constexpr size_t kLinesAhead = 2;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
-constexpr uint32_t kWrap = 1;
 // Bytes that the reader may keep to itself; the writer sees the rest as free.
 constexpr uint64_t kKept = kRingBytes / 8;
 
@@ -99,7 +98,7 @@ std::byte* RingWriter::reserve(size_t size) {
   }
   if (rest < bytes) {
     auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-    entry->wraps = kWrap;
+    entry->kind = EntryKind::kWrap;
     size_of(memory_, written_ + rest).store(0, std::memory_order_relaxed);
     size_of(memory_, written_).store(sizeof(RingEntry), std::memory_order_release);
     written_ += rest;
@@ -108,9 +107,9 @@ std::byte* RingWriter::reserve(size_t size) {
   return memory_.data() + written_ % kRingBytes + sizeof(RingEntry);
 }
 
-void RingWriter::commit(const uint8_t source[16], const uint8_t destination[16]) {
+void RingWriter::commit(const uint8_t source[16], const uint8_t destination[16], EntryKind kind) {
   auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-  entry->wraps = 0;
+  entry->kind = kind;
   memcpy(entry->source, source, sizeof entry->source);
   memcpy(entry->destination, destination, sizeof entry->destination);
   const uint64_t next = written_ + entry_bytes(reserved_);
@@ -142,7 +141,8 @@ RingReader::Next RingReader::next(RingPacket& packet) {
     const uint32_t size = size_of(memory_, read_).load(std::memory_order_acquire);
     if (size == 0) return Next::kNothing;
     const auto* entry = reinterpret_cast<const RingEntry*>(memory_.data() + place);
-    if (entry->wraps == kWrap) {
+    packet.kind = entry->kind;
+    if (packet.kind == EntryKind::kWrap) {
       read_ += kRingBytes - place;
       continue;
     }

@@ -28,9 +28,15 @@ inline constexpr size_t kRingBytes = 128 * 1024;
 // A packet without ICRC: payload of 4,096, and headers.
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
+enum class EntryKind : uint32_t {
+  kPacket,
+  kWrap,       // no packet: the next entry is at the ring's begin
+  kReference,  // a packet with a reference to its bytes (reference.hpp)
+};
+
 struct RingEntry {
-  uint32_t size;   // of the packet behind the entry; 0: not published
-  uint32_t wraps;  // 1: no packet, the next entry is at the ring's begin
+  uint32_t size;  // of the packet behind the entry; 0: not published
+  EntryKind kind;
   uint8_t source[16];
   uint8_t destination[16];
 };
@@ -53,6 +59,7 @@ class RingMemory {
     alignas(64) std::atomic<uint64_t> read;      // by the reader: bytes that the writer may use again
     alignas(64) std::atomic<uint32_t> sleeping;  // by the reader: it wants to be woken
     alignas(64) std::atomic<uint32_t> waiting;   // by the writer: it wants to be woken when there is room
+    alignas(64) std::atomic<uint64_t> fetches;   // by the reader: whose references it can follow; 0: nobody's
     Announcement announcements[kAnnouncements];  // by the writer: what it copies beside the ring
   };
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
@@ -76,7 +83,7 @@ class RingWriter {
   // Room for a packet, or null if the ring is full.
   std::byte* reserve(size_t size);
   // Publishes the packet in the room of the last reserve().
-  void commit(const uint8_t source[16], const uint8_t destination[16]);
+  void commit(const uint8_t source[16], const uint8_t destination[16], EntryKind kind = EntryKind::kPacket);
   // After the last commit(): true if the reader sleeps, and nobody has been told so before.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
@@ -90,6 +97,7 @@ class RingWriter {
 };
 
 struct RingPacket {
+  EntryKind kind;
   uint8_t source[16];
   uint8_t destination[16];
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes

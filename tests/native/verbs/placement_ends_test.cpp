@@ -14,6 +14,7 @@
 #include <new>
 
 #include "tests/native/kills/stage.hpp"
+#include "tests/native/verbs/pair.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
 
 using namespace dapple::tests;
@@ -124,6 +125,44 @@ void sender_is_stopped(PlacementEnd& sender) {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) failed("no call has waited for the stopped sender");
 }
 
+// The sender takes the source of a Send back, and changes it. No later byte comes to the target.
+void source_is_taken_back(PlacementEnd& sender) {
+  constexpr uint32_t kRounds = 60, kSend = 3 * 1024 * 1024;
+  for (uint32_t round = 0; round < kRounds; round++) {
+    if (!await_fetch(sender) || !order(Order::kReceiveAll)) return failed("nothing is fetched");
+    memset(sender.buffer, 1, kReached);
+    memset(reached(), 0, kReached);
+    if (!sender.post(IBV_WR_SEND, 0, kSend, 0, 0)) return failed("not posted");
+    usleep(round * 10);
+    if (!sender.deregister()) return failed("no deregistration");
+    memset(sender.buffer, 9, kReached);
+    const ibv_wc_status status = sender.complete();
+    if (status != IBV_WC_SUCCESS && status != IBV_WC_LOC_PROT_ERR) failed("a Send", ibv_wc_status_str(status));
+    usleep(2000);
+    if (memchr(reached(), 9, kReached) != nullptr) failed("a byte was fetched after ibv_dereg_mr");
+    if (!sender.register_memory(sender.buffer, kReached, IBV_ACCESS_LOCAL_WRITE)) return failed("no registration");
+    if (!reconnect(sender)) return failed("no connection");
+  }
+}
+
+// The peer takes a while to end each of them.
+void sender_fails_during_sends(PlacementEnd& sender) {
+  constexpr uint32_t kRounds = 30, kSend = 3 * 1024 * 1024;
+  for (uint32_t round = 0; round < kRounds; round++) {
+    if (!await_fetch(sender) || !order(Order::kReceiveAll)) return failed("nothing is fetched");
+    memset(sender.buffer, 1, kReached);
+    memset(reached(), 0, kReached);
+    if (!sender.post(IBV_WR_SEND, 0, kSend, 0, 0)) return failed("not posted");
+    usleep(round * 20);
+    if (!to_error(sender.qp())) return failed("no error");
+    memset(sender.buffer, 9, kReached);
+    sender.complete();
+    usleep(2000);
+    if (memchr(reached(), 9, kReached) != nullptr) failed("a byte was fetched after ibv_modify_qp");
+    if (!reconnect(sender)) return failed("no connection");
+  }
+}
+
 void target_executes(PlacementEnd& sender) {
   if (!await_placement(sender)) return failed("nothing is placed");
   if (!order(Order::kExecute)) return failed("no other program");
@@ -182,6 +221,8 @@ int main() {
   run_placement("a key is revoked during Writes", key_is_revoked);
   run_placement("a queue pair goes to error during Writes", queue_pair_goes_to_error, {.timeout = 12});
   run_placement("the sender is stopped inside of a Write", sender_is_stopped);
+  run_placement("the source of a Send is taken back", source_is_taken_back);
+  run_placement("the sender's queue pair goes to error during Sends", sender_fails_during_sends);
   run_placement("the target executes another program", target_executes, {.timeout = 14});
   run_placement("the target is killed", target_is_killed, {.timeout = 14});
   run_placement("both ends fork", both_fork, {.timeout = 14});

@@ -59,8 +59,8 @@ bool PlacementEnd::connect(uint8_t timeout) {
   return await(kMomentOfPatience, [&] { return peer != 0; }) && tests::connect(qp_, peer, timeout);
 }
 
-bool PlacementEnd::post_receive() {
-  ibv_sge piece = {reinterpret_cast<uintptr_t>(buffer), 4096, mr_->lkey};
+bool PlacementEnd::post_receive(size_t size) {
+  ibv_sge piece = {reinterpret_cast<uintptr_t>(buffer), static_cast<uint32_t>(size), mr_->lkey};
   ibv_recv_wr request = {0, nullptr, &piece, 1};
   ibv_recv_wr* bad = nullptr;
   return ibv_post_recv(qp_, &request, &bad) == 0;
@@ -107,11 +107,30 @@ bool reconnect(PlacementEnd& sender) {
          await(kMomentOfPatience, [] { return placement_stage->obeyed == placement_stage->given; });
 }
 
-uint64_t placed() {
+namespace {
+
+uint64_t sum_of(const char* first, const char* second) {
   static Watcher watcher;
   soft::StatusReply status;
   if (!watcher.status(status)) return 0;
-  return counter(status, "placed_writes") + counter(status, "placed_reads");
+  return counter(status, first) + (second != nullptr ? counter(status, second) : 0);
+}
+
+}  // namespace
+
+uint64_t placed() {
+  return sum_of("placed_writes", "placed_reads");
+}
+
+uint64_t fetched() {
+  return sum_of("fetches", nullptr);
+}
+
+bool await_fetch(PlacementEnd& sender) {
+  const uint64_t before = fetched();
+  return await(kMomentOfPatience, [&] {
+    return order(Order::kReceiveAll) && sender.transfer(IBV_WR_SEND, 0, 65536) == IBV_WC_SUCCESS && fetched() > before;
+  });
 }
 
 bool await_placement(PlacementEnd& sender) {
@@ -143,6 +162,8 @@ bool obey(PlacementEnd& target, Order order) {
       return to_error(target.qp());
     case Order::kReceive:
       return target.post_receive();
+    case Order::kReceiveAll:
+      return target.post_receive(kReached);
     case Order::kFork: {
       const pid_t child = start_process([] { return pause(); });
       return child > 0;

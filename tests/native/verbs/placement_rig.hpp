@@ -25,10 +25,11 @@ enum class Order : uint32_t {
   kRegister,   // the memory, again
   kRegisterReadOnly,
   kDeregister,
-  kToError,  // the queue pair
-  kReceive,  // posts a receive
-  kFork,     // a child that stays
-  kExecute,  // another program, in this process
+  kToError,     // the queue pair
+  kReceive,     // posts a receive
+  kReceiveAll,  // the same, of the whole memory
+  kFork,        // a child that stays
+  kExecute,     // another program, in this process
 };
 
 struct PlacementStage {
@@ -55,7 +56,7 @@ class PlacementEnd {
   bool register_memory(void* memory, size_t size, unsigned access);
   bool deregister();
   bool connect(uint8_t timeout);
-  bool post_receive();
+  bool post_receive(size_t size = 4096);
   ibv_qp* qp() const { return qp_; }
   ibv_mr* mr() const { return mr_; }
 
@@ -84,6 +85,9 @@ bool order(Order order);
 bool reconnect(PlacementEnd& sender);
 // Transfers of all processes that went without packets.
 uint64_t placed();
+// The same for parts of Sends, and until one has gone so.
+uint64_t fetched();
+bool await_fetch(PlacementEnd& sender);
 // Writes until one has gone without packets. False if none does.
 bool await_placement(PlacementEnd& sender);
 

@@ -141,6 +141,54 @@ void write_behind_a_send(PlacementEnd& sender) {
   if (!await_placement(sender)) return failed("nothing is placed afterwards");
 }
 
+constexpr size_t kSendSizes[] = {1, 16383, 16384, 65541, 1024 * 1024, 3 * 1024 * 1024 + 7};
+
+void send_all_sizes(PlacementEnd& sender) {
+  for (const size_t size : kSendSizes) {
+    for (const size_t offset : {size_t{0}, size_t{13}}) {
+      fill(sender.buffer + offset, size, size + offset);
+      memset(reached(), 0, size + 1);
+      if (!order(Order::kReceiveAll)) return failed("no receive");
+      expect(sender.transfer(IBV_WR_SEND, offset, static_cast<uint32_t>(size)), IBV_WC_SUCCESS, "a Send");
+      if (memcmp(reached(), sender.buffer + offset, size) != 0) failed("a Send", "wrong bytes");
+      if (reached()[size] != 0) failed("a Send", "a byte behind it");
+    }
+  }
+}
+
+void sends(PlacementEnd& sender) {
+  if (!await_fetch(sender)) return failed("nothing is fetched");
+  const uint64_t before = fetched();
+  send_all_sizes(sender);
+  // The longest ones have several parts.
+  if (fetched() < before + 8) failed("a Send has not been fetched");
+}
+
+void sends_before_receives(PlacementEnd& sender) {
+  constexpr uint32_t kSend = 1024 * 1024;
+  if (!await_fetch(sender)) return failed("nothing is fetched");
+  fill(sender.buffer, kSend, 5);
+  memset(reached(), 0, kSend);
+  if (!sender.post(IBV_WR_SEND, 0, kSend, 0, 0)) return failed("not posted");
+  usleep(100000);
+  if (!order(Order::kReceiveAll)) return failed("no receive");
+  expect(sender.complete(), IBV_WC_SUCCESS, "a Send before its receive");
+  if (memcmp(reached(), sender.buffer, kSend) != 0) failed("a Send before its receive", "wrong bytes");
+  if (!await_fetch(sender)) failed("nothing is fetched afterwards");
+}
+
+void receive_is_too_short(PlacementEnd& sender) {
+  if (!await_fetch(sender)) return failed("nothing is fetched");
+  if (!order(Order::kReceive)) return failed("no receive");
+  expect(sender.transfer(IBV_WR_SEND, 0, 1024 * 1024), IBV_WC_REM_INV_REQ_ERR, "a Send for a short receive");
+}
+
+void not_fetched(PlacementEnd& sender) {
+  const uint64_t before = fetched();
+  for (int i = 0; i < 3; i++) send_all_sizes(sender);
+  if (fetched() != before) failed("a Send was fetched");
+}
+
 }  // namespace
 
 int main() {
@@ -151,6 +199,11 @@ int main() {
   run_placement("a wrong local key", local_key_is_wrong);
   run_placement("a queue pair in error", target_is_in_error, {.timeout = 14});
   run_placement("a Write behind a Send", write_behind_a_send);
+  run_placement("Sends of all sizes", sends);
+  run_placement("Sends before their receives", sends_before_receives);
+  run_placement("a receive that is too short", receive_is_too_short);
+  run_placement("the sender lends nothing", not_fetched, {.sender_off = "DAPPLE_PLACEMENT"});
+  run_placement("the target fetches nothing", not_fetched, {.target_off = "DAPPLE_PLACEMENT"});
   run_placement("the sender places nothing", not_placed, {.sender_off = "DAPPLE_PLACEMENT"});
   run_placement("the target publishes nothing", not_placed, {.target_off = "DAPPLE_PLACEMENT"});
   run_placement("over UDP", not_placed, {.target_off = "DAPPLE_SAME_HOST"});

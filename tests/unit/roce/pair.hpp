@@ -7,7 +7,9 @@
 
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "roce/psn.hpp"
@@ -144,6 +146,10 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     memcpy(at(segments[0].address + offset), from, size);
     return Fault::kNone;
   }
+  Fault scatter_loan(Accessor who, std::span<const Segment> segments, uint64_t offset, const Loan& loan) override {
+    if (check_local(who, segments, true) != Fault::kNone) return Fault::kAccess;
+    return loan.copy(0, at(segments[0].address + offset), loan.length()) ? Fault::kNone : Fault::kFailed;
+  }
   Fault bind_window(Accessor, const WindowBind&) override { return Fault::kNone; }
   Fault invalidate_local(Accessor, uint32_t) override { return Fault::kNone; }
   Fault invalidate_remote(Accessor, uint32_t rkey) override {
@@ -161,12 +167,25 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     return true;
   }
   void event(QpEvent event, uint32_t) override { raised.push_back(event); }
+  void sends_fail() override { lends = 0; }
   std::byte* reserve(size_t size) override {
     if (link.size() >= link_room) return nullptr;
     made_.assign(size, std::byte{0});
     return made_.data();
   }
-  void commit(const AddressVector*) override { link.push_back(made_); }
+  std::byte* refer(const Reference& reference, size_t headers) override {
+    std::byte* room = refers ? reserve(headers) : nullptr;
+    if (room != nullptr) referred_.emplace(*this, reference);
+    return room;
+  }
+  void commit(const AddressVector*) override {
+    link.push_back(made_);
+    if (!referred_) return;
+    Packet packet;
+    parse(made_, packet);
+    loans.emplace(packet.headers.psn, *referred_);
+    referred_.reset();
+  }
   Placed place(const Transfer& transfer, uint64_t& done) override {
     offered++;
     if (places_into == nullptr) return Placed::kNo;
@@ -182,6 +201,24 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
     done += size;
     return done == transfer.range.length ? Placed::kWhole : Placed::kPart;
   }
+
+  // Bytes of an endpoint's first segment.
+  struct Lent final : Loan {
+    Lent(Endpoint& from, const Reference& reference)
+        : Loan(reference.length, reference.packets),
+          endpoint(&from),
+          address(reference.segments[0].address + reference.offset) {}
+    Lent(Endpoint& from, uint64_t first, uint64_t length, uint32_t packets)
+        : Loan(length, packets), endpoint(&from), address(first) {}
+    bool copy(uint64_t offset, std::byte* to, size_t size) const override {
+      if (endpoint->lends == 0) return false;
+      endpoint->lends--;
+      memcpy(to, endpoint->at(address + offset), size);
+      return true;
+    }
+    Endpoint* endpoint;
+    uint64_t address;
+  };
 
   struct Received final : CompletionSink {
     void complete(const Completion& completion) override { all.push_back(completion); }
@@ -203,12 +240,16 @@ class Endpoint final : public Memory, public CompletionSink, public ReceiveSourc
   Endpoint* places_into = nullptr;  // it reaches this endpoint's memory
   uint64_t place_at_once = UINT64_MAX;
   int offered = 0;
+  bool refers = false;             // its packets may have references
+  uint32_t lends = UINT32_MAX;     // the number of references that can still be followed
+  std::map<uint32_t, Lent> loans;  // of packets on their way, by their PSNs
   std::unique_ptr<QueuePair> qp;
 
  private:
   QpType type_ = QpType::kRc;
   Segment segment_;
   Bytes made_;
+  std::optional<Lent> referred_;
 };
 
 struct Pair {
@@ -229,7 +270,12 @@ struct Pair {
   void deliver(Endpoint& from, Endpoint& to) {
     const Bytes bytes = from.link.front();
     from.link.pop_front();
-    to.qp->receive(now, parsed(bytes));
+    Packet packet = parsed(bytes);
+    // A packet with the same PSN may have the bytes themselves later.
+    const auto loan = from.loans.find(packet.headers.psn);
+    if (loan != from.loans.end() && packet.payload.empty() && !packet.info->has(kResponse)) packet.loan = &loan->second;
+    to.qp->receive(now, packet);
+    if (packet.loan != nullptr) from.loans.erase(loan);
   }
   // Delivers a packet that the test has made.
   void inject(Endpoint& to, Headers headers, std::span<const std::byte> payload = {}) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_HPP
+#define DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "provider/soft/placement/peer_memory.hpp"
+#include "provider/soft/same_host/reference.hpp"
+#include "provider/soft/wire_counters.hpp"
+#include "roce/ports.hpp"
+
+namespace dapple::soft {
+
+// Shorter parts of messages are copied through the ring.
+inline constexpr uint64_t kLeastReferred = GuardedProcess::kLeast;
+
+// The bytes that a packet refers to, in the memory of the peer that has sent it.
+class FetchedBytes final : public roce::Loan {
+ public:
+  // `peer`: null if this process does not reach the peer's memory. `sender`: the peer's queue pair. All references
+  // outlive this.
+  FetchedBytes(PeerMemory* peer, const QpDescription& sender, const RingReference& reference,
+               PlacementCounters& counters)
+      : Loan(reference.length, reference.packets),
+        peer_(peer),
+        sender_(sender),
+        reference_(reference),
+        counters_(counters) {}
+  // False also if the peer has taken the memory back, or its requests have failed meanwhile.
+  bool copy(uint64_t offset, std::byte* to, size_t size) const override;
+
+ private:
+  bool copy_from(const RingReference::Source& source, uint64_t offset, std::byte* to, size_t size) const;
+
+  PeerMemory* const peer_;
+  const QpDescription& sender_;
+  const RingReference& reference_;
+  PlacementCounters& counters_;
+};
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_PLACEMENT_FETCH_HPP
