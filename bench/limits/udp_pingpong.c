@@ -7,7 +7,6 @@
  * last one, with BTH, AETH and ICRC. The kernel cuts them out of one datagram and merges them again, and the sockets
  * are not connected, all as on the software device. A TCP connection begins and ends the exchange.
  */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
