@@ -85,8 +85,15 @@ bool order(Order order);
 bool reconnect(PlacementEnd& sender);
 // Transfers of all processes that went without packets.
 uint64_t placed();
-// The same for parts of Sends, and until one has gone so.
+// The receives of a program with a sanitizer see all bytes that come, so it fetches none.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kFetches = false;
+#else
+inline constexpr bool kFetches = true;
+#endif
+// Parts of Sends that the receivers have fetched.
 uint64_t fetched();
+// Sends until one has been fetched, or once if none is. False if this does not happen.
 bool await_fetch(PlacementEnd& sender);
 // Writes until one has gone without packets. False if none does.
 bool await_placement(PlacementEnd& sender);
