@@ -7,7 +7,7 @@
 
 namespace dapple::provider {
 
-// Restores errno: a query's callers are promised that it leaves it alone.
+// Restores errno at its end, for functions that promise to leave it alone.
 class KeepErrno {
  public:
   KeepErrno() : saved_(errno) {}

@@ -7,9 +7,9 @@
 #include <poll.h>
 #include <string.h>
 
+#include "provider/keep_errno.hpp"
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
-#include "provider/soft/kept_errno.hpp"
 #include "provider/soft/messages.hpp"
 #include "provider/soft/uncancelled.hpp"
 #include "provider/soft/undisturbed.hpp"
@@ -279,7 +279,7 @@ bool UdpBatch::send_all() {
 
 bool UdpBatch::flush() {
   if (run_count_ == 0) return true;
-  const KeptErrno kept;
+  const provider::KeepErrno keep;
   if (side_.tap != nullptr) {
     for (uint32_t i = 0; i < run_count_; i++) note(runs_[i]);
   }

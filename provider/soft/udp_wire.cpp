@@ -15,10 +15,10 @@
 #include <algorithm>
 #include <new>
 
+#include "provider/keep_errno.hpp"
 #include "provider/soft/crc.hpp"
 #include "provider/soft/gid.hpp"
 #include "provider/soft/ip_headers.hpp"
-#include "provider/soft/kept_errno.hpp"
 #include "provider/soft/seed.hpp"
 #include "provider/soft/uncancelled.hpp"
 #include "roce/icrc.hpp"
@@ -223,7 +223,7 @@ int UdpWire::receive_fd() const {
 }
 
 size_t UdpWire::receive(ArrivalSink& sink) {
-  const KeptErrno kept;
+  const provider::KeepErrno keep;
   Room& room = *room_;
   delivered_ = delivered_bytes_ = 0;
   if (delayed_ != nullptr) deliver_delayed(sink);

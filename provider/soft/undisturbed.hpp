@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "provider/soft/kept_errno.hpp"
+#include "provider/keep_errno.hpp"
 
 namespace dapple::soft {
 
@@ -19,7 +19,7 @@ class Undisturbed {
   Undisturbed& operator=(const Undisturbed&) = delete;
 
  private:
-  const KeptErrno errno_;
+  const provider::KeepErrno errno_;
   int state_ = PTHREAD_CANCEL_ENABLE;
 };
 

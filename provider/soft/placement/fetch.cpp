@@ -2,15 +2,15 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/placement/fetch.hpp"
 
-#include <errno.h>
-
 #include <algorithm>
+
+#include "provider/keep_errno.hpp"
 
 namespace dapple::soft {
 
 bool FetchedBytes::copy(uint64_t offset, std::byte* to, size_t size) const {
   if (peer_ == nullptr || !peer_->usable() || peer_->nonce() != reference_.owner) return false;
-  const int error = errno;
+  const provider::KeepErrno keep;
   const size_t wanted = size;
   bool is_whole = true;
   for (uint32_t i = 0; i < reference_.source_count && size > 0 && is_whole; i++) {
@@ -25,7 +25,6 @@ bool FetchedBytes::copy(uint64_t offset, std::byte* to, size_t size) const {
     size -= part;
     offset = 0;
   }
-  errno = error;
   if (!is_whole || size > 0) return false;
   counters_.fetches.add();
   counters_.fetched_bytes.add(wanted);
