@@ -108,16 +108,20 @@ void Stream::remote_atomic(const AtomicAccess& access) {
   operation.original = access.original;
 }
 
+// Two Flushes may have one range: the next one that was not executed, or a repetition.
 void Stream::remote_flushed(const roce::RemoteRange& range) {
+  Operation* flushed = nullptr;
   for (size_t number = 0; number < operations_.size(); ++number) {
     Operation& operation = operations_[number];
     if (operation.opcode() != SendOpcode::kFlush || operation.request.remote_address != range.address ||
         operation.request.flush_length != range.length || !effective_before(number))
       continue;
-    ++operation.flushes;
-    return;
+    flushed = &operation;
+    if (operation.flushes == 0) break;
   }
-  referee_.fail("QP %#x: a flush at %#" PRIx64 " that was not asked for yet", qpn_, range.address);
+  if (flushed == nullptr)
+    return referee_.fail("QP %#x: a flush at %#" PRIx64 " that was not asked for yet", qpn_, range.address);
+  ++flushed->flushes;
 }
 
 // --- Messages
