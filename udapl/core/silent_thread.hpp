@@ -15,7 +15,7 @@
 namespace dapple::udapl {
 
 // Starts a named thread with all signals blocked, because an application's signal handlers must never run on our
-// threads. name has at most 15 characters. INSUFFICIENT_RESOURCES; `lacking` is its subtype unless memory lacks.
+// threads. name has at most 15 characters. An error is INSUFFICIENT_RESOURCES with the subtype `lacking`, or kMemory.
 template <class Function>
 Result<std::thread> silent_thread(Function&& function, const char* name, Subtype lacking) {
   struct Blocked {

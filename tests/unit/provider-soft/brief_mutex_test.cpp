@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 
 #include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -73,9 +74,15 @@ void sleep_ms(long ms) {
   nanosleep(&time, nullptr);
 }
 
-void expect_whole(const Room& room, std::initializer_list<const Guest*> guests) {
+// Lets them come and go for that time. Nobody may meet another in the room, and every visit must count.
+void expect_one_at_a_time(Room& room, std::atomic<bool>& over, std::initializer_list<Guest*> guests, long ms) {
+  prepare_heavy_barriers();
+  for (Guest* guest : guests) guest->start();
+  sleep_ms(ms);
+  over.store(true);
   uint64_t sum = 0;
   for (const Guest* guest : guests) {
+    guest->end();
     assert_true(guest->visits > 0);
     sum += guest->visits;
   }
@@ -85,31 +92,17 @@ void expect_whole(const Room& room, std::initializer_list<const Guest*> guests) 
 
 // The threads that come now and then end the privilege of the one that comes all the time.
 void lock__favourite_and_rare_guests__one_at_a_time(void**) {
-  prepare_heavy_barriers();
   Room room;
   std::atomic<bool> over{false};
   Guest favourite{room, 1, over}, rare{room, 2, over, 50'000}, trying{room, 3, over, 70'000, true};
-  favourite.start();
-  rare.start();
-  trying.start();
-  sleep_ms(1500);
-  over.store(true);
-  for (const Guest* guest : {&favourite, &rare, &trying}) guest->end();
-  expect_whole(room, {&favourite, &rare, &trying});
+  expect_one_at_a_time(room, over, {&favourite, &rare, &trying}, 1500);
 }
 
 void lock__equal_guests__one_at_a_time(void**) {
-  prepare_heavy_barriers();
   Room room;
   std::atomic<bool> over{false};
   Guest one{room, 1, over}, two{room, 2, over}, three{room, 3, over, 0, true};
-  one.start();
-  two.start();
-  three.start();
-  sleep_ms(500);
-  over.store(true);
-  for (const Guest* guest : {&one, &two, &three}) guest->end();
-  expect_whole(room, {&one, &two, &three});
+  expect_one_at_a_time(room, over, {&one, &two, &three}, 500);
 }
 
 void* try_it(void* mutex) {
