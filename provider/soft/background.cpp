@@ -118,13 +118,17 @@ bool Node::sleep_until(Time when, bool for_packets) {
   planned_wake_.store(when);
   // A deadline that came before this line saw no need to wake us.
   when = std::min(when, for_packets ? timers_.earliest() : when);
-  pollfd waiting[4] = {{wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {links_.fd(), POLLIN, 0}};
+  // What a thread that polls is about to attend to would wake this one again and again, perhaps on the same CPU.
+  const bool attended = !for_packets && links_due_.load(std::memory_order_relaxed);
+  pollfd waiting[4] = {
+      {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {attended ? -1 : links_.fd(), POLLIN, 0}};
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
     if (link_retry_ == 0) waiting[2].fd = link_->fd();
     if (links_.any()) {
       // A thread that polls takes packets of this host, too.
       if (!receive_mutex_.try_lock()) return true;
+      attend_links();
       links_.sleep();
       if (!links_.empty()) when = 0;
       receive_mutex_.unlock();

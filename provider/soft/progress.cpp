@@ -170,13 +170,17 @@ bool Node::run_ready() {
   return any;
 }
 
+// Under receive_mutex_: does what the background thread found to do while another one had the lock.
+void Node::attend_links() {
+  if (!links_due_.load(std::memory_order_relaxed)) return;
+  links_due_.store(false, std::memory_order_relaxed);
+  const Undisturbed undisturbed;
+  links_.attend();
+}
+
 // Packets of this host cost no system call. While they come, a poller pays for a look at the network only now and then.
 bool Node::receive_packets() {
-  if (links_due_.load(std::memory_order_relaxed)) {
-    links_due_.store(false, std::memory_order_relaxed);
-    const Undisturbed undisturbed;
-    links_.attend();
-  }
+  attend_links();
   bool any = links_.receive(*this) > 0;
   if (any) {
     same_host_turns_ = kSameHostTurns;

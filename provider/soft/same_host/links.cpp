@@ -354,10 +354,9 @@ void SameHostLinks::attend_from(uint32_t index) {
     from.places = publication_ != nullptr && publication_->admit(from);
     const std::lock_guard lock(to_mutex_);
     if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
+    // The background thread may sleep already, with the marks of other rings only.
+    from.reader.sleep();
   }
-  // The background thread may be about to sleep and count on the mark, which these bytes or a late greeting have
-  // missed.
-  from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
   if (look_for_end(from.socket).come && from.reader.empty()) drop(index);
 }

@@ -212,16 +212,29 @@ void wake_reader__it_sleeps__has_an_event(void**) {
 }
 
 // A thread that polls may call attend() after another one has announced that it sleeps.
-void attend__after_sleep__peers_still_wake(void**) {
+void attend__greeting_after_sleep__peer_wakes(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   other.links.sleep();
   RingTo* ring = one.get(kOtherSlot);
-  for (uint8_t i = 0; i < 3; i++) {
-    assert_int_equal(other.receive(), i == 0 ? 0 : 1);
-    assert_false(other.has_event());
+  assert_int_equal(other.receive(), 0);
+  assert_true(write(ring, 8, 1));
+  ring->wake_reader();
+  assert_true(other.has_event());
+  one.links.put(ring);
+}
+
+// Else each packet for a thread that polls would wake one that does not want it.
+void attend__after_a_wake__peer_wakes_only_if_asked_again(void**) {
+  Process one(kOneSlot), other(kOtherSlot);
+  RingTo* ring = one.get(kOtherSlot);
+  assert_int_equal(other.receive(), 0);
+  for (uint8_t i = 0; i < 6; i++) {
+    const bool asked = i % 2 == 0;
+    if (asked) other.links.sleep();
     assert_true(write(ring, 8, i));
     ring->wake_reader();
-    assert_true(other.has_event());
+    assert_int_equal(other.has_event(), asked);
+    assert_int_equal(other.receive(), 1);
   }
   one.links.put(ring);
 }
@@ -544,7 +557,8 @@ int main() {
       cmocka_unit_test(get__twice__one_ring),
       cmocka_unit_test(receive__sent_before_the_connection_is_accepted__arrives),
       cmocka_unit_test(wake_reader__it_sleeps__has_an_event),
-      cmocka_unit_test(attend__after_sleep__peers_still_wake),
+      cmocka_unit_test(attend__greeting_after_sleep__peer_wakes),
+      cmocka_unit_test(attend__after_a_wake__peer_wakes_only_if_asked_again),
       cmocka_unit_test(get__new_owner_before_the_end_was_seen__its_ring),
       cmocka_unit_test(peer_ends__its_last_packets_arrive),
       cmocka_unit_test(reader_ends__ring_is_broken_and_a_new_one_is_made),
