@@ -55,7 +55,7 @@ class Loan {
   uint64_t length() const { return length_; }
   // The packets that would have carried them. The packet has all their PSNs.
   uint32_t packets() const { return packets_; }
-  // Fetches `size` bytes from `offset`; the last eight become visible last. False if they cannot be reached any more.
+  // Fetches `size` bytes from `offset`. False if they cannot be reached any more.
   virtual bool copy(uint64_t offset, std::byte* to, size_t size) const = 0;
 
  protected:

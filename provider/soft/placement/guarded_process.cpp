@@ -13,66 +13,84 @@ namespace {
 
 constexpr size_t kWord = sizeof(uint64_t);
 
+// The parts of memory on one side of a copy: a word of the guard, and the bytes. The kernel copies what lies in one
+// part on both sides at once.
+class Parts {
+ public:
+  Parts(uint64_t word, uint64_t bytes, size_t size) : parts_{part(word, kWord), part(bytes, size)} {}
+  void split_off(size_t last) {
+    parts_[1].iov_len -= last;
+    parts_[2] = part(reinterpret_cast<uint64_t>(parts_[1].iov_base) + parts_[1].iov_len, last);
+    count_ = 3;
+  }
+  const iovec* begin() const { return parts_; }
+  size_t count() const { return count_; }
+
+ private:
+  static iovec part(uint64_t address, size_t size) {
+    return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
+  }
+
+  iovec parts_[3];
+  size_t count_ = 2;
+};
+
 // Not the C library's functions: those are cancellation points.
-int64_t write_to(pid_t process, const iovec* from, size_t from_count, const iovec* to, size_t to_count) {
-  return syscall(SYS_process_vm_writev, process, from, from_count, to, to_count, 0ul);
+int64_t write_to(pid_t process, const Parts& from, const Parts& to) {
+  return syscall(SYS_process_vm_writev, process, from.begin(), from.count(), to.begin(), to.count(), 0ul);
 }
 
-int64_t read_from(pid_t process, const iovec* to, size_t to_count, const iovec* from, size_t from_count) {
-  return syscall(SYS_process_vm_readv, process, to, to_count, from, from_count, 0ul);
+int64_t read_from(pid_t process, const Parts& to, const Parts& from) {
+  return syscall(SYS_process_vm_readv, process, to.begin(), to.count(), from.begin(), from.count(), 0ul);
 }
 
-iovec ours(const void* at, size_t size) {
-  return {const_cast<void*>(at), size};
+uint64_t address_of(const void* bytes) {
+  return reinterpret_cast<uint64_t>(bytes);
 }
 
-iovec theirs(uint64_t address, size_t size) {
-  return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
+// Parts in the caller's memory cost less than in the other process': the kernel takes that one's pages for each. It
+// copies those with nothing between that would order the stores. x86 orders them itself, also those of string
+// instructions; other machines need what the kernel does between two parts of the other process.
+void make_last_word_visible_last([[maybe_unused]] Parts& here, [[maybe_unused]] Parts& there, size_t last) {
+#ifdef __x86_64__
+  here.split_off(last);
+#else
+  there.split_off(last);
+#endif
 }
 
 }  // namespace
 
 // Permissions, namespaces and security modules all may be in the way, so this tries it.
-void GuardedProcess::open(pid_t process, const Guards& guards) {
-  for (const uint64_t address : guards.addresses) {
-    if (address == 0) return;
-  }
-  guards_ = guards;
+void GuardedProcess::open(pid_t process, const Guard& guard) {
+  if (guard.address == 0 || process <= 0) return;
+  guard_ = guard;
   process_.store(process, std::memory_order_relaxed);
   uint64_t nonce = 0;
   const uint64_t nothing = 0;
-  const bool reached = process > 0 && read(guards.addresses[0], reinterpret_cast<std::byte*>(&nonce), kWord) &&
-                       nonce == guards.nonce &&
-                       write(guards.addresses[0] + kWord, reinterpret_cast<const std::byte*>(&nothing), kWord);
+  const bool reached = read(guard.address, reinterpret_cast<std::byte*>(&nonce), kWord) && nonce == guard.nonce &&
+                       write(guard.address + kWord, reinterpret_cast<const std::byte*>(&nothing), kWord);
   if (!reached) process_.store(0, std::memory_order_relaxed);
 }
 
 bool GuardedProcess::write(uint64_t address, const std::byte* from, size_t size) {
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
-  const uint64_t words[kGuardPages] = {};
-  const size_t last = size_of_last_word(address, size);
-  const iovec sources[] = {ours(words, sizeof words), ours(from, size)};
-  iovec targets[kGuardPages + 2];
-  for (size_t i = 0; i < kGuardPages; i++) targets[i] = theirs(guards_.addresses[i] + kWord, kWord);
-  targets[kGuardPages] = theirs(address, size - last);
-  targets[kGuardPages + 1] = theirs(address + size - last, last);
-  const int64_t copied = write_to(process, sources, 2, targets, kGuardPages + 2);
-  if (copied < static_cast<int64_t>(sizeof words)) process_.store(0, std::memory_order_relaxed);
-  return copied == static_cast<int64_t>(sizeof words + size);
+  const uint64_t word = 0;
+  Parts sources(address_of(&word), address_of(from), size), targets(guard_.address + kWord, address, size);
+  make_last_word_visible_last(sources, targets, size_of_last_word(address, size));
+  const int64_t copied = write_to(process, sources, targets);
+  if (copied < static_cast<int64_t>(kWord)) process_.store(0, std::memory_order_relaxed);
+  return copied == static_cast<int64_t>(kWord + size);
 }
 
-// One guard page is enough: its nonce proves it.
 bool GuardedProcess::read(uint64_t address, std::byte* to, size_t size) {
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
   uint64_t nonce = 0;
-  const iovec targets[] = {ours(&nonce, kWord), ours(to, size)};
-  const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
-  const iovec sources[] = {theirs(guards_.addresses[0], kWord), theirs(address, size - last),
-                           theirs(address + size - last, last)};
-  const int64_t copied = read_from(process, targets, 2, sources, 3);
-  const bool proved = copied >= static_cast<int64_t>(kWord) && nonce == guards_.nonce;
+  const Parts targets(address_of(&nonce), address_of(to), size), sources(guard_.address, address, size);
+  const int64_t copied = read_from(process, targets, sources);
+  const bool proved = copied >= static_cast<int64_t>(kWord) && nonce == guard_.nonce;
   if (!proved) process_.store(0, std::memory_order_relaxed);
   return proved && copied == static_cast<int64_t>(kWord + size);
 }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Copies to and from a process by its number: one copy by the kernel, where the file of a process' memory takes two.
-// The process' guard pages keep the copies from another program (guard_pages.hpp).
+// The process' guard page keeps the copies from another program (guard_page.hpp).
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARDED_PROCESS_HPP
 
@@ -12,30 +12,30 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "provider/soft/placement/guard_pages.hpp"
+#include "provider/soft/placement/guard_page.hpp"
 
 namespace dapple::soft {
 
 // Any thread may copy.
 class GuardedProcess {
  public:
-  // Less is copied more quickly by the file of the process' memory: each guard page costs as much as some kilobytes.
-  static constexpr size_t kLeast = 16 * 1024;
+  // Less is copied more quickly by the file of the process' memory: the guard page costs as much as some kilobytes.
+  static constexpr size_t kLeast = 8 * 1024;
 
-  // `process`: its number in this process' PID namespace, or 0. It is not usable if there are no guard pages, or if
-  // the system does not let this process reach them. Once, before the copies.
-  void open(pid_t process, const Guards& guards);
-  // False for ever after a copy that has not found the guard pages.
+  // `process`: its number in this process' PID namespace, or 0. It is not usable if there is no guard page, or if the
+  // system does not let this process reach it. Once, before the copies.
+  void open(pid_t process, const Guard& guard);
+  // False for ever after a copy that has not found the guard page.
   bool usable() const { return process_.load(std::memory_order_relaxed) != 0; }
 
-  // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last,
-  // after reads in this process.
+  // False if not all was copied. `size` is not 0. write(): the bytes of the last word (size_of_last_word()) become
+  // visible last.
   bool write(uint64_t address, const std::byte* from, size_t size);
   bool read(uint64_t address, std::byte* to, size_t size);
 
  private:
   std::atomic<pid_t> process_{0};
-  Guards guards_ = {};
+  Guard guard_ = {};
 };
 
 }  // namespace dapple::soft

@@ -69,7 +69,7 @@ void PeerMemory::open(OwnedFd memory, OwnedFd table, Announcement* announcements
   memory_.hide();
   announcements_ = announcements;
   if (!reaches(own_slot)) return;
-  process_.open(process, table_->guards);
+  process_.open(process, table_->guard);
   nonce_ = table_->nonce;
   usable_.store(true, std::memory_order_release);
 }
@@ -151,10 +151,8 @@ bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t si
 
 bool PeerMemory::Grant::read(uint64_t address, std::byte* to, size_t size) {
   if (peer_.copies_once(size) && peer_.process_.read(address, to, size)) return true;
-  const size_t last = size_of_last_word(reinterpret_cast<uintptr_t>(to), size);
-  const iovec parts[2] = {part(to, size - last), part(to + size - last, last)};
-  const bool single = size == last;
-  return peer_.copied(read_at(peer_.memory_.get(), parts + (single ? 1 : 0), single ? 1 : 2, address), size);
+  const iovec whole = part(to, size);
+  return peer_.copied(read_at(peer_.memory_.get(), &whole, 1, address), size);
 }
 
 bool PeerMemory::Grant::queue_pair_lives() const {

@@ -36,7 +36,8 @@ class PeerMemory {
   bool copies_once(uint64_t size) const { return size >= GuardedProcess::kLeast && process_.usable(); }
 
   // The bytes that one grant should serve: a peer that takes memory back waits no longer than for the copy of them,
-  // some dozens of microseconds. The kernel looks at guard pages for each copy that it makes once, so those are longer.
+  // some dozens of microseconds. The kernel looks at the guard page for each copy that it makes once, so those are
+  // longer.
   uint64_t most_at_once(uint64_t size) const { return copies_once(size) ? 1024 * 1024 : 64 * 1024; }
   // Tells the peer's table from all others. After open(), if it is usable.
   uint64_t nonce() const { return nonce_; }

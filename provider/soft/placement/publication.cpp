@@ -54,8 +54,8 @@ bool Publication::open() {
   table_->nonce = nonce_;
   table_->nonce_address = reinterpret_cast<uintptr_t>(&nonce_);
   table_->echoes_address = reinterpret_cast<uintptr_t>(echoes_);
-  // Without guard pages peers have the descriptor.
-  if (guard_pages_.map()) table_->guards = guard_pages_.guards();
+  // Without a guard page peers have the descriptor.
+  if (guard_page_.map()) table_->guard = guard_page_.guard();
   memory_ = std::move(memory);
   table_file_ = std::move(file);
   memory_.hide();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// This process' memory as peers reach it without its help: the descriptor of its memory, guard pages, the table of what
-// they may reach, and the peers. Packets serve everything that is not published.
+// This process' memory as peers reach it without its help: the descriptor of its memory, the guard page, the table of
+// what they may reach, and the peers. Packets serve everything that is not published.
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 
@@ -12,7 +12,7 @@
 
 #include "provider/soft/messages.hpp"
 #include "provider/soft/owned_fd.hpp"
-#include "provider/soft/placement/guard_pages.hpp"
+#include "provider/soft/placement/guard_page.hpp"
 #include "provider/soft/placement/placers.hpp"
 #include "provider/soft/placement/table.hpp"
 
@@ -57,7 +57,7 @@ class Publication {
   PublishedTable* table_ = nullptr;
   OwnedFd memory_;
   OwnedFd table_file_;
-  GuardPages guard_pages_;
+  GuardPage guard_page_;
   uint64_t nonce_ = 0;
   uint64_t echoes_[kMaxSlots] = {};
   Placers placers_;

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "provider/soft/placement/guard_pages.hpp"
+#include "provider/soft/placement/guard_page.hpp"
 
 namespace dapple::soft {
 
@@ -112,7 +112,7 @@ struct PublishedTable {
   alignas(64) uint64_t nonce;
   uint64_t nonce_address;
   uint64_t echoes_address;  // uint64_t[kMaxSlots], by the peer's slot
-  Guards guards;
+  Guard guard;
   alignas(64) PublishedEntries<PublishedKey, 1024> keys;
   PublishedEntries<PublishedQp, 512> qps;
 };

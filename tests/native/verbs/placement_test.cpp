@@ -141,7 +141,7 @@ void write_behind_a_send(PlacementEnd& sender) {
   if (!await_placement(sender)) return failed("nothing is placed afterwards");
 }
 
-constexpr size_t kSendSizes[] = {1, 16383, 16384, 65541, 1024 * 1024, 3 * 1024 * 1024 + 7};
+constexpr size_t kSendSizes[] = {1, 8191, 8192, 65541, 1024 * 1024, 3 * 1024 * 1024 + 7};
 
 void send_all_sizes(PlacementEnd& sender) {
   for (const size_t size : kSendSizes) {

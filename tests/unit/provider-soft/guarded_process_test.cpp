@@ -45,11 +45,11 @@ bool map_memory() {
 
 // What a program tells the test.
 struct Report {
-  Guards guards;
+  Guard guard;
   uint64_t foreign_bytes;  // that it has found, written for another program
 };
 
-// A program that has `left` successors in the same process. `guarded`: or its guard pages are in memory that all of
+// A program that has `left` successors in the same process. `guarded`: or its guard page is in memory that all of
 // them have.
 int be_target(int output, int left, bool guarded) {
   if (!map_memory()) return 2;
@@ -59,10 +59,10 @@ int be_target(int output, int left, bool guarded) {
     usleep(kLife / kLooks);
   }
   memset(memory(), 0, kSize);
-  GuardPages pages;
-  if (guarded && !pages.map()) return 77;
-  report.guards = pages.guards();
-  if (!guarded) report.guards = {{kAddress, kAddress + 4096}, 0};
+  GuardPage page;
+  if (guarded && !page.map()) return 77;
+  report.guard = page.guard();
+  if (!guarded) report.guard = {kAddress, 0};
   if (write(output, &report, sizeof report) != sizeof report) return 3;
   if (left == 0) return 0;
   usleep(kLife);
@@ -73,11 +73,11 @@ int be_target(int output, int left, bool guarded) {
   return 4;
 }
 
-// Writes to a process all the time, whatever program it executes, behind the guard pages of one of them. It goes on
+// Writes to a process all the time, whatever program it executes, behind the guard page of one of them. It goes on
 // after calls that have failed, unlike GuardedProcess.
 class Hammer {
  public:
-  Hammer(pid_t process, const Guards& guards) : process_(process), guards_(guards) {
+  Hammer(pid_t process, const Guard& guard) : process_(process), guard_(guard) {
     pthread_create(&thread_, nullptr, run, this);
   }
   // Returns the number of whole copies.
@@ -95,19 +95,17 @@ class Hammer {
   void write_always() {
     static std::byte bytes[kSize];
     memset(bytes, kByte, sizeof bytes);
-    uint64_t words[kGuardPages] = {};
-    const iovec sources[] = {{words, sizeof words}, {bytes, kSize}};
-    iovec targets[kGuardPages + 1];
-    for (size_t i = 0; i < kGuardPages; i++) targets[i] = {reinterpret_cast<void*>(guards_.addresses[i] + 8), 8};
-    targets[kGuardPages] = {memory(), kSize};
+    uint64_t word = 0;
+    const iovec sources[] = {{&word, sizeof word}, {bytes, kSize}};
+    const iovec targets[] = {{reinterpret_cast<void*>(guard_.address + 8), sizeof word}, {memory(), kSize}};
     while (!stop_) {
-      const int64_t copied = syscall(SYS_process_vm_writev, process_, sources, 2, targets, kGuardPages + 1, 0ul);
-      if (copied == static_cast<int64_t>(sizeof words + kSize)) copies_++;
+      const int64_t copied = syscall(SYS_process_vm_writev, process_, sources, 2, targets, 2, 0ul);
+      if (copied == static_cast<int64_t>(sizeof word + kSize)) copies_++;
     }
   }
 
   const pid_t process_;
-  const Guards guards_;
+  const Guard guard_;
   std::atomic<bool> stop_{false};
   uint64_t copies_ = 0;
   pthread_t thread_{};
@@ -135,7 +133,7 @@ Outcome hammer_programs(bool guarded) {
   while (any) {
     outcome.foreign_bytes += report.foreign_bytes;
     outcome.programs++;
-    Hammer hammer(child, report.guards);
+    Hammer hammer(child, report.guard);
     // Until the next program has looked at its memory, or the last one has ended.
     any = read(ends[0], &report, sizeof report) == sizeof report;
     outcome.copies += hammer.end();
@@ -146,9 +144,9 @@ Outcome hammer_programs(bool guarded) {
 }
 
 bool allowed() {
-  GuardPages pages;
+  GuardPage page;
   GuardedProcess self;
-  if (pages.map()) self.open(getpid(), pages.guards());
+  if (page.map()) self.open(getpid(), page.guard());
   return self.usable();
 }
 
@@ -161,31 +159,31 @@ void write__process_executes_another_program__no_byte_of_the_data(void**) {
   assert_int_equal(outcome.foreign_bytes, 0);
 }
 
-// The same without guard pages of its own: else the test above would prove nothing.
-void write__guards_are_mapped_by_all_programs__bytes_arrive(void**) {
+// The same without a guard page of its own: else the test above would prove nothing.
+void write__guard_is_mapped_by_all_programs__bytes_arrive(void**) {
   const Outcome outcome = hammer_programs(false);
   assert_int_equal(outcome.programs, kPrograms + 1);
   assert_true(outcome.foreign_bytes > 0);
 }
 
-// A process that maps memory, tells of its guard pages, and waits for its end.
+// A process that maps memory, tells of its guard page, and waits for its end.
 struct Target {
   pid_t process = 0;
-  Guards guards = {};
+  Guard guard = {};
 
   Target() {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     process = fork();
     if (process == 0) {
-      GuardPages pages;
-      if (!map_memory() || !pages.map()) _exit(1);
+      GuardPage page;
+      if (!map_memory() || !page.map()) _exit(1);
       memset(memory(), 1, kSize);
-      if (write(ends[1], &pages.guards(), sizeof(Guards)) != sizeof(Guards)) _exit(2);
+      if (write(ends[1], &page.guard(), sizeof(Guard)) != sizeof(Guard)) _exit(2);
       for (;;) pause();
     }
     close(ends[1]);
-    if (read(ends[0], &guards, sizeof guards) != sizeof guards) guards = {};
+    if (read(ends[0], &guard, sizeof guard) != sizeof guard) guard = {};
     close(ends[0]);
   }
   ~Target() { end(); }
@@ -200,7 +198,7 @@ struct Target {
 void write_and_read__another_process__copy(void**) {
   const Target target;
   GuardedProcess peer;
-  peer.open(target.process, target.guards);
+  peer.open(target.process, target.guard);
   assert_true(peer.usable());
   static std::byte from[kSize], to[kSize];
   for (size_t i = 0; i < kSize; i++) from[i] = static_cast<std::byte>(i * 7 + i / 251);
@@ -217,7 +215,7 @@ void write_and_read__memory_is_not_there__fail_and_the_process_stays(void**) {
   const Target target;
   GuardedProcess peer;
   static std::byte bytes[kSize];
-  peer.open(target.process, target.guards);
+  peer.open(target.process, target.guard);
   assert_false(peer.write(kAddress + kSize / 2, bytes, kSize));
   assert_false(peer.read(kAddress + kSize / 2, bytes, kSize));
   assert_true(peer.usable());
@@ -228,7 +226,7 @@ void write_and_read__process_has_ended__fail_for_ever(void**) {
     Target target;
     GuardedProcess peer;
     std::byte bytes[8] = {};
-    peer.open(target.process, target.guards);
+    peer.open(target.process, target.guard);
     assert_true(peer.usable());
     target.end();
     assert_false(writes ? peer.write(kAddress, bytes, sizeof bytes) : peer.read(kAddress, bytes, sizeof bytes));
@@ -239,36 +237,29 @@ void write_and_read__process_has_ended__fail_for_ever(void**) {
 void open__another_nonce_or_process__unusable(void**) {
   const Target target;
   for (int i = 0; i < 4; i++) {
-    Guards guards = target.guards;
-    if (i == 0) guards.nonce++;
-    if (i == 1) guards.addresses[0] = 0;
-    if (i == 2) guards.addresses[kGuardPages - 1] += 1 << 20;
+    Guard guard = target.guard;
+    if (i == 0) guard.nonce++;
+    if (i == 1) guard.address = 0;
+    if (i == 2) guard.address += 1 << 20;
     GuardedProcess peer;
-    peer.open(i == 3 ? getpid() : target.process, guards);
-    // The last guard page is looked at by writes only.
+    peer.open(i == 3 ? getpid() : target.process, guard);
     assert_false(peer.usable());
   }
   GuardedProcess peer;
-  peer.open(0, target.guards);
+  peer.open(0, target.guard);
   assert_false(peer.usable());
 }
 
 void map__twice__other_addresses_that_a_child_lacks(void**) {
-  GuardPages first, second;
+  GuardPage first, second;
   assert_true(first.map() && second.map());
-  for (size_t i = 0; i < kGuardPages; i++) {
-    const uint64_t address = first.guards().addresses[i];
-    assert_true(address != second.guards().addresses[i]);
-    assert_int_equal(*reinterpret_cast<const uint64_t*>(address), first.guards().nonce);
-    for (size_t other = 0; other < i; other++) assert_true(address != first.guards().addresses[other]);
-  }
+  const Guard guard = first.guard();
+  assert_true(guard.address != second.guard().address);
+  assert_int_equal(*reinterpret_cast<const uint64_t*>(guard.address), guard.nonce);
   const pid_t child = fork();
   if (child == 0) {
-    for (const uint64_t address : first.guards().addresses) {
-      unsigned char resident;
-      if (mincore(reinterpret_cast<void*>(address), 1, &resident) == 0 || errno != ENOMEM) _exit(1);
-    }
-    _exit(0);
+    unsigned char resident;
+    _exit(mincore(reinterpret_cast<void*>(guard.address), 1, &resident) == 0 || errno != ENOMEM ? 1 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -286,7 +277,7 @@ int main(int count, char** arguments) {
   }
   const CMUnitTest tests[] = {
       cmocka_unit_test(write__process_executes_another_program__no_byte_of_the_data),
-      cmocka_unit_test(write__guards_are_mapped_by_all_programs__bytes_arrive),
+      cmocka_unit_test(write__guard_is_mapped_by_all_programs__bytes_arrive),
       cmocka_unit_test(write_and_read__another_process__copy),
       cmocka_unit_test(write_and_read__memory_is_not_there__fail_and_the_process_stays),
       cmocka_unit_test(write_and_read__process_has_ended__fail_for_ever),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
-#include "provider/soft/placement/guard_pages.hpp"
+#include "provider/soft/placement/guard_page.hpp"
 
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -13,7 +13,7 @@ namespace dapple::soft {
 namespace {
 
 // 16 TiB that programs leave alone: the kernel puts nothing there by itself, and no sanitizer has its shadow there. The
-// chance that another process with guard pages has all of them at the same places is one in 2^63.
+// chance that the next program in the same process has its guard page at the same address is one in 2^32.
 constexpr uint64_t kFirstAddress = uint64_t{1} << 46;
 constexpr uint64_t kAddressMask = (uint64_t{1} << 44) - 1;
 
@@ -41,34 +41,21 @@ bool map_at(uint64_t address) {
 
 }  // namespace
 
-GuardPages::~GuardPages() {
-  unmap();
+GuardPage::~GuardPage() {
+  if (guard_.address != 0) unmap_at(guard_.address);
 }
 
-bool GuardPages::map() {
+bool GuardPage::map() {
 #ifdef DAPPLE_HAS_TSAN
   return false;
 #endif
-  uint64_t random[kGuardPages + 1];
+  uint64_t random[2];
   if (getrandom(random, sizeof random, 0) != sizeof random) return false;
-  guards_.nonce = random[kGuardPages];
-  for (size_t i = 0; i < kGuardPages; i++) {
-    const uint64_t address = kFirstAddress + (random[i] & kAddressMask & ~(page_size() - 1));
-    if (!map_at(address)) {
-      unmap();
-      return false;
-    }
-    *reinterpret_cast<uint64_t*>(address) = guards_.nonce;  // NOLINT(performance-no-int-to-ptr)
-    guards_.addresses[i] = address;
-  }
+  const uint64_t address = kFirstAddress + (random[0] & kAddressMask & ~(page_size() - 1));
+  if (!map_at(address)) return false;
+  guard_ = {address, random[1]};
+  *reinterpret_cast<uint64_t*>(address) = guard_.nonce;  // NOLINT(performance-no-int-to-ptr)
   return true;
-}
-
-void GuardPages::unmap() {
-  for (const uint64_t address : guards_.addresses) {
-    if (address != 0) unmap_at(address);
-  }
-  guards_ = {};
 }
 
 }  // namespace dapple::soft
