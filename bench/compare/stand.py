@@ -62,8 +62,8 @@ class Stand:
             self.once[key] = measure()
         return self.once[key]  # type: ignore[return-value]
 
-    def limits(self, with_memcpy: bool = False) -> dict[str, float]:
-        words = [str(self.build / "bin/bench-limits"), *(["--memcpy"] if with_memcpy else [])]
+    def limits(self, with_copies: bool = False) -> dict[str, float]:
+        words = [str(self.build / "bin/bench-limits"), *(["--copies"] if with_copies else [])]
         return {name: float(value) for name, value in (line.split() for line in alone(self.host, words).splitlines())}
 
     def on_device(self, program: str, arguments: list[str], libraries: Path) -> str:

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * bench-limits [--memcpy]: the machine's own limits for two programs of one host, one line NAME VALUE each.
+ * bench-limits [--copies]: the machine's own limits for two programs of one host, one line NAME VALUE each.
  * "pingpong_us" is half a round trip of a cache line between two threads on the first two CPUs that this process may
  * use: no message is faster. "memcpy_SIZE" is the speed of one copy of SIZE bytes in GB/s (10^9).
+ * "kernel_copy_SIZE" is that of a copy to another process' memory by the kernel: process_vm_writev().
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The best batch counts, because another program may take a CPU during any of them. */
 #define BATCHES 20U
@@ -86,32 +92,68 @@ static double pingpong_us(void) {
   return best_s * 1e6 / ROUND_TRIPS / 2;
 }
 
-static double memcpy_gb_s(char* to, const char* from, size_t size) {
+/* The memory of this process, and of its child at the same addresses. */
+static char* memory;
+static pid_t child;
+
+static void copy_here(size_t size) {
+  memcpy(memory, memory + BUFFER_BYTES, size);
+  /* The compiler must not leave a copy out. */
+  __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
+static void copy_to_child(size_t size) {
+  const struct iovec from = {memory, size}, to = {memory + BUFFER_BYTES, size};
+  check(process_vm_writev(child, &from, 1, &to, 1, 0) == (ssize_t)size, "no copy to another process");
+}
+
+static double copy_gb_s(void (*copy)(size_t), size_t size) {
   const size_t times = (64U << 20) / size / COPIES + 1;
   double best_s = 1e9;
-  for (unsigned int copy = 0; copy < COPIES; ++copy) {
+  for (unsigned int i = 0; i < COPIES; ++i) {
     const double begin_s = now_s();
-    for (size_t i = 0; i < times; ++i) {
-      memcpy(to, from, size);
-      /* The compiler must not leave a copy out. */
-      __asm__ volatile("" : : "r"(to) : "memory");
-    }
+    for (size_t each = 0; each < times; ++each) copy(size);
     const double took_s = now_s() - begin_s;
     if (took_s < best_s) best_s = took_s;
   }
   return (double)size * (double)times / best_s / 1e9;
 }
 
+static void make_child(void) {
+  int ready[2];
+  check(pipe(ready) == 0, "no pipe");
+  child = fork();
+  check(child >= 0, "no process");
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    run_on(usable_cpu(1));
+    memset(memory, 1, (size_t)2 * BUFFER_BYTES);
+    (void)!write(ready[1], "", 1);
+    for (;;) pause();
+  }
+  char byte;
+  check(read(ready[0], &byte, 1) == 1, "no answer of another process");
+}
+
+static void end_child(void) {
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+}
+
 int main(int argc, char** argv) {
-  check(argc == 1 || (argc == 2 && strcmp(argv[1], "--memcpy") == 0), "usage: bench-limits [--memcpy]");
-  printf("pingpong_us %.4f\n", pingpong_us());
-  if (argc == 1) return 0;
-  char* memory = aligned_alloc(4096, (size_t)2 * BUFFER_BYTES);
+  const int copies = argc == 2 && strcmp(argv[1], "--copies") == 0;
+  check(argc == 1 || copies, "usage: bench-limits [--copies]");
+  memory = aligned_alloc(4096, (size_t)2 * BUFFER_BYTES);
   check(memory != NULL, "no memory");
   memset(memory, 1, (size_t)2 * BUFFER_BYTES);
+  /* Before pingpong_us() gives this process one CPU only. */
+  if (copies) make_child();
+  printf("pingpong_us %.4f\n", pingpong_us());
+  if (!copies) return 0;
   for (size_t size = 64U << 10; size <= 1U << 20; size *= 16) {
-    printf("memcpy_%zu %.3f\n", size, memcpy_gb_s(memory, memory + BUFFER_BYTES, size));
+    printf("memcpy_%zu %.3f\n", size, copy_gb_s(copy_here, size));
+    printf("kernel_copy_%zu %.3f\n", size, copy_gb_s(copy_to_child, size));
   }
-  free(memory);
+  end_child();
   return 0;
 }
