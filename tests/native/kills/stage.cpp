@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"
@@ -20,6 +21,23 @@ namespace dapple::tests {
 namespace {
 
 uint32_t failed_so_far = 0;
+
+// Prints the number, name and state of each child.
+void show_children() {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+  FILE* children = fopen(path, "r");
+  if (children == nullptr) return;
+  for (int child = 0; fscanf(children, "%d", &child) == 1;) {
+    char stat[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", child);
+    FILE* file = fopen(path, "r");
+    if (file == nullptr) continue;
+    if (fgets(stat, sizeof stat, file) != nullptr) printf("left: %.60s\n", stat);
+    fclose(file);
+  }
+  fclose(children);
+}
 
 }  // namespace
 
@@ -55,7 +73,9 @@ void expect_nothing_left() {
   if (!ends_soon()) failed("something of dappled is left in the network namespace");
   // The last dappled closes its sockets a moment before it ends.
   const bool alone = await(5, [] { return waitpid(-1, nullptr, WNOHANG) < 0 && errno == ECHILD; });
-  if (!alone) failed("a process is left");
+  if (alone) return;
+  failed("a process is left");
+  show_children();
 }
 
 }  // namespace dapple::tests
