@@ -118,7 +118,8 @@ bool Node::sleep_until(Time when, bool for_packets) {
   planned_wake_.store(when);
   // A deadline that came before this line saw no need to wake us.
   when = std::min(when, for_packets ? timers_.earliest() : when);
-  // What a thread that polls is about to attend to would wake this one again and again, perhaps on the same CPU.
+  // What a thread that polls is about to attend to would wake this one again and again, perhaps on the same CPU. What
+  // comes later waits until this sleep ends.
   const bool attended = !for_packets && links_due_.load(std::memory_order_relaxed);
   pollfd waiting[4] = {
       {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {attended ? -1 : links_.fd(), POLLIN, 0}};
@@ -128,7 +129,8 @@ bool Node::sleep_until(Time when, bool for_packets) {
     if (links_.any()) {
       // A thread that polls takes packets of this host, too.
       if (!receive_mutex_.try_lock()) return true;
-      attend_links();
+      // A full ring may have room now.
+      if (attend_links()) when = 0;
       links_.sleep();
       if (!links_.empty()) when = 0;
       receive_mutex_.unlock();
@@ -147,7 +149,8 @@ bool Node::sleep_until(Time when, bool for_packets) {
   bool same_host = false;
   if ((for_packets && links_.any()) || waiting[3].revents != 0) {
     if (receive_mutex_.try_lock()) {
-      if (waiting[3].revents != 0) links_.attend();
+      if (waiting[3].revents != 0) links_due_.store(true, std::memory_order_relaxed);
+      attend_links();
       links_.stay_awake();
       same_host = for_packets && (waiting[3].revents != 0 || !links_.empty());
       receive_mutex_.unlock();
@@ -200,7 +203,7 @@ void Node::look_for_changes() {
 void Node::background() {
   const InsidePlugin inside;
   Time aside = kShortestAside;
-  bool rival = false;
+  bool rival = false, shut_out = false;
   for (;;) {
     Time when = timers_.earliest();
     if (link_retry_ != 0) when = std::min(when, link_retry_);
@@ -210,6 +213,7 @@ void Node::background() {
     if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
+    bool has_slept = false;
     if (rival && polled_meanwhile()) {
       uint32_t polls;
       bool often;
@@ -220,14 +224,21 @@ void Node::background() {
         if (polls_without_successor_.load() == polls) break;
         const Time start = now();
         sleep_until(start + aside, false);
+        has_slept = true;
         aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
         often = polled_since(polls, now() - start);
       } while (often);
     }
+    // The lock's owner works for long without a poll, and may need this CPU.
+    if (shut_out && !has_slept) {
+      steps_aside_.store(true);
+      sleep_until(now() + kShortestAside, false);
+    }
     steps_aside_.store(false);
     bool found = false, gives_way = false;
     for (bool any = true; any && !gives_way;) {
-      if (!receive_mutex_.try_lock()) break;
+      shut_out = !receive_mutex_.try_lock();
+      if (shut_out) break;
       const uint32_t polls = polls_.load(std::memory_order_relaxed);
       const uint64_t fetched = fetched_bytes_;
       any = work(Worker::kOther);

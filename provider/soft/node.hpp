@@ -127,7 +127,7 @@ class Node final : public ArrivalSink {
   void send_held_in_time();
   void send_held_alone();
   void send_held();
-  void attend_links();
+  bool attend_links();
   bool receive_packets();
   bool expire_due();
   bool run_ready();

@@ -170,12 +170,14 @@ bool Node::run_ready() {
   return any;
 }
 
-// Under receive_mutex_: does what the background thread found to do while another one had the lock.
-void Node::attend_links() {
-  if (!links_due_.load(std::memory_order_relaxed)) return;
+// Under receive_mutex_: does what the background thread found to do while another one had the lock. False if that is
+// nothing.
+bool Node::attend_links() {
+  if (!links_due_.load(std::memory_order_relaxed)) return false;
   links_due_.store(false, std::memory_order_relaxed);
   const Undisturbed undisturbed;
   links_.attend();
+  return true;
 }
 
 // Packets of this host cost no system call. While they come, a poller pays for a look at the network only now and then.

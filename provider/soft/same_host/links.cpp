@@ -340,7 +340,8 @@ void SameHostLinks::end_pause() {
 void SameHostLinks::attend_from(uint32_t index) {
   if (from_[index] == nullptr) return;
   RingFrom& from = *from_[index];
-  if (!from.greeted) {
+  const bool is_new = !from.greeted;
+  if (is_new) {
     RingHello hello;
     Descriptors files;
     const ssize_t size =
@@ -354,11 +355,13 @@ void SameHostLinks::attend_from(uint32_t index) {
     from.places = publication_ != nullptr && publication_->admit(from);
     const std::lock_guard lock(to_mutex_);
     if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
-    // The background thread may sleep already, with the marks of other rings only.
-    from.reader.sleep();
   }
+  const bool ended = look_for_end(from.socket).come;
+  // The background thread may sleep already, with the marks of other rings only. The look has taken no byte that
+  // answers this mark.
+  if (is_new) from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
-  if (look_for_end(from.socket).come && from.reader.empty()) drop(index);
+  if (ended && from.reader.empty()) drop(index);
 }
 
 Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {

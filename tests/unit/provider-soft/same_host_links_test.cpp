@@ -217,9 +217,11 @@ void attend__greeting_after_sleep__peer_wakes(void**) {
   other.links.sleep();
   RingTo* ring = one.get(kOtherSlot);
   assert_int_equal(other.receive(), 0);
+  assert_false(other.has_event());
   assert_true(write(ring, 8, 1));
   ring->wake_reader();
   assert_true(other.has_event());
+  assert_int_equal(other.receive(), 1);
   one.links.put(ring);
 }
 
