@@ -13,7 +13,8 @@ namespace dapple::soft {
 namespace {
 
 // 16 TiB that programs leave alone: the kernel puts nothing there by itself, and no sanitizer has its shadow there. The
-// chance that the next program in the same process has its guard page at the same address is one in 2^32.
+// chance that the next program in the same process, or another process with its number, has a guard page at the same
+// address is one in 2^32 with pages of 4 KiB.
 constexpr uint64_t kFirstAddress = uint64_t{1} << 46;
 constexpr uint64_t kAddressMask = (uint64_t{1} << 44) - 1;
 

@@ -9,7 +9,6 @@
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_GUARD_PAGE_HPP
 
-#include <cstddef>
 #include <cstdint>
 
 namespace dapple::soft {

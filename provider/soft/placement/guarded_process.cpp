@@ -13,8 +13,7 @@ namespace {
 
 constexpr size_t kWord = sizeof(uint64_t);
 
-// The parts of memory on one side of a copy: a word of the guard, and the bytes. The kernel copies what lies in one
-// part on both sides at once.
+// The parts of memory on one side of a copy: a word of the guard page, and the bytes.
 class Parts {
  public:
   Parts(uint64_t word, uint64_t bytes, size_t size) : parts_{part(word, kWord), part(bytes, size)} {}
@@ -48,9 +47,10 @@ uint64_t address_of(const void* bytes) {
   return reinterpret_cast<uint64_t>(bytes);
 }
 
-// Parts in the caller's memory cost less than in the other process': the kernel takes that one's pages for each. It
-// copies those with nothing between that would order the stores. x86 orders them itself, also those of string
-// instructions; other machines need what the kernel does between two parts of the other process.
+// A part of the caller's memory costs less than one of the other process' memory, whose pages the kernel takes anew for
+// each part. Between two parts of the caller's memory the kernel does nothing that would order the stores. x86 keeps
+// the order of stores, also from one string instruction to the next. Other machines need what the kernel does between
+// two parts of the other process' memory.
 void make_last_word_visible_last([[maybe_unused]] Parts& here, [[maybe_unused]] Parts& there, size_t last) {
 #ifdef __x86_64__
   here.split_off(last);
