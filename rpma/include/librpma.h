@@ -71,8 +71,8 @@ enum rpma_util_ibv_context_type {
 /*
  * Finds the RDMA device of an address: a name, or a numeric IPv4 or IPv6 address. The context belongs to librdmacm,
  * which keeps it until the process ends. Errors: RPMA_E_INVAL: addr or ibv_ctx_ptr is NULL, type is not in the enum;
- * RPMA_E_NOMEM; RPMA_E_PROVIDER: the address or device does not exist, or does not answer within
- * RPMA_DEFAULT_TIMEOUT_MS. Blocks for at most this time. Threads: alone.
+ * RPMA_E_PROVIDER: the address or device does not exist, or does not answer within RPMA_DEFAULT_TIMEOUT_MS, or there
+ * is not enough memory. Blocks for at most this time, after the name is resolved. Threads: alone.
  */
 int rpma_utils_get_ibv_context(const char* addr, enum rpma_util_ibv_context_type type,
                                struct ibv_context** ibv_ctx_ptr);
