@@ -57,7 +57,7 @@ RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
     return RPMA_E_UNKNOWN;
   }
   PrivateData& data = conn->link.data;
-  if (*event == RPMA_CONN_ESTABLISHED && !data.bytes && !data.store(found)) return RPMA_E_NOMEM;
+  if (*event == RPMA_CONN_ESTABLISHED && data.size == 0) data.store(found);
   LOG(NOTICE, "%s", rpma_utils_conn_event_2str(*event));
   return 0;
 }

@@ -3,8 +3,8 @@
 #include "rpma/link.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -30,13 +30,15 @@ ibv_qp_cap capacities(const rpma_conn_cfg& cfg) {
 
 }  // namespace
 
-bool PrivateData::store(const verbs::CmEvent& event) noexcept {
-  if (event.private_data.size() == 0) return true;
-  bytes.reset(new (std::nothrow) uint8_t[event.private_data.size()]);
-  if (!bytes) return false;
+bool PrivateData::make_room() noexcept {
+  bytes.reset(new (std::nothrow) uint8_t[UINT8_MAX]);
+  return bytes != nullptr;
+}
+
+void PrivateData::store(const verbs::CmEvent& event) noexcept {
+  assert(event.private_data.size() <= UINT8_MAX);
   size = static_cast<uint8_t>(event.private_data.size());
-  std::memcpy(bytes.get(), event.private_data.data(), size);
-  return true;
+  std::copy_n(event.private_data.data(), size, bytes.get());
 }
 
 int Link::build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept {
@@ -47,6 +49,7 @@ int Link::build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept {
     LOG(ERROR, "a shared completion channel cannot serve an SRQ's own CQ");
     return RPMA_E_INVAL;
   }
+  if (!data.make_room()) return RPMA_E_NOMEM;
   if (shared) {
     channel.reset(ibv_create_comp_channel(peer.pd->context));
     if (!channel) return FAILED("ibv_create_comp_channel", errno);

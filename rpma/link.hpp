@@ -18,14 +18,16 @@
 
 namespace dapple::rpma {
 
-// A copy of the peer's private data.
+// A copy of the peer's private data. Its memory is there before the event that brings the data, because that event
+// comes only once. It stays at its address when the request becomes a connection.
 struct PrivateData {
   std::unique_ptr<uint8_t[]> bytes;
   uint8_t size = 0;
 
   // False without memory.
-  [[nodiscard]] bool store(const verbs::CmEvent& event) noexcept;
-  rpma_conn_private_data view() const noexcept { return {bytes.get(), size}; }
+  [[nodiscard]] bool make_room() noexcept;
+  void store(const verbs::CmEvent& event) noexcept;
+  rpma_conn_private_data view() const noexcept { return {size > 0 ? bytes.get() : nullptr, size}; }
 };
 
 struct QpDeleter {

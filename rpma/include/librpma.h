@@ -413,7 +413,7 @@ int rpma_conn_get_event_fd(const struct rpma_conn* conn, int* fd);
 /*
  * Takes the connection's next event; waits for it unless the descriptor was made non-blocking. Errors: RPMA_E_INVAL: a
  * pointer is NULL; RPMA_E_NO_EVENT: no event waits; RPMA_E_UNKNOWN: the event is not in the enum, and *event is
- * RPMA_CONN_UNDEFINED; RPMA_E_NOMEM; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
+ * RPMA_CONN_UNDEFINED; RPMA_E_PROVIDER: the kernel refuses. Threads: per object.
  */
 int rpma_conn_next_event(struct rpma_conn* conn, enum rpma_conn_event* event);
 
