@@ -100,6 +100,8 @@ static void srq_query__counts(void** state) {
   assert_int_equal(param.available_dto_count, kDepth);
   assert_int_equal(param.outstanding_dto_count, kDepth);
   for (uint64_t i = 0; i < 5; ++i) send_from(f, &s.active[0], i);
+  /* On iWARP a Send completes before the peer has it. */
+  for (int i = 0; on_iwarp() && i < 2000 && query(s.srq).available_dto_count > kDepth - 5; ++i) usleep(10000);
   param = query(s.srq);
   assert_int_equal(param.available_dto_count, kDepth - 5);
   assert_int_equal(param.outstanding_dto_count, kDepth);
