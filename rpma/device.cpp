@@ -21,7 +21,8 @@ constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
 constinit Device::Known* left = nullptr;  // last used by its last peer; at most one such answer exists
 
-// False if this query cannot be distinguished from another one.
+// False if this query cannot be distinguished from another one. Then it has no file, so it equals no later one that
+// can.
 bool fill(ibv_context* context, Question& question) {
   question = {context, context->device, 0, {}};
   const char* coherence = secure_getenv("DAPPLE_COHERENCE");
@@ -29,9 +30,10 @@ bool fill(ibv_context* context, Question& question) {
   if (coherence) std::strcpy(question.coherence, coherence);
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0) return false;
-  question.file = status.st_rdev;
   // The emulator comes with an overlay, which may have been loaded since.
-  return dappledv_sync_mr_for_cpu(context, nullptr, 0, nullptr) != 0;
+  if (dappledv_sync_mr_for_cpu(context, nullptr, 0, nullptr) == 0) return false;
+  question.file = status.st_rdev;
+  return true;
 }
 
 // A context cannot be closed before its last peer is deleted, so its address identifies it until then.

@@ -71,6 +71,10 @@ void a_device_with_an_overlay_may_be_emulated_by_now(void**) {
   make_and_delete();
   make_and_delete();
   assert_int_equal(questions(), 3);
+  fake::state.attached = false;
+  make_and_delete();
+  make_and_delete();
+  assert_int_equal(questions(), 4);
 }
 
 void a_question_that_fails_leaves_no_answer(void**) {
