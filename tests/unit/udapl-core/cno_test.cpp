@@ -381,6 +381,22 @@ void cno_modify_agent__takes_over_and_leaves() {
   CHECK(f.cno.notifier->agent().function == nullptr);
 }
 
+void cno_modify_agent__after_the_last_evd__it_learns_of_the_end() {
+  Calls calls;
+  no_device::OpenIa ia(true);
+  Cno* cno = Cno::create(ia.get(), {}, false).value();
+  {
+    no_device::OpenEvd open(ia.get(), 8);
+    CHECK(open.get().set_cno(cno).has_value());
+  }
+  CHECK(cno->notifier()->set_agent(calls.agent()).has_value());
+  Notifier::Threads agents;
+  CHECK(Cno::free(*cno, true, agents).has_value());
+  Notifier::join(agents);
+  CHECK_EQUAL(calls.count(), 1);
+  CHECK(calls.evds[0] == nullptr);
+}
+
 // An agent may do anything, even free its own CNO.
 struct Suicide {
   Cno* cno = nullptr;
@@ -430,6 +446,7 @@ int main() {
       TEST(cno_agent__is_called_on_a_thread_of_ours_for_each),
       TEST(cno_agent__and_a_waiter_both_learn),
       TEST(cno_modify_agent__takes_over_and_leaves),
+      TEST(cno_modify_agent__after_the_last_evd__it_learns_of_the_end),
       TEST(cno_agent__may_free_its_cno),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

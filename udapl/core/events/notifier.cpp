@@ -193,7 +193,7 @@ Result<> Notifier::set_agent(const WaitAgent& agent) {
     agent_pid_ = getpid();
   }
   agent_ = agent;
-  tell_deserted_ = false;
+  tell_deserted_ = told_ = false;
   renew();
   raise(agent_fd_);
   if (std::this_thread::get_id() != agent_id_) called_.wait(lock, [this] { return !calling_; });

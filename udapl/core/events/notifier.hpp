@@ -121,7 +121,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   pid_t agent_pid_ = 0;
   bool calling_ = false;
   bool tell_deserted_ = false;
-  bool told_ = false;  // signalled when nothing is left to report
+  bool told_ = false;  // this agent need not learn of the end: it knows that no EVD is left
   bool tell_closed_ = false;
   std::condition_variable called_;
 };
