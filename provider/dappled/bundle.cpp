@@ -44,7 +44,8 @@ void Bundle::adopt(soft::OwnedFd writer, soft::OwnedFd queue) {
 }
 
 int Bundle::look(soft::OwnedFd* sockets, uint32_t most) const {
-  // Peeking moves on by itself from here. Taking the messages out would lose the sockets if dappled died meanwhile.
+  // With SO_PEEK_OFF, each peek continues behind the one before it. Taking the messages out would lose the sockets if
+  // dappled died meanwhile.
   const int from_start = 0;
   if (setsockopt(queue_.get(), SOL_SOCKET, SO_PEEK_OFF, &from_start, sizeof from_start) != 0) return -errno;
   uint32_t count = 0;

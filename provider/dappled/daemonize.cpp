@@ -25,10 +25,10 @@ void close_from(int first) {
 
 int daemonize(int ready) {
   const pid_t child = fork();
-  // The starter of this process waits for its end.
+  // The process that started this one waits for its end.
   if (child != 0) _exit(child > 0 ? 0 : 1);
   setsid();
-  // Without /dev, a descriptor that can neither read nor write holds the numbers.
+  // Without /dev, a descriptor that can neither read nor write keeps the numbers 0 to 2 in use.
   int null = open("/dev/null", O_RDWR);
   if (null < 0) null = open("/", O_PATH);
   if (null >= 0) {

@@ -5,9 +5,9 @@
 
 namespace dapple::dappled {
 
-// Leaves the session, the folder, and every descriptor but `ready` (-1: none, else it becomes its return value), so
-// that a reader of this program's output does not wait for it. The caller continues in a new process, and the old
-// process ends.
+// Continues in a new process with a session of its own, in the folder /, and ends the old process. Closes all
+// descriptors except `ready` (-1: there is none), so that a reader of this program's output does not wait for the new
+// process. Returns the new number of `ready`, or -1.
 int daemonize(int ready);
 
 }  // namespace dapple::dappled

@@ -81,7 +81,7 @@ uint64_t DeviceTable::guid_of(const Netdev& netdev) const {
   uint64_t value = identity_ + netdev.index * 0x9E3779B97F4A7C15;
   value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
   value = (value ^ value >> 27) * 0x94D049BB133111EB;
-  return (value ^ value >> 31) | 1;  // 0 is none
+  return (value ^ value >> 31) | 1;  // 0 means no GUID
 }
 
 void DeviceTable::add(const Netdev& netdev) {
@@ -129,11 +129,11 @@ void DeviceTable::restore(const soft::AnnouncedDevice& known) {
   for (uint32_t i = 0; i < count_; i++) {
     if (devices_[i].netdev_index == known.netdev_index) device = &devices_[i];
   }
-  // The kernel gives out numbers of netdevs again.
+  // The kernel reuses the indexes of netdevs.
   if (device == nullptr || known.guid == 0 || strncmp(known.netdev, device->netdev, sizeof known.netdev) != 0) return;
   if (known.index < soft::kFirstDeviceIndex || known.index - soft::kFirstDeviceIndex > 0xFFFF) return;
   if (device->index == known.index && device->guid == known.guid) return;
-  // Another netdev got the number in the meantime: its request is newer.
+  // If another netdev has got the index meanwhile, the two exchange theirs: the member still knows this device by it.
   for (uint32_t i = 0; i < count_; i++) {
     if (&devices_[i] != device && devices_[i].index == known.index) {
       std::swap(devices_[i].index, device->index);

@@ -59,7 +59,7 @@ bool parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-// DAPPLED_LINGER, in seconds.
+// The value of DAPPLED_LINGER, which has seconds; kLinger if it is unset or malformed.
 Milliseconds linger_time() {
   const char* text = secure_getenv("DAPPLED_LINGER");
   if (text == nullptr) return kLinger;
@@ -105,7 +105,7 @@ soft::OwnedFd listen_on_name(bool& another) {
   return listener;
 }
 
-// The program that starts dappled leaves it its own limits, but dappled serves all programs of the network namespace.
+// dappled inherits the limits of the program that starts it, but it serves all programs of the network namespace.
 // Descriptors that members hold in queues count against dappled's limit too.
 void raise_limits() {
   for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
   }
   if (!options.foreground) options.ready = daemonize(options.ready);
   raise_limits();
-  // The seed of the program that has started dappled is not for other programs.
+  // The seed belongs to the program that has started dappled, and not to the other programs.
   unsetenv("DAPPLE_SEED");
   // A huge page would be more memory than all that this process needs.
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);

@@ -84,7 +84,7 @@ void take_address(nlmsghdr* message, Netdevs& netdevs) {
   uint32_t flags = address->ifa_flags;
   int left = static_cast<int>(IFA_PAYLOAD(message));
   for (const rtattr* entry = IFA_RTA(address); RTA_OK(entry, left); entry = RTA_NEXT(entry, left)) {
-    // If IFA_ADDRESS is the other end's, IFA_LOCAL is ours.
+    // On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL is ours.
     if (entry->rta_type == IFA_FLAGS && RTA_PAYLOAD(entry) >= sizeof flags)
       memcpy(&flags, RTA_DATA(entry), sizeof flags);
     if (RTA_PAYLOAD(entry) != wanted) continue;
@@ -168,7 +168,8 @@ int NetdevWatch::open() {
 bool NetdevWatch::changed() {
   bool any = false;
   char byte;
-  // The messages say that something changed; read_netdevs() says what. Lost ones (ENOBUFS) count as well.
+  // A message only shows that something changed; read_netdevs() finds out what. A lost message (ENOBUFS) counts as
+  // well.
   for (int i = 0; i < 10000; i++) {
     if (recv(socket_.get(), &byte, 1, MSG_TRUNC) < 0 && errno != ENOBUFS) break;
     any = true;

@@ -15,9 +15,9 @@
 namespace dapple::dappled {
 namespace {
 
-// More than 10. Where only one socket is in a multicast group, Linux since 6.6 takes it for unicast and asks the
-// group's program for another one, which then gets the packet; among more than 10 sockets it does not look for such a
-// one.
+// More than 10. If the early lookup finds only one socket in a multicast group, Linux 6.6 and later treats the packet
+// as unicast: the BPF program chooses another socket, which then gets the packet. Linux skips the early lookup if there
+// are more than 10 sockets.
 constexpr uint32_t kSlotsAtOnce = 12;
 // From <linux/udp.h>, which conflicts with <netinet/udp.h>.
 constexpr int kUdpNoCheck6Rx = 102;
@@ -69,7 +69,8 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
   }
   // The kernel's rxe sends no UDP checksum with IPv6 either; the ICRC protects the packet.
   set(socket.get(), IPPROTO_UDP, kUdpNoCheck6Rx, 1);
-  // On all sockets: merging comes before steering, and asks any socket of the group whether it may.
+  // Set on all sockets: the kernel merges packets before it steers them, and asks any socket of the group whether it
+  // may.
   set(socket.get(), IPPROTO_UDP, kUdpGro, 1);
   drop_everything(socket.get());
   sockaddr_storage address = {};
@@ -96,7 +97,8 @@ soft::OwnedFd PortGroup::bound_socket(bool shared, int& error) const {
 bool PortGroup::create(soft::Problem& problem) {
   int error = 0;
   dual_stack_ = true;
-  // Without SO_REUSEPORT: beside the sockets of a dying group the indexes would stay mixed up.
+  // This bind fails while sockets of a dying group remain, because it lacks SO_REUSEPORT. Beside those sockets, the
+  // indexes of the new ones would be wrong.
   soft::OwnedFd first = bound_socket(false, error);
   if (!first && (error == EAFNOSUPPORT || error == EADDRNOTAVAIL)) {
     dual_stack_ = false;
@@ -168,8 +170,8 @@ bool PortGroup::grow(soft::Problem& problem) {
 }
 
 bool PortGroup::steer(soft::Problem& problem) {
-  // Offsets count from the UDP payload: the second word of the BTH ends with the destination QPN. Indexes beyond the
-  // group would fall to any of its sockets; they go to slot 0, which is harmless.
+  // Offsets count from the UDP payload: the second word of the BTH ends with the destination QPN. For an index beyond
+  // the group the kernel would choose any socket, so the program returns slot 0, which is harmless.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xFFFFFF),

@@ -22,7 +22,7 @@ class PortGroup {
 
   // Takes the port, if it is free (else EADDRINUSE), with a few slots.
   bool create(soft::Problem& problem);
-  // Restores the group of a dappled that died, from a member's bundle. Slots stay open or idle.
+  // Restores the group of a dappled that died, from a member's bundle. Each slot stays open or idle, as it was.
   bool take_over(soft::OwnedFd writer, soft::OwnedFd queue, soft::Problem& problem);
   // Adds a few slots; no index changes. False if no slot could be added.
   bool grow(soft::Problem& problem);

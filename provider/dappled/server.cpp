@@ -24,7 +24,7 @@ constexpr uint64_t kCmKey = UINT64_MAX - 2;
 constexpr uint64_t kStopKey = UINT64_MAX - 3;
 constexpr int kEventsAtOnce = 64;
 constexpr Milliseconds kRetry = 20;
-// Members of a dappled that died announce themselves within that.
+// Members of a dappled that died announce themselves within this time.
 constexpr Milliseconds kPortPatience = 3000;
 constexpr Milliseconds kTidy = 200;
 constexpr Milliseconds kFarewell = 6000;
@@ -53,7 +53,7 @@ int Server::prepare(soft::OwnedFd stop) {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return errno;
   reserve_.reset(eventfd(0, EFD_CLOEXEC));
-  // First the watch, so that no change falls between.
+  // The watch begins before the first reading, so that no change is missed.
   if (netdev_watch_.open() == 0) watch(netdev_watch_.fd(), kNetdevKey, true);
   refresh_devices();
   if (const int error = cm_.prepare(); error != 0) return error;
@@ -89,7 +89,7 @@ void Server::run() {
     if (slots_left_) slots_left_ = slots_.tidy();
   }
   cm_.drop_wire();
-  // The port first: a successor that has the name may take it at once.
+  // Frees the port before the name: a successor that gets the name may take the port at once.
   slots_.close();
   listener_.reset();
 }
@@ -188,7 +188,7 @@ void Server::serve(Connection& connection) {
   if (size == -EAGAIN) return;
   if (size == -EMSGSIZE) malformed_++;
   if (size <= 0) return drop(connection);
-  // One question at a time: more of them while one is open would have to be kept somewhere.
+  // A member asks one question at a time: a second question would have to be stored.
   if (connection.waits_for_port != 0) {
     malformed_++;
     return drop(connection);
@@ -307,7 +307,7 @@ void Server::tell_changes() {
 }
 
 void Server::answer_devices(Connection& connection) {
-  // A change before the question is seen in the answer.
+  // The answer includes every change that came before the question.
   refresh_devices();
   connection.told = false;
   soft::DevicesReply message;
@@ -384,7 +384,7 @@ void Server::answer_announce(Connection& connection, std::span<const std::byte> 
   if (request.slot != 0) {
     if (!slots_.announce(request.slot, descriptors, problem)) return refuse(connection, kind, problem);
     connection.slot = request.slot;
-    slots_left_ = true;  // of the others, who may have died together with the last dappled
+    slots_left_ = true;  // others may have died together with the last dappled
   }
   for (uint32_t i = 0; i < request.device_count; i++) devices_.restore(request.devices[i]);
   soft::HeaderOnly message;

@@ -35,7 +35,7 @@ class Server {
 
  private:
   static constexpr uint32_t kMaxConnections = 1024;
-  // The number of requests of users that get no slot.
+  // The most connections of users that are not trusted.
   static constexpr uint32_t kMaxStrangers = 16;
 
   struct Connection {
@@ -46,7 +46,7 @@ class Server {
     uint32_t slot = 0;                // 0: none
     bool told = false;                // notified of a change, and has not asked for devices since
     soft::CmChannelName held;         // the channel that its last command holds
-    Milliseconds waits_for_port = 0;  // its question for a slot is open until then; 0: none is
+    Milliseconds waits_for_port = 0;  // until then its question for a slot is open; 0: none is
   };
 
   void accept_all();
@@ -96,7 +96,7 @@ class Server {
   soft::OwnedFd reserve_;  // is closed to accept, and refuse, a connection when no descriptor is left
   NetdevWatch netdev_watch_;
   Netdevs netdevs_;
-  bool unread_ = true;  // they have changed since they were read
+  bool unread_ = true;  // the netdevs have changed since they were read
   DeviceTable devices_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;

@@ -20,7 +20,7 @@ constexpr Milliseconds kRetryPort = 100;
 void Server::answer_cm_open(Connection& connection, soft::Descriptors& descriptors) {
   const auto kind = soft::MessageKind::kCmOpen;
   soft::Problem problem;
-  // A busy port comes with the members of the dappled before, or gets free.
+  // A busy port is no reason to refuse: members of the last dappled pass it on, or it becomes free.
   if (slots_.take_port(problem) == Slots::Grant::kRefused) return refuse(connection, kind, problem);
   problem.clear();
   if (!descriptors.fds[0]) {
@@ -58,13 +58,13 @@ void Server::answer_cm_command(Connection& connection, std::span<const std::byte
     malformed_++;
     return drop(connection);
   }
-  // A change before the program binds is seen; the others can wait until the watch wakes us.
+  // These two commands need the present devices. For other commands, changes can wait until the watch wakes the loop.
   rdma_ucm_cmd_hdr header = {};
   if (request.length >= sizeof header) memcpy(&header, request.command, sizeof header);
   if (header.cmd == RDMA_USER_CM_CMD_BIND_IP || header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP) refresh_devices();
   soft::CmCommandReply message;
   cm_.command(request, message);
-  // Commands of other threads of the program change nothing about a channel that is held.
+  // A command that removes no event leaves a held channel held: it may come from another thread of the program.
   if (message.removed != 0 || message.removed_events != 0) {
     const soft::CmChannelName& held = header.cmd == RDMA_USER_CM_CMD_MIGRATE_ID ? request.source : request.channel;
     if (connection.held.key != held.key || connection.held.number != held.number) resume(connection);

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The mark of a slot in use: a socket bound to the slot's abstract name, which its owner holds as long as it lives. It
-// shows the owner to every dappled, also to one that has just started, and shows a forked child that is still alive.
+// shows the owner to every dappled, also to one that has just started. The slot also stays in use while a forked child
+// has a copy of the socket.
 #ifndef DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
 

@@ -55,7 +55,7 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
   if (group_.exists()) return true;
   grant = Grant::kRefused;
   if (group_.create(problem)) {
-    // Also for QP 1. A program that takes a slot gets an error if no memory is available.
+    // QP 1 has counters, too. If no memory is available, the next program that takes a slot gets the error.
     have_counters({});
     return true;
   }
@@ -80,7 +80,7 @@ Slots::Grant Slots::take_port(soft::Problem& problem) {
 }
 
 bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
-  // Around the circle: the numbers of a slot's last owner rest as long as possible.
+  // Takes the slots in turn, so that the QP numbers of a slot's last owner stay unused as long as possible.
   for (uint32_t i = 1; i <= group_.size(); i++) {
     const uint32_t candidate = (last_ + i) % group_.size();
     if (states_[candidate] != State::kFree) continue;
@@ -107,7 +107,7 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
     }
     if (!group_.grow(problem)) return Grant::kRefused;
   }
-  // Packets for its last owner.
+  // Drops packets for the slot's last owner.
   group_.idle(slot);
   if (const int error = group_.open(slot); error != 0) {
     problem.set(error, "dappled cannot open slot %u: %s", slot, strerror(error));
@@ -118,7 +118,7 @@ Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& pr
 }
 
 void Slots::find_left() {
-  // Owners that have not announced themselves yet, or never will.
+  // A slot in use belongs to an owner that has not announced itself yet, or never will.
   for (uint32_t slot = 1; slot < group_.size(); slot++) {
     if (slot_in_use(slot)) {
       states_[slot] = State::kLeft;

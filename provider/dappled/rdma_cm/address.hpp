@@ -28,15 +28,15 @@ struct Address {
   bool same_host(const Address& other) const { return family == other.family && gid == other.gid; }
 };
 
-// The address that means any, and that of this host itself.
+// The wildcard address, and the loopback address.
 Address any_address(uint16_t family);
 Address loopback_address(uint16_t family);
 
-// False if the family is none of the two.
+// False if the family is neither AF_INET nor AF_INET6.
 bool read_address(const sockaddr_in6& from, Address& address);
 // All zero for an address without a family.
 void write_address(const Address& address, sockaddr_in6& to);
-// Behind it, for calls to the kernel.
+// The size of the sockaddr that write_address() writes, for calls to the kernel.
 socklen_t size_of(const Address& address);
 
 }  // namespace dapple::dappled::rdma_cm

@@ -47,7 +47,7 @@ size_t Service::answer_ahead(Time now, Channel& channel, uint32_t number, std::s
     command.id = number;
     size += answer_one(now, channel, command, RDMA_USER_CM_CMD_QUERY_ROUTE, 0, left());
   }
-  // For datagrams the question about the queue pair itself sets the Q_Key, so it is not asked ahead.
+  // INIT_QP_ATTR sets the Q_Key of a datagram id, so dappled does not answer it ahead.
   if (id->is_datagram() || id->state == State::kAddressResolved) return size;
   for (const ibv_qp_state state : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     if (state != IBV_QPS_INIT && id->state != State::kConnect) break;

@@ -7,7 +7,7 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// The way from the id's address to a peer or a multicast group.
+// Fills in the way from the id's address to `destination`, a peer or a multicast group.
 void write_ah(const CmId& id, const Gid& destination, ib_uverbs_ah_attr& attributes);
 
 // The attributes and their mask for attributes.qp_state, as the kernel's cma and ib_cm give them. 0 or an errno.

@@ -16,13 +16,13 @@ class Captures final : public soft::PacketTap {
  public:
   static constexpr uint32_t kMost = 64;
 
-  // In place of the owner's file before. 0; EINVAL for what is no regular file open for appending, which could keep
-  // this thread waiting or be overwritten; ENFILE.
+  // Replaces the owner's earlier file. Returns 0; ENFILE; or EINVAL if it is not a regular file that is open for
+  // appending: a write to another file could wait, or overwrite data.
   int add(uint32_t owner, soft::OwnedFd file);
   void remove(uint32_t owner);
   uint32_t count() const { return count_; }
 
-  // Once to each file, however many owners it has.
+  // Writes the packet once to each file, even if the file has several owners.
   void write(Way way, const roce::IcrcAddresses& addresses, uint8_t traffic_class, uint8_t hop_limit,
              std::span<const std::byte> transport) override;
 

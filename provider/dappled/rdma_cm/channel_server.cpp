@@ -26,10 +26,10 @@ namespace {
 constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
-// Farther than the tickets of another dappled's events reach.
+// A new dappled skips this many tickets: more than another dappled's unread events can have.
 constexpr uint32_t kNewTickets = 1 << 20;
-// Rounds of receiving in a turn, and datagrams that did not leave: an answer to a datagram of this host goes to this
-// host again.
+// Limits for one turn: the rounds of receiving from the wire, and the datagrams to this host that did not leave
+// dappled. Without them a turn might not end, because the answer to such a datagram goes to this host again.
 constexpr int kOwnAtOnce = 4;
 constexpr int kOwnInTurn = 64;
 
@@ -48,7 +48,7 @@ uint32_t number_of(const soft::CmCommandRequest& request) {
   return header.cmd;
 }
 
-// Other commands only ask.
+// These three commands only ask.
 bool may_change_an_id(uint32_t command) {
   return command != RDMA_USER_CM_CMD_GET_EVENT && command != RDMA_USER_CM_CMD_QUERY_ROUTE &&
          command != RDMA_USER_CM_CMD_INIT_QP_ATTR;
@@ -104,7 +104,7 @@ void ChannelServer::serve() {
     } else if (key == kNeighboursKey) {
       hear_neighbours();
     } else if (Place* place = places_[key].get()) {
-      // An error means the same: nobody can have the other end any more.
+      // Both mean that no process has the other end any more.
       if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
         close(*place);
       } else {
@@ -200,7 +200,7 @@ int ChannelServer::restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmCha
 }
 
 void ChannelServer::read_journal(Place& place) {
-  // Entries that have been read stand at their own place or before it.
+  // The service writes an entry that it restores to the same place or to an earlier one, so no unread entry is lost.
   std::array<std::byte, kJournalEntrySize> entry;
   for (uint32_t i = 0; i < IdTable::kMost && place.journal.read(i, entry); i++) {
     if (entry == std::array<std::byte, kJournalEntrySize>{}) break;
@@ -210,7 +210,6 @@ void ChannelServer::read_journal(Place& place) {
 }
 
 void ChannelServer::write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) {
-  // A program that spoils its journal has none.
   static_cast<Place&>(channel).journal.write(place, entry);
 }
 
@@ -232,7 +231,7 @@ void ChannelServer::close(Place& place) {
   places_[place.number].reset();
 }
 
-// Events that processes have read without asking.
+// Takes note of the events that processes have read from messages, without a command.
 void ChannelServer::take(Place& place) {
   const soft::CmFront& front = place.journal.front();
   place.hands_events = front.takes_events.load(std::memory_order_relaxed) != 0;
@@ -262,7 +261,7 @@ void ChannelServer::command(const soft::CmCommandRequest& request, soft::CmComma
   send_all_events();
 }
 
-// The answers to the next questions about this id.
+// Appends the answers to the next questions about this id.
 void ChannelServer::add_answers(Place& place, uint32_t id, soft::CmCommandReply& reply) {
   const size_t place_of_first = soft::cm_aligned(reply.length);
   // The program gets the bytes in between, too.
@@ -342,7 +341,7 @@ void ChannelServer::send(const cm::Path& path, const cm::Mad& mad) {
 // False if the datagram must take its way through the kernel: it is captured there, or lo is down.
 bool ChannelServer::keep_own(const cm::Path& path, const cm::Mad& mad) {
   if (own_count_ == kMostOwn || captures_.count() > 0 || counters_ == nullptr || !same_host_) return false;
-  // The way back needs lo, and the netdev of a link-local address.
+  // The receiver finds a link-local address only with its netdev, which own_ does not keep.
   if (soft::is_link_local(path.remote.data()) || !loopback_is_up(devices_)) return false;
   own_[(own_first_ + own_count_++) % kMostOwn] = {path.remote, path.local, mad};
   counters_->same_host.sent_packets.add();
@@ -386,7 +385,7 @@ int ChannelServer::find_neighbour(const Address& source, const Address& destinat
   bool asked = false;
   int error = look_for_neighbour(source, destination, neighbour, asked);
   if (error == ENODATA && !neighbours_.is_open()) {
-    // It may have answered before the watch began.
+    // The neighbour may have answered before the watch began.
     watch_neighbours();
     error = look_for_neighbour(source, destination, neighbour, asked);
   }
@@ -394,7 +393,7 @@ int ChannelServer::find_neighbour(const Address& source, const Address& destinat
 }
 
 void ChannelServer::watch_neighbours() {
-  // Without it dappled looks from time to time.
+  // Without the watch, dappled looks from time to time.
   if (neighbours_.open() != 0) return;
   epoll_event event = {};
   event.events = EPOLLIN;

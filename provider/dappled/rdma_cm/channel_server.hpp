@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // rdma_cm's channels as programs have them: descriptors, messages (provider/soft/cm_messages.hpp), and the network
-// behind the service. One thread, the server's.
+// behind the service. Only the server's thread uses it.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_CHANNEL_SERVER_HPP
 
@@ -25,46 +25,48 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
  public:
   static constexpr uint32_t kMostChannels = 8192;
 
-  // The devices are those of now at each call.
+  // `devices` is up to date at each call.
   explicit ChannelServer(const DeviceTable& devices) : devices_(devices) {}
   ~ChannelServer();
 
   // 0, or an errno.
   int prepare();
-  // CLOCK_MONOTONIC in nanoseconds, read once in each turn of the loop: in virtual machines it may cost more than a
-  // question.
+  // CLOCK_MONOTONIC in nanoseconds, read once in each turn of the loop: in a virtual machine a read may cost more than
+  // the answer to a question.
   Time time() const;
   void begin_turn() { turn_ = 0; }
   // Readable when serve() has something to do: channels that were closed, datagrams, neighbours that answer.
   int fd() const { return epoll_.get(); }
   void serve();
-  // After whatever has happened: the time.
+  // Call it after all other work of a turn: it handles deadlines and sends the events.
   void advance();
-  // The devices have changed.
+  // Call it when the devices have changed.
   void refresh();
-  // Peers have not confirmed yet that connections are over.
+  // True while peers have not yet confirmed the end of connections.
   bool says_farewell() const { return service_ != nullptr && service_->manager().disconnecting() > 0; }
-  // When advance() has something to do, as CLOCK_MONOTONIC has it in nanoseconds; roce::kNever for never.
+  // The time at which advance() has something to do, in nanoseconds of CLOCK_MONOTONIC; roce::kNever if it has nothing.
   Time deadline() const {
     if (own_count_ > 0) return time();
     return service_ == nullptr ? roce::kNever : service_->deadline();
   }
 
-  // Datagrams come and go from now on. False if that fails.
+  // From now on datagrams are received and sent. False on failure.
   bool use(PortGroup& group, soft::SlotCounters* counters, soft::Problem& problem);
   bool has_wire() const { return wire_ != nullptr; }
-  // Before the group closes its sockets.
+  // Call it before the group closes its sockets.
   void drop_wire() { wire_.reset(); }
 
-  // `end` is dappled's end of the program's pair. `journal` stays the channel's. 0, or an errno.
+  // `end` is dappled's end of the program's pair. `journal` becomes the descriptor of the channel's journal; the
+  // channel keeps owning it. 0, or an errno.
   int open(soft::OwnedFd end, soft::CmChannelName& name, int& journal);
-  // The same for a channel of a dappled that has died, with its journal: its name stays. Nothing happens if the channel
-  // is here, as a child of fork() says this, too.
+  // The same for a channel of a dappled that has died, with its journal, from which `name` comes. Does nothing if the
+  // channel is already here: a child of fork() restores it, too.
   int restore(soft::OwnedFd end, soft::OwnedFd journal, soft::CmChannelName& name);
   // The reply's header.error is the command's outcome.
   void command(const soft::CmCommandRequest& request, soft::CmCommandReply& reply);
 
-  // The program has taken off what a command's reply told it. Nothing happens if no channel is held.
+  // The program has taken the removed events off its descriptor, so events may follow. Does nothing if the channel is
+  // not held.
   void resume(const soft::CmChannelName& name);
 
   // The files to which the packets of QP 1 are written.
@@ -81,9 +83,9 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
     soft::OwnedFd end;
     JournalFile journal;
     uint32_t epoch = 0;    // of its events' messages
-    bool watched = false;  // for room
+    bool watched = false;  // until its socket has room
     bool held = false;     // nothing is sent until resume()
-    bool due = false;      // it is among those that send_events() looks at
+    bool due = false;      // it is in the list due_
     Place* next_due = nullptr;
   };
 
@@ -126,7 +128,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   soft::OwnedFd epoll_;
   Captures captures_;
   std::unique_ptr<MadWire> wire_;
-  // Datagrams to addresses of this host do not leave, as those of rdma_rxe.
+  // Datagrams to addresses of this host do not leave dappled. rdma_rxe keeps its own inside, too.
   struct OwnDatagram {
     Gid local, remote;  // the receiver's view
     cm::Mad mad;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// For those who look on: the counters, and the packets of QP 1.
+// The server's reports to observers: the counters, and the packets of QP 1 for files.
 #include <string.h>
 
 #include "provider/dappled/rdma_cm/channel_server.hpp"
@@ -49,7 +49,7 @@ void ChannelServer::write(Way way, const roce::IcrcAddresses& addresses, uint8_t
   } else {
     soft::ipv4_gid(addresses.source, source.data());
   }
-  // This dappled has sent it, and the packet is in the files already.
+  // This dappled has sent the packet itself, so the files have it already.
   if (way == Way::kReceived && find_gid(devices_, source, 0).device != nullptr) return;
   captures_.write(way, addresses, traffic_class, hop_limit, transport);
 }

@@ -14,7 +14,7 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// In place of an errno: the dappled before has carried the command out.
+// A handler's result in place of an errno: the last dappled has already carried out the command.
 inline constexpr int kDoneBefore = -1;
 
 // Older libraries write shorter commands, of `least` bytes or more; the rest counts as zero.

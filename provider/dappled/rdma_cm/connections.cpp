@@ -13,7 +13,7 @@ namespace {
 constexpr uint8_t kMostRetries = 7;
 constexpr uint8_t kConsumerReason = static_cast<uint8_t>(cm::RejectReason::kConsumer);
 constexpr uint8_t kVendorOptionReason = 35;
-// Commands before ECE end here.
+// The commands of libraries older than ECE end here.
 constexpr size_t kConnectSize = offsetof(rdma_ucm_connect, ece);
 constexpr size_t kAcceptSize = offsetof(rdma_ucm_accept, ece);
 
@@ -97,7 +97,7 @@ int Service::connect_reliably(Call& call, CmId& id, const rdma_ucm_conn_param& p
   req.traffic_class = id.route.traffic_class;
   req.hop_limit = id.route.hop_limit;
   req.service_level = id.route.traffic_class >> 5;
-  // IBTA 12.7.34: two packets' ways, and the device's delay, which is no longer than that.
+  // IBTA 12.7.34: twice the packet lifetime, plus the device's ACK delay.
   req.ack_timeout = static_cast<uint8_t>(std::min(id.route.lifetime + 1, 31));
   if (req.ack_timeout <= kAckDelay + 1) req.ack_timeout = std::max<uint8_t>(req.ack_timeout + 1, kAckDelay);
   cm::write_ip_header(ip_header(id), req.private_data);
@@ -145,7 +145,7 @@ int Service::start_listening(CmId& id) {
   if (!id.source.is_any()) parameters.address = id.source.gid;
   if (id.source.is_link_local()) parameters.device = id.device;
   if (id.one_family != 0) parameters.family = id.source.family == AF_INET ? cm::Family::kIpv4 : cm::Family::kIpv6;
-  // Requests that nobody has read yet are counted here.
+  // This service counts the unread requests itself.
   parameters.backlog = UINT32_MAX;
   parameters.user = id.key;
   if (const auto status = manager_->listen(parameters, id.connection); status != cm::Status::kOk) {
@@ -245,7 +245,7 @@ int Service::disconnect(Call& call) {
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
   if (id->connection == cm::kNoId) return EINVAL;
-  // As in the kernel, nothing is wrong if there is no connection any more.
+  // As in the kernel, it is no error if the connection has already ended.
   manager_->disconnect(call.now, id->connection, {});
   return 0;
 }

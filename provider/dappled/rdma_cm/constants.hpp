@@ -17,7 +17,7 @@ inline constexpr uint8_t kLifetime = 16;          // of packets over RoCE: 268 m
 inline constexpr uint32_t kUdpQkey = 0x01234567;  // RDMA_UDP_QKEY
 inline constexpr uint8_t kAckDelay = 15;          // as ibv_query_device() says
 inline constexpr uint16_t kUnprivilegedPort = 1024;
-// cma leaves that much less for the payload than the device does.
+// The kernel's cma reserves this many bytes more for headers than the device does.
 inline constexpr uint32_t kMoreHeaders = 16;
 
 }  // namespace dapple::dappled::rdma_cm

@@ -54,7 +54,7 @@ void Service::take(Channel& channel, uint32_t ticket) {
   if (ticket == channel.taken) return;
   channel.taken = ticket;
   Event* event = channel.events.first();
-  // Each event with a ticket had fewer events before it.
+  // An event with a ticket had fewer than kMostHanded events before it.
   for (uint32_t i = 0; event != nullptr && i < kMostHanded; i++) {
     Event* next = event->newer;
     if (event->ticket != 0 && event->sent && is_taken(event->ticket, ticket)) {
@@ -86,7 +86,7 @@ void Service::remove(Channel& channel, Event& event) {
 int Service::get_event(Call& call) {
   Event* event = call.channel.events.first();
   while (event != nullptr && event->ticket != 0) event = event->newer;
-  // Libraries from before ECE have no room for it.
+  // Libraries older than ECE have no room for its fields.
   if (call.room < offsetof(rdma_ucm_event_resp, reserved)) return ENOSPC;
   if (int error = 0; may_be_repeated(call) && hand_again(call, error)) return error;
   if (event == nullptr) return EAGAIN;

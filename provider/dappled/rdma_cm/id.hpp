@@ -20,7 +20,7 @@ namespace dapple::dappled::rdma_cm {
 namespace cm = roce::cm;
 using roce::Time;
 
-// enum rdma_cm_event_type of librdmacm, whose header does not go together with the kernel's.
+// The numbers of librdmacm's enum rdma_cm_event_type, whose header conflicts with the kernel's.
 enum class EventKind : uint32_t {
   kAddrResolved,
   kAddrError,
@@ -40,7 +40,7 @@ enum class EventKind : uint32_t {
   kTimewaitExit,
 };
 
-// Of the kernel's rdma_cm. Routes are resolved at once, so its state for that is missing.
+// The states of the kernel's rdma_cm, without the one for a query of a route: routes are resolved at once.
 enum class State : uint8_t {
   kIdle,
   kBound,
@@ -53,7 +53,7 @@ enum class State : uint8_t {
   kRemoved
 };
 
-// Of the kernel's ib_cm.
+// The states of the kernel's ib_cm that matter here.
 enum class Exchange : uint8_t { kNone, kReqSent, kReqReceived, kRepReceived, kRepSent, kEstablished, kOver };
 
 struct CmId;
@@ -89,7 +89,7 @@ struct Event {
   CmId* request = nullptr;
   Membership* membership = nullptr;
   rdma_ucm_event_resp response = {};
-  // Of the message that has the event in it (soft::CmEvent). 0: the message is one byte, and the reader asks.
+  // The ticket of the message that contains the event (soft::CmEvent). 0: the message is one byte, and its reader asks.
   uint32_t ticket = 0;
   bool sent = false;
 };
@@ -101,8 +101,8 @@ struct UnreadEvent {
   uint32_t ticket = 0;  // as the event's
 };
 
-// The part of an id that its channel's journal keeps (journal.hpp): plain bytes, without bool, as somebody may damage
-// them.
+// The part of an id that its channel's journal keeps (journal.hpp): plain bytes without bool, because a program may
+// damage them.
 struct IdState {
   uint64_t uid = 0;  // 0: a request that nobody has accepted; only its listener has events then
   uint32_t number = 0;
@@ -131,7 +131,7 @@ struct IdState {
   uint32_t qpn = 0;
   uint8_t srq = 0;
   uint32_t qkey = 0;
-  uint32_t psn = 0;  // where the peer begins
+  uint32_t psn = 0;  // the first one that the peer sends
 
   uint32_t remote_qpn = 0;
   uint32_t remote_psn = 0;
@@ -141,14 +141,14 @@ struct IdState {
   uint8_t rnr_retry_count = 0;
   uint8_t ack_timeout = 0;
 
-  // Commands and events whose answer may have got lost with a dappled: the last command that was carried out, and the
-  // event that was handed over last. `handed_number` is that of its new id or group.
+  // The answers to these may have got lost with a dappled: the last command that was carried out, and the last request
+  // for an event. `handed` is that event, and `handed_number` is the number of its new id or group.
   uint32_t last_token = 0;
   uint32_t handed_token = 0;
   uint32_t handed_number = 0;
   UnreadEvent handed;
 
-  // Events that wait; no requests and nothing about groups.
+  // Unread events, without connection requests and events of groups.
   static constexpr uint32_t kMostUnread = 6;
   uint8_t unread_count = 0;
   UnreadEvent unread[kMostUnread];
@@ -164,11 +164,11 @@ struct CmId : IdState {
   CmId* same_bucket = nullptr;
   CmId* same_port = nullptr;
   Channel* channel = nullptr;
-  uint64_t key = 0;  // its own among all ids
+  uint64_t key = 0;  // unique among all ids
   cm::Id connection = cm::kNoId;
   List<Membership> memberships;
 
-  // In kAddressQuery: when to look again, and who has been asked.
+  // In kAddressQuery: when to look again, and which neighbour was asked.
   Time deadline = roce::kNever;
   uint32_t timer_at = 0;
   Neighbour neighbour;
@@ -176,8 +176,8 @@ struct CmId : IdState {
 
   uint32_t journal_place = kNowhere;
   bool unheard = false;  // a request whose event nobody has read: not in the journal
-  bool changed = false;  // since it was written there
-  bool unsure = false;   // it comes of a journal, and the other end was this dappled's, too
+  bool changed = false;  // since it was last written to the journal
+  bool unsure = false;   // it comes from a journal, and the other end is on this host, too
   CmId* next_changed = nullptr;
 };
 
@@ -195,7 +195,7 @@ struct Channel {
   bool hands_events = false;  // its processes read events from messages
   uint32_t last_ticket = 0;
   uint32_t taken = 0;  // the newest ticket that a process is known to have taken
-  // Until then commands may come that the dappled before has carried out.
+  // Until this time, commands may come that the last dappled has already carried out.
   roce::Time repeats_until = 0;
   // The ids in the journal, by place.
   CmId** journaled = nullptr;

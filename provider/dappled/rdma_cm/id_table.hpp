@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// All ids by number. Numbers are not given again soon, and another dappled begins somewhere else: an id that its
-// program has destroyed is not taken for another one.
+// All ids by number. A number is not reused soon, and each dappled begins with a random one, so an id that its program
+// has destroyed is not mistaken for another one.
 //
 // An id of a dappled that died keeps its number even if a new id has it by then: librdmacm needs numbers below 65,536
 // that differ within one program. So ids of two channels may have one number, but each id has its own key.
@@ -25,17 +25,17 @@ class IdTable {
 
   // A number that no id has. There must be one.
   uint32_t unused();
-  // New numbers are far from this one, for those of its neighbours that are not here yet.
+  // New numbers stay far from this one, because the numbers near it may belong to ids that are yet to be restored.
   void keep_away(uint32_t number);
-  // The number and the channel are set; the key is set here. False if there are too many, or another id of the channel
-  // has the number.
+  // The caller has set the number and the channel; add() sets the key. False if there are too many, or another id of
+  // the channel has the number.
   bool add(CmId& id);
   void remove(CmId& id);
   CmId* find(const Channel& channel, uint32_t number) const;
   CmId* find_by_key(uint64_t key) const;
   bool has(uint32_t number) const;
   uint32_t size() const { return size_; }
-  // All of them. The visitor removes none.
+  // Visits all ids. The visitor removes none.
   template <class Visitor>
   void visit(Visitor visitor) {
     for (CmId* id : buckets_) {

@@ -79,7 +79,8 @@ void Service::forget(CmId& id) {
     id.changed = false;
   }
   if (id.journal_place == CmId::kNowhere) return;
-  // The last entry takes the place. Whoever reads both knows the number already.
+  // The last entry moves to this place. A dappled that reads both copies ignores the second: it knows the number
+  // already.
   Channel& channel = *id.channel;
   const uint32_t last = --channel.journaled_count;
   if (CmId* moved = channel.journaled[last]; moved != &id) {

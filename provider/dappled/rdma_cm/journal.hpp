@@ -15,7 +15,7 @@
 namespace dapple::dappled::rdma_cm {
 
 inline constexpr size_t kJournalEntrySize = 576;
-// Another one for each other layout.
+// It changes with the layout.
 inline constexpr uint64_t kJournalMark = 0x35'4A'4D'43'41'4D'44'52;
 
 struct SavedMembership {

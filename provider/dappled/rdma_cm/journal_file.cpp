@@ -22,14 +22,16 @@ constexpr size_t kHeaderRoom = 64;
 static_assert(sizeof(soft::CmFront) <= kHeaderRoom);
 constexpr size_t kSmallest = 4096;
 
-// Whoever is killed has executed its instructions up to one of them, so the compiler's order is all that counts.
+// A process that is killed has executed its instructions in order up to some point, so only the compiler's order
+// matters.
 void before_all_later() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
 }  // namespace
 
-// An entry and its successor. The half with the higher number counts; 0: the half is not whole.
+// An entry in two halves, of which the older one is overwritten. The half with the higher number is valid; 0: the half
+// is incomplete.
 struct JournalFile::Slot {
   struct Half {
     std::atomic<uint64_t> number;
@@ -62,7 +64,7 @@ int JournalFile::map(size_t size) {
 int JournalFile::create(const soft::CmChannelName& name) {
   file_.reset(memfd_create("dapple-rdma-cm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file_ || fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) return errno;
-  // The pages are there from now on. A page that could not be made later would end this process.
+  // Allocates the pages now. A lack of memory at a later access would end this process by SIGBUS.
   if (fallocate(file_.get(), 0, 0, kSmallest) != 0) return errno;
   if (const int error = map(kSmallest); error != 0) return error;
   front().mark = kJournalMark;
@@ -93,7 +95,7 @@ bool JournalFile::make_room(uint32_t count) {
 }
 
 void JournalFile::write(uint32_t place, std::span<const std::byte> entry) {
-  // Entries come one behind the other, so doubling is enough.
+  // Entries are added one behind the other, so make_room() need not do more than double the file.
   if (!make_room(place + 1)) return;
   Slot& at = slot(place);
   const uint64_t number = at.newer().number.load() + 1;

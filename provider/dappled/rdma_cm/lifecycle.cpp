@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Ids come and go, with their channels or by themselves.
+// CREATE_ID, DESTROY_ID, MIGRATE_ID, and the end of a channel.
 #include <infiniband/verbs.h>
 
 #include <new>
@@ -72,7 +72,7 @@ uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
   for (Event* event = channel.events.first(); event != nullptr;) {
     Event* next = event->newer;
     if (event->id == &id) {
-      // Nobody has heard of the request's id. It has no events of its own yet.
+      // No program knows the request's id yet, and that id has no events of its own.
       if (event->request != nullptr) destroy(now, *event->request, removed);
       removed.count(*event);
       drop(channel, *event);
@@ -111,7 +111,7 @@ void Service::move(CmId& id, Channel& channel) {
   channel.ids.add(id);
 }
 
-// Of an event that moves to another channel.
+// Gives a new ticket to an event that moves to another channel.
 void Service::renew_ticket(Event& event, uint32_t ticket) {
   if (event.ticket == 0) return;
   CmId& id = *event.id;

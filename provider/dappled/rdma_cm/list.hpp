@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A list through its items, which have the members `older` and `newer`. It owns nothing.
+// An intrusive list: its items have the members `older` and `newer`. It owns nothing.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_LIST_HPP
 

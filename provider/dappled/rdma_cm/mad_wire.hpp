@@ -26,14 +26,14 @@ class MadWire final : private soft::ArrivalSink {
     ~Sink() = default;
   };
 
-  // Null on failure, and `problem` says why. The socket and the counters, which may be
-  // null, and the tap stay the caller's and outlive this.
+  // Null on failure, and `problem` has the reason. The caller owns the socket, the counters, which may be null, and the
+  // tap; they outlive the wire.
   static std::unique_ptr<MadWire> open(int socket, bool dual_stack, soft::SlotCounters* counters, soft::PacketTap& tap,
                                        soft::Problem& problem);
 
   int fd() const { return wire_->receive_fd(); }
   void receive(Sink& sink);
-  // A datagram that cannot be sent is a lost one.
+  // A datagram that cannot be sent is lost.
   void send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad);
 
   // Packets for QP 0 or 1 that are no datagrams of a management service: other opcodes, keys or queue pairs.

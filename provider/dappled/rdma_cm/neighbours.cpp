@@ -127,14 +127,14 @@ int ask_neighbour(const Address& source, const Neighbour& neighbour) {
   const soft::OwnedFd socket(::socket(neighbour.address.family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return ENODATA;
   sockaddr_in6 place;
-  // The kernel asks in this address' name, if it can.
+  // If the bind succeeds, the kernel asks the neighbour from this address.
   if (source.family == neighbour.address.family) {
     Address own = source;
     own.port = 0;
     write_address(own, place);
     (void)bind(socket.get(), reinterpret_cast<const sockaddr*>(&place), size_of(own));
   }
-  // It goes no further than to the neighbour.
+  // The datagram goes no further than to the neighbour.
   const int hops = 1;
   const uint32_t netdev = htonl(neighbour.netdev_index);
   setsockopt(socket.get(), ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_UNICAST_HOPS, &hops, sizeof hops);

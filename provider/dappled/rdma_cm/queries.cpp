@@ -36,9 +36,9 @@ bool has_address(const soft::DeviceInfo& device) {
   return false;
 }
 
-// The kernel's devices have no loopback address, so that one which is bound to such an address has no device, and
-// stands for all of them: libfabric looks for the devices of a server in this way. Where lo's is the only device there
-// is no doubt which one is meant.
+// The kernel's devices have no loopback address, so an id that is bound to such an address has no device there and
+// stands for all of them. libfabric looks for the devices of a server in this way. If lo's device is the only one, the
+// id means that device.
 bool stands_for_all(const CmId& id, const DeviceTable& devices) {
   if (!id.source.is_loopback() || (id.state != State::kBound && id.state != State::kListen)) return false;
   for (uint32_t i = 0; i < devices.count(); i++) {

@@ -99,7 +99,7 @@ CmId* Service::add_request(CmId& listener, const cm::Event& event) {
   if (id != nullptr) {
     id->source = address_of(local, ipv6, listener.source.port);
     id->destination = address_of(remote, ipv6, event.ip != nullptr ? event.ip->source_port : 0);
-    // The packets' own address, should the header name another one.
+    // The address of the packets. The IP header in the request may name another one.
     Address packets = address_of(event.path->local, !cm::is_ipv4(event.path->local), 0);
     const soft::DeviceInfo* device = world_.devices().find(event.path->device);
     if (packets.is_link_local() && device != nullptr) {
@@ -113,7 +113,7 @@ CmId* Service::add_request(CmId& listener, const cm::Event& event) {
     }
   }
   if (id == nullptr) {
-    // Its byte has been sent; the reader finds nothing.
+    // Its message has not been sent yet.
     drop(*listener.channel, *added);
     return nullptr;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// RESOLVE_IP: the source address, the device, and the neighbour whose link-layer address has to be known. As the
+// RESOLVE_IP: the source address, the device, and the neighbour whose link-layer address has to be known. Like the
 // kernel's, it fails at once without a route, and waits for a neighbour until the program's time is up.
 #include "provider/dappled/rdma_cm/command.hpp"
 #include "provider/dappled/rdma_cm/gid_place.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr Time kMillisecond = 1'000'000;
 // The kernel gives a neighbour up after some seconds; this asks again.
 constexpr Time kLookAgain = 1000 * kMillisecond;
-// Others have their turn in between.
+// The most looks in one call of advance(), so that other work gets its turn.
 constexpr uint32_t kMostLooks = 64;
 
 }  // namespace
@@ -39,7 +39,7 @@ bool Service::needs_neighbour(const Address& destination) const {
 int Service::find_way(CmId& id, Address& source) {
   source = id.source;
   if (id.destination.is_any()) {
-    // The kernel takes any device then; the one for oneself is lo's.
+    // The kernel then takes any device. Here it is lo's, which leads to this host itself.
     if (source.is_any()) source.gid = loopback_address(source.family).gid;
     id.destination.gid = source.gid;
     id.destination.scope = source.scope;
@@ -85,7 +85,7 @@ void Service::finish_resolving(CmId& id, const Address& source) {
 
 template <class Condition>
 void Service::make_due(Time now, Condition condition) {
-  // The heap stays as it is while it is visited.
+  // The heap must not change during a visit, so the ids are collected first.
   CmId* due = nullptr;
   resolving_.visit([&](CmId& id) {
     if (!condition(id)) return;

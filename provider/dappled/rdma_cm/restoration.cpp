@@ -142,7 +142,7 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
     if (id.unsure) doubts_end_ = now + kArrival;
     return;
   }
-  // The peer and the program are informed now.
+  // The connection does not continue: the peer and the program are informed now.
   if (connection != cm::kNoId) manager_->destroy(now, connection);
   id.exchange = Exchange::kOver;
   if (id.state == State::kDisconnect) return;
@@ -156,8 +156,8 @@ void Service::resume_connection(Time now, CmId& id, const cm::Saved& saved) {
   }
 }
 
-// The event that was asked for with this token. Its data, if any, and the handshake that it reported were lost with the
-// dappled that handed it over.
+// Hands over the event that was asked for with this token. Its data, if any, and the handshake that it reported were
+// lost with the dappled that handed it over.
 bool Service::hand_again(Call& call, int& error) {
   CmId* id = call.channel.ids.first();
   while (id != nullptr && id->handed_token != call.token) id = id->newer;

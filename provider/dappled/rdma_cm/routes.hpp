@@ -13,7 +13,7 @@ int find_route(const Address& destination, Address& source);
 // As World::check_own() says.
 int check_own_address(const Address& address);
 
-// The range of ephemeral ports of this network namespace; the kernel's default if it is not to be read.
+// The range of ephemeral ports of this network namespace; the kernel's default if it cannot be read.
 void ephemeral_ports(uint16_t& first, uint16_t& last);
 
 }  // namespace dapple::dappled::rdma_cm

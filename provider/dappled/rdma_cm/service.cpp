@@ -72,7 +72,8 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
   const size_t room = std::min<size_t>(header.out, answer.response.size());
   Call call{now, channel, source, in.first(header.in), in.subspan(header.in), room, answer, token};
   const int error = (this->*handler)(call);
-  // Commands with an answer have to be carried out again for it, and DESTROY_ID leaves no id.
+  // A command with an answer must be carried out again, because nobody keeps its answer. DESTROY_ID leaves no id that
+  // could keep the token.
   if (error == 0 && call.changed != nullptr && answer.length == 0) call.changed->last_token = token;
   write_journals();
   return error == kDoneBefore ? 0 : error;
@@ -104,7 +105,7 @@ void Service::receive(Time now, const cm::Path& path, std::span<const std::byte>
 }
 
 void Service::refresh_devices() {
-  // As the kernel: the id is of no use any more, and its program destroys it.
+  // As in the kernel, the id is of no use any more, and its program must destroy it.
   ids_.visit([this](CmId& id) {
     if (id.device == 0 || id.state == State::kRemoved || world_.devices().find(id.device) != nullptr) return;
     resolving_.cancel(id);

@@ -24,7 +24,7 @@ namespace dapple::dappled::rdma_cm {
 
 struct JournalEntry;
 
-// Tickets count up and begin again.
+// Tickets count up and wrap around.
 inline bool is_taken(uint32_t ticket, uint32_t taken) {
   return static_cast<int32_t>(taken - ticket) >= 0;
 }
@@ -47,7 +47,7 @@ class Service final : private cm::Host {
   // The owner has closed all channels.
   ~Service() = default;
 
-  // Unread events that have gone, and whose messages were sent: one byte, or the event itself.
+  // Counts of removed unread events whose messages were sent: one byte, or the event itself.
   struct Removed {
     uint32_t bytes = 0;
     uint32_t events = 0;
@@ -56,9 +56,9 @@ class Service final : private cm::Host {
     }
   };
 
-  // A program's command. 0 or an errno; `length` becomes that of the answer in `response`. `removed` counts the unread
-  // events that have gone. `source` is MIGRATE_ID's other channel, or null. Any bytes may be hostile. `ahead` becomes
-  // the id about which the program will ask next, or stays 0.
+  // The outcome of a command. `response` is room for the answer, and `length` becomes the answer's length. `removed`
+  // counts the unread events that the command has removed. `ahead` becomes the id about which the program will ask
+  // next, or stays 0.
   struct Answer {
     std::span<uint8_t> response;
     size_t length = 0;
@@ -67,7 +67,8 @@ class Service final : private cm::Host {
   };
   // Processes have taken the events up to this ticket out of their messages.
   void take(Channel& channel, uint32_t ticket);
-  // A command that comes with the same token, not 0, after restore() is the same one again.
+  // Carries out a program's command. 0 or an errno. `source` is MIGRATE_ID's other channel, or null. Any bytes may be
+  // hostile. A command that comes with the same token, not 0, after restore() is the same one again.
   int command(Time now, Channel& channel, Channel* source, std::span<const uint8_t> bytes, Answer& answer,
               uint32_t token = 0);
   // Tells whether answers about the id go along with this event.
@@ -80,8 +81,8 @@ class Service final : private cm::Host {
   // Devices have come, changed or gone.
   void refresh_devices();
 
-  // An id out of the journal of a dappled that has died. The channel is new, and the entries come in their order.
-  // Ignored if it is no such entry, or contradicts others. Listeners listen and connections stay; a handshake ends.
+  // Restores an id from the journal of a dappled that has died. The channel is new, and its entries come in order. An
+  // entry that is malformed or contradicts others is ignored. Listeners listen and connections stay; a handshake ends.
   // Events up to the ticket channel.taken have been read.
   void restore(Time now, Channel& channel, std::span<const std::byte> entry);
 
@@ -89,9 +90,9 @@ class Service final : private cm::Host {
   void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
   // A neighbour's link-layer address has become known. advance() does what follows.
   void neighbour_answers(Time now, const Neighbour& neighbour);
-  // Some answers have been missed.
+  // Reports of neighbours' answers were lost. advance() does what follows.
   void missed_answers(Time now);
-  // When advance() has something to do; kNever if nothing waits.
+  // The time at which advance() has something to do; kNever if nothing waits.
   Time deadline() const;
   void advance(Time now);
 
@@ -128,7 +129,8 @@ class Service final : private cm::Host {
   static bool read(const Call& call, Command& command, size_t least = sizeof(Command));
   template <class Response>
   static int write(Call& call, const Response& response, size_t least = sizeof(Response));
-  // 0 or an errno. An id that is found may be changed; look_up() is for those that only tell of it.
+  // 0 or an errno. find() prepares for a change of the id: it notes the id for the journal and recognises a repeated
+  // command. look_up() is for commands that only read the id.
   int look_up(const Channel& channel, uint32_t number, CmId*& id) const;
   int find(Call& call, uint32_t number, CmId*& id);
   int find_with_device(Call& call, uint32_t number, CmId*& id);
@@ -211,7 +213,7 @@ class Service final : private cm::Host {
   CmId* add_request(CmId& listener, const cm::Event& event);
   void report_response(CmId& id, const cm::Event& event);
   void report_reply(CmId& id, const cm::Event& event);
-  // The manager must not be called while it reports; this is done afterwards.
+  // The manager must not be called while it reports; settle() does this afterwards.
   struct Afterwards {
     cm::Id connection = cm::kNoId;
     bool refused = false;

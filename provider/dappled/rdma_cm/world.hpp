@@ -16,18 +16,18 @@ class World {
   virtual void send(const cm::Path& path, const cm::Mad& mad) = 0;
   virtual uint64_t random() = 0;
   virtual const DeviceTable& devices() = 0;
-  // The address from which packets to `destination` go. `source` is the one that the caller is bound to, or any of that
-  // family. 0 or an errno.
+  // `source`: the address that the caller is bound to, or the wildcard of the family; becomes the address from which
+  // packets to `destination` go. 0 or an errno.
   virtual int route(const Address& destination, Address& source) = 0;
-  // 0 if packets from `source` to `destination` have a neighbour to go to whose link-layer address is known, or who
-  // needs none. ENODATA: the kernel has been told to ask for that address, and Service::neighbour_answers() follows
-  // when `neighbour` answers. Else an errno.
+  // 0 if the kernel knows the link-layer address of the neighbour on the way from `source` to `destination`, or if none
+  // is needed. ENODATA: the kernel has been told to ask for that address, and Service::neighbour_answers() follows when
+  // `neighbour` answers. Else an errno.
   virtual int find_neighbour(const Address& source, const Address& destination, Neighbour& neighbour) = 0;
   // 0 if the address is one of this host's, with RDMA or without; or an errno.
   virtual int check_own(const Address& address) = 0;
   // An event was appended to channel.events.
   virtual void wake(Channel& channel) = 0;
-  // Entries of kJournalEntrySize bytes, one behind the other.
+  // Writes an entry of kJournalEntrySize bytes. The entries' places follow one another.
   virtual void write_journal(Channel& channel, uint32_t place, std::span<const std::byte> entry) = 0;
 
  protected:
