@@ -116,10 +116,10 @@ bool Node::polled_meanwhile() {
 
 bool Node::sleep_until(Time when, bool for_packets) {
   planned_wake_.store(when);
-  // A deadline that came before this line saw no need to wake us.
+  // A thread that set an earlier deadline before this line did not wake this one.
   when = std::min(when, for_packets ? timers_.earliest() : when);
-  // What a thread that polls is about to attend to would wake this one again and again, perhaps on the same CPU. What
-  // comes later waits until this sleep ends.
+  // Events of links that a polling thread is about to attend to would wake this thread again and again, perhaps on the
+  // same CPU. Later events wait until this sleep ends.
   const bool attended = !for_packets && links_due_.load(std::memory_order_relaxed);
   pollfd waiting[4] = {
       {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {attended ? -1 : links_.fd(), POLLIN, 0}};
@@ -207,9 +207,9 @@ void Node::background() {
   for (;;) {
     Time when = timers_.earliest();
     if (link_retry_ != 0) when = std::min(when, link_retry_);
-    // A thread that polls may have held it back a moment after this one stopped to step aside.
+    // A polling thread may have held an acknowledgement back just after this thread took over again.
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
-    // There is no memory for packets, or a peer's ring is full. The peer says when it has room.
+    // There is no memory for packets, or a peer's ring is full. The peer reports when the ring has room.
     if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
@@ -242,7 +242,7 @@ void Node::background() {
       const uint32_t polls = polls_.load(std::memory_order_relaxed);
       const uint64_t fetched = fetched_bytes_;
       any = work(Worker::kOther);
-      // Meanwhile another thread has polled in vain, perhaps on this CPU.
+      // Another thread has polled in vain meanwhile, perhaps on this CPU.
       gives_way = fetched_bytes_ != fetched && polls_.load(std::memory_order_relaxed) != polls;
       receive_mutex_.unlock();
       found |= any;

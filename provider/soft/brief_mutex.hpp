@@ -43,7 +43,7 @@ class BriefMutex {
   }
   bool is_favourite() const { return favourite_.load(std::memory_order_relaxed) == this_thread(); }
 
-  // These are inlined everywhere, so all the rest is not.
+  // This function is inlined everywhere, so the rare paths are not.
   bool lock_as_favourite() {
     if (!is_favourite()) return false;
     favourite_holds_.store(true, std::memory_order_relaxed);

@@ -13,7 +13,7 @@ struct CallSite {
   char place[64] = {};  // of the innermost caller outside of the libraries of RDMA
 };
 
-// Of the caller's caller. It takes microseconds, and memory at its first call.
+// The call site of the caller's caller. It takes microseconds, and allocates memory at its first call.
 CallSite call_site();
 
 }  // namespace dapple::soft

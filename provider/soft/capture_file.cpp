@@ -42,7 +42,7 @@ OwnedFd open_capture_file(const char* name, Problem& problem) {
     problem.set(errno, "DAPPLE_PCAP: %.150s cannot be written: %s", path, strerror(errno));
     return {};
   }
-  // One of several processes begins the file.
+  // Only one of several processes may write the file's header.
   const bool regular = S_ISREG(status.st_mode);
   if (regular) flock(file.get(), LOCK_EX);
   FileHeader header;

@@ -14,7 +14,7 @@ void store_carefully(std::byte* to, const std::byte* from, size_t size) {
   const iovec source = {const_cast<std::byte*>(from), size};
   const iovec target = {to, size};
   if (process_vm_writev(getpid(), &source, 1, &target, 1, 0) >= 0 || errno == EFAULT) return;
-  // A filter of system calls forbids it.
+  // A filter of system calls forbids the call.
   copy_last_word_last(to, from, size);
 }
 

@@ -11,7 +11,7 @@
 
 namespace dapple::soft {
 
-// The stores of this thread are careful while one exists that is `wanted`.
+// While an object exists that was made with `wanted`, this thread's stores are careful.
 class CarefulStores {
  public:
   explicit CarefulStores(bool wanted) { now_ = wanted; }

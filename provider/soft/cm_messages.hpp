@@ -63,7 +63,7 @@ inline constexpr size_t kCmReplySize = 1536;    // longer than any answer and th
 
 // kCmCommand: bytes as the program writes them to the file, from rdma_ucm_cmd_hdr on. The pointer `response` in them
 // means nothing to dappled, and SET_OPTION's `optval` means nothing either: the option's `optlen` bytes follow the
-// command's struct. `token` is another one for each command, and not 0. It is the same when a command is asked again
+// command's struct. `token` differs from command to command, and is not 0. It is the same when a command is asked again
 // because dappled died before its answer came: the next dappled sees in the journal what has been done. MIGRATE_ID's
 // `fd` means nothing: `source` names that channel. The door has checked the lengths: the bytes of a command's struct
 // are all there. The message ends behind the `length` bytes.
@@ -76,13 +76,13 @@ struct CmCommandRequest {
   alignas(8) uint8_t command[kCmCommandSize];
 };
 
-// header.error is the errno of write(). Else `response` is what the program finds in its response buffer: at most as
-// much as the command's `out` allowed. `removed` counts the unread events that this command has taken away: DESTROY_ID
-// and LEAVE_MCAST remove them, MIGRATE_ID moves them. The door takes as many bytes off the descriptor (MIGRATE_ID: off
-// the source's) without waiting for them, so that it does not poll readable for nothing. `removed_events` counts those
-// of which a CmEvent was sent; the door takes all CmEvents of the id off. If one of both is not 0, dappled sends
-// nothing on that channel until kCmResume, or until the connection ends, so that the door can keep the others in their
-// order.
+// header.error is the errno of the program's write(). If it is 0, `response` has the bytes for the program's response
+// buffer: at most as many as the command's `out` allowed. `removed` counts the unread events that this command has
+// taken away: DESTROY_ID and LEAVE_MCAST remove them, MIGRATE_ID moves them. The door takes as many bytes off the
+// descriptor (MIGRATE_ID: off the source's) without waiting for them, so that it does not poll readable for nothing.
+// `removed_events` counts those of which a CmEvent was sent; the door takes all CmEvents of the id off. If one of the
+// two is not 0, dappled sends nothing on that channel until kCmResume, or until the connection ends, so that the door
+// can keep the others in their order.
 //
 // librdmacm asks about an id as soon as it has an event of it. So the answers to these questions come along with some
 // events: `ahead` bytes of CmAnswerAhead follow the response, from the next offset divisible by 8. The answers are
@@ -105,9 +105,9 @@ struct CmResumeRequest {
   CmChannelName channel;
 };
 
-// An event in a channel's message: `reply` is as to RDMA_USER_CM_CMD_GET_EVENT with room for the whole answer. The
-// reader enters `ticket` into CmFront::taken, unless that has another epoch: then the message counts as one byte. The
-// answers that come along are of use only if CmFront::commands still is `commands`.
+// An event in a channel's message: `reply` is the same as for RDMA_USER_CM_CMD_GET_EVENT with room for the whole
+// answer. The reader enters `ticket` into CmFront::taken, unless that has another epoch: then the message counts as one
+// byte. The answers that come along are of use only if CmFront::commands still is `commands`.
 struct CmEvent {
   uint32_t epoch = 0;
   uint32_t ticket = 0;
@@ -141,7 +141,7 @@ inline std::span<const uint8_t> answers_ahead(const CmCommandReply& reply) {
   return std::span<const uint8_t>(reply.response).subspan(cm_aligned(reply.length), reply.ahead);
 }
 
-// The size on the way, or 0 if the message says that it is longer than its struct.
+// The number of bytes to send or receive, or 0 if the message claims to be longer than its struct.
 inline size_t cm_size(const CmCommandRequest& request) {
   const bool fits = request.length <= sizeof request.command;
   return fits ? offsetof(CmCommandRequest, command) + request.length : 0;
@@ -154,7 +154,7 @@ inline size_t cm_size(const CmCommandReply& reply) {
   return fits ? offsetof(CmCommandReply, response) + length + reply.ahead : 0;
 }
 
-// As those of unix_message.hpp, for messages that have the length that they say.
+// Like the functions of unix_message.hpp, for messages that contain their own length.
 template <class Message>
 concept CmMessage = requires(const Message& message) {
   cm_size(message);

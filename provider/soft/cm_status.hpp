@@ -77,7 +77,7 @@ inline constexpr size_t kCmCounterCount = sizeof kCmCounterNames / sizeof kCmCou
 
 static_assert(std::is_standard_layout_v<CmStatus> && sizeof(CmStatus) == kCmCounterCount * sizeof(uint64_t));
 
-// As kCmCounterNames has them.
+// In the order of kCmCounterNames.
 inline std::span<const uint64_t, kCmCounterCount> all_of(const CmStatus& status) {
   return std::span<const uint64_t, kCmCounterCount>(&status.channels, kCmCounterCount);
 }

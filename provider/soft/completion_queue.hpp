@@ -46,7 +46,7 @@ class CompletionQueue final : public roce::CompletionSink {
   uint32_t take(roce::Completion* completions, uint32_t count) {
     return take(count, [&](const roce::Completion& completion, uint32_t i) { completions[i] = completion; });
   }
-  // A completion was dropped once.
+  // True if a completion has ever been dropped.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
   // How often completions were taken, modulo 2^32.
   uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }

@@ -161,7 +161,7 @@ bool revive(const ibv_context* ibv) {
   const int writer = renew_async_events(parents->ibv->async_fd, parents->async_writer);
   if (writer < 0) return false;
   parents->async_writer = writer;
-  // The parent's stays in memory: a thread of the parent may have held its locks.
+  // The parent's Context stays in memory: a thread of the parent may have held its locks.
   Context* own = make_context({.ibv = parents->ibv,
                                .device_name = ibv->device->name,
                                .node_guid = parents->node_guid,
@@ -174,10 +174,10 @@ bool revive(const ibv_context* ibv) {
 
 void free_context(Context* context) {
   const InsidePlugin inside;
-  // A child of fork() has only a picture of the parent's node, and of its locks.
+  // A child of fork() has only a copy of the parent's node, in whatever state its locks were.
   if (context->generation == Node::generation()) {
-    // The background thread and queue pairs that the program leaked may write events at any time, and the number may
-    // belong to another file soon.
+    // The background thread and queue pairs that the program leaked may write events at any time, and the descriptor's
+    // number may belong to another file soon.
     context->node.remove(*context);
     context->pipes.close(context->async_writer);
   } else {

@@ -69,7 +69,7 @@ class Context {
   // For queue pairs: the table, or the layers around it.
   roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
   EventPipes pipes;
-  // For all devices of the process: peers compare the domains of keys and queue pairs.
+  // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};
   std::atomic<uint32_t> live_queue_pairs{0};
   std::atomic<uint32_t> live_objects{0};  // PDs and CQs: every other object needs one

@@ -90,7 +90,7 @@ inline constexpr size_t kCounterCount = sizeof kCounterNames / sizeof kCounterNa
 static_assert(sizeof(Counter) == 8 && std::is_standard_layout_v<SlotCounters>);
 static_assert(sizeof(SlotCounters) == (kCounterCount + 1) * sizeof(Counter));
 
-// As kCounterNames has them.
+// In the order of kCounterNames.
 inline std::span<const Counter, kCounterCount> all_of(const SlotCounters& counters) {
   return std::span<const Counter, kCounterCount>(reinterpret_cast<const Counter*>(&counters), kCounterCount);
 }

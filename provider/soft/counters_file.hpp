@@ -15,7 +15,7 @@
 
 namespace dapple::soft {
 
-// What an owner shares with dappled.
+// The memory that a slot's owner shares with dappled.
 struct SlotPages {
   SlotCounters counters;
   SlotWays ways;

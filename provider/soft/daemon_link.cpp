@@ -110,7 +110,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
                                         Reply& reply, Descriptors* descriptors, Problem& problem) {
   static_assert(sizeof(Reply) <= kMaxMessageSize && sizeof(ErrorReply) <= kMaxMessageSize);
   if (const int error = send_message(socket_.get(), request, sent); error != 0) {
-    // Its queue is full: it does not read any more. A lack of descriptors or memory is our own.
+    // EAGAIN: dappled's queue is full, because it does not read any more. A lack of descriptors or memory is our own.
     problem.set(error, "dappled cannot be asked: %s", strerror(error));
     if (error == EAGAIN) problem.error = ETIMEDOUT;
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
@@ -316,7 +316,7 @@ bool DaemonLink::restore(const CmChannel& channel, Problem& problem) {
   const uint16_t kind = static_cast<uint16_t>(MessageKind::kCmRestore);
   const int sent[] = {channel.end, channel.journal};
   const Answer answer = exchange(seal(request, kind), kind, sent, reply, nullptr, problem);
-  // The program's end then reads an end of file, so no thread waits for an event that cannot come.
+  // After a refusal, the program's end reads an end of file, so no thread waits for an event that cannot come.
   if (answer == Answer::kRefused && socket_) shutdown(channel.end, SHUT_RDWR);
   return static_cast<bool>(socket_);
 }

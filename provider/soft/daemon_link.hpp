@@ -24,7 +24,7 @@
 namespace dapple::soft {
 
 struct DeviceList {
-  uint32_t generation = 0;  // another one than before: something has changed
+  uint32_t generation = 0;  // if it differs from the last one, something has changed
   uint32_t count = 0;
   uint32_t indexes[kMaxDevices] = {};
 };
@@ -83,7 +83,7 @@ class DaemonLink {
   bool restore(const CmChannel& channel, Problem& problem);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
-  // long as this connection lasts. The second one is for the function Reconnected.
+  // long as this connection lasts. capture_again() is for the function Reconnected.
   bool capture(int file, Problem& problem);
   bool capture_again(int file, Problem& problem);
 

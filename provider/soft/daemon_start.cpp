@@ -113,11 +113,12 @@ void keep_only(int descriptor, int number) {
   if (descriptor != number) dup2(descriptor, number);
 }
 
-// AddressSanitizer would keep a record of a frame that never returns, and find it under whatever comes to this memory
-// next.
+// AddressSanitizer would keep its marks for this frame, which never returns, and apply them to the next use of this
+// memory.
 [[gnu::no_sanitize_address]] int child(void* argument) {
   Start& start = *static_cast<Start*>(argument);
-  // The table of handlers is a copy. Ignored signals stay ignored through exec, blocked ones blocked.
+  // This process has its own copy of the table of handlers. exec() keeps ignored signals ignored and blocked signals
+  // blocked.
   for (int signal_number = 1; signal_number < NSIG; signal_number++) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -126,9 +127,9 @@ void keep_only(int descriptor, int number) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // First moved away from the numbers below.
+  // Moves the descriptor away from the numbers that are replaced below.
   const int ready = fcntl(start.ready, F_DUPFD, 10);
-  // Without /dev, a descriptor that can neither read nor write holds the numbers.
+  // Without /dev, a descriptor that can neither read nor write keeps the numbers 0 to 2 in use.
   int null = open("/dev/null", O_RDWR);
   if (null < 0) null = open("/", O_PATH);
   if (ready < 0 || null < 0) {
@@ -148,7 +149,7 @@ void keep_only(int descriptor, int number) {
   _exit(127);
 }
 
-// dappled's environment: ours, without what would load libraries into it.
+// dappled's environment: ours, without the variables that make the loader load libraries or print messages.
 size_t environment_for(char** to) {
   size_t count = 0;
   for (char** entry = environ; entry != nullptr && *entry != nullptr && count < kMaxEnvironment; entry++) {
@@ -222,7 +223,7 @@ bool start_daemon(Problem& problem) {
     problem.set(clone_error, "No process for dappled: %s", strerror(clone_error));
     return false;
   }
-  // The child that we know makes the daemon and ends.
+  // dappled continues in a process of its own, and this child ends.
   while (waitpid(process, nullptr, __WALL) < 0 && errno == EINTR) {
   }
   if (start.error != 0) {

@@ -53,7 +53,7 @@ DisorderedWrites::Pieces DisorderedWrites::cut(const roce::RemoteRange& range) {
 roce::Fault DisorderedWrites::write(roce::Accessor who, const roce::RemoteRange& range, const std::byte* from) {
   const Pieces pieces = cut(range);
   if (pieces.count == 0) return below_.write(who, range, from);
-  // Refused as a whole.
+  // A refused Write stores nothing, so the whole range is checked first.
   roce::Fault fault = below_.check_remote(who, range, roce::kRemoteWrite);
   for (size_t i = 0; i < pieces.count && fault == roce::Fault::kNone; i++) {
     if (i > 0) pause_between_pieces();

@@ -10,9 +10,9 @@
 
 namespace dapple::soft {
 
-// The bytes of each packet are placed in pieces, with a pause between them. The order is the seed's, but the last bytes
-// are never the last: a program that polls them finds bytes before them missing. Aligned words of eight bytes stay
-// whole, because programs also use such a word alone. Any thread.
+// The bytes of each packet are placed in pieces, with a pause between them. The seed determines the order, but the
+// packet's last bytes are never placed last: a program that polls them finds bytes before them missing. Aligned words
+// of eight bytes stay whole, because programs also use such a word alone. Any thread.
 class DisorderedWrites final : public MemoryLayer {
  public:
   static constexpr size_t kMostPieces = 4;

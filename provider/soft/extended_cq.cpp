@@ -103,9 +103,9 @@ unsigned int read_wc_flags(ibv_cq_ex* ibv) {
   return current_of(ibv).flags;
 }
 
-// IBTA A17.4.5.1: the completion of a datagram tells the kind of its IP header. Verbs has no field for it, and Ethernet
-// no service level, so that Mellanox' devices tell it there. Otherwise UCX before 1.19 treats every datagram as IPv6,
-// and silently drops IPv4 datagrams.
+// IBTA A17.4.5.1: the completion of a datagram tells the kind of its IP header. Verbs has no field for it. Ethernet has
+// no service level, so Mellanox' devices put it into that field. Without it, UCX before 1.19 treats every datagram as
+// IPv6, and silently drops IPv4 datagrams.
 uint8_t service_level(const roce::Completion& completion) {
   if (completion.ip_version == 0) return 0;
   constexpr uint8_t kWithUdp = 8, kIpv6 = 1, kIpv4 = 2;

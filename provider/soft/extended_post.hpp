@@ -22,7 +22,7 @@ struct ExtendedPost {
     std::unique_ptr<std::byte[]> inline_bytes;
   };
 
-  // From wr_start() to wr_complete() or wr_abort(), as threads may share a queue pair.
+  // Held from wr_start() to wr_complete() or wr_abort(), because threads may share a queue pair.
   std::mutex mutex;
   std::unique_ptr<std::unique_ptr<Request>[]> requests;  // room for as many as the send queue has; kept for reuse
   uint32_t room = 0;

@@ -56,7 +56,7 @@ bool number_of(std::string_view text, Number& number, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() && number > 0;
 }
 
-// Instead of an errno or a status.
+// The result SIGKILL, in the place of an errno or a status.
 constexpr int kDies = -1;
 
 constexpr int kMostErrno = 4095;  // the kernel's limit

@@ -31,7 +31,7 @@ inline constexpr size_t kOpenDevice = provider::kMaxOperations;
 inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
 inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // successful completions, too
 inline constexpr size_t kLink = provider::kMaxOperations + 3;   // the same
-// Functions of librdmacm that give the kernel a command. The kernel's doors count them.
+// Functions of librdmacm that give the kernel a command. The doors (provider/preload/doors/rdma_cm.cpp) count them.
 // clang-format off
 #define DAPPLE_PLANNED_COMMANDS(X) \
   X(accept) X(bind_addr) X(connect) X(create_id) X(disconnect) X(join_multicast) X(leave_multicast) X(listen) \
@@ -62,7 +62,7 @@ class FaultPlan {
   void clear_next();
   // The program will call set_next().
   void expect_next() { plans_calls_ = plans_completions_ = true; }
-  // From now on calls and completions are noted there.
+  // From now on calls and completions are noted in `points`.
   void record(FaultPoint* points) { points_ = points; }
 
   bool plans_calls() const { return plans_calls_ || points_ != nullptr; }
@@ -73,7 +73,7 @@ class FaultPlan {
   int next_call(size_t verb);
   // The same by its name; 0 for a function that the plan does not count.
   int next_call(std::string_view name);
-  // The status of a successful completion.
+  // The status that the program gets for a successful completion.
   roce::CompletionStatus next_completion(roce::CompletionOpcode opcode);
   // The event that comes with this completion, an ibv_event_type, or -1.
   int next_event() { return next(kEvent, 0) - 1; }

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The places from which programs call verbs, in a file that `dapple-run --enumerate` makes and all of their processes
-// map. What a killed process has noted stays.
+// map. The notes of a killed process stay.
 #ifndef DAPPLE_PROVIDER_SOFT_FAULT_POINTS_HPP
 #define DAPPLE_PROVIDER_SOFT_FAULT_POINTS_HPP
 

@@ -26,7 +26,7 @@ struct FaultSettings {
   uint64_t delay_ns = 0;
   // order=random: see disordered_writes.hpp.
   bool disorders_writes = false;
-  uint64_t seed = 1;  // unless the process has one
+  uint64_t seed = 1;  // used if the process has no seed either
 
   // False: packets arrive as they are.
   bool disturbs_packets() const { return drop > 0 || duplicate > 0 || reorder > 0 || corrupt > 0 || delay_ns > 0; }

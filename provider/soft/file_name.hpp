@@ -8,7 +8,8 @@
 
 namespace dapple::soft {
 
-// "%p" in the name of a file for each process is its number. False if the path is empty or too long.
+// Replaces "%p" in a file's name by the process' number, so that each process has its own file. False if the path is
+// empty or too long.
 bool expand_file_name(const char* name, char* path, size_t size);
 inline bool expand_file_name(const char* name, char (&path)[PATH_MAX]) {
   return expand_file_name(name, path, sizeof path);

@@ -16,18 +16,18 @@ namespace dapple::soft {
 inline constexpr uint32_t kHeapVersion = 1;
 inline constexpr char kHeapSymbol[] = "dapple_heap";
 
-// The thread of the program that calls malloc() or its like calls these. Their own use of the heap calls none of them.
+// The thread that calls malloc() or a similar function calls these. Their own use of the heap calls none of them.
 struct HeapWatcher {
-  // The plug-in's code. Memory that it takes and gives back is not told.
+  // The plug-in's code. Its own allocations are not reported.
   const void* code_begin;
   const void* code_end;
   // Before malloc's memory is given back, whole or in part.
   void (*freed)(const void* block, size_t size);
-  // After it is taken again.
+  // After malloc() has handed the memory out again.
   void (*taken)(const void* block, size_t size);
   // Before the system takes the memory back, by munmap() or free().
   void (*unmapped)(const void* memory, size_t size);
-  // After it has refused to.
+  // After the system has refused to take it.
   void (*kept)(const void* memory, size_t size);
 };
 
@@ -36,17 +36,17 @@ struct HeapInterest {
   // The bounds of the memory that matters; empty at first.
   std::atomic<uintptr_t> begin{UINTPTR_MAX};
   std::atomic<uintptr_t> end{0};
-  // `taken` matters.
+  // True if HeapWatcher::taken is wanted.
   std::atomic<bool> taken{false};
 };
 
 struct Heap {
   uint32_t version;
   HeapInterest* interest;
-  // Once, and for ever. Blocks are told only if they are the C library's and all of the program's calls pass through
-  // this library: otherwise a block could be freed and taken again, and only one of both be seen.
+  // Call it once; the watcher stays. Blocks are reported only if they are the C library's and all of the program's
+  // calls pass through this library: otherwise it could see that a block is freed and not that it is taken again.
   void (*watch)(const HeapWatcher& watcher);
-  // True: nothing is told of this thread until the next call.
+  // True: this thread's calls are not reported until pause(false).
   void (*pause)(bool paused);
 };
 

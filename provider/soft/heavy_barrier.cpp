@@ -33,7 +33,7 @@ void heavy_barrier() {
   const Undisturbed undisturbed;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
-  // The program may have forbidden the call to itself since.
+  // The program may have installed a filter since that forbids the call.
   nanosleep(&kLongForAStore, nullptr);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }

@@ -51,7 +51,7 @@ void Node::settle_posts(Qp& qp) {
   settle(qp, clock);
 }
 
-// Before new packets are received.
+// Call it before new packets are received.
 void Node::send_held_in_time() {
   if (worker_ == Worker::kPoller && !held_polled_) {
     held_polled_ = true;
@@ -60,8 +60,8 @@ void Node::send_held_in_time() {
   }
 }
 
-// After a thread that polls has received: the background thread may have stopped to step aside meanwhile. It sees
-// held_count_, or this thread sees that it does not step aside.
+// Call it after a polling thread has received. The background thread may have taken over again meanwhile: then it sees
+// held_count_, or this thread sees that it no longer steps aside.
 void Node::send_held_alone() {
   if (held_count_.load() != 0 && !steps_aside_.load()) send_held();
 }

@@ -7,8 +7,9 @@ namespace {
 
 // A socket that is not connected sends 0 with DF set, and the segments of one send count up from there.
 constexpr uint16_t kAlways = 127;
-// Linux counts the others up for groups of peers, and ahead by at most one for each tick (at most 1,000 in a second)
-// since it last used a counter. Packets to others of the group, and ones that came out of order:
+// For other packets, Linux counts identifications up for groups of peers, and adds at most one for each tick (at most
+// 1,000 in a second) since a counter's last use. kSlack allows for packets to other peers of the group, and for packets
+// that came out of order.
 constexpr int64_t kSlack = 2048;
 constexpr int64_t kPerMillisecond = 2;
 
@@ -21,7 +22,7 @@ bool IdentificationCheck::plausible(uint32_t peer, uint16_t identification, uint
   if (entry.known && entry.peer == peer) {
     const auto passed = static_cast<int64_t>(milliseconds - entry.seen);
     const int64_t ahead = static_cast<int16_t>(identification - entry.last);
-    // After half of the circle the value is unknown.
+    // If the counter may have advanced by half of its range, any value is possible.
     const int64_t most = passed > 0x8000 ? 0x8000 : kSlack + passed * kPerMillisecond;
     good = ahead >= -kSlack && ahead <= most;
     if (most >= 0x8000) good = true;

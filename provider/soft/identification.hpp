@@ -24,7 +24,7 @@ class IdentificationCheck {
     bool known = false;
     uint64_t seen = 0;
   };
-  static constexpr uint32_t kEntries = 256;  // a power of 2; peers that share one cost each other strictness only
+  static constexpr uint32_t kEntries = 256;  // a power of 2; for peers that share an entry the check is less strict
   Entry entries_[kEntries];
 };
 

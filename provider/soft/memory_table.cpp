@@ -31,7 +31,7 @@ bool consistent(const RegionConfig& config) {
   return config.iova + config.length >= config.iova;
 }
 
-// Shorter and longer than any access, so that neighbouring keys are hard to guess.
+// Chooses the tags of keys, so that neighbouring keys are hard to guess.
 uint32_t next_random(uint32_t& state) {
   state = state * 1664525 + 1013904223;
   return state >> 16;

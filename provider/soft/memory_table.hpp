@@ -75,7 +75,7 @@ class MemoryTable final : public roce::Memory {
   // Uses a piece of local memory while no call can take it away.
   class Borrower {
    public:
-    // `done`: bytes before. False: no more is wanted.
+    // `done`: the bytes before this piece. Return false to end the loan.
     virtual bool use(std::byte* memory, size_t done, size_t size) = 0;
 
    protected:

@@ -25,7 +25,7 @@ inline constexpr uint32_t kMagic = 0x4C504144;  // "DAPL"
 inline constexpr uint16_t kProtocolVersion = 13;
 
 inline constexpr uint16_t kRocePort = 4791;
-inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is everybody's: slot 255 is never handed out
+inline constexpr uint32_t kMaxSlots = 255;  // QPN 0xFFFFFF is for multicast: slot 255 is never handed out
 inline constexpr uint32_t kMaxDevices = 64;
 inline constexpr uint32_t kMaxGids = 32;
 // Indexes of RDMA devices, far from those that the kernel counts up from 0.

@@ -131,7 +131,7 @@ ChosenWay Node::choose_way(const Path& path) {
   }
   if (chosen.ring != nullptr) row.ring = chosen.ring->number();
   chosen.place = ways_.take(row);
-  // Its end may have come before the table had it.
+  // The ring may have ended before the table had its row.
   if (chosen.ring != nullptr && chosen.ring->broken()) ways_.end_ring(row.ring, chosen.ring->end());
   return chosen;
 }
@@ -233,7 +233,8 @@ void Node::make_ready(Qp& qp) {
     last_ready_ = &qp;
     any_ready_.store(true);
   }
-  // A thread that polls looks itself, or the background thread when it has stopped to step aside.
+  // If the background thread steps aside, a polling thread looks itself, or the background thread does when it takes
+  // over again.
   if (!steps_aside_.load()) wake_due_.store(true, std::memory_order_relaxed);
 }
 

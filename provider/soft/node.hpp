@@ -55,9 +55,9 @@ class Node final : public ArrivalSink {
   DaemonLink& link() { return *link_; }
   Wire& wire() { return *wire_; }
   Multicast& multicast() { return multicast_; }
-  // Of the packets to a peer. leave_way() ends the use of it.
+  // Chooses the way of the packets to a peer. leave_way() ends its use.
   ChosenWay choose_way(const Path& path);
-  // Of a queue pair without a peer.
+  // The same for a queue pair without a peer.
   ChosenWay choose_way_of_datagrams();
   void leave_way(ChosenWay way);
   // The memory and the queue pairs that peers of this host reach without this process' help.
@@ -67,9 +67,9 @@ class Node final : public ArrivalSink {
 
   // Gives a queue pair its number. 0, or ENOMEM.
   int add(Qp& qp);
-  // It has its engine: from now on it receives.
+  // The queue pair has its engine: from now on it receives.
   static void open(Qp& qp) { QpTable::open(qp); }
-  // Afterwards it receives nothing, and only the caller's thread uses it. No lock is held.
+  // Afterwards the queue pair receives nothing, and only the caller's thread uses it. The caller holds no lock.
   void remove(Qp& qp);
 
   // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
@@ -193,7 +193,7 @@ class Node final : public ArrivalSink {
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};
   std::atomic<uint32_t> polls_{0};                    // calls of progress()
-  std::atomic<uint32_t> polls_without_successor_{0};  // polls_ when no thread polled any more
+  std::atomic<uint32_t> polls_without_successor_{0};  // polls_ at the last expect_no_polls()
   std::atomic<bool> poller_works_{false};             // a thread of the application is in progress()
   std::atomic<roce::Time> planned_wake_{0};           // when the background thread wakes by itself
   std::atomic<bool> steps_aside_{false};              // it does not look at packets meanwhile

@@ -32,7 +32,7 @@ void Node::fail_by_plan(Qp& qp) {
   deliver(qp);
 }
 
-// The background thread takes it up again.
+// The background thread brings the port up again.
 void Node::take_port_down(Context& context) {
   DeviceInfo device;
   if (context.look_up(device) != 0) return;

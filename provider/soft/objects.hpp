@@ -151,7 +151,7 @@ struct Qp {
   uint16_t pkey_index = 0;
   uint8_t port = 0;
   bool dying = false;        // it is neither scheduled nor made ready any more
-  roce::QpCounters counted;  // the part of the engine's counters that the node's have, too
+  roce::QpCounters counted;  // the engine's counters as of the last count()
   // The engine's state after its last call, for threads that post receives.
   std::atomic<roce::QpState> state{roce::QpState::kReset};
   std::unique_ptr<ExtendedPost> extended;

@@ -49,8 +49,8 @@ RegionConfig config_of(const Pd& pd, void* address, size_t length, uint64_t iova
   };
 }
 
-// Peers on this host reach a region with the usual address without this process' help: by the rights that they have,
-// and for the bytes of Sends. A region with another address may be the shadow of an emulated device.
+// Lets peers on this host reach the region without this process' help: by the rights that they have, and for the bytes
+// of Sends. A region whose iova is not its address may be the shadow of an emulated device, so packets serve it.
 void publish(Mr& mr, const RegionConfig& config) {
   if (config.iova != reinterpret_cast<uintptr_t>(config.memory)) return;
   mr.published = context_of(mr.abi.mr.context)

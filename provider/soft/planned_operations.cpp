@@ -14,7 +14,7 @@
 namespace dapple::soft {
 namespace {
 
-// A refused list of requests tells its first one.
+// Reports the first request of a refused list as the bad one.
 template <typename... Arguments>
 void blame_first(Arguments...) {}
 void blame_first(ibv_qp*, ibv_send_wr* requests, ibv_send_wr** bad) {

@@ -34,7 +34,7 @@ static_assert(offsetof(ibv_sge, length) == offsetof(roce::Segment, length));
 
 constexpr unsigned kFlags = roce::kFence | roce::kSignaled | roce::kSolicited | roce::kInline;
 
-// A request's gather or scatter list, where the program has it.
+// A request's gather or scatter list, without a copy.
 bool segments_of(const ibv_sge* list, int count, std::span<const roce::Segment>& segments) {
   if (count < 0 || static_cast<uint32_t>(count) > roce::kMaxSegments) return false;
   segments = {reinterpret_cast<const roce::Segment*>(list), static_cast<size_t>(count)};

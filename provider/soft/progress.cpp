@@ -20,7 +20,7 @@ namespace {
 
 using roce::Owes;
 
-// So that packets and deadlines get their turn, too.
+// The most queue pairs, or rounds, of one call, so that packets and deadlines get their turn, too.
 constexpr uint32_t kMostAtOnce = 64;
 constexpr uint32_t kPollsInVain = 8;
 // A peer on this host answers within that many polls, which cost little then.
@@ -28,7 +28,7 @@ constexpr uint32_t kSameHostTurns = 256;
 // Meanwhile a poller looks at the network once in that many turns: a look takes as long as dozens of them.
 constexpr uint32_t kTurnsUnlooked = 512;
 constexpr uint32_t kTurnsToADeadline = 8;
-// Bytes that are fetched while a poller would have looked in vain at least once in 50 us.
+// Fetching this many bytes counts as one poll, so that a thread that fetches counts as one that polls every 50 us.
 constexpr uint64_t kFetchedInAPoll = 64 * 1024;
 // A P_Key without the bit of the membership.
 constexpr uint16_t kPkeyBase = 0x7FFF;
@@ -54,7 +54,7 @@ void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet
                            counters_.placement);
   packet.loan = &bytes;
   qp.engine->receive(clock_, packet);
-  // A thread that fetches bytes for a while polls as well as one that looks in vain meanwhile.
+  // A thread that fetches bytes for a while counts as one that polls meanwhile.
   const uint64_t before = fetched_bytes_ / kFetchedInAPoll;
   fetched_bytes_ += arrival.reference->length;
   const auto polls = static_cast<uint32_t>(fetched_bytes_ / kFetchedInAPoll - before);
@@ -138,7 +138,7 @@ bool Node::expire_due() {
   return any;
 }
 
-// True if one of them could send.
+// Lets queue pairs send that wait for their turn. True if one of them could send.
 bool Node::run_ready() {
   if (!any_ready_.load()) return false;
   Qp* last = nullptr;
@@ -170,8 +170,8 @@ bool Node::run_ready() {
   return any;
 }
 
-// Under receive_mutex_: does what the background thread found to do while another one had the lock. False if that is
-// nothing.
+// Under receive_mutex_: does the work that the background thread found while another thread had the lock. False if
+// there is none.
 bool Node::attend_links() {
   if (!links_due_.load(std::memory_order_relaxed)) return false;
   links_due_.store(false, std::memory_order_relaxed);
@@ -210,7 +210,7 @@ void Node::progress() {
   [[gnu::tls_model("initial-exec")]] static thread_local constinit ConsiderateYield yield;
   if (!receive_mutex_.try_lock()) {
     polls_.fetch_add(1, std::memory_order_relaxed);
-    // Its owner may wait for this CPU.
+    // The lock's owner may wait for this CPU.
     yield(now, sched_yield);
     return;
   }

@@ -38,7 +38,8 @@ int check(const ibv_pd& pd, const ibv_qp_init_attr& attr) {
   return 0;
 }
 
-// The way of completions from the engine to a queue, through what the program's environment asks for. Null: no memory.
+// The way of completions from the engine to a queue, through a trace or a plan of faults if the environment asks for
+// one. Null: no memory.
 roce::CompletionSink* completion_way(Qp& qp, Cq& cq, size_t number) {
   roce::CompletionSink* next = &cq.queue;
   if (Trace* trace = program_trace(); trace != nullptr) {
@@ -135,7 +136,8 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr& attr, bool extended, uint64_t send
   std::unique_ptr<Qp> qp(new (std::nothrow) Qp);
   if (qp == nullptr) return failed(ENOMEM);
   if (attr.srq != nullptr) attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
-  // As rxe, which keeps inline data where the segments are. Programs that ask for none use it (rdma_xclient).
+  // Like rxe, which keeps inline data in the room for the segments. Some programs use inline data that they did not ask
+  // for (rdma_xclient).
   const uint32_t segments = attr.cap.max_send_sge * static_cast<uint32_t>(sizeof(ibv_sge));
   attr.cap.max_inline_data = std::min(std::max(attr.cap.max_inline_data, segments), kMaxInline);
   qp->init = attr;

@@ -24,7 +24,7 @@ constexpr uint8_t kPhysicalDisabled = 3;
 constexpr uint8_t kGrhRequired = 1;
 constexpr uint32_t kMaxMessage = 1u << 31;
 
-// Bits of device_cap_flags_ex; headers older than the device's users lack their names.
+// Bits of device_cap_flags_ex. Older headers lack their names.
 constexpr uint64_t kFlushGlobal = uint64_t{1} << 38;
 constexpr uint64_t kFlushPersistent = uint64_t{1} << 39;
 constexpr uint64_t kAtomicWrite = uint64_t{1} << 40;
@@ -49,7 +49,7 @@ void describe(const Context& context, ibv_device_attr& attr) {
   attr.max_qp_rd_atom = kMaxReadsAndAtomics;
   attr.max_res_rd_atom = kMaxReadsAndAtomics * attr.max_qp;
   attr.max_qp_init_rd_atom = kMaxReadsAndAtomics;
-  // They are the CPU's own.
+  // The device's atomics are the CPU's own.
   attr.atomic_cap = IBV_ATOMIC_GLOB;
   attr.max_mw = kMaxMemoryEntries / 2;
   attr.max_mcast_grp = kMaxAttachments;

@@ -13,7 +13,7 @@
 namespace dapple::soft {
 namespace {
 
-// In the place of the seed's upper half, so that the sequences have little in common.
+// Mixes the use into the seed's highest byte, so that the sequences have little in common.
 uint64_t seed_of(RandomUse use, uint64_t seed) {
   return RandomSequence(seed ^ static_cast<uint64_t>(use) << 56).next();
 }

@@ -14,8 +14,8 @@
 
 namespace dapple::soft {
 
-// The kernel needs a tenth of a microsecond for a hop limit and a traffic class beside a packet. So a socket has those
-// of its first packet, and only others go beside theirs.
+// The kernel needs a tenth of a microsecond for a hop limit and a traffic class beside a packet. So a socket has the
+// class of its first packet, and only packets of another class carry theirs as ancillary data.
 struct PacketClass {
   uint8_t hop_limit = 64;
   uint8_t traffic_class = 0;

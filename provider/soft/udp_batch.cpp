@@ -76,7 +76,7 @@ bool UdpBatch::start_run(uint8_t slot) {
   memcpy(run.addresses.source, path_.source + (ipv6 ? 0 : 12), ipv6 ? 16 : 4);
   memcpy(run.addresses.destination, path_.destination + (ipv6 ? 0 : 12), ipv6 ? 16 : 4);
 
-  // An interface for what has no route by its address alone.
+  // Multicast groups and link-local addresses have no route without an interface.
   const bool scoped = is_multicast(path_.destination) || is_link_local(path_.destination);
   const uint32_t netdev_index = scoped ? path_.netdev_index : 0;
   size_t used = 0;

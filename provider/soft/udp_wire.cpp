@@ -46,7 +46,7 @@ constexpr std::byte opcode_of(roce::Operation operation) {
   return std::byte{roce::opcode_of(roce::Transport::kRc, operation)};
 }
 
-// True for what answers requests of a reliable connection.
+// True for responses to requests of a reliable connection.
 bool is_response(std::byte opcode) {
   return opcode >= opcode_of(roce::Operation::kReadResponseFirst) &&
          opcode <= opcode_of(roce::Operation::kAtomicAcknowledge);
@@ -120,7 +120,7 @@ struct UdpWire::Room {
   Room() {
     for (uint32_t i = 0; i < kDatagrams; i++) prepare(i);
   }
-  // The kernel overwrites sizes with those of a datagram.
+  // The kernel overwrites the sizes at each datagram.
   void prepare(uint32_t i) {
     parts[i] = {bytes[i], kDatagramSize};
     msghdr& header = messages[i].msg_hdr;
@@ -181,7 +181,7 @@ void UdpWire::expect_datagrams() {
 
 void UdpWire::set_tap(PacketTap& tap) {
   send_.tap = &tap;
-  // It records them.
+  // The tap needs the packets' hop limits and traffic classes.
   expect_datagrams();
 }
 
@@ -301,7 +301,7 @@ void UdpWire::take_datagram(uint32_t index, size_t size, ArrivalSink& sink) {
     origin.place = place;
     pass(origin, {bytes + offset, place == places ? size - last : segment}, sink);
   };
-  // A program may see the message and count on room in its send queue at once.
+  // The acknowledgement goes first: a program that sees the message may count on room in its send queue at once.
   const bool last_first = places > 0 && acknowledges_behind_messages(bytes, segment, last);
   if (last_first) pass_at(places);
   for (uint32_t place = 0; place < places; place++) pass_at(place);
@@ -329,7 +329,7 @@ void UdpWire::pass(Origin& origin, std::span<std::byte> packet, ArrivalSink& sin
   for (int copy = 0; copy < (fate.duplicated ? 2 : 1); copy++) {
     if (!delayed_->put(due, meta, packet)) counters_->fault_drops.add();
   }
-  // The next of all.
+  // The timer ends when the first of all delayed packets is due.
   const uint64_t first = delayed_->next_due();
   itimerspec when = {};
   when.it_value.tv_sec = static_cast<time_t>(first / 1'000'000'000);

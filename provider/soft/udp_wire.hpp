@@ -85,10 +85,11 @@ class UdpWire final : public Wire {
   static constexpr size_t kPrefixes = 4;
   Prefix prefixes_[kPrefixes];
   std::unique_ptr<Room> room_;
-  std::atomic<bool> shows_class_{false};  // the kernel tells hop limits and traffic classes, for a tenth of its time
+  // The kernel reports hop limits and traffic classes, which takes a tenth of its time.
+  std::atomic<bool> shows_class_{false};
   // A call that asks for more datagrams than there are looks at the socket once more before it returns.
   uint32_t ask_for_ = 1;
-  // By the call of receive() that runs.
+  // Counts of the present call of receive().
   size_t delivered_ = 0;
   size_t delivered_bytes_ = 0;
   // With faults only.

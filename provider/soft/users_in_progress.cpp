@@ -12,7 +12,7 @@
 namespace dapple::soft {
 namespace {
 
-// More threads than that rarely use one device at the same time.
+// More threads than these rarely use one device at the same time.
 constexpr uint32_t kPlaces = 64;
 constexpr int kLooksBeforeYield = 64;
 

@@ -28,7 +28,7 @@ using FunctionOf = std::remove_reference_t<decltype(std::declval<Operations>().*
 
 }  // namespace dapple::soft
 
-// Of an operation that a data path needs there are two: for programs with a sanitizer, and for others.
+// Operations of the data path exist twice: for programs with a sanitizer, and for others.
 namespace dapple::soft::verbs {
 
 // pd_mr_verbs.cpp

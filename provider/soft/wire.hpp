@@ -33,7 +33,7 @@ struct Arrival {
   uint8_t destination[16];
   uint32_t netdev_index;                     // where it came in; 0 if unknown
   std::span<const std::byte> transport;      // from the BTH to the pad; its sender may still change it
-  std::span<const std::byte> headers;        // a copy of its begin, for roce::parse()
+  std::span<const std::byte> headers;        // a copy of its first bytes, for roce::parse()
   std::span<const std::byte> grh;            // kGrhSize bytes for UD receives
   const RingReference* reference = nullptr;  // to the payload, if `transport` ends with the headers
 };
@@ -78,8 +78,7 @@ class Wire {
   virtual int leave(const uint8_t group[16], uint32_t netdev_index) = 0;
   // Records or disturbs packets, so none may take another way.
   virtual bool instrumented() const { return false; }
-  // In a child of fork(): closes what belongs to the parent. Nothing else is called
-  // afterwards.
+  // In a child of fork(): closes the descriptors that belong to the parent. Nothing else is called afterwards.
   virtual void close_in_child() {}
 };
 

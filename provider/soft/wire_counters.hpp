@@ -37,7 +37,7 @@ struct WireCounters {
 
   Counter sent_packets;
   Counter sent_bytes;
-  Counter sent_batches;      // system calls' messages
+  Counter sent_batches;      // messages to the kernel, each with one or more packets
   Counter send_full;         // packets dropped because the kernel's buffer was full
   Counter send_errors;       // packets that the kernel refused
   Counter segmentation_off;  // times that the kernel refused to segment

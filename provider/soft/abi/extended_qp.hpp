@@ -14,8 +14,8 @@ using WrFlush = void (*)(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t 
 // Tells whether the running libibverbs has ibv_wr_flush().
 bool has_wr_flush();
 
-// From now on ibv_qp_to_qp_ex() returns the second view of the queue pair. `flush`, which may be null, goes to the
-// place of its pointer in that release.
+// From now on ibv_qp_to_qp_ex() returns the queue pair's ibv_qp_ex. `flush`, which may be null, becomes its wr_flush if
+// the running libibverbs has that member.
 void publish_qp_ex(Qp& qp, WrFlush flush);
 
 }  // namespace dapple::soft::abi

@@ -32,13 +32,13 @@ struct PrivateFunctions {
 constinit provider::VerbsLibrary library;
 constinit PrivateFunctions private_functions = {};
 
-// An open device. verbs_context grows at its front with each release; it ends where `end` begins, so the part in front
-// holds any release's, and ours stays where context_of() looks for it.
+// An open device. verbs_context grows at its front with each release. It ends where `context` begins, so `front` has
+// room for that of any release, and `context` stays where context_of() looks for it.
 struct OpenDevice {
   alignas(16) unsigned char front[2048];
   Context* context;
   int async_writer;
-  // A release with a wrong version may write here before this is detected.
+  // A libibverbs whose structures are not those of its version may write here before this is detected.
   unsigned char behind[1024];
 };
 
@@ -120,7 +120,7 @@ provider::Replacements replacements() {
   return table;
 }
 
-// A pipe for asynchronous events: the program's end waits, ours does not.
+// A pipe for asynchronous events: the program's end blocks, ours does not.
 bool open_async_events(OpenDevice* open) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;

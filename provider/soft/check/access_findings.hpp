@@ -25,10 +25,10 @@ struct Access {
   std::optional<Place> posted;  // the request
 };
 
-// False if the key explains nothing.
+// Reports a mistake that the key shows. False if it shows none.
 bool report_key(Checker& checker, const Access& access);
 void report_unmapped(Checker& checker, const Access& access, const void* memory, size_t size);
-// The access succeeds.
+// Reports an access to freed memory, which nevertheless succeeds.
 void report_freed(Checker& checker, const Access& access, const FreedMarks::Mark& freed);
 
 }  // namespace dapple::soft::check

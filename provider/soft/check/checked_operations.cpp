@@ -175,7 +175,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   return note_queues(qp, "made by ibv_create_qp_ex");
 }
 
-// The device forgets all requests in RESET, and those of the send queue in SQE.
+// In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
   const int error = below().modify_qp(ibv, attr, mask);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
@@ -218,7 +218,7 @@ void report_end(Qp& qp) {
 
 int destroy_qp(ibv_qp* ibv) {
   Qp& qp = *ours<Qp>(ibv);
-  // A child of fork() has only a picture of its parent's.
+  // A child of fork() has only a copy of its parent's queue pair.
   if (qp.context->generation == Node::generation()) report_end(qp);
   const void* queue = &qp.own_receives;
   const Queues queues = queues_of(qp);

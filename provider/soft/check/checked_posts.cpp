@@ -24,7 +24,7 @@ std::vector<roce::Segment> segments_of(const ibv_sge* list, int count) {
   return segments;
 }
 
-// Takes a copy of memory that is there, and is known to the device by its own address.
+// Copies memory that is mapped, and that its keys know by its own address.
 class Copy final : public MemoryTable::Borrower {
  public:
   Copy(std::span<const roce::Segment> segments, uint64_t length) : segments_(segments), bytes_(length) {}
@@ -111,7 +111,7 @@ int post_send(ibv_qp* ibv, ibv_send_wr* requests, ibv_send_wr** bad) {
 
 int wr_complete(ibv_qp_ex* ibv) {
   Qp& qp = *ours<Qp>(ibv);
-  // Between wr_start() and wr_complete() this thread has them to itself.
+  // Between wr_start() and wr_complete() only this thread uses the requests.
   const ExtendedPost& post = *qp.extended;
   std::vector<uint64_t> noted;
   for (uint32_t i = 0; i < post.count && post.error == 0; i++) {

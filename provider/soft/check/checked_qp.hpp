@@ -10,7 +10,7 @@
 
 namespace dapple::soft::check {
 
-// Between the engine and the ports that it would have otherwise.
+// These parts stand between the engine and the ports that it would have otherwise.
 struct CheckedQp {
   CheckedQp(Checker& process, const Qp& qp, roce::Memory& memory_below, roce::CompletionSink& sent_below,
             roce::CompletionSink& received_below)

@@ -34,7 +34,7 @@ Checker* Checker::get() {
 void Checker::before_exit() {
   Checker& checker = *get();
   if (checker.process_ != getpid()) return;
-  // The device itself has sent everything by then that it could send at once.
+  // Without late requests, the device would have sent these requests by now, if it could.
   LateQueuePair::let_all_begin();
   if (checker.reporter.options().notes) checker.objects.report_all(checker.reporter);
 }

@@ -26,7 +26,7 @@
 
 namespace dapple::soft::check {
 
-// For the life of the process. Its parts have locks of their own.
+// Lives as long as the process. Its parts have locks of their own.
 class Checker {
  public:
   // Null unless the program runs under dapple-run --check. The first call reads the options.
@@ -38,7 +38,7 @@ class Checker {
   PostedReceives receives;
   RecentWrites writes;  // if the options ask for notes
   Reporter reporter;
-  // Null if nobody sees what the program frees.
+  // Null if the program's heap is not watched.
   FreedMarks* freed = nullptr;
 
   // The queue pairs' sends. Each must be removed before it ends.
@@ -60,7 +60,7 @@ class Checker {
 
   const pid_t process_ = getpid();
   std::atomic<uint64_t> queue_pairs_{0};  // so far
-  std::mutex sends_mutex_;                // before the lock of each of them
+  std::mutex sends_mutex_;                // taken before the lock of each of them
   std::set<PostedSends*> sends_;
 };
 

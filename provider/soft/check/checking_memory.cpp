@@ -31,7 +31,7 @@ class CheckingMemory::Probe final : public MemoryTable::Borrower {
   }
   const std::byte* gone() const { return gone_; }
   size_t size() const { return size_; }
-  // The key of what is gone, if the transfer begins at `offset` of these segments.
+  // The key of the memory that is gone, if the transfer begins at `offset` of these segments.
   uint32_t key(std::span<const Segment> segments, uint64_t offset) const {
     uint64_t end = 0;
     for (const Segment& segment : segments) {
@@ -130,7 +130,7 @@ void CheckingMemory::warn_of_freed(std::span<const Segment> segments, uint64_t o
   }
 }
 
-// A Read or an atomic, or the receive of a message.
+// The post of the Read or atomic with these segments, or of the oldest receive with one of their keys.
 std::optional<Place> CheckingMemory::poster_of_result(std::span<const Segment> segments) {
   if (const std::optional<Stack> stack = sends_.with_result(segments)) return Place{"posted", *stack};
   const void* queue = qp_.srq == nullptr ? &qp_.own_receives : &qp_.srq->queue;
@@ -177,8 +177,8 @@ void CheckingMemory::note_write(Accessor who, const RemoteRange& range) {
        .places = places});
 }
 
-// A late second answer to a Read that the peer has complete since is no mistake, so nothing is reported here. The first
-// answer follows check_remote().
+// Reports nothing: a late second answer to a Read that the peer has already completed is no mistake. check_remote()
+// comes before the first answer, and reports.
 Fault CheckingMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
   Probe probe(checker_, false);
   if (qp_.context->memory.lend_to_peer(who, range, roce::kRemoteRead, probe) == Fault::kFailed) return Fault::kFailed;
@@ -214,7 +214,8 @@ Fault CheckingMemory::check_local(Accessor who, std::span<const Segment> segment
   return fault;
 }
 
-// Only for bytes that are sent for the first time: the program may know the fate of a message before the device does.
+// Reports only bytes that are sent for the first time: the program may know the fate of a message before the device
+// does.
 Fault CheckingMemory::gather(Accessor who, std::span<const Segment> segments, uint64_t offset, std::byte* to,
                              size_t size) {
   const std::optional<Stack> posted = sends_.waiting(segments, offset);

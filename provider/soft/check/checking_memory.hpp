@@ -46,7 +46,7 @@ class CheckingMemory final : public MemoryLayer {
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
   // Of an access that is about to succeed.
   void warn_of_freed(const roce::RemoteRange& range, const char* what);
-  // `posted`: of a send; a result's is found.
+  // `posted`: the post of a send; for a result the function finds it.
   void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,
                      const std::optional<Stack>& posted);
   // A peer has written there. Notes an earlier Write to the same bytes, if there is no completion between the two.

@@ -12,7 +12,7 @@ struct Dwfl;
 
 namespace dapple::soft::check {
 
-// This process' modules as of now.
+// This process' modules at the time of the construction.
 class DebugInformation {
  public:
   DebugInformation();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Registered memory that the program has given back: by registration, because memory that is mapped and registered
-// again is right for its new key and wrong for its old one.
+// Registered memory that the program has freed or unmapped. Each registration has marks of its own, because memory that
+// is mapped and registered again is right for its new key and wrong for its old one.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_FREED_MARKS_HPP
 
@@ -21,8 +21,8 @@
 
 namespace dapple::soft::check {
 
-// Internally locked; the lock is a leaf, and whoever holds it runs no code outside of this library: each call of
-// malloc() by others may come back to it.
+// Internally locked; the lock is a leaf, and its holder runs no code outside of this library: a malloc() there could
+// call these functions and need the lock.
 class FreedMarks {
  public:
   enum class How {
@@ -36,7 +36,7 @@ class FreedMarks {
     Stack stack;
   };
 
-  // `interest` lives as long.
+  // `interest` outlives the marks.
   explicit FreedMarks(HeapInterest& interest) : interest_(interest) {}
 
   // `device` tells the keys of open devices apart; the key knows the memory by addresses from `start` on. A
@@ -47,13 +47,13 @@ class FreedMarks {
   uint64_t number_of(const void* device, uint32_t key);
   void remove(const void* device, uint32_t key, uint64_t number);
 
-  // True if a part of it is registered.
+  // True if a part of the memory is registered.
   bool is_registered(const void* memory, size_t size);
-  // Marks what is registered of it. With kMost marks it does nothing.
+  // Marks the registered parts of the memory. Does nothing if there are kMost marks.
   void mark(const void* memory, size_t size, How how, const Stack& stack);
-  // The allocator has given it out again, so it is not freed any more.
+  // The allocator has handed the memory out again, so it no longer counts as freed.
   void take(const void* memory, size_t size);
-  // It has been neither freed nor unmapped.
+  // The memory has been neither freed nor unmapped after all.
   void unmark(const void* memory, size_t size);
 
   // From now on find() finds nothing.

@@ -29,7 +29,7 @@ struct Registration {
 class Keys {
  public:
   void add(const void* device, uint32_t key, const Registration& registration);
-  // Before the key is deregistered, so that no access sees it invalid and unknown.
+  // Call it before the key is deregistered, so that no access finds an invalid key without a record of its end.
   void remove(const void* device, uint32_t key);
   // The key was not deregistered after all.
   void restore(const void* device, uint32_t key);

@@ -14,7 +14,7 @@
 
 namespace dapple::soft::check {
 
-// Everything else is the engine's.
+// The engine does everything else.
 class LateQueuePair final : public roce::QueuePair {
   // Calls the engine, which may change its state.
   template <typename Call>

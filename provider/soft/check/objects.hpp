@@ -20,7 +20,7 @@ class Objects {
   // `verb` made it; it is a literal.
   void add(const void* object, const char* verb);
   void add(const void* object, const Place& made);
-  // Before it is destroyed, because its address may come again at once. Returns where it was made.
+  // Call it before the object is destroyed, because its address may be reused at once. Returns where it was made.
   std::optional<Place> remove(const void* object);
   // Where it was made.
   std::optional<Place> made(const void* object);

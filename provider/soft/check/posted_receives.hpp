@@ -30,7 +30,8 @@ struct PostedReceive {
 // Internally locked; the lock is a leaf. `queue` is any address that names a receive queue.
 class PostedReceives {
  public:
-  // Only the last `depth` are kept: more than the device can have, if some were forgotten with their queue pair.
+  // Keeps only the last `depth` receives. The device cannot have more: any earlier ones were dropped with their queue
+  // pair.
   uint64_t add(const void* queue, size_t depth, PostedReceive receive);
   // The device has refused it.
   void remove(const void* queue, uint64_t number);

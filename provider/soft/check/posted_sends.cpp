@@ -87,7 +87,7 @@ std::optional<Stack> PostedSends::with_result(std::span<const roce::Segment> seg
   return found == sends_.rend() ? std::nullopt : std::optional(found->stack);
 }
 
-// By the addresses of the segments. Regions whose address in verbs differs have no copies.
+// Compares the addresses of the segments. Regions whose iova is not their address have no copies.
 void PostedSends::overwritten(const std::byte* memory, size_t size) {
   const std::lock_guard lock(mutex_);
   const auto begin = reinterpret_cast<uintptr_t>(memory);

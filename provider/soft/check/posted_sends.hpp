@@ -42,7 +42,7 @@ class PostedSends {
   uint64_t add(PostedSend send);
   // The device has refused it.
   void remove(uint64_t number);
-  // Of a queue pair that starts again.
+  // The queue pair starts again, with no request.
   void clear();
 
   // The request that waits to send the byte at `offset` of these segments. None if it has been sent before: then the

@@ -32,7 +32,7 @@ class RecentWrites {
 
   std::mutex& mutex() { return mutex_; }
 
-  // Of more, the oldest are forgotten.
+  // If there are more, the oldest are forgotten.
   static constexpr size_t kMost = 64;
 
  private:

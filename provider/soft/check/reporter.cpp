@@ -29,7 +29,7 @@ void read_or_refuse(const char* from, const char* text, Options& options) {
   if (!wrong.empty()) refuse(std::string(from) + " has the unknown word " + std::string(wrong));
 }
 
-// In one piece, so that several processes may write to one file. False after a line on standard error.
+// Appends the text in one piece, so that several processes may write to one file. False after a line on standard error.
 bool append(const std::string& name, const std::string& text) {
   const OwnedFd file(open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return true;

@@ -51,7 +51,7 @@ std::vector<Frame> frames_of(const Stack& stack) {
     information.find(address - 1, frame.function, frame.source, frame.line);
     demangle(frame.function);
     frames.push_back(frame);
-    // What called main() belongs to the C library. Programs without debug information have no name for it.
+    // The caller of main() belongs to the C library. Programs without debug information have no name for it.
     if (frame.function == "__libc_start_call_main") {
       frames.pop_back();
       break;
@@ -63,7 +63,7 @@ std::vector<Frame> frames_of(const Stack& stack) {
 
 void prepare_symbols() {
   load_debug_information();
-  // Its first call loads a library.
+  // The first call of backtrace() loads a library.
   Stack::here();
 }
 

@@ -15,8 +15,8 @@ namespace {
 
 FreedMarks* marks;
 
-// The most that a change of the marks needs. Without it the program goes on, and nothing is marked or reported any
-// more.
+// The most memory that a change of the marks needs. If there is less, the program goes on, and nothing is marked or
+// reported any more.
 constexpr size_t kReserve = 1 << 16;
 
 bool has_memory() {
@@ -39,7 +39,7 @@ void taken(const void* block, size_t size) {
   if (has_memory()) marks->take(block, size);
 }
 
-// In whole pages.
+// munmap() takes whole pages.
 void unmapped(const void* memory, size_t size) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -15,9 +15,9 @@ namespace dapple::soft {
 // The peer's queue pair at the end of `path` for the queue pair `qpn`, with the rights that it must have.
 QpDescription counterpart(const Path& path, uint32_t qpn, uint32_t access);
 
-// Carries out a Write or Read of the queue pair `qpn` in the memory of its peer, which is at the end of `path`: at most
-// `most` bytes more, of which it reports those `done`, as roce::PacketSink::place() does. The requester's local keys
-// are in `memory`.
+// Carries out a Write or Read of the queue pair `qpn` in the memory of its peer, which is at the end of `path`. Copies
+// at most `most` bytes more, and adds them to `done`, as roce::PacketSink::place() does. The requester's local keys are
+// in `memory`.
 roce::Placed place(PeerMemory& peer, MemoryTable& memory, const Path& path, uint32_t qpn,
                    const roce::Transfer& transfer, uint64_t most, uint64_t& done);
 

@@ -59,7 +59,7 @@ void await_end_of_use(const Placer& placer, const AnnouncedEntry& entry) {
   while (uses(placer, entry) && !has_ended(placer)) {
     const double time = seconds();
     if (time - begin < kYielding) {
-      // It may need this CPU.
+      // The copying process may need this CPU.
       sched_yield();
       continue;
     }

@@ -18,7 +18,7 @@
 
 namespace dapple::soft {
 
-// One of them, as its ring's reader knows it. It stays as long as somebody uses it.
+// One such process, as the reader of its ring knows it. The last user deletes it.
 class Placer {
  public:
   Placer() = default;

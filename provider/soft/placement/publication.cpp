@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
-// Who has the descriptor of this process' memory can write to all of it, so only a process that could do so anyway gets
-// it.
+// A process that has the descriptor of this process' memory can write to all of it. So only a process that could do so
+// anyway gets the descriptor.
 bool may_trace(int socket) {
   ucred who = {};
   socklen_t size = sizeof who;
@@ -54,7 +54,7 @@ bool Publication::open() {
   table_->nonce = nonce_;
   table_->nonce_address = reinterpret_cast<uintptr_t>(&nonce_);
   table_->echoes_address = reinterpret_cast<uintptr_t>(echoes_);
-  // Without a guard page peers have the descriptor.
+  // Without a guard page, peers copy by the descriptor only.
   if (guard_page_.map()) table_->guard = guard_page_.guard();
   memory_ = std::move(memory);
   table_file_ = std::move(file);

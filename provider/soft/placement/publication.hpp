@@ -26,7 +26,7 @@ class Publication {
   Publication(const Publication&) = delete;
   Publication& operator=(const Publication&) = delete;
 
-  // Before all other calls. Without it, or if it is false, nothing is published.
+  // Call it before all other functions. Without it, or if it returns false, nothing is published.
   bool open();
 
   // These return a ticket, or 0 if it is not published.
@@ -43,7 +43,8 @@ class Publication {
   // Tells whether peers find the key, for this range in this domain.
   bool shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const;
 
-  // Lets a process copy. The caller removes it from the placers, if true, before it lets it go.
+  // Lets a process copy. If it returns true, the caller must remove the placer from placers() before it lets the placer
+  // go.
   bool admit(Placer& placer);
   Placers& placers() { return placers_; }
 

@@ -9,9 +9,10 @@
 
 namespace dapple::soft {
 
-// Without the queue pair's lock, both. After a change: publishes it if its state allows it.
+// Call both without the queue pair's lock. publish_qp(), after a change, publishes the queue pair if its state allows
+// it.
 void publish_qp(Qp& qp);
-// Before a change and before its end: no peer copies for it any more when this returns.
+// revoke_qp() comes before a change and before the end: when it returns, no peer copies for the queue pair any more.
 void revoke_qp(Qp& qp);
 
 }  // namespace dapple::soft

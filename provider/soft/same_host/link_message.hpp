@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the connection of a ring carries after its first message: 0 wakes the other end; another byte is a Way, the
-// reason why the reader closes the connection, and nothing comes after it.
+// The bytes on a ring's connection after its first message. 0 wakes the other end. Any other byte is a Way, the reason
+// why the reader closes the connection, and nothing comes after it.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_LINK_MESSAGE_HPP
 
@@ -21,9 +21,9 @@ struct LinkEnd {
 // Neither waits. Looking for the end takes the bytes that have woken this process, and descriptors that came with them.
 LinkEnd look_for_end(const OwnedFd& socket, Descriptors& files);
 LinkEnd look_for_end(const OwnedFd& socket);
-// The same, and leaves all there.
+// The same, but takes nothing.
 LinkEnd peek_for_end(const OwnedFd& socket);
-// A peer that cannot take the reason sees the end.
+// If the reason cannot be sent, the peer sees only the end.
 void say_why(const OwnedFd& socket, Way why);
 
 }  // namespace dapple::soft

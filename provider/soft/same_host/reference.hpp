@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A packet in a ring that has a reference to its bytes instead of them: the reader fetches them from the writer's
-// memory, so they are copied once. The packet's headers are at its begin, and the reference is at kReferenceOffset.
+// memory, so they are copied once. The packet's headers are at its start, and the reference is at kReferenceOffset.
 #ifndef DAPPLE_PROVIDER_SOFT_SAME_HOST_REFERENCE_HPP
 #define DAPPLE_PROVIDER_SOFT_SAME_HOST_REFERENCE_HPP
 

@@ -30,7 +30,7 @@ inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
 enum class EntryKind : uint32_t {
   kPacket,
-  kWrap,       // no packet: the next entry is at the ring's begin
+  kWrap,       // no packet: the next entry is at the ring's start
   kReference,  // a packet with a reference to its bytes (reference.hpp)
 };
 

@@ -35,7 +35,7 @@ Lane lanes[kLanes];
 BriefMutex lanes_mutex;
 uint32_t next_lane = 0;
 
-// Under lanes_mutex. An unused one if there is one, the one that was made longest ago first.
+// Under lanes_mutex. An unused lane, from next_lane on; next_lane if all are in use.
 uint32_t choose_lane() {
   for (uint32_t i = 0; i < kLanes; ++i) {
     const uint32_t lane = (next_lane + i) % kLanes;

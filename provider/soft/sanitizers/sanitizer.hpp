@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Each program has at most one sanitizer: one that it was built with, or valgrind's memcheck. It knows each access of
-// the program, and nothing of the device's, so the device tells it. It is found at run time, and nothing is linked for
-// it. Programs without a sanitizer pay nothing.
+// Each program has at most one sanitizer: one that it was built with, or valgrind's memcheck. The sanitizer sees each
+// access of the program, but none of the device, so the device tells it. It is found at run time, and nothing is linked
+// for it. Programs without a sanitizer pay nothing.
 #ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
 #define DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
 

@@ -47,7 +47,7 @@ void ShownMemory::look(const DeviceAccess& access, std::span<const Segment> segm
 
 Fault ShownMemory::write(Accessor who, const RemoteRange& range, const std::byte* from) {
   look({who, range.rkey, Kind::kWrite, "a peer writes", true}, range, roce::kRemoteWrite);
-  // A copy is as undefined as its original.
+  // The packet's bytes count as defined; otherwise a copy of them would not.
   sanitizer_.stored(from, range.length);
   return table_.write(who, range, from);
 }
@@ -55,7 +55,7 @@ Fault ShownMemory::write(Accessor who, const RemoteRange& range, const std::byte
 Fault ShownMemory::read(Accessor who, const RemoteRange& range, std::byte* to) {
   look({who, range.rkey, Kind::kRead, "a peer reads", true}, range, roce::kRemoteRead);
   const Fault fault = table_.read(who, range, to);
-  // One report is enough.
+  // The copy counts as defined, so that undefined bytes are reported only once.
   if (fault == Fault::kNone) sanitizer_.stored(to, range.length);
   return fault;
 }

@@ -20,7 +20,7 @@ void stored(Shown* shown) {
   Sanitizer::of_program()->stored(shown, sizeof *shown);
 }
 
-// New objects.
+// Marks new objects as defined.
 void stored(ibv_pd* pd) {
   stored(ours<Pd>(pd));
 }
@@ -46,7 +46,7 @@ void stored(ibv_ah* ah) {
   stored(ours<Ah>(ah));
 }
 
-// What a call fills in beside its result.
+// Marks the memory that a call fills in beside its result.
 template <typename... Arguments>
 void fill_in(bool, Arguments...) {}
 void fill_in(bool good, ibv_pd*, ibv_qp_init_attr* attr) {
@@ -114,7 +114,7 @@ struct WatchedVerb<kMember, Result (*)(Arguments...)> {
   }
 };
 
-// libibverbs has filled it in, unseen.
+// libibverbs has filled in the event, and the sanitizer has not seen this.
 void async_event(ibv_context*, ibv_async_event* event) {
   stored(event);
 }

@@ -11,7 +11,7 @@
 
 namespace dapple::soft {
 
-// The same operations for a program with a sanitizer. The first caller's table counts.
+// The same operations for a program with a sanitizer. Only the first call's argument counts.
 const Operations& watched_operations(const Operations& operations);
 
 template <auto kFunction, typename Function = decltype(kFunction)>
