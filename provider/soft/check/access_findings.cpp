@@ -34,8 +34,8 @@ bool report_key(Checker& checker, const Access& access) {
   if (registration->domain == access.domain) return false;
   checker.reporter.show(
       {.kind = "foreign-domain",
-       .text = access.text + format(" by key 0x%x of another protection domain: the key's has the handle %u, and the "
-                                    "queue pair's %u.",
+       .text = access.text + format(" by key 0x%x of another protection domain: the key's domain has the handle "
+                                    "%u, and the queue pair's domain has %u.",
                                     access.key, registration->domain, access.domain),
        .remedy = "Register the memory in the protection domain of the queue pair.",
        .places = places_of(access, registration)});

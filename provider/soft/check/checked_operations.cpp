@@ -145,7 +145,8 @@ void report_load(const Qp& qp, const Cq& cq) {
                       "use it have room for %llu requests.",
                       cq.context->ibv->device->name, cq.queue.size(), qp.qpn, static_cast<unsigned long long>(*load)),
        .remedy =
-           "Make it as large as the queues together, or never have more requests outstanding than it has room for.",
+           "Make the completion queue as large as the queues together, or never have more requests outstanding than it "
+           "has room for.",
        .places = places});
 }
 

@@ -41,12 +41,12 @@ void say(const Placer& placer) {
   char line[160];
   const int length = placer.process > 0
                          ? snprintf(line, sizeof line,
-                                    "dapple: process %d has stopped during a transfer to or from this memory; "
-                                    "the program waits for it\n",
+                                    "dapple: process %d has stopped during a transfer to or from the memory of this "
+                                    "program, which waits for it\n",
                                     placer.process)
                          : snprintf(line, sizeof line,
                                     "dapple: a process of another container has stopped during a transfer to or from "
-                                    "this memory; the program waits for it\n");
+                                    "the memory of this program, which waits for it\n");
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(length));
 }
 
