@@ -20,8 +20,8 @@ constexpr size_t kUdpSize = 8;
 constexpr std::byte kUdpProtocol{17};
 constexpr std::byte kMasked{0xFF};
 
-// Annex 17, A17.3.3: the CRC begins with eight bytes of ones, where InfiniBand has its local route header. This is what
-// it is behind them, without the final inversion.
+// Annex 17, A17.3.3: the CRC begins with eight bytes of ones, where InfiniBand has its local route header. This is the
+// CRC after them, without the final inversion.
 constexpr uint32_t kSeed = 0xDEBB20E3;
 
 // CRC registers are polynomials over GF(2) modulo the CRC's: bit 31 is the coefficient of x^0, bit 0 that of x^31.
@@ -66,8 +66,8 @@ constexpr uint32_t inverse_of_words(size_t words) {
   return power;
 }
 
-// x^(-32n): what n words behind a word have made of it is undone by the n-th. One look-up does for packets of up to
-// 4 KiB and their headers.
+// x^(-32n): the n-th factor undoes the effect of n words behind a word. One look-up suffices for packets of up to 4 KiB
+// and their headers.
 constexpr size_t kNearWords = 1056;
 constexpr auto kNear = powers<kNearWords>(inverse_of_words(1));
 constexpr auto kFar = powers<65536 / 4 / kNearWords + 1>(product(kNear[kNearWords - 1], kNear[1]));
@@ -124,7 +124,7 @@ uint32_t icrc_prefix(const IcrcAddresses& addresses, size_t transport_size, Crc3
 }
 
 uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 crc) {
-  // FECN, BECN and the reserved bits beside them may change under way. A short packet is copied whole: that takes less
+  // FECN, BECN and the reserved bits beside them may change on the way. A short packet is copied whole: that takes less
   // time than a second call of `crc`.
   std::byte front[kFront] = {};
   const size_t size = std::min(transport.size(), kFront);

@@ -19,7 +19,7 @@ uint64_t size_of(const Packet& packet) {
 
 }  // namespace
 
-// The same as for the packets that it stands for. Only Sends have loans.
+// Checks the packet as the packets that it stands for would be checked. Only Sends have loans.
 InboundError Inbound::check_loan(const Packet& packet) const {
   const Loan& loan = *packet.loan;
   const uint32_t mtu = core_.mtu();

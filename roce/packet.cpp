@@ -49,8 +49,8 @@ void write_bth(const Headers& headers, std::byte* to) {
   store_be32(to + 8, (headers.psn & kMask24) | (headers.ack_request ? kAckRequestBit : 0));
 }
 
-// The order of the headers on the wire is the order of the ifs, here and in write_extended(): no opcode has others
-// beside each other. IBTA 5.2.1 and, for FETH before RETH, A19.4.1.
+// The ifs, here and in write_extended(), are in the order of the headers on the wire. One order serves all opcodes.
+// IBTA 5.2.1 and, for FETH before RETH, A19.4.1.
 const std::byte* read_extended(const OpcodeInfo& info, const std::byte* from, Headers& headers) {
   if (info.has(kHasDeth)) {
     headers.deth = {load_be32(from), load_be32(from + 4) & kMask24};

@@ -43,7 +43,7 @@ enum class Fault : uint8_t {
   kNone,
   kAccess,     // key, domain, bounds or rights
   kUnaligned,  // an atomic whose address is not a multiple of eight
-  kFailed,     // memory that is there by its key and cannot be reached
+  kFailed,     // the key is valid, but the memory cannot be reached
 };
 
 // Bytes that a packet stands for and does not carry: they are still in its sender's memory. Valid during the call that
@@ -91,7 +91,7 @@ class Memory {
   virtual Fault scatter(Accessor who, std::span<const Segment> segments, uint64_t offset, const std::byte* from,
                         size_t size) = 0;
 
-  // The same for the bytes of a loan. kFailed if they cannot be had: then packets must bring them.
+  // The same for the bytes of a loan. kFailed if the bytes cannot be fetched: then packets must bring them.
   virtual Fault scatter_loan(Accessor, std::span<const Segment>, uint64_t /*offset*/, const Loan&) {
     return Fault::kFailed;
   }

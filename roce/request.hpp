@@ -135,7 +135,7 @@ struct Completion {
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;
   uint8_t flags = 0;       // CompletionFlag
-  bool solicited = false;  // wakes who waits for solicited events only; errors always do
+  bool solicited = false;  // wakes a program that waits for solicited events only; errors always do
   uint32_t byte_count = 0;
   uint32_t immediate_or_rkey = 0;
   uint32_t qpn = 0;

@@ -74,7 +74,8 @@ uint32_t Requester::cursor_psn() const {
   return entry.started ? psn_add(entry.first_psn, cursor_packet_) : next_psn_;
 }
 
-// A wire that carries references loses nothing, so those need no window, nor do the packets before them.
+// A wire that carries references loses nothing, so the window does not count packets with references, nor the packets
+// before them.
 uint32_t Requester::in_flight() const {
   return static_cast<uint32_t>(psn_distance(cursor_psn(), reference_end_));
 }
@@ -369,7 +370,7 @@ void Requester::set_timer(Now now) {
     ack_deadline_ = kNever;
   } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
     // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
-    // packet; later ones give time to a peer that its system does not run just now.
+    // packet; later ones give time to a peer whose system does not run it just now.
     const Time value = ack_time(core_.values.timeout);
     const Time wait = value << patience_;
     if (value == kNever) return;
@@ -559,7 +560,7 @@ Time Requester::deadline() const {
 }
 
 void Requester::expire(Now now) {
-  // Cleared, so that a host whose wire is full is not called again for it at once.
+  // Clears the deadline, so that it does not come again at once if the wire is full.
   if (now.exact() >= rnr_deadline_) rnr_deadline_ = kNever;
   if (now.exact() < ack_deadline_ || core_.sends.empty()) return;
   core_.count.timeouts++;

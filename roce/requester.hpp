@@ -30,7 +30,7 @@ class Requester {
   // An acknowledgement, an RDMA Read's or an atomic's response.
   void receive(Now now, const Packet& packet);
   bool transmit(Now now, PacketSink& sink);
-  // Now, or when the window or a timer allows it.
+  // True if requests can be sent now, or when the window or a timer allows it.
   bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
   void expire(Now now);
@@ -85,7 +85,7 @@ class Requester {
   // Tells whether the packet with this PSN was sent and not acknowledged before.
   bool awaits(uint32_t psn) const;
 
-  // What holds between two calls.
+  // Asserts what is true between two calls.
   void assert_consistent() const;
 
   Core& core_;

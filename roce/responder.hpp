@@ -69,7 +69,7 @@ class Responder {
   bool send_response(Resource& resource, PacketSink& sink);
   bool send_acknowledgement(PacketSink& sink);
 
-  // What holds between two calls.
+  // Asserts what is true between two calls.
   void assert_consistent() const;
 
   enum class Reply : uint8_t { kNone, kAck, kNak };

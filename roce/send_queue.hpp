@@ -17,14 +17,14 @@ struct SendEntry {
   SendRequest request;  // its segments point into the queue
   uint64_t length = 0;  // bytes of the message
   const std::byte* inline_bytes = nullptr;
-  uint64_t placed = 0;  // bytes that the sink has copied; it is not started then
+  uint64_t placed = 0;  // bytes that the sink has copied; such an entry is not started
 
   // Set when it is started.
   bool started = false;
   bool failed = false;
   CompletionStatus status = CompletionStatus::kSuccess;  // with failed
   uint32_t first_psn = 0;
-  uint32_t packets = 0;   // PSNs that it takes; 0 for what stays on this side
+  uint32_t packets = 0;   // PSNs that it takes; 0 for a local request
   uint32_t received = 0;  // packets of the response that have come
   uint32_t chunk = 0;     // Read: packets of the response that one request asks for
 };

@@ -32,7 +32,7 @@ Status Manager::disconnect(Time now, Id id, Data private_data) {
 }
 
 void Manager::enter_timewait(Time now, Record& record) {
-  // The peer may use its queue pair's number again, as the kernel does; a REQ of this connection that is still under
+  // The peer may use its queue pair's number again, as the kernel does; a REQ of this connection that is still on its
   // way is known by its comm id.
   table_.take_out(record, kByRemoteQpn);
   change(record, State::kTimewait);

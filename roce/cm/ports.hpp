@@ -50,7 +50,7 @@ struct Event {
   // reject(), answer() or destroy(), gets no such event.
   bool last = false;
   Id id = kNoId;
-  uint64_t user = 0;  // what the consumer gave for this id, or for the listener in front of it
+  uint64_t user = 0;  // the consumer's value for this id; until it sets one, for the listener
   Id listener = kNoId;
   const Path* path = nullptr;
   const Req* req = nullptr;

@@ -25,7 +25,7 @@ enum class State : uint8_t {
   kEstablished,
   kDreqSent,
   kTimewait,
-  kRejected,  // our REJ is sent again when what it answers comes again
+  kRejected,  // our REJ is sent again when the message that it answers comes again
   // SIDR.
   kSidrReqSent,
   kSidrReqReceived,

@@ -18,7 +18,7 @@ Mad Manager::rej_of(const Record& record, RejectReason reason, Data info, Data p
           .reason = reason};
   if (record.state == State::kReqReceived) {
     rej.subject = Subject::kReq;
-    // The peer has heard of our id by an MRA only.
+    // The peer knows our id only if we have sent an MRA.
     if (record.service_timeout == 0) rej.comm_id = 0;
   } else if (record.state == State::kRepReceived) {
     rej.subject = Subject::kRep;
