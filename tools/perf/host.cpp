@@ -28,7 +28,7 @@ sockaddr_storage address_of_host(const std::string& host, int family) {
     return address;
   }
   throw Failure(
-      fmt::format("{} has no {} address, as our IA has; {}", host, family == AF_INET6 ? "IPv6" : "IPv4", kAdvice));
+      fmt::format("{} has no {} address, which our IA needs; {}", host, family == AF_INET6 ? "IPv6" : "IPv4", kAdvice));
 }
 
 }  // namespace dapple::perf

@@ -261,8 +261,8 @@ void host__address_is_of_the_family() {
     }
     return "";
   };
-  CHECK(problem("::1", AF_INET).starts_with("::1 has no IPv4 address, as our IA has;"));
-  CHECK(problem("127.0.0.1", AF_INET6).starts_with("127.0.0.1 has no IPv6 address, as our IA has;"));
+  CHECK(problem("::1", AF_INET).starts_with("::1 has no IPv4 address, which our IA needs;"));
+  CHECK(problem("127.0.0.1", AF_INET6).starts_with("127.0.0.1 has no IPv6 address, which our IA needs;"));
 }
 
 // Replaces standard error by a terminal while it lives.
