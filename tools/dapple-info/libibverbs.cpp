@@ -32,8 +32,8 @@ void add_if_foreign(Libibverbs& library, const std::string& name) {
   if (number != 0 && number != library.private_abi) library.foreign_drivers.push_back(name);
 }
 
-// libibverbs gets such a name without -rdmavN.so. This code looks for the file that libibverbs would load, and then for
-// its siblings.
+// The name comes without -rdmavN.so. Looks for the file that libibverbs would load, and, if it is missing, for files
+// with another N.
 void look_for(Libibverbs& library, const std::string& name) {
   const fs::path stem(name);
   std::error_code error;

@@ -12,7 +12,7 @@
 namespace dapple::info {
 namespace {
 
-// Their length in bytes must fit the 16-bit field of the kernel's interface.
+// The size in bytes of all entries must fit into a 16-bit field of the kernel's interface.
 constexpr size_t kMaxGids = 1024;
 
 std::string type_of(uint32_t type, const std::string& protocol) {

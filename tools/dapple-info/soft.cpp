@@ -28,7 +28,7 @@ std::string text_of_gid(const soft::GidEntry& entry) {
   return inet_ntop(AF_INET6, entry.gid, text, sizeof text) != nullptr ? text : "";
 }
 
-// Finds programs in the folder of this one.
+// The members of dappled, without this process.
 uint32_t programs(const SoftReport& report) {
   return report.status.members > 0 ? report.status.members - 1 : 0;
 }

@@ -17,7 +17,7 @@ struct Emulation {
   bool complete = false;  // the emulator ran, and each process has told its findings
 };
 
-// Says why it is not complete.
+// Reads the notes, and prints a line if the emulation is not complete.
 Emulation read_emulation(const NotesFile& notes);
 
 // The exit code for findings: DAPPLE_CHECK's, or 66. A malformed DAPPLE_CHECK ends dapple-run.

@@ -39,7 +39,7 @@ double now() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// A file that goes with this process.
+// A file in memory that disappears with this process.
 class File {
  public:
   explicit File(const char* purpose) : fd_(memfd_create(purpose, MFD_CLOEXEC)) {
@@ -50,7 +50,7 @@ class File {
   File& operator=(const File&) = delete;
 
   int fd() const { return fd_; }
-  // For other processes.
+  // The path by which other processes open the file.
   std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
 
  private:
@@ -89,7 +89,7 @@ struct Ending {
   }
 };
 
-// What the output ends with.
+// The last line of the output.
 std::string last_line(int fd) {
   char bytes[512];
   const off_t size = lseek(fd, 0, SEEK_END);
@@ -103,7 +103,7 @@ std::string last_line(int fd) {
   return line;
 }
 
-// The child and all that it starts are one process group, which ends with it.
+// The child and all processes that it starts are one process group, so that run() can kill all of them.
 pid_t start(int output, void (*execute)(void*), void* argument) {
   const pid_t child = fork();
   if (child < 0) fail(kCannotRun, "no process for the program: %s", strerror(errno));

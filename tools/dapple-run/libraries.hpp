@@ -24,8 +24,8 @@ Libraries find_libraries();
 // libraries from the caller's environment.
 void preload(const Libraries& libraries, bool device);
 
-// For --check: sees what the program frees. Call it before preload(), so that the doors come first. Otherwise it must
-// not be there.
+// For --check: loads the library that sees what the program frees. Without `wanted`, removes that library from the
+// environment. Call it before preload(), so that the doors come first.
 void preload_heap(const Libraries& libraries, bool wanted);
 
 // AddressSanitizer's library ends a program that loads another library first, unless an option prevents this.

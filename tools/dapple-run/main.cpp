@@ -128,7 +128,7 @@ void set_seed(const char* given) {
   setenv("DAPPLE_SEED", given, 1);
 }
 
-// Both files begin anew. Programs may change their folder.
+// Empties both files. Their paths are absolute, because programs may change their folder.
 void set_trace(const char* given) {
   const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
   for (const auto& [variable, ending] : files) {
@@ -140,7 +140,7 @@ void set_trace(const char* given) {
   }
 }
 
-// Null if the option is another one.
+// Null for any other option.
 std::string* report_file(ReportFiles& files, const std::string& option) {
   if (option == "--json") return &files.json;
   if (option == "--sarif") return &files.sarif;

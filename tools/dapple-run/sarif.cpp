@@ -61,7 +61,7 @@ json stack_of(const json& place) {
   return {{"message", {{"text", place.value("title", "")}}}, {"frames", frames}};
 }
 
-// Of the functions in a header of libibverbs, a compiler puts copies into their callers.
+// A compiler copies functions of libibverbs' headers into their callers.
 bool is_of_system(const json& frame) {
   return frame.value("source", "").starts_with("/usr/include/");
 }

@@ -17,7 +17,7 @@ struct Failure : std::runtime_error {
 // Such as "DAT_INVALID_ADDRESS DAT_INVALID_ADDRESS_UNREACHABLE".
 std::string text_of(DAT_RETURN result);
 
-// Throws unless result is DAT_SUCCESS. call: the function that returned it, and the remedy after a colon.
+// Throws unless result is DAT_SUCCESS. call: the function that returned it. advice: the end of the message.
 void check(DAT_RETURN result, const char* call, const char* advice);
 
 // Describes the status for the user.

@@ -15,8 +15,8 @@ uint64_t warm_ups(const Parameters& parameters) {
   return std::min(parameters.iterations, kMostWarmUps);
 }
 
-// Ping and pong over memory: the last byte of a message shows that it has arrived. Messages are numbered over all
-// sizes, so that no byte has the number before its message has arrived.
+// A ping-pong over memory: the last byte of a message shows that the message has arrived. Messages are numbered over
+// all sizes, so that no byte has the number before its message has arrived.
 class Ball {
  public:
   explicit Ball(Side& side) : side_(side) {}

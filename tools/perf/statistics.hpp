@@ -30,7 +30,7 @@ struct BandwidthStatistics {
 };
 
 // completed_s: the times at which messages completed, ascending, in seconds since the first was posted; at least one.
-// The peak is the shortest time of any window of this many messages.
+// The peak is the rate of the fastest window of this many messages.
 BandwidthStatistics bandwidth_of(const std::vector<double>& completed_s, uint64_t size, size_t window);
 
 }  // namespace dapple::perf
