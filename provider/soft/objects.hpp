@@ -3,9 +3,12 @@
 //
 // The verbs objects: libibverbs' structure of each, and ours behind it.
 //
-// Locks, in the order in which they are taken: the node's receive lock, one queue pair's, a ring's, then one of the
-// leaves: a completion queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair
-// table's. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that send.
+// Locks of the data path, in the order in which they are taken: a completion queue's poll_mutex, an ExtendedPost's, the
+// node's receive lock, one queue pair's or the to_mutex_ of the links, a ring's, then one of the leaves: a completion
+// queue's, a receive queue's, the memory table's, the event pipes', the timers', the queue pair table's, the node's
+// ready_mutex_, a Context's info_mutex_, and those of BatchPool, Multicast, Outages, Placers, Publication, SendSockets
+// and WayTable. No thread holds two queue pairs' locks. Under a queue pair's lock the only system calls are those that
+// send packets, that make a socket for them, or that copy bytes.
 #ifndef DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
 #define DAPPLE_PROVIDER_SOFT_OBJECTS_HPP
 
