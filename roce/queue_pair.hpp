@@ -91,7 +91,7 @@ struct QpCounters {
   bool operator==(const QpCounters&) const = default;
 };
 
-// What is due to the peer.
+// The packets that are due to the peer.
 enum class Owes : uint8_t { kNothing, kAcknowledgement, kMore };
 
 class QueuePair {

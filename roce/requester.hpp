@@ -80,7 +80,7 @@ class Requester {
   // Sends again from `psn` on, because of a hint that packets were lost. One retry for each place.
   void retry_lost(Now now, uint32_t psn);
   void set_timer(Now now);
-  // In use: sent and not acknowledged.
+  // True if packets were sent and are not acknowledged.
   bool outstanding() const { return oldest_psn_ != highest_psn_; }
   // Tells whether the packet with this PSN was sent and not acknowledged before.
   bool awaits(uint32_t psn) const;
