@@ -19,7 +19,7 @@ class Bundle {
   // Appends a socket. ETOOMANYREFS: this user's processes have too many descriptors in queues.
   int add(uint32_t index, int socket);
 
-  // The bundle that a member passes to dappled.
+  // Takes over the bundle that a member has passed to dappled.
   void adopt(soft::OwnedFd writer, soft::OwnedFd queue);
   // Copies of the sockets in the queue, which does not change. Returns their number; 0 if this is not a bundle, or a
   // negative errno.

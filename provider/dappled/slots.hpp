@@ -31,7 +31,7 @@ class Slots {
   // Checks slots whose owners have left. True while there are any.
   bool tidy();
 
-  // The port without a slot, for dappled's own packets.
+  // Takes the port without a slot, for dappled's own packets.
   Grant take_port(soft::Problem& problem);
 
   PortGroup& group() { return group_; }

@@ -41,7 +41,7 @@ class BatchPool {
 // some packets, so that queue pairs with much to send take turns.
 class Turn final : public roce::PacketSink {
  public:
-  // Under the queue pair's lock.
+  // A turn lives under the queue pair's lock.
   Turn(BatchPool& pool, Qp& qp);
   // Sends the committed packets.
   ~Turn();
@@ -54,7 +54,7 @@ class Turn final : public roce::PacketSink {
   roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
   bool would_place(const roce::Transfer& transfer) override;
   uint32_t packets() const { return packets_; }
-  // What was copied to or from the peer's memory instead.
+  // Counts of the transfers that were copied to or from the peer's memory instead of sent.
   struct Placements {
     uint32_t writes = 0;
     uint32_t reads = 0;

@@ -59,8 +59,8 @@ void BriefMutex::await_favourite() {
   for (int tries = 0; favourite_holds_.load(std::memory_order_acquire); ++tries) pause(tries);
 }
 
-// Under taken_. The counterpart is lock_as_favourite(): it sees that the privilege is gone, or is seen to hold the
-// lock.
+// The caller has set taken_. The counterpart is lock_as_favourite(): it sees that the privilege is gone, or the caller
+// sees that the favourite holds the lock.
 void BriefMutex::end_privilege() {
   privileged_.store(false, std::memory_order_relaxed);
   if (times_needed_ < kMostTimesInARow) times_needed_ *= 2;
@@ -78,7 +78,7 @@ void BriefMutex::unlock_as_others() {
   taken_.store(false, std::memory_order_release);
 }
 
-// Under taken_.
+// The caller has set taken_.
 void BriefMutex::give_privilege(Thread self) {
   times_in_a_row_ = 0;
   const Thread favourite = favourite_.load(std::memory_order_relaxed);

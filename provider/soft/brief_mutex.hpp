@@ -65,7 +65,7 @@ class BriefMutex {
   std::atomic<bool> privileged_{false};
   std::atomic<bool> favourite_holds_{false};  // by its privilege
   std::atomic<bool> taken_{false};            // by any thread without the privilege
-  // Under taken_.
+  // Guarded by taken_.
   Thread last_owner_ = 0;
   uint32_t times_in_a_row_ = 0;
   uint32_t times_needed_ = kFirstTimesInARow;

@@ -7,7 +7,7 @@
 
 namespace dapple::soft {
 
-// Where a verb was called from; for a completion, its kind (fault_plan.hpp).
+// The place from which a verb was called; for a completion, its kind (fault_plan.hpp).
 struct CallSite {
   uint64_t stack = 0;   // a hash of the callers' places in their files: the same in each run, whatever the addresses
   char place[64] = {};  // of the innermost caller outside of the libraries of RDMA

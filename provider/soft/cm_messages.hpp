@@ -8,14 +8,14 @@
 // dappled holds the other end, and the program keeps a copy of that one. So:
 // - dappled sends a message for each event that waits, and the descriptor polls readable. The message is the event
 //   itself (CmEvent), or one byte. After a byte the reader asks for the event by RDMA_USER_CM_CMD_GET_EVENT. EAGAIN:
-//   the event has gone with its id; take the next. An event of which a CmEvent was sent is handed to nobody who asks.
+//   the event has gone with its id; take the next. GET_EVENT does not return an event of which a CmEvent was sent.
 // - fork, dup and SCM_RIGHTS share a channel as they share a file. When the last copy of the program's end is closed,
 //   dappled's end reports POLLHUP, and dappled destroys the channel's ids. Its peers learn at once.
 // - when dappled dies, the program's end stays open, as the program holds the other end too, and hands it to the next
 //   dappled.
 // Commands go over a process' own connection to dappled. A child of fork() connects anew; a channel is named by its
-// number and key, which only those who have the channel know. dappled answers each command at once and never waits for
-// a peer.
+// number and key, which only processes that have the channel know. dappled answers each command at once and never waits
+// for a peer.
 #ifndef DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
 #define DAPPLE_PROVIDER_SOFT_CM_MESSAGES_HPP
 

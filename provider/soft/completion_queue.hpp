@@ -48,7 +48,7 @@ class CompletionQueue final : public roce::CompletionSink {
   }
   // True if a completion has ever been dropped.
   bool has_overrun() const { return overrun_.load(std::memory_order_relaxed); }
-  // How often completions were taken, modulo 2^32.
+  // The number of calls that took completions, modulo 2^32.
   uint32_t takes() const { return takes_.load(std::memory_order_relaxed); }
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 

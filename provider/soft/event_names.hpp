@@ -9,7 +9,7 @@
 
 namespace dapple::soft {
 
-// Of asynchronous events, without IBV_EVENT_.
+// The name of an asynchronous event, without IBV_EVENT_.
 std::string_view event_name(ibv_event_type type);
 // -1 for a name that does not exist.
 int event_of(std::string_view name);

@@ -224,7 +224,7 @@ bool is_for_this_program() {
   return name == nullptr || name[0] == '\0' || strcmp(name, program_invocation_short_name) == 0;
 }
 
-// Whether the program itself plans faults while it runs. Its first device decides.
+// Tells whether the program itself plans faults while it runs. Its first device decides.
 enum class ProgramsFaults : uint8_t { kUndecided, kNo, kYes };
 constinit std::atomic<ProgramsFaults> programs_faults{ProgramsFaults::kUndecided};
 

@@ -18,7 +18,7 @@ namespace dapple::soft {
 
 struct CallSite;
 
-// What the plan counts: calls of these operations of libibverbs, of ibv_open_device(), and successful completions.
+// The plan counts calls of these operations of libibverbs and of ibv_open_device(), and successful completions.
 // clang-format off
 #define DAPPLE_PLANNED_VERBS(X) \
   X(alloc_mw) X(alloc_pd) X(attach_mcast) X(bind_mw) X(create_ah) X(create_cq) X(create_cq_ex) X(create_qp) \

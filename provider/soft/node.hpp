@@ -81,9 +81,9 @@ class Node final : public ArrivalSink {
   // After the lock: tells the application of completions and events. The queue pair must be pinned or the caller's own.
   void deliver(Qp& qp);
 
-  // By a polling thread of the application: makes progress, unless another thread does so now.
+  // Called by a polling thread of the application: makes progress, unless another thread does so now.
   void progress();
-  // By a thread of the application: processes all packets that have arrived, acknowledgements included.
+  // Called by a thread of the application: processes all packets that have arrived, acknowledgements included.
   void catch_up();
   // At the end of the process: sends what it still holds.
   void leave();

@@ -32,7 +32,7 @@ class QpTable {
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
   void remove(Qp& qp, std::unique_lock<BriefMutex> receiving);
 
-  // Under the receive lock: null if there is none.
+  // Called under the receive lock. Null if there is none.
   Qp* find(uint32_t qpn) const {
     if (qpn - first_ >= kQpsOfASlot) return nullptr;
     Qp* qp = qps_[qpn - first_].load(std::memory_order_acquire);

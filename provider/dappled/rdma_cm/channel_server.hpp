@@ -148,7 +148,7 @@ class ChannelServer final : private World, private MadWire::Sink, private soft::
   uint32_t next_ = 0;
   Place* due_ = nullptr;  // channels with new events
   std::unique_ptr<std::unique_ptr<Place>[]> places_;
-  // By key.
+  // The channels by their names' keys, chained by same_bucket.
   static constexpr uint32_t kBuckets = 4096;
   Place* buckets_[kBuckets] = {};
 };

@@ -24,9 +24,9 @@ class JournalFile {
   JournalFile& operator=(const JournalFile&) = delete;
   ~JournalFile();
 
-  // A new one for the channel of this name. 0 or an errno.
+  // Makes a new file for the channel of this name. 0 or an errno.
   int create(const soft::CmChannelName& name);
-  // One that another process has left; `name` becomes that of its channel. EINVAL if it is no journal.
+  // Opens a file that another process has left; `name` becomes that of its channel. EINVAL if it is no journal.
   int open(soft::OwnedFd file, soft::CmChannelName& name);
   int fd() const { return file_.get(); }
   // After create() or open(). Programs write there, too.

@@ -12,7 +12,7 @@ namespace dapple::soft::check {
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* requests, ibv_recv_wr** bad);
-// Of the extended interface.
+// The same for the requests of the extended interface.
 int wr_complete(ibv_qp_ex* qp);
 
 }  // namespace dapple::soft::check

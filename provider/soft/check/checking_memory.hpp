@@ -39,12 +39,12 @@ class CheckingMemory final : public MemoryLayer {
 
   Access peers_access(const roce::RemoteRange& range, const char* what) const;
   Access own_access(const char* what, size_t size, std::optional<Place> posted) const;
-  // Of a peer's access that has succeeded or failed.
+  // Reports why a peer's access has failed, if it has. Returns `fault`.
   roce::Fault explain(roce::Fault fault, const roce::RemoteRange& range, const char* what);
   void explain(std::span<const roce::Segment> segments, Access access);
   // False after a report: the memory is gone. `access`: the right that is needed.
   bool there(roce::Accessor who, const roce::RemoteRange& range, uint32_t access, const char* what);
-  // Of an access that is about to succeed.
+  // Reports freed memory in an access that is about to succeed.
   void warn_of_freed(const roce::RemoteRange& range, const char* what);
   // `posted`: the post of a send; for a result the function finds it.
   void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// How many requests may wait for their completion in each completion queue: the depths of the queues that use it.
+// The number of requests that may wait for their completion in each completion queue: the sum of the depths of the
+// queues that use it.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_CQ_LOADS_HPP
 

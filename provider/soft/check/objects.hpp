@@ -22,7 +22,7 @@ class Objects {
   void add(const void* object, const Place& made);
   // Call it before the object is destroyed, because its address may be reused at once. Returns where it was made.
   std::optional<Place> remove(const void* object);
-  // Where it was made.
+  // The place where the object was made; it stays noted.
   std::optional<Place> made(const void* object);
   // A note for each one that is left.
   void report_all(Reporter& reporter);

@@ -25,7 +25,7 @@ std::string as_text(const Report& report, const std::vector<NamedPlace>& places)
 // {"kind", "level", "program", "process", "text", "remedy", "places": [{"title", "frames": [{"module", "offset",
 // "function", "source", "line"}]}]}, and a newline.
 std::string as_json(const Report& report, const std::vector<NamedPlace>& places);
-// With its quotes.
+// The text as a string of JSON, with its quotes.
 std::string json_string(std::string_view text);
 
 }  // namespace dapple::soft::check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Where findings go: to standard error or a log, and to the file of dapple-run, which decides the exit code.
+// Writes findings to standard error or a log, and to the file of dapple-run, which decides the exit code.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_REPORTER_HPP
 

@@ -13,7 +13,7 @@
 
 namespace dapple::soft {
 
-// Where a peer finds it. Both are 0 if there is none.
+// The data that a peer needs for its calls. Both members are 0 if there is no page.
 struct Guard {
   uint64_t address;  // of the page: its first word is `nonce`, the second is for peers' words
   uint64_t nonce;

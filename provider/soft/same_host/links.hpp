@@ -144,7 +144,7 @@ class SameHostLinks {
   void refuse(uint32_t index, Way why);
   Way greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files);
   static void invite(const RingFrom& from, const RingTo& to);
-  // Under to_mutex_.
+  // Called under to_mutex_.
   RingTo* connect(uint32_t slot, Way& way);
   void forget(uint32_t slot, Way why);
 
