@@ -167,11 +167,11 @@ struct Qp {
   std::atomic<bool> open{false};                    // packets may find it
   std::atomic<uint32_t> pins{0};                    // threads that use it without being the application
   std::atomic<roce::Time> scheduled{roce::kNever};  // when the timers look at it
-  uint32_t heap_index = 0;
-  bool ready = false;  // it waits for its turn to send
-  bool stuck = false;  // in its last turn it could send nothing
-  Qp* next_ready = nullptr;
-  bool touched = false;  // by packets of this batch; guarded by the receive lock
+  uint32_t heap_index = 0;                          // guarded by the timers' lock
+  bool ready = false;                               // it waits for its turn to send
+  bool stuck = false;                               // in its last turn it could send nothing
+  Qp* next_ready = nullptr;                         // guarded by the node's ready_mutex_
+  bool touched = false;                             // by packets of this batch; guarded by the receive lock
 
   // See held_acknowledgements.cpp.
   bool held = false;                  // the node's list has it

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// An rdma_cm_id as the kernel has it, the channel that it belongs to, and the events that wait there.
+// An rdma_cm_id as the kernel has it, the channel that it belongs to, and the events that wait there. The service makes
+// and deletes ids, events and memberships. A channel belongs to the service's caller.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_ID_HPP
 
