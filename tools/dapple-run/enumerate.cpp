@@ -29,8 +29,8 @@ using soft::kFaultPointsSize;
 using soft::kMostFaultPoints;
 
 constexpr double kFactor = 5;
-constexpr double kAtLeast = 5;  // seconds
-constexpr long kLook = 5'000'000;
+constexpr double kAtLeast = 5;     // seconds
+constexpr long kLook = 5'000'000;  // nanoseconds
 constexpr size_t kMostSaid = 100;
 
 double now() {
