@@ -43,7 +43,7 @@ class ForkTurn {
 
   std::atomic<bool> taken_ = false;
   std::atomic<pthread_t> owner_{};
-  int nested_ = 0;  // the owner's thread
+  int nested_ = 0;  // only the owner's thread uses it
 };
 
 }  // namespace dapple::udapl::common

@@ -60,7 +60,7 @@ class OptionalMutex {
 // and disconnecting. Posting, polling and waiting never take it.
 //
 // Order of locks: the control mutex, then an IA's for binding windows, then an Ep's data path mutex, then an Evd's,
-// then an Evd's software queue.
+// then an Evd's software queue. evd.hpp and notifier.hpp have the places of the locks for CNOs.
 std::mutex& control_mutex();
 
 }  // namespace dapple::udapl

@@ -83,7 +83,7 @@ DAT_RETURN ud_ah_free(Ep& ep, va_list args) {
   return controlled([&] { return ep.datagrams()->free_address(address->ah); }, {{Subtype::kAddress, DAT_INVALID_ARG2}});
 }
 
-// Calls one of these with the endpoint of the handle.
+// Calls one of the functions above with the endpoint of the handle.
 DAT_RETURN on_ep(DAT_RETURN (*function)(Ep&, va_list), DAT_HANDLE handle, va_list args) {
   auto* ep = object_of<Ep>(handle);
   return ep ? function(*ep, args) : error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);

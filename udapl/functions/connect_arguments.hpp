@@ -31,7 +31,8 @@ inline std::span<const uint8_t> to_span(const void* data, DAT_COUNT size) noexce
   return {static_cast<const uint8_t*>(data), static_cast<size_t>(size)};
 }
 
-// Known qualities are not supported; other values are invalid.
+// Only best effort is supported. The other qualities of service of the headers are refused as not supported, and
+// unknown values as invalid.
 inline DAT_RETURN check_qos(DAT_QOS qos, DAT_RETURN_SUBTYPE argument) noexcept {
   constexpr int kKnown = DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | DAT_QOS_ECONOMY | DAT_QOS_PREMIUM;
   if (static_cast<int>(qos) & ~kKnown) return error(DAT_INVALID_PARAMETER, argument);

@@ -10,7 +10,8 @@ namespace {
 #define EP_STATE(NAME, SUBTYPE, DAT) static_assert(static_cast<int>(EpState::NAME) == DAT);
 #include "udapl/api/names.def"
 
-// The attributes that are counts, in the structures of both sides, and the bit of each in the mask of dat_ep_modify.
+// The attributes that are counts, in DAT's structure and in the core's, and the bit of each in the mask of
+// dat_ep_modify.
 struct Count {
   const char* what;
   DAT_COUNT DAT_EP_ATTR::*dat;

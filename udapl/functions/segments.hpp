@@ -23,7 +23,7 @@ inline DAT_RETURN check_segments(DAT_COUNT count, const DAT_LMR_TRIPLET* iov) no
   return kSuccess;
 }
 
-// The result of such a function. flags is the number of its flags.
+// The result of a posting function. flags: the number of its flags argument.
 inline DAT_RETURN to_dat_of_post(const Result<>& result, DAT_RETURN_SUBTYPE flags) noexcept {
   return to_dat(
       result,

@@ -23,7 +23,7 @@ constexpr int kRejectedByConsumer = 28;           // IBTA 12.6.7.2: the reason c
 constexpr size_t kRejectHeaderSize = 4;           // bytes before the consumer's private data
 constexpr int64_t kDrainPauseNs = 10'000'000;     // between two checks of the requests that a graceful disconnect
                                                   // awaits
-constexpr int64_t kReplyLimitNs = 5'000'000'000;  // how long it waits for the peer's answer
+constexpr int64_t kReplyLimitNs = 5'000'000'000;  // how long a disconnect waits for the peer's answer
 constexpr int64_t kRefusalNs = 20'000'000;        // the time that a refusal may take to reach its receiver
 
 }  // namespace
@@ -95,8 +95,8 @@ Result<> Connection::send_connect() {
   return {};
 }
 
-// Moves the queue pair to a state with the connection manager's attributes; on the passive side the depths of RDMA
-// Reads are those that we are about to answer.
+// Moves the queue pair to a state with the connection manager's attributes. agreed: on the passive side, the answer
+// that we are about to send, which has the depths of RDMA Reads; otherwise null.
 Result<> Connection::set_qp_attributes(ibv_qp_state target, const rdma_conn_param* agreed) {
   ibv_qp_attr attr{};
   int mask = 0;
@@ -262,8 +262,8 @@ void Connection::end(EventKind kind) {
   client_.set_deadline(kNever);
   ep_.shut_down();
   report(kind);
-  // Reports an EP that takes no more receives from a shared queue. Consumers know InfiniBand's event of the last work
-  // request for that. We make the report here because not every device has that event.
+  // Reports an EP that takes no more receives from a shared queue. InfiniBand has an event for that: the last work
+  // request was reached. We make the report here because not every device has that event.
   if (ep_.srq() && was_up) ep_.ia().report_async(EventKind::kAsyncEpBroken, ep_, 0);
 }
 

@@ -42,11 +42,13 @@ class Connection {
   // A reserved service point reserves an UNCONNECTED Ep, and releases it.
   void reserve(Rsp& rsp);
   void release(const Rsp& rsp);
-  // A connection request takes the Ep, which was made for it or reserved, and gives it back if it has it.
+  // await_acceptance(): a connection request takes the Ep, which was made for the request or reserved.
+  // forget_request(): the request gives the Ep back; does nothing if no request has it.
   void await_acceptance(Cr& request, bool made_for_it);
   void forget_request();
   Result<> check_can_accept(const Cr& request, size_t private_data_size) const;
-  // After that check a failure is an ACCEPT_COMPLETION_ERROR event, because the request cannot be restored.
+  // Requires check_can_accept(). A failure is an ACCEPT_COMPLETION_ERROR event, because the request cannot be restored.
+  // fail_accept() reports such a failure without a connection.
   void accept(verbs::CmId id, uint8_t responder_resources, uint8_t initiator_depth,
               std::span<const uint8_t> private_data);
   void fail_accept();
@@ -63,8 +65,8 @@ class Connection {
   uint64_t remote_port() const { return remote_port_; }
   void remember_peer(const sockaddr* address, uint64_t port);
 
-  // From the data path, any thread. The first: has on_attention() called soon. The second: the device has put the queue
-  // pair into the error state, so the connection is broken.
+  // The data path calls these, on any thread. notify() has on_attention() called soon. report_failure(): the device has
+  // put the queue pair into the error state, so the connection is broken.
   void notify() { client_.notify(); }
   void report_failure();
 

@@ -30,9 +30,9 @@ class ConnectionManager {
   // True while an IA is open. Any thread, without the lock.
   static bool in_use() { return in_use_.load(std::memory_order_relaxed); }
 
-  // The place of an Ep, or of a UdConnection, in the manager's lists, which it leaves when it is destroyed. It holds
-  // all the memory they need, so that neither a time-out nor a notification from the data path can fail. Its
-  // constructor throws std::bad_alloc.
+  // The entry of an Ep or a UdConnection in the manager's lists. It holds all the memory that the lists need, so
+  // neither a time-out nor a notification from the data path can fail. The constructor throws std::bad_alloc; the
+  // destructor leaves the lists.
   class Client {
    public:
     explicit Client(Object& owner);
@@ -50,7 +50,7 @@ class ConnectionManager {
     using Deadlines = std::set<std::pair<int64_t, Client*>>;
     Object& owner_;
     int64_t deadline_ns_ = kNever;
-    Deadlines::node_type deadline_;  // while there is none
+    Deadlines::node_type deadline_;  // the node of the set, kept here while no deadline is set
     Client* next_ = nullptr;
     bool wants_attention_ = false;
   };
@@ -91,16 +91,16 @@ class ConnectionManager {
 
   struct Watch {
     uint32_t users = 0;
-    bool broken = false;             // the device is gone: nothing more can be read
-    bool told = false;               // and its IAs know
+    bool broken = false;             // the device is gone, and no more events can be read
+    bool told = false;               // its IAs have got the event of a fatal error
     verbs::CompChannel completions;  // shared by EVDs
-    bool lost = false;               // no more notifications will come
+    bool lost = false;               // no more notifications will come on completions
   };
 
   static inline constinit std::atomic<bool> in_use_ = false;
   uint32_t users_ = 0;
   uint32_t generation_ = 0;  // of the present thread; an older thread sees the difference and ends
-  pid_t pid_ = 0;
+  pid_t pid_ = 0;            // the process that has the thread
   verbs::EventChannel channel_;
   UniqueFd wake_fd_;
   std::thread thread_;

@@ -114,7 +114,7 @@ void Datagrams::abandon() {
 void Datagrams::clear(uint32_t former_qp_num) {
   ep_.ia().ud_replies().forget(former_qp_num);
   abandon();
-  // Tried again at once, because no caller can free it later.
+  // The call is repeated at once, because no caller can free the address later.
   addresses_.clear([](ibv_ah* address) {
     if (ibv_destroy_ah(address)) ibv_destroy_ah(address);
   });

@@ -52,11 +52,11 @@ class Datagrams {
   bool has_address(const ibv_ah* address) const { return addresses_.contains(address); }
   // Ends all exchanges, without an event.
   void abandon();
-  // Does that and frees all addresses, after their queue pair was destroyed.
+  // Also frees all addresses. The queue pair with the former number must have been destroyed.
   void clear(uint32_t former_qp_num);
 
-  // The exchanges call these. The first: one has an address; null when there was no memory for it. The second: one has
-  // ended.
+  // The exchanges call these. add_address(): an exchange has found its peer's address, which now belongs to this
+  // object. Null without memory. on_end(): an exchange has ended.
   ibv_ah* add_address(verbs::Ah address);
   void on_end(UdConnection& connection, EventKind kind);
 

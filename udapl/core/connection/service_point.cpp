@@ -18,8 +18,8 @@
 namespace dapple::udapl {
 namespace {
 
-// The kernel lowers it to net.rdma_ucm.max_backlog. The kernel drops a request that finds no room, and the peer sends
-// it again seconds later.
+// The kernel lowers the backlog to net.rdma_ucm.max_backlog. The kernel drops a request that finds no room, and the
+// peer sends it again seconds later.
 constexpr int kBacklog = INT_MAX;
 
 }  // namespace

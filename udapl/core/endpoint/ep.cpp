@@ -174,7 +174,8 @@ void Ep::fail_qp() {
   if (ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE)) ibv_modify_qp(qp_.get(), &attr, IBV_QP_STATE);
 }
 
-// Nothing may prevent dropping the completions.
+// Fails without memory. Callers need this before they destroy the queue pair, because dropping its completions must not
+// fail then.
 Result<> Ep::empty_cqs() {
   for (Evd* evd : {evds_.recv, evds_.request}) {
     if (!evd) continue;

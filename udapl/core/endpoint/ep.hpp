@@ -94,7 +94,7 @@ class Ep : public Object {
   // The CompletionFlags that a post may have. uDAPL 2.0 6.6.16: a DTO may be unsignalled only on an EP made for that.
   uint32_t recv_flags() const { return allowed_flags(attr_.recv_completion_flags); }
   uint32_t request_flags() const { return allowed_flags(attr_.request_completion_flags); }
-  // The state, without the unconfigured ones.
+  // Never one of the unconfigured states; reported_state() returns these as well.
   EpState state() const { return state_.load(std::memory_order_acquire); }
   // The number of receives posted to this EP and not dequeued.
   uint32_t outstanding_receives() const { return receives_.count(); }
@@ -104,8 +104,8 @@ class Ep : public Object {
   bool request_idle() const { return requests_.empty(); }
   uint32_t qp_num() const { return qp_ ? qp_->qp_num : 0; }
 
-  // The caller holds the control mutex. The consumer's calls: a datagram endpoint may connect again and again, and has
-  // nothing to disconnect, so that call succeeds, as it does in the original provider. timeout is in microseconds.
+  // The caller holds the control mutex. The consumer's calls. A datagram endpoint may connect again and again. It has
+  // nothing to disconnect, so disconnect() succeeds there, as in the original provider. timeout is in microseconds.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
   Result<> disconnect(bool abrupt);
@@ -161,7 +161,8 @@ class Ep : public Object {
                                      uint32_t flags);
   // Reads into memory to which a window of ours is bound.
   Result<> post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote, uint32_t flags);
-  // For Rmr: a bind, or an invalidation, that completes with a bind event; and an invalidation without an event.
+  // For Rmr. post_window() posts a bind, or an invalidation, that completes with a bind event; post_window_invalidate()
+  // posts an invalidation without an event.
   Result<> post_window(ibv_send_wr& wr, Rmr& rmr, uint64_t cookie, uint32_t flags);
   Result<> post_window_invalidate(ibv_send_wr& wr);
 
@@ -212,7 +213,7 @@ class Ep : public Object {
   Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq);
 
   static Result<verbs::Qp> create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr& attr, uint32_t& max_inline);
-  // True if a flushed request means that the device put the queue pair into the error state, not we.
+  // True if a flushed request means that the device, and not this provider, put the queue pair into the error state.
   bool flush_is_the_devices() const;
   static uint32_t allowed_flags(uint32_t ep_flags) {
     return ep_flags & kUnsignalled ? kAllCompletionFlags : kAllCompletionFlags & ~uint32_t{kUnsignalled};
@@ -231,7 +232,7 @@ class Ep : public Object {
   Result<> post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, DtoOperation operation,
                         uint32_t flags, Rmr* window = nullptr);
   Result<bool> find_room(DtoOperation operation, uint32_t flags, std::unique_lock<OptionalMutex>& guard);
-  // Flushes the requests that were destroyed with the queue pair.
+  // Gives the request CQ back the spare entries of requests that never completed.
   void give_back_spares();
   int submit(ibv_send_wr& wr);
   Result<> post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint64_t cookie, const RemoteBuffer& remote,
@@ -277,7 +278,7 @@ class Ep : public Object {
   WorkRequestRing receives_;
   FlushLink flush_requests_{requests_};
   FlushLink flush_receives_{receives_};
-  std::atomic<bool> device_has_flushed_ = false;  // what it will
+  std::atomic<bool> device_has_flushed_ = false;  // the device will flush no more
   verbs::Qp qp_;                                  // null without a PZ
   uint32_t max_inline_ = 0;                       // bytes
   std::atomic<uint32_t> room_to_flush_ = 0;       // entries of the request CQ for suppressed requests

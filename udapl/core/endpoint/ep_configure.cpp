@@ -18,7 +18,7 @@ bool is_before_connection(EpState state) {
          state == EpState::kTentativeConnectionPending;
 }
 
-// The attributes for creating a queue pair.
+// True if a queue pair that was created for a and x also serves b and y.
 bool same_queues(const EpEvds& a, const EpAttr& x, const EpEvds& b, const EpAttr& y) {
   return a.recv == b.recv && a.request == b.request && x.max_recv_dtos == y.max_recv_dtos &&
          x.max_request_dtos == y.max_request_dtos && x.max_recv_iov == y.max_recv_iov &&
@@ -88,7 +88,7 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
   const EpAttr attr = with_defaults(ia(), wanted);
   if (auto fits = check(ia(), attr); !fits) return fits;
   if (!is_supported(comm, ia().address()->sa_family)) return fail(Type::kCommNotSupported);
-  // The request of dat_ep_create_with_srq stays valid.
+  // The requirements of dat_ep_create_with_srq also apply to a later change.
   if (srq_ && !evds.recv) return fail(Type::kInvalidParameter, Subtype::kEvd);
   if (srq_ && pz && &srq_->pz() != pz) return fail(Type::kInvalidParameter, Subtype::kPz);
   const EvdConfig config = recv_config(attr);
@@ -132,7 +132,7 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     if (evd) evd->acquire();
   }
   if (pz_) pz_->release();
-  // free() searches only the EP's own EVDs for what they still have of it.
+  // free() removes the EP's events only from the EVDs that the EP has then.
   if (evds_.connect && evds_.connect != evds.connect) evds_.connect->forget(*this);
   for (Evd* evd : {evds_.recv, evds_.request, evds_.connect}) {
     if (evd) evd->release();

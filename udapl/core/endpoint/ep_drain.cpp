@@ -51,7 +51,7 @@ bool Ep::drain() {
   return true;
 }
 
-// The number of requests from this one up to the first with its own completion.
+// The bytes of the requests from this one up to the first one with its own completion.
 uint64_t Ep::bytes_until_progress(uint32_t sequence) {
   uint64_t bytes = 0;
   for (; sequence != drain_target_; ++sequence) {

@@ -47,7 +47,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   }
 }
 
-// Arms the CQ and looks once more. True if there is something to do before sleeping. set_waitable() wakes once, and
+// Arms the CQ and looks for events once more. True if the thread must not sleep yet. set_waitable() wakes once, and
 // only a thread whose sleeping_ it sees, so the order of these accesses matters; abort() wakes until no thread waits.
 [[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
   if (unwaitable_.load(std::memory_order_seq_cst)) return true;
@@ -65,7 +65,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 // Reads one notification, because each arming brings one. Notifications of an arming without a sleep end the next
 // sleeps at once. A CQ whose device is gone sends no more notifications.
 [[gnu::always_inline]] inline void Evd::take_notification() {
-  const NoCancel until_counted;  // destroying the CQ would otherwise wait for it
+  const NoCancel until_counted;  // destroying the CQ waits until each notification that was read is acknowledged
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {

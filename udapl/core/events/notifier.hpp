@@ -56,8 +56,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   // Counts the EVDs. freed: after the last EVD is freed, all waiters return.
   void add_user();
   void drop_user(bool freed);
-  // Between the two calls the EVD may trigger. channel_fd -1 means an EVD without completions. The second call drops
-  // its notifications.
+  // Between watch() and unwatch() the EVD may trigger. channel_fd: -1 for an EVD without a channel of its own.
+  // unwatch() drops the EVD's notifications.
   Result<> watch(Evd& evd, int channel_fd);
   void unwatch(Evd& evd, int channel_fd);
   void trigger(Evd& evd);
@@ -105,8 +105,8 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   uint32_t users_ = 0;  // EVDs
   bool closed_ = false;
 
-  // Waiters sleep on set_ while there is no agent, and always on pass_fd_: it passes on what the agent's thread has
-  // taken, and signals changes.
+  // Waiters sleep on pass_fd_, and while there is no agent also on set_. pass_fd_ signals changes, and an EVD that the
+  // agent's thread has taken and passes on in passed_.
   UniqueFd pass_fd_;
   Evd* passed_ = nullptr;
   uint32_t waiters_ = 0;
@@ -119,9 +119,9 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   Threads agent_thread_;
   std::thread::id agent_id_;
   pid_t agent_pid_ = 0;
-  bool calling_ = false;
-  bool tell_deserted_ = false;
-  bool told_ = false;  // this agent need not learn of the end: it knows that no EVD is left
+  bool calling_ = false;        // the agent is being called
+  bool tell_deserted_ = false;  // the agent's thread must report that the last EVD was freed
+  bool told_ = false;           // the agent knows that no EVD is left: close() does not tell it again
   bool tell_closed_ = false;
   std::condition_variable called_;
 };

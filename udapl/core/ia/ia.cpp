@@ -216,7 +216,7 @@ void Ia::disown(Object& object) {
   if (const auto counter = counters_of(object.kind()).freed) counters_.add(*counter);
 }
 
-// True if the consumer has left objects; the asynchronous EVD is not its own.
+// True if the consumer has left objects. The IA's own asynchronous EVD does not count.
 bool Ia::has_objects() const {
   bool found = false;
   for (const ObjectList& list : objects_) {

@@ -105,7 +105,7 @@ class Ia : public Object {
   Result<> create_async_evd(uint32_t qlen);
   void borrow_async_evd(Evd& evd);
 
-  // The EVD for the queues of an EP that has no EVD of its own. It is created at the first use.
+  // The CQ for the queues of an EP that has no EVD for them. It is created at the first use.
   Result<ibv_cq*> idle_cq();
   // The number of completion channels that EVDs own. The caller holds the control mutex.
   uint32_t num_channels() const { return num_channels_; }
@@ -117,7 +117,8 @@ class Ia : public Object {
   void report_async(EventKind kind, Object& object, int reason);
   void report_evd_overflow(Evd& evd);
 
-  // The last step of making an object adds it to this IA's, and the last step of freeing it removes and destroys it.
+  // adopt() is the last step of making an object: it adds the object to this IA's lists. destroy() is the last step of
+  // freeing one: it removes the object and destroys it.
   void adopt(Object& object);
   template <class T>
   void destroy(T& object) {

@@ -95,7 +95,7 @@ Result<Lmr*> Lmr::create(Ia& ia, Pz& pz, const LmrAttr& attr, std::unique_lock<s
   auto cookie = shared ? SharedCookieHold::take(*shared, reinterpret_cast<uint64_t>(attr.address), attr.length)
                        : SharedCookieHold();
   if (!cookie) return tl::unexpected(cookie.error());
-  const UseOf<Pz> use(pz);  // the zone stays meanwhile
+  const UseOf<Pz> use(pz);  // keeps the zone while the control mutex is released
   bool bindable = ia.device().max_mw > 0;
   verbs::Mr mr;
   int error = 0;

@@ -16,7 +16,7 @@ class Pz : public Object {
 
   // The caller holds the control mutex.
   static Result<Pz*> create(Ia& ia);
-  // INVALID_STATE while an EP or LMR belongs to it. The caller holds the control mutex.
+  // INVALID_STATE while an EP, LMR, RMR or SRQ belongs to it. The caller holds the control mutex.
   static Result<> free(Pz& pz);
 
   ibv_pd* pd() const { return pd_.get(); }

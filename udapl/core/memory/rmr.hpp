@@ -45,8 +45,8 @@ class Rmr : public Object {
   // Unbinds first if the window is bound. The caller holds the control mutex.
   static Result<> free(Rmr& rmr);
 
-  // Returns the new rmr_context, or 0 after unbinding; it takes effect at the completion. A bound window may be bound
-  // again, and its old rmr_context is stale from then on.
+  // Returns the new rmr_context, or 0 for an unbind; the change takes effect at the completion. A bound window may be
+  // bound again, and its old rmr_context is stale from then on.
   Result<uint32_t> bind(Ep& ep, const BindRequest& request);
 
   Pz& pz() const { return *pz_; }

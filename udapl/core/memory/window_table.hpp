@@ -13,9 +13,9 @@
 
 namespace dapple::udapl {
 
-// The windows of an IA and the target of each. The table also counts the windows of each LMR, and the count holds the
-// LMR. A window is found by its rmr_context, and the windows of an Ep from there; nothing walks over all windows.
-// Binding allocates nothing.
+// The windows of an IA and the target of each. The table also counts the bound windows of each LMR, which cannot be
+// freed while it has any. A window is found by its rmr_context, and the windows of an Ep from there; nothing walks over
+// all windows. Binding allocates nothing.
 //
 // Threads: internally locked on any IA. The table takes no other lock, except through the holder of binding().
 class WindowTable {
@@ -43,7 +43,7 @@ class WindowTable {
   void failed(const Rmr* rmr, const Ep& ep);
   // A peer has invalidated the window with this rmr_context.
   void invalidated(uint32_t context);
-  // The queue pair of ep is about to be destroyed, and with it the device's windows that only its binds use.
+  // The queue pair of ep is about to be destroyed. Unbinds and replaces the type 2 windows that were bound on it.
   // Returns an errno if the device keeps one of them.
   [[nodiscard]] int forget(Ep& ep);
   // False if the device has no such window: forget() could not replace the old one.
