@@ -26,7 +26,7 @@ struct rpma_srq_cfg {
 
 namespace dapple::rpma {
 
-// The meaning of NULL.
+// The configurations that NULL stands for.
 extern const rpma_conn_cfg kDefaultConnCfg;
 extern const rpma_srq_cfg kDefaultSrqCfg;
 

@@ -15,8 +15,8 @@
 struct rpma_cq {
   dapple::verbs::CompChannel own_channel;  // null where channel is a connection's
   ibv_comp_channel* channel = nullptr;
-  dapple::verbs::Cq cq;  // destroyed before its channel
-  bool has_slots = false;
+  dapple::verbs::Cq cq;    // destroyed before its channel
+  bool has_slots = false;  // wr_id is the address of a Slot
   std::mutex slots_mutex;  // held from a poll until the slots of its completions are resolved
   std::atomic<unsigned> unacknowledged{0};
 

@@ -19,7 +19,7 @@ namespace {
 
 constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
-constinit Device::Known* left = nullptr;  // last used by its last peer; at most one such answer exists
+constinit Device::Known* left = nullptr;  // an answer whose last peer was deleted; at most one is kept
 
 // False if this query cannot be distinguished from another one. Then it has no file, so it equals no later one that
 // can.

@@ -17,7 +17,7 @@ struct rpma_peer {
   uint8_t native = 0;             // dapple::rpma::native::k* of the device; 0 if they are forbidden
   bool native_forbidden = false;
 
-  // The slots of buffers; null if the device needs none.
+  // The attributes for the cache maintenance of buffers; null if the device is coherent.
   const dappledv_region_attr* maintenance() const {
     return device.memory().coherence == DAPPLEDV_COHERENCE_COHERENT ? nullptr : &device.memory();
   }
