@@ -19,7 +19,7 @@ Function read_operation(const ContextView& view, Operation operation) {
   return reinterpret_cast<Function>(view.get(operation));
 }
 
-// A process opens a handful of contexts.
+// A list, because a process opens few contexts. Guarded by the lock of fork_lock.hpp.
 Attached* all_attached;
 
 }  // namespace

@@ -25,7 +25,7 @@ struct RegionOperations {
   FreeContext free_context;
 };
 
-// Likewise, where the policy has a transfer watch; all null where it has none.
+// Likewise, for a policy with a transfer watch; all are null without one.
 struct TransferOperations {
   PostSend post_send;
   PollCq poll_cq;
@@ -33,7 +33,7 @@ struct TransferOperations {
   DestroyQp destroy_qp;
 };
 
-// Ours look their context up, and so must lie over attached contexts only.
+// The overlay's own operations. They look their context up, so only the tables of attached contexts may have them.
 extern const RegionOperations kOverlayOperations;
 extern const TransferOperations kTransferOperations;
 
@@ -44,8 +44,8 @@ struct Operations {
 Operations read_operations(const ContextView& view);
 void lay_operations(const ContextView& view, const Operations& operations);
 
-// Lives from attach() until the context is closed, so who holds an open context may use it without the lock; only
-// regions and next need it.
+// Lives from attach() until the context is closed. So a caller with an open context may use it without the lock, except
+// for regions and next.
 struct Attached {
   AttachRequest request;
   ContextView view;
@@ -55,13 +55,13 @@ struct Attached {
   Attached* next;
 };
 
-// The one of a context in whose table our functions stand. Takes the lock.
+// The record of a context whose table has our functions. Takes the lock.
 Attached& attached_to(const ibv_context* context);
 
-// Needs the lock, either way. Null where the context has no overlay.
+// The caller holds a ReadLock or a WriteLock. Null if the context has no overlay.
 Attached* find_attached(const ibv_context* context);
 
-// Need the lock for writing.
+// The caller holds a WriteLock.
 void add_attached(Attached* attached);
 void remove_attached(const Attached* attached);
 

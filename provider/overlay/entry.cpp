@@ -25,7 +25,7 @@ int refuse(const ibv_context& context, const char* why) {
   return EOPNOTSUPP;
 }
 
-// Null, or why there is no emulator for the device.
+// Sets the request's policy and attributes. Returns null, or the reason why there is no emulator for the device.
 const char* prepare_emulator(AttachRequest& request) {
   dappledv_device_attr attr = {};
   const char* why = nullptr;

@@ -5,9 +5,9 @@
 namespace dapple::provider {
 namespace {
 
-// A writer holds both, a reader the first only. A fork holds the second, so that the guarded data is consistent in the
-// child. The child has no readers, and drops the parent's with the first. A waiting writer comes before later readers;
-// otherwise syncs of many threads could make it wait without end.
+// A writer holds `writers` and then `lock`, a reader only `lock`. A fork holds `writers`, so that the guarded data is
+// consistent in the child. The child makes `lock` anew, because the parent's readers do not exist there. A waiting
+// writer comes before later readers; otherwise syncs of many threads could make it wait without end.
 pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 
@@ -27,8 +27,9 @@ void after_fork_in_child() {
 pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
 bool prepared;
 
-// The handler that is registered last runs first before a fork. A library that holds its own lock while it registers
-// memory has linked this library. So it registers its handler later, and a fork takes its lock first, too.
+// The handler that was registered last runs first before a fork. A library that holds a lock of its own while it
+// registers memory is linked with this library, so it is loaded later and registers its handler later. Then a fork also
+// takes that lock before this one.
 [[gnu::constructor]] void prepare_when_loaded() {
   (void)prepare_for_forks();
 }

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The lock over everything that this process has attached. In a child of fork() it is free, and the data that it guards
-// is consistent. A holder does nothing that takes long, and does not take the lock again, because a writer may wait in
-// between.
+// is consistent. A holder does nothing that takes long. A reader must not take the lock again: if a writer waits, that
+// is a deadlock.
 #ifndef DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 #define DAPPLE_PROVIDER_OVERLAY_FORK_LOCK_HPP
 
@@ -11,8 +11,8 @@
 
 namespace dapple::provider {
 
-// Arranges for forks, if that could not be done when the library was loaded. Once before the lock is first held; false,
-// without effect, when there is no memory for it.
+// Registers the handlers for fork(), if that failed when the library was loaded. Call it before the lock is first
+// taken. False without memory.
 bool prepare_for_forks();
 
 class ReadLock {

@@ -63,7 +63,7 @@ ibv_mr* register_elsewhere(Attached& attached, size_t length, uint64_t iova, int
   region->has_address = false;
   region->length = length;
   region->iova = iova;
-  // The program may close its own.
+  // The region needs a descriptor of its own, because the program may close the one that it passed.
   if (dmabuf_fd >= 0) region->dmabuf_fd = fcntl(dmabuf_fd, F_DUPFD_CLOEXEC, 0);
   ibv_mr* mr = (dmabuf_fd >= 0) == (region->dmabuf_fd >= 0) ? call() : nullptr;
   if (mr == nullptr) {
@@ -101,7 +101,7 @@ ibv_mr* reg_mr_ex(ibv_pd* pd, RegionInitAttr* attr) {
       attr->comp_mask |= kRegionInitIova;
     }
     ibv_mr* mr = attached.originals.reg_mr_ex(pd, attr);
-    // The library continues to use it.
+    // libibverbs reads the structure again after this call, so it gets its old values back.
     attr->addr = wanted.address;
     attr->iova = old_iova;
     attr->comp_mask = old_mask;
@@ -137,7 +137,7 @@ void give_back_region(Attached& attached, Region* region) {
   attached.regions.insert(region);
 }
 
-// A region that is not in the table was registered before attach(), or in a way that is not followed.
+// A region that is not in the table was registered before attach(), or by a call that the overlay does not replace.
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
   Attached& attached = attached_to(mr->context);
   Region* region = take_region(attached, mr);
@@ -157,7 +157,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
     if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
       region->address = reinterpret_cast<uintptr_t>(address);
       region->length = length;
-      // There is no way to ask for another.
+      // ibv_rereg_mr() has no argument for another IOVA.
       region->iova = region->address;
     }
   }
@@ -168,7 +168,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
 
 int dereg_mr(ibv_mr* mr) {
   Attached& attached = attached_to(mr->context);
-  // Before the device frees the key, which another thread may get at once.
+  // The region leaves the table before the device frees its key, which another thread's registration may get at once.
   Region* region = take_region(attached, mr);
   const int error = attached.originals.dereg_mr(mr);
   const int saved_errno = errno;
@@ -187,7 +187,7 @@ void free_context(ibv_context* context) {
   // The provider may deregister its own regions, with its own operations, because ours are removed by then.
   lay_operations(attached->view, {attached->originals, attached->original_transfers});
   {
-    // Before the address can belong to another context.
+    // This comes before the context is freed, after which its address may belong to another context.
     const WriteLock lock;
     remove_attached(attached);
   }

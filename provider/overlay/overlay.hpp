@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The overlay on open contexts of any provider: it keeps a table of each context's memory regions and asks a policy
-// about them. It replaces only operations on regions and the closing of the context, not the data path.
+// about them. It replaces the operations on regions and the closing of the context. The data path changes only if the
+// policy has a transfer watch.
 #ifndef DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
 #define DAPPLE_PROVIDER_OVERLAY_OVERLAY_HPP
 
@@ -23,9 +24,9 @@ struct AttachRequest {
   VerbsLibrary library;
 };
 
-// Attaches the overlay to a context until the context is closed. Returns 0, also if it is attached with the same flags;
-// or EBUSY: it is attached with other flags; ENOMEM; or EOPNOTSUPP: the context does not change, and *why is the
-// reason, for people. No thread may use the context meanwhile.
+// Attaches the overlay to a context until the context is closed. Returns 0, also if it is attached with the same flags
+// already. EBUSY: it is attached with other flags. ENOMEM. EOPNOTSUPP: *why is the reason, for people. An error changes
+// nothing. No thread may use the context meanwhile.
 int attach(const AttachRequest& request, const char** why) noexcept;
 
 // The reason why attach() would be refused, static; null if it would not be. context: null for the library alone.

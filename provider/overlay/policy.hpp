@@ -32,7 +32,7 @@ struct TransferMeans {
 // Sees the requests and completions of ibv_post_send() and ibv_poll_cq(). Called without a lock held, from any thread.
 class TransferWatch {
  public:
-  // In place of ibv_post_send(), which it calls by means.post_send().
+  // Called instead of the provider's ibv_post_send(), which is means.post_send.
   virtual int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) = 0;
   virtual void polled(const ibv_context* context, const ibv_wc* completions, int count) = 0;
   // The queue pair will complete no more requests: it is about to be destroyed, or has been reset.
@@ -43,7 +43,7 @@ class TransferWatch {
 };
 
 // One object may serve several contexts. Its functions are called without a lock held, from any thread, for different
-// regions at the same time. A state belongs to the policy; null is valid.
+// regions at the same time. The state of a region belongs to the policy, and may be null.
 class RegionPolicy {
  public:
   // Called before the device registers memory. May change address and iova for the device; the program still sees its
@@ -51,12 +51,12 @@ class RegionPolicy {
   virtual int before_registration(RegionRequest& request, void** state) = 0;
   // The device has refused the registration after before_registration().
   virtual void registration_failed(void* state) = 0;
-  // Before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno with
-  // which it fails.
+  // Called before the device changes a region in place. flags and access as for ibv_rereg_mr(). Returns 0, or an errno
+  // with which it fails.
   virtual int before_reregistration(int flags, int access, void* state) = 0;
   // The device has deregistered the region, or is about to be closed with it.
   virtual void deregistered(void* state) = 0;
-  // Null for none. The same at any time.
+  // The watch, or null if the policy has none. Each call returns the same.
   virtual TransferWatch* transfers() { return nullptr; }
 
  protected:

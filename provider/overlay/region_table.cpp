@@ -19,7 +19,7 @@ bool translate(const Region& region, const ibv_sge& segment, iovec* range) {
     *range = {};
     return true;
   }
-  // An address is made by adding to a number, as a region may begin at address 0 (implicit on-demand paging).
+  // region.address is a number and not a pointer, because a region may begin at address 0 (implicit on-demand paging).
   *range = {reinterpret_cast<void*>(region.address + offset), segment.length};
   return true;
 }
@@ -29,7 +29,7 @@ RegionTable::~RegionTable() {
 }
 
 Region** RegionTable::bucket_of(uint32_t lkey) const {
-  // Devices count keys up in their upper bits, so all bits must count.
+  // Devices count their keys up in the upper bits, so the hash uses all bits.
   const uint32_t mixed = lkey * 0x9e3779b1u;
   return &buckets_[(mixed >> 8) & (num_buckets_ - 1)];
 }

@@ -24,7 +24,7 @@ struct Region {
   const ibv_mr* mr = nullptr;
   uint32_t lkey = 0;
   bool has_address = true;
-  int dmabuf_fd = -1;  // its own; -1 if it is of no dma-buf
+  int dmabuf_fd = -1;  // owned by the region; -1 unless its memory is a dma-buf
   uintptr_t address = 0;
   size_t length = 0;
   uint64_t iova = 0;
@@ -32,11 +32,12 @@ struct Region {
   void* policy_state = nullptr;
 };
 
-// The segment's place in the process, or nothing if it has no place. False if the segment is not within the region.
+// The segment's place in the process; an empty range if the region has no address there. False if the segment is not
+// within the region.
 bool translate(const Region& region, const ibv_sge& segment, iovec* range);
 
-// A hash table of regions that others own; only growing it allocates, and failing to grow does no harm. Confined: its
-// user locks.
+// A hash table of regions, which its caller owns. Only growing it allocates; if that fails, the table only becomes
+// slower. Confined: the caller locks.
 class RegionTable {
  public:
   RegionTable() = default;
@@ -49,7 +50,7 @@ class RegionTable {
   Region* remove(const ibv_mr* mr, uint32_t lkey);
   // Takes every region out, as a list linked by next.
   Region* remove_all();
-  // Null where there is none.
+  // Null if there is none.
   const Region* find(uint32_t lkey) const;
 
  private:

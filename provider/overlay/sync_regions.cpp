@@ -12,7 +12,7 @@
 namespace dapple::provider {
 namespace {
 
-// Longer lists are kept on the heap.
+// The number of segments whose places are kept on the stack; a longer list takes heap memory.
 constexpr size_t kUsual = 64;
 
 // Finds segments in the table one after the other; neighbours of one region cost one look-up.
@@ -20,7 +20,7 @@ class Finder {
  public:
   explicit Finder(const RegionTable& table) : table_(table) {}
 
-  // *dmabuf_fd: of the dma-buf that the segment lies in, or -1.
+  // *dmabuf_fd: the dma-buf of the segment's region, or -1.
   bool find(const ibv_sge& segment, iovec* range, int* dmabuf_fd) {
     if (last_ == nullptr || last_->lkey != segment.lkey) last_ = table_.find(segment.lkey);
     if (last_ == nullptr || !translate(*last_, segment, range)) return false;
@@ -33,7 +33,7 @@ class Finder {
   const Region* last_ = nullptr;
 };
 
-// For each segment.
+// Two arrays with an entry for each segment.
 struct Places {
   iovec* ranges;
   int* dmabuf_fds;
@@ -56,7 +56,7 @@ int find_all(ibv_context* context, const ibv_sge* segments, size_t num_segments,
   return 0;
 }
 
-// A failure of one does not prevent the others.
+// Syncs each dma-buf, also after a failure. Returns 0 or the first error.
 int sync_dmabufs(const coherence::BackEnd& back_end, SyncDirection direction, const int* fds, size_t num_fds) {
   int last = -1;
   int error = 0;

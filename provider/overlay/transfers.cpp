@@ -47,7 +47,7 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 
 int destroy_qp(ibv_qp* qp) {
   const Attached& attached = attached_to(qp->context);
-  // Before its number can belong to another queue pair.
+  // This comes before the device frees the number, which another queue pair may get.
   watch_of(attached).emptied(qp);
   return attached.original_transfers.destroy_qp(qp);
 }
