@@ -20,7 +20,7 @@
 namespace dapple::provider {
 namespace {
 
-// A program with thousands of regions gets only the first findings.
+// The limit of findings that are shown without dapple-run --check: a program may have thousands of regions.
 constexpr unsigned kMaxLinesSaid = 20;
 
 constexpr const char* kOnDemandPaging = "on-demand paging";
@@ -39,7 +39,9 @@ constexpr int kWritingAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 constexpr int kPeersReadingAccess = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-// The kernel checks the shadow, which is writable, and not the program's memory. Linux before 5.14 has no such check.
+// False if the program's memory is mapped read-only, which the device itself would refuse. The device registers the
+// shadow, which is always writable, so the emulator must check. Linux before 5.14 lacks MADV_POPULATE_WRITE; there the
+// result is true.
 bool may_be_writable(uintptr_t address, size_t length) {
   const uintptr_t begin = address & ~(Shadow::kPage - 1);
   if (madvise(pointer_to(begin), address + length - begin, MADV_POPULATE_WRITE) == 0) return true;
@@ -63,8 +65,8 @@ std::atomic<Emulator*> Emulator::running_ = nullptr;
 Emulator* Emulator::start(ShowFinding show, const char** why) {
   Emulator* emulator = running();
   if (emulator != nullptr && emulator->owner_ == getpid()) return emulator;
-  // The first emulator, or the first of a child. The parent's emulator still serves the inherited contexts, by doing
-  // nothing.
+  // This is the first emulator of the process. In a child of fork() the contexts that it inherited keep the parent's
+  // emulator, which does nothing there.
   emulator = new (std::nothrow) Emulator;
   *why = emulator == nullptr || !begin_findings(show)
              ? "no memory is available for the emulator"
@@ -74,7 +76,7 @@ Emulator* Emulator::start(ShowFinding show, const char** why) {
     return nullptr;
   }
   emulator->owner_ = getpid();
-  // Before the watch takes a signal.
+  // This comes before the watch adds its handlers, because it leaves signals alone that have a handler.
   report_before_the_end();
   const char* how = secure_getenv("DAPPLE_EMULATE");
   if (how != nullptr && strstr(how, "watch") != nullptr && !emulator->shadow_.start_watch()) {
@@ -99,7 +101,7 @@ int Emulator::before_registration(RegionRequest& request, void** state) {
   const auto address = reinterpret_cast<uintptr_t>(request.address);
   if (request.length == 0) return 0;
   if (address + request.length + ShadowPages::kChunk < address) return EFAULT;
-  if (request.length / Shadow::kPage > UINT32_MAX) return EINVAL;  // as the kernel counts
+  if (request.length / Shadow::kPage > UINT32_MAX) return EINVAL;  // the kernel counts the pages of a region in 32 bits
   const bool is_written = (request.access & kWritingAccess) != 0;
   shadow_.open_pages_of(address, request.length);
   if (is_written && !may_be_writable(address, request.length)) return EFAULT;
@@ -118,7 +120,7 @@ void Emulator::registration_failed(void* state) {
 }
 
 int Emulator::before_reregistration(int flags, int access, void* state) {
-  // It cannot carry an IOVA other than the address.
+  // ibv_rereg_mr() cannot pass an IOVA other than the address.
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) return refuse("a change of a region's address (ibv_rereg_mr)");
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return 0;
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
@@ -151,7 +153,7 @@ void Emulator::emptied(const ibv_qp* qp) {
   transfers_.emptied(qp);
 }
 
-// The findings of the process are known: it ends, or the check ends it.
+// Tells dapple-run the number of findings. Called when the process ends, or when the check is about to end it.
 void Emulator::note_end() {
   if (const Emulator* emulator = running()) {
     note_for_launcher("end", emulator->findings_.load(std::memory_order_relaxed));

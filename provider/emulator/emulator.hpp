@@ -18,14 +18,15 @@ namespace dapple::provider {
 // The emulator of this process; it reports at the end of the process.
 class Emulator final : public RegionPolicy, private TransferWatch {
  public:
-  // As in EmulatorLibrary.
+  // Implements EmulatorLibrary's start().
   static Emulator* start(ShowFinding show, const char** why);
-  // Null if none was started. Cheap.
+  // Null if no emulator was started. One atomic load.
   static Emulator* running() { return running_.load(std::memory_order_acquire); }
 
   Shadow& shadow() { return shadow_; }
 
-  // Reports once the errors in the remaining regions, and the totals. From any thread, and from handlers of signals.
+  // Reports the errors in the remaining regions, and the totals; later calls do nothing. Any thread and any signal
+  // handler may call it.
   enum class End { kExit, kSignal };
   void report_all(End end);
 

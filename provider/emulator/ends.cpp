@@ -18,7 +18,7 @@ void report_all(Emulator::End end) {
   if (Emulator* emulator = Emulator::running()) emulator->report_all(end);
 }
 
-// The signal comes again when this returns, and has its usual effect.
+// raise() makes the signal pending. It is delivered when this handler returns, and then has its default effect.
 void report_and_end(int number) {
   const int saved_errno = errno;
   report_all(Emulator::End::kSignal);
@@ -27,7 +27,8 @@ void report_and_end(int number) {
   errno = saved_errno;
 }
 
-// The program may be broken, so only what waits for the check is written. A fault comes again by itself.
+// The program may be broken, so this writes only the findings that wait to be shown, without stacks. A fault is raised
+// again when the handler returns; other signals need raise().
 void write_and_end(int number, siginfo_t* info, void*) {
   const int saved_errno = errno;
   write_findings();
@@ -36,7 +37,7 @@ void write_and_end(int number, siginfo_t* info, void*) {
   errno = saved_errno;
 }
 
-// Leaves signals alone that the program handles or ignores.
+// Sets the action unless the program handles or ignores the signal.
 void handle(int number, struct sigaction action) {
   struct sigaction before;
   if (sigaction(number, nullptr, &before) != 0 || (before.sa_flags & SA_SIGINFO) != 0) return;

@@ -33,22 +33,22 @@ struct Finding {
   std::atomic<State> state = State::kFree;
 };
 
-// Under dapple-run --check. Never freed: threads may still run when the process ends.
+// The findings under dapple-run --check. Never freed, because threads may still run when the process ends.
 struct Findings {
   static constexpr size_t kMostKnown = 1024;
 
   pid_t process = getpid();
   ShowFinding show = nullptr;
-  std::atomic<int> num_waiting = 0;  // those that are being shown included
+  std::atomic<int> num_waiting = 0;  // includes findings that are being shown
   std::atomic<bool> is_full = false;
-  std::atomic<uint64_t> known[kMostKnown] = {};  // hashes; 0 for none
+  std::atomic<uint64_t> known[kMostKnown] = {};  // hashes of findings; 0: an unused slot
   Finding list[kMostWaiting];
 };
 
-// Null without a check.
+// Null without dapple-run --check.
 std::atomic<Findings*> of_check = nullptr;
 
-// Null if nothing waits, or if it waits for the parent of fork().
+// Null if no finding waits. In a child of fork(), the parent's findings do not count.
 Findings* waiting() {
   Findings* findings = of_check.load(std::memory_order_acquire);
   if (findings == nullptr || findings->num_waiting.load(std::memory_order_relaxed) == 0) return nullptr;
@@ -68,7 +68,7 @@ uint64_t hash_of(const FindingKind& kind, std::initializer_list<Place> places) {
   return hash == 0 ? 1 : hash;
 }
 
-// False if it is known. If too many are, others tell repeats apart.
+// False if the finding is known. If the table is full, every further finding counts as new.
 bool is_new(Findings& findings, uint64_t hash) {
   for (size_t i = 0; i < Findings::kMostKnown; ++i) {
     std::atomic<uint64_t>& slot = findings.known[(hash + i) % Findings::kMostKnown];
@@ -91,20 +91,23 @@ iovec piece(const char* text) {
   return {const_cast<char*>(text), strlen(text)};
 }
 
-// In one piece, because several processes and threads write there. Nothing can be done about a file that is closed.
+// Writes all pieces in one call, because other processes and threads write to the same file. An error is ignored: no
+// better place for the text exists.
 template <size_t kCount>
 void write_pieces(int file, const iovec (&pieces)[kCount]) {
   [[maybe_unused]] const ssize_t written = writev(file, pieces, static_cast<int>(kCount));
 }
 
-// Names of files and programs may have any bytes, and this may be a handler of a signal.
+// Replaces the bytes that JSON would need to escape, because names of files and programs may have any bytes. Safe in a
+// signal handler.
 void make_json(char* text) {
   for (; *text != '\0'; ++text) {
     if (*text == '"' || *text == '\\' || *text < ' ' || *text > '~') *text = '?';
   }
 }
 
-// The format is that of the software device's check: dapple-run reads both.
+// Appends the finding to the file in DAPPLE_CHECK_RECORDS. dapple-run reads it, and the software device's check writes
+// the same format.
 void record(const Finding& finding) {
   const char* name = secure_getenv("DAPPLE_CHECK_RECORDS");
   const int file = name == nullptr ? -1 : open(name, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -164,7 +167,7 @@ void report(const FindingKind& kind, std::initializer_list<Place> places, const 
   for (const Place& place : places) {
     if (place.stack.count > 0 && finding->num_places < kMostPlaces) finding->places[finding->num_places++] = place;
   }
-  // In this order, so that no handler overlooks it.
+  // The count comes first: write_findings() in a signal handler looks at the list only if the count is not 0.
   ++findings->num_waiting;
   finding->state.store(State::kWaiting, std::memory_order_release);
 }
@@ -175,7 +178,7 @@ void show_findings(void (*before_halt)()) {
   for (Finding& finding : findings->list) {
     State state = State::kWaiting;
     if (!finding.state.compare_exchange_strong(state, State::kBeingShown)) continue;
-    // A handler could end the process in the middle.
+    // A signal handler could end the process before the finding is shown completely.
     const NoSignals quiet;
     findings->show({finding.kind.name, finding.text, finding.kind.remedy, finding.places, finding.num_places},
                    before_halt);
@@ -186,7 +189,7 @@ void show_findings(void (*before_halt)()) {
 
 void show_findings_at_exit() {
   show_findings(nullptr);
-  // Other threads may be showing the rest.
+  // Waits for findings that other threads are showing.
   for (int i = 0; i < kPatienceMs && waiting() != nullptr; ++i) usleep(1000);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The emulator finds mistakes with locks held and in handlers of signals. Without dapple-run --check a finding is a
+// The emulator finds mistakes while it holds locks, and in signal handlers. Without dapple-run --check a finding is a
 // line on standard error at once. With it, findings wait for a moment when the check may show them.
 #ifndef DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
 #define DAPPLE_PROVIDER_EMULATOR_FINDING_HPP
@@ -29,27 +29,27 @@ inline constexpr FindingKind kLostBytes = {
 inline constexpr FindingKind kChangedTooEarly = {
     "changed-send-buffer", "Leave a buffer as it is until the completion of its request is polled."};
 
-// The findings of this process from here on. show: null without --check. False without memory.
+// Begins to collect the findings of this process. show: null without --check. False without memory.
 bool begin_findings(ShowFinding show);
 bool is_checked();
 
-// The stack of the caller; empty without --check, because nobody shows it.
+// The stack of the caller; empty without --check, which alone shows stacks.
 Stack stack_here();
 
-// A mistake, with at most kMostPlaces places. Under the check one of a kind and of the same places counts. From any
-// thread, and from handlers of signals.
+// Reports a mistake, with at most kMostPlaces places. Under the check, a repetition of the same kind at the same places
+// is dropped. Any thread and any signal handler may call it.
 inline constexpr int kMostPlaces = 2;
 [[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
                                           const char* format, ...);
 
-// Shows what waits. Cheap if nothing does. Not with a lock held, and not in handlers of signals. before_halt: as for
-// ShowFinding.
+// Shows the findings that wait; costs two loads if none does. The caller holds no lock and is no signal handler.
+// before_halt: as for ShowFinding.
 void show_findings(void (*before_halt)());
-// The same, and what other threads are showing is shown when it returns.
+// The same, and waits a limited time for findings that other threads are showing.
 void show_findings_at_exit();
 
-// The same in a handler of a signal: without stacks, and whatever the check's options say. What another thread shows at
-// that moment may be shown twice.
+// The same for a signal handler: without stacks, and whatever the check's options say. A finding that another thread is
+// showing may be shown twice.
 void write_findings();
 
 }  // namespace dapple::provider

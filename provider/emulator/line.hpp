@@ -18,7 +18,7 @@ struct Line {
 
   bool operator==(const Line&) const = default;
 
-  // memory is a whole line.
+  // Copies a line; memory is its beginning.
   static Line of(const void* memory) {
     Line line;
     for (size_t i = 0; i < kWords; ++i) {
@@ -31,7 +31,7 @@ struct Line {
       __atomic_store_n(static_cast<uint64_t*>(memory) + i, words[i], __ATOMIC_RELAXED);
     }
   }
-  // Writes only changed words.
+  // Writes only the words that differ from before: the program may write the others at the same time.
   void put_changes(const Line& before, void* memory) const {
     for (size_t i = 0; i < kWords; ++i) {
       if (words[i] == before.words[i]) continue;

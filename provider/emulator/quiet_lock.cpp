@@ -7,7 +7,7 @@
 namespace dapple::provider {
 namespace {
 
-// Its storage must exist without an allocation, because signal handlers read it.
+// With initial-exec the variable exists without an allocation, which signal handlers need.
 [[gnu::tls_model("initial-exec")]] thread_local bool held;
 
 sigset_t all_but_faults() {

@@ -40,7 +40,7 @@ class QuietLock {
     std::optional<NoSignals> quiet_;
   };
 
-  // True if this thread holds a lock of this kind.
+  // True if this thread holds any QuietLock.
   static bool is_held_here();
 
  private:

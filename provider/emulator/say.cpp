@@ -21,7 +21,7 @@ void write_line(int file, char* text, size_t size, int length) {
 
 }  // namespace
 
-// Not through stdio, whose lock a signal may have interrupted.
+// Does not use stdio: the signal may have interrupted a thread that holds stdio's lock.
 void say(const char* format, ...) {
   constexpr char kName[] = "dapple: emulator: ";
   constexpr int kNameLength = sizeof kName - 1;

@@ -15,7 +15,7 @@ constexpr int kMaxGids = 16;
 constexpr int64_t kPatienceNs = 10'000'000'000;
 constexpr unsigned char kPattern = 0xa7;
 
-// libibverbs' functions, of the copy that the context came from: this library is not linked to it.
+// Functions of the loaded libibverbs. This library is not linked with libibverbs.
 struct Verbs {
   void* library = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
   decltype(&ibv_query_port) query_port = get<decltype(&ibv_query_port)>("ibv_query_port");
@@ -71,7 +71,7 @@ class IovaTest {
     if (shadow_region_ != nullptr) idle = verbs_.dereg_mr(shadow_region_) == 0 && idle;
     if (cq_ != nullptr) verbs_.destroy_cq(cq_);
     if (pd_ != nullptr) verbs_.dealloc_pd(pd_);
-    // Pages that the device may still write to are not freed.
+    // If a region could not be deregistered, the device may still write to the pages, so they stay.
     if (pages_ != nullptr && idle) munmap(pages_, 3 * kPage);
   }
   IovaTest(const IovaTest&) = delete;
@@ -91,7 +91,8 @@ class IovaTest {
     return source_region_ != nullptr && shadow_region_ != nullptr;
   }
 
-  // Tells whether only the page under the other page's address was written. gid is the port's, index its place.
+  // True if the device wrote to the registered page, and not to the page whose address it was given. gid: of the port,
+  // at this index of its table.
   bool passes(uint8_t port, const ibv_port_attr& attr, const ibv_gid& gid, uint8_t index) {
     memset(program(), 0, 2 * kPage);
     if (!connect(port, attr, gid, index) || !write()) return false;
@@ -138,7 +139,7 @@ class IovaTest {
     }
     attr = {};
     attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 18;  // a second: an emulated machine's clock may run too fast
+    attr.timeout = 18;  // IBTA code: 1.07 seconds, because an emulated machine's clock may run too fast
     attr.retry_cnt = 7;
     attr.max_rd_atomic = 1;
     return verbs_.modify_qp(qp_, &attr,
@@ -162,7 +163,7 @@ class IovaTest {
       ibv_wc completion;
       const int count = ibv_poll_cq(cq_, 1, &completion);
       if (count < 0) return false;
-      // The completion of an earlier queue pair may be late.
+      // A completion of an earlier queue pair may arrive late; it is skipped.
       if (count == 1 && completion.qp_num == qp_->qp_num) return completion.status == IBV_WC_SUCCESS;
       const timespec moment = {.tv_sec = 0, .tv_nsec = 50'000};
       nanosleep(&moment, nullptr);
@@ -181,11 +182,12 @@ class IovaTest {
 
 bool port_passes(const Verbs& verbs, IovaTest& test, ibv_context* context, uint8_t port) {
   ibv_port_attr attr = {};
-  // The library's own function fills in what this structure begins with.
+  // libibverbs' exported ibv_query_port() fills in the older structure, with which this one begins.
   if (verbs.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attr)) != 0) return false;
   if (attr.state != IBV_PORT_ACTIVE) return false;
   const int gids = attr.gid_tbl_len < kMaxGids ? attr.gid_tbl_len : kMaxGids;
-  // The link-local address comes first, and a system may have no route for it.
+  // The table begins with the link-local address, for which a system may have no route. So the last entry is tried
+  // first.
   for (int i = gids - 1; i >= 0; --i) {
     ibv_gid gid = {};
     if (verbs.query_gid(context, port, i, &gid) != 0 || is_zero(gid)) continue;
@@ -198,7 +200,8 @@ bool port_passes(const Verbs& verbs, IovaTest& test, ibv_context* context, uint8
 
 const char* fails_iova_test(ibv_context* context) {
   if (context->device->transport_type == IBV_TRANSPORT_IWARP) {
-    // siw is such a device. A queue pair of iWARP gets a peer only by a connection manager, so there is no quick test.
+    // siw ignores the IOVA. An iWARP queue pair can only be connected by a connection manager, so there is no quick
+    // test.
     return "the emulator needs a device that honours the IOVA of a region, and iWARP devices may ignore it";
   }
   const Verbs verbs;

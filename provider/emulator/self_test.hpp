@@ -8,9 +8,9 @@
 namespace dapple::provider {
 
 // Registers memory under the address of other memory (its IOVA), lets the device write to that address, over a queue
-// pair that is connected to itself, and checks the place of the bytes. Null if they are in the registered memory;
-// otherwise one line for people. Some devices accept an IOVA and silently ignore it, and no attribute shows this. Takes
-// milliseconds, and at most ten seconds for each address of the device if no byte arrives.
+// pair that is connected to itself, and checks where the bytes are. Returns null if they are in the registered memory,
+// otherwise the reason in one static line for people. Some devices accept an IOVA and silently ignore it, and no
+// attribute shows this. Takes milliseconds, and at most ten seconds for each address of the device if no byte arrives.
 const char* fails_iova_test(ibv_context* context);
 
 }  // namespace dapple::provider

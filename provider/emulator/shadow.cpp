@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Regions come and go.
+// Adding and removing regions.
 #include "provider/emulator/shadow.hpp"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ void forget(std::vector<ShadowRegion*>& list, const ShadowRegion* region) {
   list.erase(std::find(list.begin(), list.end(), region));
 }
 
-// Asks the kernel, which answers where a load would fault.
+// True if each page from begin to end is readable. Asks the kernel, because a load would fault.
 bool is_readable(int process, uintptr_t begin, uintptr_t end) {
   constexpr size_t kAtOnce = 512;
   char bytes[kAtOnce];
@@ -64,7 +64,8 @@ Shadow::Span Shadow::pages_of(uintptr_t address, size_t length) const {
   return {address & ~(page_size_ - 1), ((address + length - 1) & ~(page_size_ - 1)) + page_size_};
 }
 
-// Pages without a region get the program's contents.
+// Counts one more region over each page. Pages that had none get a shadow with the program's contents. Returns 0 or
+// ENOMEM, with nothing changed.
 int Shadow::take(Span pages) {
   uintptr_t at = pages.begin;
   while (at < pages.end) {
@@ -109,7 +110,7 @@ void Shadow::let_go(Span pages) {
   }
 }
 
-// In pieces of the chunks' size.
+// Frees the memory of unused pages, one run of pages at a time; a run does not cross chunks.
 void Shadow::give_back_unused(Span pages) {
   uintptr_t at = pages.begin;
   while (at < pages.end) {

@@ -32,25 +32,25 @@ struct Tally {
 
 // The findings of the syncs so far, of all regions.
 struct ShadowTotals {
-  Tally lost_bytes;         // of the device's, overwritten by the write-back of a line that the CPU had changed, too
-  uint64_t needless_lines;  // synced while neither side had changed them
-  uint64_t moved_lines;     // synced while one had
+  Tally lost_bytes;         // the device's, overwritten by the write-back of a line that the CPU had also changed
+  uint64_t needless_lines;  // a sync found that neither side had changed them
+  uint64_t moved_lines;     // a sync copied them to the other side
 };
 
-// A piece of the program's memory and the device's view of it. The view is as long as the pages of the piece. Bytes
-// that share a line with the region but are not part of it never count here. Only the shadow uses this.
+// A piece of the program's memory and the device's view of it. The view covers all pages of the region. Bytes that
+// share a line with the region but are not part of it never count here. Only Shadow uses this.
 struct ShadowRegion {
   uintptr_t address = 0;
   size_t length = 0;
-  bool peers_read = false;  // by RDMA Read, or an atomic operation
-  Stack registered;         // of the program's call
+  bool peers_read = false;  // by RDMA Reads or atomic operations
+  Stack registered;         // the stack of the call that registered it
   unsigned char* view = nullptr;
   bool watched = false;
   Tally lost_bytes;
   // For a removed region: a bit for each page in which lines wait for a sync, and the number of these pages.
   std::vector<bool> waits;
   size_t num_waiting = 0;
-  Tally unsynced;  // in pages that wait no more
+  Tally unsynced;  // lines in pages that no longer wait
 
   uintptr_t end() const { return address + length; }
 };
@@ -79,7 +79,7 @@ class Shadow {
   static constexpr size_t kMaxWaitingPages = size_t{1} << 14;  // 64 MiB
   static constexpr size_t kMaxWaitingRegions = 1024;
 
-  // Called with each error, with the lock held.
+  // Called for each region with errors, while the lock is held.
   using Tell = void (*)(const ShadowFindings& findings);
 
   Shadow() = default;
@@ -87,26 +87,26 @@ class Shadow {
   Shadow(const Shadow&) = delete;
   Shadow& operator=(const Shadow&) = delete;
 
-  // page_size: the kernel's, a multiple of kPage. Returns null, or the reason why it is not possible: static, for
+  // page_size: the kernel's, a multiple of kPage. Returns null, or the reason of a failure in one static line for
   // people.
   const char* open(Tell teller, size_t page_size);
 
   // Gives the region's pages shadows with the program's contents, unless another region has given them one, and maps
-  // them for the device. The view keeps the address's place in its page. Returns 0 or an errno: EFAULT if the program's
-  // memory is not readable.
+  // them for the device. The view begins at the same offset in its page as the address. Returns 0 or an errno: EFAULT
+  // if the program's memory is not readable.
   int add(uintptr_t address, size_t length, bool peers_read, ShadowRegion** region);
   // Reports the errors in the region. Lines that the device has changed can still be synced: they are reported when
   // their memory is registered again, when there are too many, or by tell_all(). Everything else is freed with the last
   // region over a page. The program's memory does not change.
   void remove(ShadowRegion* region);
-  // Peers may read the region from now on, or not.
+  // Tells whether peers may read the region from now on.
   void set_peers_read(ShadowRegion* region, bool peers_read);
 
   // Reports every region, removed regions included.
   void tell_all();
 
-  // The effect of the instructions on lines with a byte of the range: both write back lines that the CPU has changed,
-  // and the second also shows the CPU the device's changes. Memory without a shadow does not change.
+  // The effect of cache maintenance on each line with a byte of the range. Both functions write back lines that the CPU
+  // has changed. clean_invalidate() also shows the CPU the device's changes. Memory without a shadow does not change.
   void clean(uintptr_t address, size_t length);
   void clean_invalidate(uintptr_t address, size_t length);
 
@@ -118,9 +118,10 @@ class Shadow {
   // SIGTRAP, and passes on signals that are not its own. System calls with such memory fail with EFAULT. False on a CPU
   // other than x86-64. One shadow of the process at a time.
   bool start_watch();
-  // Call it after the region has been added; remove() ends the watch. False if its pages cannot be closed one by one.
+  // Watches a region that was added; remove() ends the watch. False if the kernel's pages are larger than kPage, so
+  // that the pages cannot be closed one by one.
   bool watch(ShadowRegion* region);
-  // Opens the range for the kernel until the next sync.
+  // Opens watched pages, so that a system call may access the range. The next sync closes them.
   void open_pages_of(uintptr_t address, size_t length);
 
   // For the signal handlers.
@@ -130,7 +131,7 @@ class Shadow {
   Access on_access(uintptr_t address, bool is_read, uintptr_t instruction);
   void close_page(uintptr_t page_address);
   Shadow* watched_before() const { return before_; }
-  // Grows when a page ceases to be watched.
+  // Counts the pages whose watch has ended.
   static uint64_t openings();
 
   // True in a child of fork().

@@ -18,7 +18,7 @@ using Page = ShadowPages::Page;
 constexpr size_t kPage = ShadowPages::kPage;
 constexpr size_t kLine = ShadowPages::kLine;
 
-// The part of a line that belongs to a region: where it begins, and its length.
+// The part of a line that belongs to a region.
 struct LinePart {
   uintptr_t begin;
   size_t length;
@@ -31,7 +31,7 @@ LinePart part_of(const ShadowRegion& region, uintptr_t line) {
 
 }  // namespace
 
-// part: within one chunk.
+// Counts the lines of part that the device has changed since the last sync. part: within one chunk.
 void Shadow::look_at_unsynced(const ShadowRegion& region, Span part, Tally* tally) {
   const Chunk* chunk = pages_.find(part.begin);
   const uintptr_t begin = std::max(part.begin, region.address & ~(kLine - 1));
@@ -42,7 +42,7 @@ void Shadow::look_at_unsynced(const ShadowRegion& region, Span part, Tally* tall
   }
 }
 
-// Through the kernel, as the program may have unmapped it.
+// Reads the program's memory through the kernel, because the program may have unmapped it.
 void Shadow::look_at_cpu_side(const ShadowRegion& region, ShadowFindings* findings) {
   alignas(kLine) unsigned char program[kPage];
   for (uintptr_t at = ShadowPages::page_of(region.address); at < region.end(); at += kPage) {

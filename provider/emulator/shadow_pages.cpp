@@ -25,7 +25,7 @@ ShadowPages::~ShadowPages() {
 }
 
 const char* ShadowPages::open() {
-  // Exceeding the limit does not fail a call: a signal ends the program.
+  // This check is necessary: a call that exceeds the limit raises SIGXFSZ, which ends the program.
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
     return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";
@@ -89,7 +89,7 @@ void ShadowPages::give_back(Chunk& chunk, uintptr_t begin, uintptr_t end) {
   const size_t num_pages = (end - begin) / kPage;
   num_used_ -= num_pages;
   chunk.num_used -= num_pages;
-  // A refusal only keeps memory.
+  // If the kernel refuses, the memory only stays in use.
   if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
                 static_cast<off_t>(end - begin)) != 0) {
     madvise(chunk.memory + (begin - chunk.address), end - begin, MADV_DONTNEED);

@@ -15,7 +15,7 @@ namespace dapple::provider {
 
 struct ShadowRegion;
 
-// Confined: its user locks.
+// Confined: the caller locks.
 class ShadowPages {
  public:
   static constexpr size_t kPage = 4096;
@@ -23,27 +23,27 @@ class ShadowPages {
   static constexpr size_t kChunk = size_t{1} << 21;
   static constexpr size_t kPagesOfChunk = kChunk / kPage;
 
-  // Each bit is a line of the page.
+  // In moved and needless, each bit stands for a line of the page.
   struct Page {
-    uint32_t regions;  // that lie over it
+    uint32_t regions;  // that have a byte of the page
     uint32_t waiting;  // removed regions with lines in it that were never synced
-    uint32_t watched;  // regions that have all of it and are watched
+    uint32_t watched;  // watched regions that contain the whole page
     bool was_watched;
-    bool in_sync;       // open to a sync
+    bool in_sync;       // a sync is running, and the page must stay open
     uint64_t moved;     // lines that a sync has moved, either way
     uint64_t needless;  // lines that a sync found with nothing to move
     bool is_used() const { return regions != 0 || waiting != 0; }
   };
 
-  // Lives as long as the table.
+  // 2 MiB of the address space. A chunk lives as long as the table.
   struct Chunk {
     uintptr_t address;
     Chunk* next;
-    // Null while no page is in use.
-    unsigned char* memory;    // what the device sees
-    unsigned char* baseline;  // what both agreed on at the last sync
+    // Both are null while no page is in use.
+    unsigned char* memory;    // the device's view
+    unsigned char* baseline;  // the contents of both views after the last sync
     size_t num_used;          // pages
-    // The regions with a byte in it.
+    // The regions with a byte in the chunk.
     std::vector<ShadowRegion*> regions;
     std::vector<ShadowRegion*> removed;
     Page pages[kPagesOfChunk];
@@ -54,7 +54,7 @@ class ShadowPages {
   ShadowPages(const ShadowPages&) = delete;
   ShadowPages& operator=(const ShadowPages&) = delete;
 
-  // Null, or the reason why it is not possible: static, for people.
+  // Returns null, or the reason of a failure in one static line for people.
   const char* open();
 
   static uintptr_t chunk_of(uintptr_t address) { return address & ~(kChunk - 1); }
@@ -63,9 +63,10 @@ class ShadowPages {
 
   // The chunk that holds the address. Null if no part of it was ever in use.
   Chunk* find(uintptr_t address) const;
-  // The same, prepared for the use of its pages. Null without memory or address space.
+  // The same, with memory for the pages; makes the chunk if necessary. Null without memory or address space.
   Chunk* prepare(uintptr_t address);
-  // The pages are now in use, or no longer in use, which frees their memory. They lie in the chunk.
+  // use() counts pages of the chunk that are now in use. give_back() counts pages that are unused again, and frees
+  // their memory.
   void use(Chunk& chunk, size_t num_pages) { num_used_ += num_pages, chunk.num_used += num_pages; }
   void give_back(Chunk& chunk, uintptr_t begin, uintptr_t end);
   size_t num_used() const { return num_used_; }

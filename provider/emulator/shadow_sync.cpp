@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Lines move. The cost of syncing a page does not depend on the number of regions.
+// Syncs, which move lines between the two views. The cost of syncing a page does not depend on the number of regions.
 #include <sys/uio.h>
 
 #include <bit>
@@ -35,7 +35,7 @@ void Shadow::note_lost(Chunk& chunk, uintptr_t line, const void* device, const v
   for (ShadowRegion* region : chunk.removed) note(region->address, region->end(), &region->lost_bytes);
 }
 
-// False: there was nothing to move. Each side is read once, as either may be written meanwhile.
+// False if there was nothing to move. Reads each side only once, because either may be written at the same time.
 bool Shadow::sync_line(Chunk& chunk, uintptr_t line, bool invalidate) {
   const size_t offset = line - chunk.address;
   const Line program = Line::of(reinterpret_cast<const void*>(line));
@@ -101,7 +101,8 @@ void Shadow::clean_invalidate(uintptr_t address, size_t length) {
   sync(address, length, true);
 }
 
-// part: within one page, which the program may have unmapped.
+// Counts the bytes of part that the CPU has changed since the last sync. part: within one page, which the program may
+// have unmapped; then nothing is counted.
 void Shadow::add_dirty(const Chunk& chunk, Span part, Tally* dirty) const {
   alignas(kLine) unsigned char program[kPage];
   const uintptr_t page_address = ShadowPages::page_of(part.begin);

@@ -19,7 +19,7 @@ size_t index_of(const ShadowRegion& region, uintptr_t page_address) {
 
 }  // namespace
 
-// The region's pages are still in use.
+// Marks the pages of a region in which lines wait for a sync. Called while the pages are still in use.
 void Shadow::wait_for_syncs(ShadowRegion* region) {
   const uintptr_t begin = ShadowPages::page_of(region->address);
   for (uintptr_t at = begin; at < region->end(); at += kPage) {
@@ -35,7 +35,8 @@ void Shadow::wait_for_syncs(ShadowRegion* region) {
   }
 }
 
-// Ends the waiting for pages without lines to sync, or for all. Pages that are unused now are not freed.
+// Ends the waiting of removed regions for a page: of those without lines to sync there or, if give_up, of all. Does not
+// free the page if it is unused then.
 void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
   const uintptr_t page_address = chunk.address + index * kPage;
   Page& page = chunk.pages[index];
@@ -55,7 +56,7 @@ void Shadow::settle(Chunk& chunk, size_t index, bool give_up) {
   }
 }
 
-// For pages that will be registered again. Pages with another region over them keep their state.
+// Ends the waiting for pages that are about to be registered again, unless another region is over them.
 void Shadow::give_up_waiting(Span pages) {
   if (num_waiting_pages_ == 0) return;
   for (uintptr_t at = pages.begin; at < pages.end; at += kPage) {
@@ -81,7 +82,7 @@ void Shadow::forget_oldest() {
   }
 }
 
-// Nothing waits for it any more.
+// Reports and deletes a removed region that no longer waits.
 void Shadow::finish(ShadowRegion* region) {
   tell({.address = region->address,
         .length = region->length,

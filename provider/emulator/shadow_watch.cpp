@@ -53,7 +53,7 @@ constexpr int kMaxOpen = 8;
 [[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages_here[kMaxOpen];
 [[gnu::tls_model("initial-exec")]] thread_local int open_count;
 
-// The last fault on a page that is not watched any more, and how often pages had been opened by then.
+// The thread's last fault on a page that is no longer watched, and the value of openings() at that time.
 struct Fault {
   uintptr_t address;
   uintptr_t instruction;
@@ -73,11 +73,11 @@ bool is_cache_maintenance(uintptr_t instruction) {
   return operation == 7 || (operation == 6 && has_operand_prefix);
 }
 
-// Not ours: calls the program's handler, or ends the program.
+// The signal is not ours: calls the program's handler or, without one, ends the program.
 void pass_on(const struct sigaction& action, int number, siginfo_t* info, void* context) {
   if ((action.sa_flags & SA_SIGINFO) != 0) return action.sa_sigaction(number, info, context);
   if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) return action.sa_handler(number);
-  // Comes again, and ends the process; by itself if it is a fault.
+  // The signal is raised again and ends the process. A fault needs no raise().
   signal(number, SIG_DFL);
   if (number == SIGTRAP || info->si_code <= 0) raise(number);
 }
@@ -95,9 +95,9 @@ void on_fault(int number, siginfo_t* info, void* context) {
     shadow = shadow->watched_before();
   }
   if (access == Shadow::Access::kAgain) {
-    // Another thread may have opened the page after the fault. If it faults once more, with no page opened since, the
-    // fault is the program's own. The openings are counted after the look at the page, so that one that came between
-    // the fault and the look is among them.
+    // Another thread may have ended the page's watch after the fault, so the instruction is repeated. If it faults once
+    // more and no watch has ended since, the fault is the program's own. The counter is read after on_access(), so that
+    // it includes a watch that ended between the fault and on_access().
     const Fault fault = {address, instruction, Shadow::openings()};
     if (fault == last_fault) access = Shadow::Access::kNotOurs;
     last_fault = fault;
@@ -135,7 +135,7 @@ void name_place(uintptr_t instruction, char* text, size_t size) {
            info.dli_sname ? info.dli_sname : "", info.dli_sname ? ")" : "");
 }
 
-// The stack of this handler's thread without the handler, from the instruction on.
+// The stack of this thread from the interrupted instruction on, without the frames of the signal handler.
 Stack stack_from(uintptr_t instruction) {
   Stack stack = stack_here();
   void** const end = stack.callers + stack.count;
@@ -143,7 +143,7 @@ Stack stack_from(uintptr_t instruction) {
   if (begin == end) return stack;
   std::copy(begin, end, stack.callers);
   stack.count = static_cast<int>(end - begin);
-  // A return address lies behind its call.
+  // Stack has return addresses, which lie behind their calls, so this entry lies one byte behind the instruction.
   stack.callers[0] = reinterpret_cast<void*>(instruction + 1);
   return stack;
 }
@@ -155,7 +155,7 @@ bool Shadow::start_watch() {
   struct sigaction action = {};
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigemptyset(&action.sa_mask);
-  // In a child of fork() there is the parent's, whose pages are still closed.
+  // In a child of fork(), before_ is the parent's shadow, whose pages are still closed. The handlers are inherited.
   before_ = watching.load(std::memory_order_acquire);
   told.store(false, std::memory_order_relaxed);
   watching.store(this, std::memory_order_release);
@@ -182,7 +182,7 @@ bool Shadow::watch(ShadowRegion* region) {
   if (region->watched) return true;
   const uintptr_t begin = whole_pages_begin(*region);
   const uintptr_t end = whole_pages_end(*region);
-  // A part of a page that is larger than ours cannot be closed.
+  // This fails if the kernel's pages are larger than kPage: a part of a page cannot be closed.
   if (begin < end && !allow(begin, PROT_NONE)) return false;
   region->watched = true;
   for (uintptr_t at = begin; at < end; at += kPage) {
@@ -254,7 +254,7 @@ void Shadow::close_page(uintptr_t page_address) {
 
 Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t instruction) {
   if (in_child()) {
-    // This thread is alone, and no thread releases a lock that another thread of the parent may have held.
+    // The child has only this thread. It takes no lock, which another thread of the parent may have held at the fork.
     const Chunk* chunk = pages_.find(address);
     if (chunk == nullptr || chunk->pages[ShadowPages::index_in(*chunk, address)].watched == 0) return Access::kNotOurs;
     return allow(ShadowPages::page_of(address), PROT_READ | PROT_WRITE) ? Access::kOpened : Access::kNotOurs;
@@ -266,7 +266,7 @@ Shadow::Access Shadow::on_access(uintptr_t address, bool is_read, uintptr_t inst
   const Page& page = chunk->pages[ShadowPages::index_in(*chunk, address)];
   if (page.watched == 0) return page.was_watched ? Access::kAgain : Access::kNotOurs;
   const size_t line = (address & ~(kLine - 1)) - chunk->address;
-  // The instruction is readable unless its fetch hit the closed page.
+  // The bytes of the instruction can be read unless they lie on the closed page.
   if (is_read && memcmp(chunk->memory + line, chunk->baseline + line, kLine) != 0 &&
       (ShadowPages::page_of(instruction) == page_address || !is_cache_maintenance(instruction)) &&
       !told.exchange(true)) {

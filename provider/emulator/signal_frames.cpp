@@ -7,7 +7,8 @@
 namespace dapple::provider {
 namespace {
 
-// The frame that a signal has interrupted has its next instruction as its place. Others have a return address.
+// The unwinder tells whether a frame's address is the next instruction of a frame that a signal has interrupted, or a
+// return address.
 _Unwind_Reason_Code look_at(_Unwind_Context* frame, void* found) {
   int is_interrupted = 0;
   _Unwind_GetIPInfo(frame, &is_interrupted);

@@ -5,8 +5,8 @@
 
 namespace dapple::provider {
 
-// True if a handler of a signal is among the callers. Such a handler may have interrupted anything, malloc() for
-// example, and may call exit() all the same.
+// True if a signal handler is among the callers. It may have interrupted any function, such as malloc(), and may
+// nevertheless call exit().
 bool in_signal_handler();
 
 }  // namespace dapple::provider

@@ -38,8 +38,8 @@ void Transfers::check(Sent& sent, uint32_t qp_num, TransferFinding::When when) {
 int Transfers::post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad, const TransferMeans& means) {
   if (shadow_.in_child()) return means.post_send(qp, requests, bad);
   const Stack posted = stack_here();
-  // Held during the post: requests of several threads are noted in the order in which the device gets them, and before
-  // a thread polls their completions.
+  // The lock is held during the post, so that requests of several threads are recorded in the order in which the device
+  // gets them, and before any thread polls their completions.
   const std::lock_guard guard(mutex_);
   const auto [entry, is_new] = queues_.try_emplace({qp->context, qp->qp_num});
   Queue& queue = entry->second;
@@ -79,12 +79,14 @@ void Transfers::polled(const ibv_context* context, const ibv_wc* completions, in
     const auto entry = queues_.find({context, done->qp_num});
     if (entry == queues_.end()) continue;
     std::deque<Sent>& sent = entry->second.sent;
-    // A failed completion does not name its queue; the requests behind it fail as well.
+    // A failed completion has no valid opcode, so it does not tell whether it belongs to a receive. The requests behind
+    // it fail as well, so all are dropped.
     if (done->status != IBV_WC_SUCCESS) sent.clear();
     if (done->status != IBV_WC_SUCCESS || (done->opcode & IBV_WC_RECV) != 0) continue;
     while (!sent.empty() && !sent.front().is_signalled) sent.pop_front();
     if (sent.empty()) continue;
-    // The completion of another request: requests have been posted, or completions polled, that are not seen here.
+    // The completion belongs to another request: the program has posted requests or polled completions by calls that
+    // are not seen here.
     if (sent.front().wr_id != done->wr_id) {
       sent.clear();
       continue;

@@ -50,14 +50,14 @@ class Transfers {
     std::vector<iovec> ranges;
     Stack posted;
   };
-  // In the order of posting.
+  // sent is in the order of posting.
   struct Queue {
     bool signals_all = false;
     std::deque<Sent> sent;
   };
   using Key = std::pair<const ibv_context*, uint32_t>;
 
-  // Requests whose completions are never polled.
+  // The limit of recorded requests for one queue pair, for programs that never poll their completions.
   static constexpr size_t kMaxSent = 1 << 16;
 
   // Reports the request's ranges with changed bytes, and removes them.
