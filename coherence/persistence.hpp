@@ -50,8 +50,8 @@ PersistenceDomain read_persistence_domain(const char* root) noexcept;
 
 Persistence decide_persistence(const CpuDescription& cpu, PersistenceDomain domain) noexcept;
 
-// Both for this machine. The first call determines the result, so later regions are not seen. The reference stays
-// valid.
+// The decision for this CPU and this machine. The first call determines it, so regions that appear later do not count.
+// The reference stays valid.
 const Persistence& machine_persistence() noexcept;
 
 // Starts writing the range back; back_end.complete_persistence() waits for it. Requires persistence.possible.

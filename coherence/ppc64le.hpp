@@ -15,7 +15,7 @@ struct Features {
   bool persistence;           // dcbstps, dcbfps and phwsync, of ISA 3.1
 };
 
-// Every CPU that runs little-endian Linux has these.
+// Every CPU that runs little-endian Linux has blocks of this size.
 constexpr uint32_t kUsualBlockBytes = 128;
 constexpr uint64_t kLargestBlockBytes = 65536;
 // From the kernel's ABI: PPC_FEATURE2_ARCH_3_1.

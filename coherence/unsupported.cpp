@@ -10,7 +10,7 @@
 namespace dapple::coherence {
 namespace {
 
-// This fence is stronger than any single caller needs, because weaker ones are not known here.
+// The compiler's full fence serves for every kind of ordering: weaker fences are not known for an unknown architecture.
 void full_barrier() noexcept {
   __sync_synchronize();
 }

@@ -20,7 +20,7 @@
 namespace dapple::verbs {
 namespace {
 
-// The bytes of each attribute; null if it is missing.
+// The bytes of each attribute; empty if it is missing.
 using Attributes = std::array<std::string_view, RDMA_NLDEV_ATTR_MAX + 1>;
 
 std::string text_of(std::string_view attribute) {

@@ -20,7 +20,7 @@ struct Deleter {
   }
 };
 
-// In verbs.h the function is static, so none of our types may depend on it.
+// ibv_dealloc_mw() is static in verbs.h, so a type that named it would differ in each translation unit.
 inline int dealloc_mw(ibv_mw* mw) noexcept {
   return ibv_dealloc_mw(mw);
 }
@@ -43,7 +43,8 @@ template <class T, auto Destroy>
   return 0;
 }
 
-// ibv_poll_cq fills the array from its start and leaves the rest alone; a negative result means that the CQ is broken.
+// ibv_poll_cq fills the array from its start and does not write to the rest; a negative result means that the CQ is
+// broken.
 inline int poll(ibv_cq* cq, ibv_wc* completions, int capacity) noexcept {
   return ibv_poll_cq(cq, capacity, completions);
 }
