@@ -118,7 +118,7 @@ bool Client::take_offer() noexcept {
   if (data.ptr && data.len >= sizeof offer) std::memcpy(&offer, data.ptr, sizeof offer);
   if (!data.ptr || data.len < sizeof offer || offer.magic != kMagic || offer.method != kMethod ||
       std::size_t{offer.peer_size} + offer.region_size > sizeof offer.descriptors) {
-    say("the server is of another engine");
+    say("the server runs another engine");
     return false;
   }
   PeerConfig peer;
@@ -193,7 +193,8 @@ bool Client::queue(const Request& request) noexcept {
   post(request);
   if (!job_.sync()) return false;
   await_posted();
-  // The list has only this request, with its error if it has one.
+  // fio learns of this request by the return value, so the list, which has no other request, is emptied. The request
+  // has its error if it failed.
   ready_.clear();
   return true;
 }

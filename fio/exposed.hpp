@@ -31,7 +31,8 @@ class Exposed {
  private:
   [[nodiscard]] bool prepare(ibv_context* device) noexcept;
   [[nodiscard]] bool map(const File& file) noexcept;
-  // A mapping without a page cache.
+  // For a file without a page cache: true if the bytes can be made persistent, by instructions or by msync(). Otherwise
+  // prints the reason.
   [[nodiscard]] bool persistent(const char* name, bool has_msync) noexcept;
 
   Mapping mapping_;
