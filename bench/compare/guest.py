@@ -20,7 +20,7 @@ def measure_guest(rows: list[Row], results: Results, rounds: int) -> None:
         return
     print(f"{missing} rounds in a guest", file=sys.stderr, flush=True)
     build = ROOT / "build/ci"
-    # Both ends are on one device, which would use shared memory.
+    # Both ends are on one device, so without this setting dapple would use shared memory and not UDP.
     command = [str(ROOT / "scripts/softroce"), "--kernel", "6.1", "--timeout", str(PATIENCE_S), "--share", str(build),
                "--env", "DAPPLE_SAME_HOST=off", "--", str(ROOT / "bench/soft/rxe-guest"), str(build), str(missing)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)

@@ -13,7 +13,7 @@ NETNS_PATIENCE_S = 5
 
 
 class Failed(Exception):
-    """One line for people."""
+    """The message is one line for people."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Row:
     lower_is_better: bool = True
     # Averages are as good as their best round; other programs only make them worse. p50 has its median.
     best: bool = True
-    raw: Measure | None = None  # what both add to: the figures are what is above it
+    raw: Measure | None = None  # the cost that both contain: it is subtracted from both figures
     beside: tuple[str, Measure] | None = None  # another program, for information
     limit: str = ""  # the machine's own, of bench-limits
     wish: float | None = None  # the next target

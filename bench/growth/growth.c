@@ -318,7 +318,7 @@ static void grow_connections(void) {
     const int first = made;
     for (; made < count; ++made) make_and_end_connection(made);
     if (count == 1) {
-      before = resident_bytes(); /* with what the first one needed */
+      before = resident_bytes(); /* contains the memory that only the first connection needs */
       begin = cpu_ns();
     }
     if (made > first + 1) say("connections", count, "connect+disconnect", (cpu_ns() - begin) / (made - first));

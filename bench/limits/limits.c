@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
   memory = aligned_alloc(4096, (size_t)2 * BUFFER_BYTES);
   check(memory != NULL, "no memory");
   memset(memory, 1, (size_t)2 * BUFFER_BYTES);
-  /* Before pingpong_us() gives this process one CPU only. */
+  /* This comes before pingpong_us(), which leaves this thread only one CPU. */
   if (copies) make_child();
   printf("pingpong_us %.4f\n", pingpong_us());
   if (!copies) return 0;

@@ -84,7 +84,7 @@ static void take(int udp) {
   struct sockaddr_in from;
   struct iovec part = {packets, sizeof packets};
   ssize_t size = 0;
-  /* The kernel may deliver them one by one. */
+  /* The kernel may deliver the two packets one by one. */
   for (ssize_t taken = 0; taken < MESSAGE_BYTES; taken += size) {
     do {
       struct msghdr message = {.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &part, .msg_iovlen = 1};

@@ -61,7 +61,7 @@ static enum rdma_cm_event_type next_event(struct rdma_cm_id** id) {
   }
 }
 
-/* Events of connections that ended while others were made are of no interest. */
+/* Takes the next event of a connection: 1 if it is the wanted one, otherwise 0 after a line. Skips events of others. */
 static int got(const struct rdma_cm_id* of, enum rdma_cm_event_type wanted) {
   static int failures;
   struct rdma_cm_id* id;
@@ -94,7 +94,7 @@ static void serve(int ready) {
     switch (next_event(&id)) {
       case RDMA_CM_EVENT_CONNECT_REQUEST:
         make_queue_pair(id);
-        /* A client that has given up. */
+        /* This fails if the client has given up. */
         if (rdma_accept(id, &with) != 0) destroy(id);
         break;
       case RDMA_CM_EVENT_DISCONNECTED:
@@ -112,7 +112,7 @@ static void serve(int ready) {
   }
 }
 
-/* NULL if that has failed. */
+/* NULL if an event other than the expected one came. */
 static struct rdma_cm_id* make_connection(void) {
   struct rdma_cm_id* id;
   struct rdma_conn_param with = parameters();

@@ -47,7 +47,8 @@ class Arena {
   unsigned char* base() const { return base_; }
   size_t size() const { return size_; }
 
-  // Puts every line into a cache if it fits: changed, or equal to memory.
+  // make_dirty() changes every line; make_clean() leaves every line equal to memory. Afterwards the lines are in the
+  // caches, as far as they fit.
   void make_dirty() const {
     for (size_t i = 0; i < size_; i += kLineBytes) {
       volatile unsigned char& byte = base_[i];

@@ -32,7 +32,7 @@ static double now_ns(void) {
   return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Of what a look at the clock takes itself. */
+/* The time that now_ns() itself takes. */
 static double clock_ns(void) {
   double least = 1e9;
   for (int i = 0; i < 10000; ++i) {
@@ -64,7 +64,7 @@ struct batch {
   double take_ns; /* negative: a completion was late */
 };
 
-/* Posts them, and returns the time of the quickest. */
+/* Posts count requests, and returns the time of the quickest post. */
 static double post_and_time(void (*post)(uint64_t), unsigned int count) {
   double least = 1e18;
   for (unsigned int i = 0; i < count; ++i) {
