@@ -16,7 +16,8 @@ if [[ ${SOFTROCE_DEVICE:-} = siw* ]]; then
   fi
 fi
 
-# The time of the last such event. 7 is a new connection, whose data the function is not for; 14 is EFAULT.
+# Prints the kernel's line about the last such event. State 7 is RDMA mode: the connection has just been made, and its
+# data is not for this function. 14 is EFAULT.
 siw_error() {
   [[ ${SOFTROCE_DEVICE:-} = siw* ]] &&
     dmesg | grep -E 'siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$|read.response failed: -14$' | tail -n 1
