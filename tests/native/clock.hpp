@@ -7,7 +7,7 @@
 
 namespace dapple::tests {
 
-// Seconds on a clock that nobody sets.
+// The monotonic clock, in seconds.
 inline double now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);

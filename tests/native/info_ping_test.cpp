@@ -206,7 +206,7 @@ void ping__port_in_use_here__hears_errors_only() {
     const Peer peer(veth.other, "10.77.0.2", Mode::kHonest);
     const PingFacts facts = ping_once("10.77.0.2");
     CHECK_EQUAL(code_of(facts), kHere);
-    // Of this process, or of the peer's, which has inherited the socket: the one with the lower number.
+    // The text names this process or the peer's, which has inherited the socket: the one with the lower id.
     CHECK(facts.deaf.find("(test-native-inf") != std::string::npos);
     CHECK_EQUAL(facts.passes, 1104);
   }

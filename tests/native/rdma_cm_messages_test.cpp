@@ -34,7 +34,7 @@ constexpr uint32_t kAddrResolved = 0, kRouteResolved = 2, kConnectRequest = 4, k
 
 std::unique_ptr<DaemonLink> link_;
 
-// The door has one like it.
+// A channel as the door of rdma_cm has it.
 struct Channel {
   OwnedFd own;
   OwnedFd dappleds;
@@ -53,7 +53,7 @@ struct Channel {
   }
 };
 
-// Handed to each later dappled.
+// The channels that hand_over() restores at each later dappled.
 std::vector<Channel*> channels;
 
 void hand_over(DaemonLink& link, Problem& problem) {

@@ -7,7 +7,7 @@ namespace dapple::tests {
 
 // True if nothing of dappled is in this network namespace: no name, no socket on 4791.
 bool nothing_left();
-// The same within three seconds.
+// The same within a minute.
 bool ends_soon();
 
 }  // namespace dapple::tests

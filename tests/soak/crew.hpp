@@ -21,7 +21,7 @@ class Crew {
   // logs: a folder for the workers' logs. work: an empty folder that must stay empty.
   Crew(const std::vector<PairPlan>& plans, Shared& shared, std::string logs, std::string work, uint64_t window_ms);
 
-  // Starts who is absent, reaps, and looks for hangs and growth. Reports failures.
+  // Starts absent workers, reaps ended ones, and looks for hangs and growth. Reports failures.
   void tend();
   // False if that worker is absent at the moment.
   bool kill_worker(uint32_t pair, uint32_t worker);

@@ -26,7 +26,7 @@ static struct ibv_qp* front;
 static struct buffer near;
 static atomic_bool ended;
 
-/* The compiler knows these functions, and would change the program. */
+/* Volatile, because the compiler knows these functions and would remove or change calls. */
 static void* (*volatile take)(size_t) = malloc;
 static void (*volatile give_back)(void*) = free;
 static void* (*volatile change)(void*, size_t) = realloc;
@@ -50,7 +50,7 @@ static void run(enum ibv_wr_opcode opcode, const struct ibv_mr* mr, char* remote
   check(completion.status == IBV_WC_SUCCESS, "a request");
 }
 
-/* Much of it is freed afterwards, and stays with the program. */
+/* Registers the whole heap. The fillers are freed afterwards, and their memory stays in the heap. */
 static struct ibv_mr* register_heap(void) {
   check(mallopt(M_TRIM_THRESHOLD, 1 << 30) == 1, "mallopt");
   void* fillers[kFillers];

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
-"""commands_of.py EXAMPLES FOLDER: checks the form of what is ready to copy, and writes its commands to the folder as they stand, a
+"""commands_of.py EXAMPLES FOLDER: checks the form of the examples, and writes their commands to the folder as they stand, a
 shell script for each job, step or container. It ends with 1 and a line where a file is not of the form that its reader wants."""
 import pathlib
 import shlex

@@ -32,8 +32,7 @@ using dapple::tests::status_of;
 namespace {
 
 const char* program_name;
-// Of memory.
-constexpr rlim_t kLimit = rlim_t{1} << 30;
+constexpr rlim_t kLimit = rlim_t{1} << 30;  // bytes of memory
 // A sanitizer's shadow counts as memory: nothing starts below the limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kShadowed = true;
@@ -161,7 +160,7 @@ void dappled__port_taken__is_told(void**) {
   char process[32];
   snprintf(process, sizeof process, "Process %d (", getpid());
   assert_non_null(strstr(problem.line, process));
-  // rdma_cm would wait silently.
+  // A channel of rdma_cm is refused as well: otherwise the program would wait without a message.
   int ends[2];
   CmChannelName name;
   OwnedFd journal;
@@ -170,7 +169,7 @@ void dappled__port_taken__is_told(void**) {
   assert_false(link->cm_open(ends[1], name, journal, problem));
   assert_int_equal(problem.error, EADDRINUSE);
   assert_non_null(strstr(problem.line, process));
-  // Nobody waited for members of an earlier dappled.
+  // dappled did not wait for members of an earlier dappled.
   assert_true(tests::now() - begin < 1.5);
   close(ends[0]);
   close(ends[1]);

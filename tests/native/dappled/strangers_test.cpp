@@ -43,7 +43,7 @@ ssize_t answer_to(int fd, const void* bytes, size_t size, void* room, size_t roo
   return recv(fd, room, room_size, 0);
 }
 
-// A user namespace with one user has no other user.
+// False in a user namespace that maps only one user.
 bool can_become_another_user() {
   const pid_t child = fork();
   if (child == 0) _exit(setgid(65534) == 0 && setuid(65534) == 0 ? 0 : 1);

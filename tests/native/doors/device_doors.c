@@ -39,7 +39,7 @@ static int number_of_devices(void) {
   return count;
 }
 
-/* lo's addresses are devices' GIDs. */
+/* The addresses of lo are the GIDs of its device. */
 static void gids(struct ibv_context* context) {
   static const unsigned char loopback[16] = {[10] = 0xFF, [11] = 0xFF, [12] = 127, [15] = 1};
   struct ibv_gid_entry entries[32];
@@ -59,7 +59,7 @@ static void gids(struct ibv_context* context) {
   CHECK(found == 1);
   CHECK(ibv_query_gid_table(context, entries, (size_t)count - 1, 0) == -EINVAL);
   CHECK(ibv_query_gid_table(context, entries, 32, 1) == -EINVAL);
-  /* For the one function an empty entry is a GID of zeros, for the other it is no data. */
+  /* For an empty entry ibv_query_gid() returns a GID of zeros, and ibv_query_gid_ex() an error. */
   CHECK(ibv_query_gid(context, 1, 31, &gid) == 0 && gid.global.interface_id == 0);
   CHECK(ibv_query_gid_ex(context, 1, 31, &entry, 0) == ENODATA);
   CHECK(ibv_query_gid_ex(context, 1, 32, &entry, 0) == EINVAL);

@@ -13,7 +13,8 @@ using namespace dapple::tests;
 
 namespace {
 
-// The number of questions to dappled that this takes, 0 or 1. Only an answer that came along consists of kAheadByte.
+// Queries the route, and returns the number of commands that dappled got for it: 0 or 1. Only an answer that came along
+// consists of kAheadByte.
 int questions(int fd, uint32_t id) {
   const int before = state->commands;
   rdma_ucm_query_route_resp route = {};

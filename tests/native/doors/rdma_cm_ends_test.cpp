@@ -153,7 +153,7 @@ void death__the_next_dappled_gets_the_channels(void**) {
   const int starts = state->starts;
   const int restores = state->restores;
   kill(state->process, SIGKILL);
-  // No one asks for anything.
+  // No thread of the program sends a command meanwhile.
   assert_true(soon([=] { return state->starts == starts + 1 && state->restores == restores + 2; }));
   assert_true(waiter.waits());
   assert_true(works(other));

@@ -63,7 +63,7 @@ void expect_none(rdma_event_channel* channel) {
   assert_int_equal(errno, EAGAIN);
 }
 
-// 0 at a moment without one.
+// The process id of dappled; 0 if none runs at this moment.
 uint32_t dappled(Watcher& watcher) {
   dapple::soft::StatusReply status;
   return watcher.status(status) ? status.process : 0;

@@ -209,7 +209,7 @@ void destruction__of_what_a_peer_writes_to(void**) {
   }
 }
 
-// The child's verbs fail, and the parent goes on.
+// Moves a queue pair to RESET; false if that fails.
 bool to_reset(ibv_qp* qp) {
   ibv_qp_attr attr = {};
   attr.qp_state = IBV_QPS_RESET;

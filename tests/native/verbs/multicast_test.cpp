@@ -240,7 +240,7 @@ struct Receiver {
     const bool told = write(to, "x", 1) == 1;
     return end() == 0 && told;
   }
-  // Its status.
+  // Waits for the process and returns its status; 1 if there is none.
   int end() {
     int status = 1;
     if (process > 0) waitpid(process, &status, 0);

@@ -87,7 +87,8 @@ void queue_pair_goes_to_error(PlacementEnd& sender) {
   taken_back_during_writes(sender, Order::kToError, "ibv_modify_qp");
 }
 
-// Stops its parent, which writes, until this comes within a copy.
+// Stops the sender, its parent, again and again, until it stops it in the middle of a copy. Returns 0, or the number of
+// the failure.
 int stop_within_a_copy(pid_t sender, Progress& progress) {
   constexpr uint32_t kTries = 30;
   const auto obeyed = [] { return placement_stage->obeyed == placement_stage->given; };
@@ -145,7 +146,7 @@ void source_is_taken_back(PlacementEnd& sender) {
   }
 }
 
-// The peer takes a while to end each of them.
+// The sender's queue pair enters the error state while the peer fetches the bytes. No later byte comes to the target.
 void sender_fails_during_sends(PlacementEnd& sender) {
   constexpr uint32_t kRounds = 30, kSend = 3 * 1024 * 1024;
   for (uint32_t round = 0; round < kRounds; round++) {

@@ -80,7 +80,7 @@ bool set_limit(int resource, rlim_t value) {
   return setrlimit(resource, &limit) == 0;
 }
 
-// In a process of the scenario.
+// Used only in a process of a scenario.
 std::vector<int> used_up;
 
 void use_all_descriptors() {
@@ -180,7 +180,7 @@ int live(const Scenario& scenario, int number) {
 class Stage {
  public:
   explicit Stage(const Scenario& scenario) : scenario_(scenario) {
-    // Memory that the last processes had.
+    // The processes of the last scenario have used this memory.
     new (shared) Shared;
     for (int number : {0, 1}) processes_[number] = start_process([&] { return live(scenario, number); });
   }

@@ -49,8 +49,8 @@ struct Report {
   uint64_t foreign_bytes;  // that it has found, written for another program
 };
 
-// A program that has `left` successors in the same process. `guarded`: or its guard page is in memory that all of
-// them have.
+// A program that has `left` successors in the same process. `guarded`: it has a guard page of its own; otherwise the
+// guard page is in memory that all of them map.
 int be_target(int output, int left, bool guarded) {
   if (!map_memory()) return 2;
   Report report = {};

@@ -90,7 +90,7 @@ void reserve__full_ring__null_until_the_reader_releases(void**) {
   assert_null(ring.writer.reserve(1000));
   assert_true(ring.reader.next(ring.packet) == Next::kPacket);
   static_cast<void>(ring.reader.release());
-  // It keeps small amounts to itself.
+  // The reader does not report small amounts.
   assert_null(ring.writer.reserve(1000));
   for (size_t i = 1; i < count; i++) {
     assert_true(ring.reader.next(ring.packet) == Next::kPacket);
@@ -158,7 +158,7 @@ void wait_for_room__full_ring__release_tells_once(void**) {
   }
   for (int i = 0; i < 10; i++) assert_true(ring.reader.next(ring.packet) == Next::kPacket);
   assert_true(ring.writer.wait_for_room());
-  // Too little to tell.
+  // The amount is too small to report.
   assert_false(ring.reader.release());
   while (ring.reader.next(ring.packet) == Next::kPacket) {
   }
@@ -200,7 +200,7 @@ void reserve__reader_that_lies__null(void**) {
   Ring ring;
   while (ring.write(4000, 1)) {
   }
-  // It has read what was not written, or gives back what it took.
+  // A hostile reader claims to have read what was not written, or takes back what it released.
   ring.memory.control().read.store(UINT64_MAX);
   assert_null(ring.writer.reserve(4000));
   ring.memory.control().read.store(kRingBytes / 2);

@@ -225,7 +225,7 @@ void attend__greeting_after_sleep__peer_wakes(void**) {
   one.links.put(ring);
 }
 
-// Else each packet for a thread that polls would wake one that does not want it.
+// Otherwise each packet for a thread that polls would wake a sleeping thread that does not want it.
 void attend__after_a_wake__peer_wakes_only_if_asked_again(void**) {
   Process one(kOneSlot), other(kOtherSlot);
   RingTo* ring = one.get(kOtherSlot);

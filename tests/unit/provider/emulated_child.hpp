@@ -28,7 +28,7 @@ inline void* register_memory(size_t offset, size_t length) {
 }
 
 inline void start(ShowFinding show = nullptr) {
-  // Not cmocka's.
+  // Removes cmocka's handlers.
   for (const int number : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) signal(number, SIG_DFL);
   const char* why = nullptr;
   if (Emulator::start(show, &why) == nullptr) _exit(101);

@@ -73,7 +73,7 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
-// On an EVD that was made for fewer: while they succeed most of them make no completion.
+// The EVD was made for fewer requests, because most suppressed requests make no completion while they succeed.
 void ep_post__suppressed_ones_have_room_to_be_flushed() {
   constexpr uint32_t kPosted = 63;
   fake_device::reset();
