@@ -727,9 +727,11 @@ typedef struct dat_provider_info {
 } DAT_PROVIDER_INFO;
 
 /*
- * Copies up to max_to_return entries, in the order of dat.conf, to the structures that provider_list points at; the
- * caller owns both. *entries_returned is their number. DAT_SUCCESS even if there are more. With max_to_return 0:
- * DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number of entries. Safe from any thread.
+ * Copies up to max_to_return entries to the structures that provider_list points at; the caller owns both. First come
+ * the entries of dat.conf in its order, then usable ports that it does not name, then entries of dat.conf whose port
+ * cannot be used now. *entries_returned is the number of copies. DAT_SUCCESS even if there are more entries. With
+ * max_to_return 0: DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number of entries. Safe from
+ * any thread.
  */
 extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned,
                                                       DAT_PROVIDER_INFO* provider_list[]);

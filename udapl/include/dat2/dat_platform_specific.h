@@ -35,7 +35,7 @@ typedef DAT_UINT64 DAT_PADDR;
 #define UINT64_C(c) c##ULL
 #endif
 
-/* An IA handle is a small integer in a pointer's clothes: see dat_ia_openv(). */
+/* An IA handle is a small integer, converted to a pointer: see dat_ia_openv(). */
 #define DAT_IA_HANDLE_TO_UL(handle) (unsigned long)(handle)
 #define DAT_UL_TO_IA_HANDLE(number) (DAT_IA_HANDLE)(number)
 
