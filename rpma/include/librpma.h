@@ -499,7 +499,7 @@ int rpma_atomic_write(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t
 
 enum rpma_flush_type {
   RPMA_FLUSH_TYPE_PERSISTENT, /* until it survives a loss of power */
-  RPMA_FLUSH_TYPE_VISIBILITY  /* until everybody at the peer sees it */
+  RPMA_FLUSH_TYPE_VISIBILITY  /* until the CPUs and devices of the peer see it */
 };
 
 /*
@@ -574,9 +574,9 @@ enum rpma_log_level {
   RPMA_LOG_DISABLED = -1, /* as a threshold: nothing */
   RPMA_LOG_LEVEL_FATAL,   /* the library cannot go on */
   RPMA_LOG_LEVEL_ERROR,   /* a call failed */
-  RPMA_LOG_LEVEL_WARNING, /* something is strange */
+  RPMA_LOG_LEVEL_WARNING, /* an unexpected condition */
   RPMA_LOG_LEVEL_NOTICE,  /* connections come and go */
-  RPMA_LOG_LEVEL_INFO,    /* how things will be done */
+  RPMA_LOG_LEVEL_INFO,    /* how operations will be done */
   RPMA_LOG_LEVEL_DEBUG    /* for developers of the library */
 };
 
