@@ -44,7 +44,7 @@ struct Key {
   uint64_t length = 0;
   uint32_t access = 0;
   bool live = true;
-  bool died = false;  // once
+  bool died = false;  // was invalid at some time; it may be live again
   bool window = false;
   uint32_t qpn = 0;  // the key of a window
 };

@@ -89,7 +89,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
    private:
     Party& party_;
   };
-  // Its rough time is behind by any error that is allowed.
+  // A clock whose rough time lags behind the exact time by a random error of up to kRoughError.
   class Watch final : public roce::Clock {
    public:
     explicit Watch(Party& party) : party_(party) {}

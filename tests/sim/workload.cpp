@@ -141,7 +141,7 @@ void Workload::fill_window(Party& party, Operation& operation) {
   bind.address = target.address;
   bind.length = Target::kWriteSize / 2;
   bind.access = roce::kRemoteWrite;
-  // Until this has succeeded there is no window to bind.
+  // The old key must not be bound again: Party sets the new one when this request has succeeded.
   target.window_slot = 0;
 }
 

@@ -48,7 +48,7 @@ void World::run() {
   at(plan_.chaos_ends, [this] { end_chaos(); });
   uint64_t count = 0;
   while (!referee_.failed() && step())
-    if (++count > kMaxHappenings) referee_.fail("there is no end of it");
+    if (++count > kMaxHappenings) referee_.fail("the run does not end");
   if (!referee_.failed()) check_end();
 }
 
@@ -64,7 +64,7 @@ bool World::step() {
   if (when == roce::kNever) return false;
   referee_.now = std::max(referee_.now, when);
   if (referee_.now > plan_.chaos_ends + kPatience) {
-    referee_.fail("the faults have ended long ago, and it is not quiet");
+    referee_.fail("the faults have ended long ago, and there are still events");
     return false;
   }
   if (due != nullptr) {
@@ -111,7 +111,7 @@ Party* World::party_of(uint32_t qpn) {
 Stream* World::stream_to(uint32_t qpn) {
   Party* party = party_of(qpn);
   if (party != nullptr && party->peer != nullptr) return &party->peer->stream();
-  referee_.fail("QP %#x, which has no peer, reaches for memory", qpn);
+  referee_.fail("QP %#x, which has no peer, accesses memory", qpn);
   return nullptr;
 }
 

@@ -9,8 +9,8 @@ EXPORT const char* __asan_default_options(void);
 EXPORT const char* __tsan_default_options(void);
 
 /*
- * A cancelled thread leaves its frames without their code that ends their marks in AddressSanitizer's memory. When the
- * thread then gives back its stack for signals, the runtime would find such a mark under a variable of its own.
+ * A cancelled thread leaves its frames without the code that clears their marks in AddressSanitizer's shadow memory.
+ * When the runtime then frees the thread's signal stack, it would find such a mark at one of its own variables.
  */
 const char* __asan_default_options(void) {
   return "use_sigaltstack=0";

@@ -358,7 +358,7 @@ static void connect__many_at_once_to_a_busy_server(void** state) {
     assert_ok(dat_ep_connect(eps[i], f->attr.ia_address_ptr, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
                              DAT_CONNECT_DEFAULT_FLAG));
   }
-  usleep(700000); /* they arrive */
+  usleep(700000); /* until all requests have arrived */
   kill(child, SIGCONT);
   clock_gettime(CLOCK_MONOTONIC, &begun);
   for (int i = 0; i < kMany; ++i) expect_event(ends.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);

@@ -9,7 +9,7 @@
 /* clang-format on */
 #include <dat2/dat_ib_extensions.h>
 
-#define GRH 40U
+#define GRH 40U /* bytes of the routing header before a received datagram */
 
 /* The contents of an event of datagrams. */
 struct ud_event {

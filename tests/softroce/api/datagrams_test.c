@@ -30,7 +30,7 @@ static void send_ud__arrives_behind_a_routing_header(void** state) {
     assert_true(is_filled(f->memory + HALF + GRH, sizes[i], (unsigned int)i));
     assert_int_equal(f->memory[HALF + GRH + sizes[i]], 0xcc);
   }
-  /* and the other way, to the address that accepting brought */
+  /* The other way, to the address that the passive end got when it accepted. */
   {
     DAT_LMR_TRIPLET from = local(f, 0, 100);
     DAT_LMR_TRIPLET into = local(f, HALF, 200);

@@ -286,7 +286,7 @@ struct registrar {
 static unsigned char* map_big(void) {
   unsigned char* memory = mmap(NULL, kBig, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   assert_ptr_not_equal(memory, MAP_FAILED);
-  assert_int_equal(madvise(memory, kBig, MADV_NOHUGEPAGE), 0); /* it would be pinned in no time */
+  assert_int_equal(madvise(memory, kBig, MADV_NOHUGEPAGE), 0); /* pinning huge pages takes too little time */
   return memory;
 }
 
@@ -309,7 +309,7 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* The longest part of that stage during which another thread may wait for a zone. */
+/* The longest time that this thread waited for a zone during that stage, as a fraction of the stage. */
 static double longest_wait_during(const struct registrar* registrar, int stage) {
   double longest = 0;
   while (registrar->stage < stage) usleep(100);

@@ -127,7 +127,7 @@ static void aware__one_does_not_change_another(void** state) {
   munmap(aware.shared, kPages);
 }
 
-/* As for a name whose rest does not exist: the prefix is removed only once. */
+/* The prefix is removed once, and only in capitals: no IA has the names that remain here. */
 static void aware__the_prefix_is_one(void** state) {
   DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
   DAT_IA_HANDLE ia;

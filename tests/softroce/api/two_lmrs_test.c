@@ -11,9 +11,10 @@
 
 #define FLAGS DAT_COMPLETION_DEFAULT_FLAG
 
-/* The second LMR lies within the first and not on a page's or a line's border; then the data written in it. */
+/* The second LMR lies within the first, and does not begin at the border of a page or cache line. */
 #define SECOND_AT (HALF + 100U)
 #define SECOND_SIZE 5000U
+/* The peer's Write lies within the second LMR. */
 #define WRITTEN_AT (HALF + 200U)
 #define WRITTEN 4000U
 

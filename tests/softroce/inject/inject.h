@@ -59,9 +59,10 @@ const char* inject_kind_name(enum inject_kind kind);
 void inject_watch(void);
 /* The first call at this place fails. */
 void inject_arm(enum inject_call call, uint32_t path, int error);
-/* Ends both. */
+/* Stops remembering, and lets calls succeed again. */
 void inject_off(void);
 
+/* Whether the armed call has failed, and on which thread. */
 enum inject_fired { kNotFired, kFiredOnMain, kFiredElsewhere };
 enum inject_fired inject_fired(void);
 

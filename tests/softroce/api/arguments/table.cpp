@@ -14,7 +14,7 @@ const DAT_RETURN_SUBTYPE kSubtypes[kKinds] = {
     DAT_INVALID_HANDLE_CNO,         DAT_INVALID_HANDLE_EP,  DAT_INVALID_HANDLE_SRQ,
     DAT_INVALID_HANDLE_PSP,         DAT_INVALID_HANDLE_RSP, ONLY_20(DAT_INVALID_HANDLE_CSP, ) DAT_INVALID_HANDLE_CR};
 
-uint64_t no_object[64];  // for handles that point to memory but are none
+uint64_t no_object[64];  // handles that point here point to memory without an object
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Argument Table::further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype
   return optional_further(kind, handle, subtype).also("NULL", nullptr, handle_error(subtype));
 }
 
-// Such a handle may have any value.
+// NULL is no wrong value here.
 Argument Table::optional_further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype) const {
   const DAT_RETURN expected = handle_error(subtype);
   Argument argument = good(handle)
