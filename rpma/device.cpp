@@ -30,7 +30,8 @@ bool fill(ibv_context* context, Question& question) {
   if (coherence) std::strcpy(question.coherence, coherence);
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0) return false;
-  // The emulator comes with an overlay, which may have been loaded since.
+  // With an overlay, which may have been attached since an earlier query, the answer may be the emulator's. This call
+  // succeeds only with an overlay.
   if (dappledv_sync_mr_for_cpu(context, nullptr, 0, nullptr) == 0) return false;
   question.file = status.st_rdev;
   return true;
