@@ -5,16 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "provider/soft/gid.hpp"
+
 namespace dapple::soft {
-namespace {
-
-// IPv4's groups are mapped as other addresses are.
-bool is_group(const uint8_t gid[16]) {
-  static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  return gid[0] == 0xFF || (memcmp(gid, kMapped, sizeof(kMapped)) == 0 && (gid[12] & 0xF0) == 0xE0);
-}
-
-}  // namespace
 
 Multicast::Attachment* Multicast::find(uint32_t qpn, const uint8_t group[16]) {
   for (Attachment& attachment : attachments_) {
@@ -32,7 +25,7 @@ bool Multicast::joined(const uint8_t group[16], uint32_t netdev_index) const {
 }
 
 int Multicast::attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
-  if (!is_group(group)) return EINVAL;
+  if (!is_multicast(group)) return EINVAL;
   const std::lock_guard lock(mutex_);
   if (find(qp.qpn, group) != nullptr) return 0;
   Attachment* free = find(0, nullptr);

@@ -58,7 +58,6 @@ class Ping {
     local_ = route.local;
     facts_.local = text_of(local_);
     facts_.netdev = route.netdev;
-    facts_.netdev = route.netdev;
     ends_ = {gid_of(local_), gid_of(peer_)};
     tell_(fmt::format("{} from {}{}", facts_.address, facts_.local,
                       route.netdev_mtu == 0 ? "" : fmt::format(", {} with MTU {}", route.netdev, route.netdev_mtu)));
