@@ -47,8 +47,10 @@ void look_for(Libibverbs& library, const std::string& name) {
 void look_at_environment(Libibverbs& library) {
   const char* names = std::getenv("RDMAV_DRIVERS");
   if (!names) names = std::getenv("IBV_DRIVERS");
-  std::istringstream list(names ? names : "");
-  for (std::string name; std::getline(list, name, ':');) look_for(library, name);
+  std::string list(names ? names : "");
+  std::replace(list.begin(), list.end(), ';', ':');
+  std::istringstream each(list);
+  for (std::string name; std::getline(each, name, ':');) look_for(library, name);
 }
 
 // Parses lines "driver NAME"; the name is a path if the driver is not in libibverbs' own folder.
