@@ -391,6 +391,25 @@ void duplicate__atomic__answered_from_memory(void**) {
   assert_int_equal(pair.b.atomics, 1);
 }
 
+// A copy of a Read may come late, when the requester has the response and the program has taken its memory back.
+void duplicate__read_of_memory_that_is_gone__dropped(void**) {
+  for (const bool answered : {true, false}) {
+    Pair pair;
+    Headers read;
+    read.opcode = kOpcode(Operation::kReadRequest);
+    read.psn = kFirstPsn;
+    read.reth = {kBase, kKey, 4 * kMtu};
+    pair.inject(pair.b, read);
+    if (answered) pair.b.qp->transmit(pair.now, pair.b);
+    pair.b.link.clear();
+    pair.b.revoked = true;
+    pair.inject(pair.b, read);
+    pair.b.qp->transmit(pair.now, pair.b);
+    assert_int_equal(pair.b.qp->state(), answered ? QpState::kRts : QpState::kError);
+    assert_int_equal(pair.b.link.empty(), answered);
+  }
+}
+
 void duplicate__read_of_another_range__dropped(void**) {
   Pair pair;
   Headers read;
@@ -613,6 +632,7 @@ int main() {
       cmocka_unit_test(duplicate__write_then_changed_then_again__not_executed_twice),
       cmocka_unit_test(duplicate__atomic__answered_from_memory),
       cmocka_unit_test(duplicate__read_of_another_range__dropped),
+      cmocka_unit_test(duplicate__read_of_memory_that_is_gone__dropped),
       cmocka_unit_test(refusals__responder__nak_and_error),
       cmocka_unit_test(refusal__requester__error_and_flush),
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
