@@ -96,8 +96,7 @@ bool Turn::describe(const roce::Reference& reference, RingReference& made) const
 std::byte* Turn::refer(const roce::Reference& reference, size_t headers) {
   RingReference made;
   if (ring_ == nullptr || reference.length < kLeastReferred || packets_ == kPacketsOfATurn) return nullptr;
-  if (!describe(reference, made) || made.length / made.source_count < kLeastReferred) return nullptr;
-  if (reserve_in_ring(kReferringPacket, EntryKind::kReference) == nullptr) return nullptr;
+  if (!describe(reference, made) || reserve_in_ring(kReferringPacket, EntryKind::kReference) == nullptr) return nullptr;
   made.headers = static_cast<uint32_t>(headers);
   memcpy(room_ + kReferenceOffset, &made, sizeof made);
   return room_;
@@ -123,10 +122,8 @@ bool Turn::reaches_peer() const {
   return ring_ != nullptr && ring_->peer_memory().usable();
 }
 
-// Each segment is a copy of its own.
 bool Turn::packets_are_quicker(const roce::Transfer& transfer) const {
-  const uint64_t piece = transfer.range.length / std::max<size_t>(transfer.segments.size(), 1);
-  return qp_.pace.streams() && !ring_->peer_memory().copies_once(piece);
+  return qp_.pace.streams() && !ring_->peer_memory().copies_once(transfer.range.length);
 }
 
 roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
