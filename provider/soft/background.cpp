@@ -120,9 +120,9 @@ bool Node::sleep_until(Time when, bool for_packets) {
   when = std::min(when, for_packets ? timers_.earliest() : when);
   // Events of links that a polling thread is about to attend to would wake this thread again and again, perhaps on the
   // same CPU. Later events wait until this sleep ends.
-  const bool attended = !for_packets && links_due_.load(std::memory_order_relaxed);
+  const bool left_to_poller = !for_packets && links_due_.load(std::memory_order_relaxed);
   pollfd waiting[4] = {
-      {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {attended ? -1 : links_.fd(), POLLIN, 0}};
+      {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {left_to_poller ? -1 : links_.fd(), POLLIN, 0}};
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
     if (link_retry_ == 0) waiting[2].fd = link_->fd();
@@ -200,6 +200,20 @@ void Node::look_for_changes() {
   if (link_->changed()) wake();
 }
 
+// Sleeps and ignores packets while a thread of the application polls often, longer each time. True if it has slept.
+bool Node::step_aside(Time& aside) {
+  for (bool has_slept = false;; has_slept = true) {
+    const uint32_t polls = polls_.load(std::memory_order_relaxed);
+    steps_aside_.store(true);
+    // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
+    if (polls_without_successor_.load() == polls) return has_slept;
+    const Time start = now();
+    sleep_until(start + aside, false);
+    aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
+    if (!polled_since(polls, now() - start)) return true;
+  }
+}
+
 void Node::background() {
   const InsidePlugin inside;
   Time aside = kShortestAside;
@@ -213,22 +227,7 @@ void Node::background() {
     if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
     if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
-    bool has_slept = false;
-    if (rival && polled_meanwhile()) {
-      uint32_t polls;
-      bool often;
-      do {
-        polls = polls_.load(std::memory_order_relaxed);
-        steps_aside_.store(true);
-        // expect_no_polls() sees that this thread steps aside, or this thread sees its mark.
-        if (polls_without_successor_.load() == polls) break;
-        const Time start = now();
-        sleep_until(start + aside, false);
-        has_slept = true;
-        aside = std::min(aside + aside / kAsideGrowth, kLongestAside);
-        often = polled_since(polls, now() - start);
-      } while (often);
-    }
+    const bool has_slept = rival && polled_meanwhile() && step_aside(aside);
     // The lock's owner works for long without a poll, and may need this CPU.
     if (shut_out && !has_slept) {
       steps_aside_.store(true);

@@ -144,6 +144,7 @@ class Node final : public ArrivalSink {
 
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
+  bool step_aside(roce::Time& aside);
   // True if packets have come, or a thread polls that would take them.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();

@@ -66,10 +66,9 @@ void GuardedProcess::open(pid_t process, const Guard& guard) {
   if (guard.address == 0 || process <= 0) return;
   guard_ = guard;
   process_.store(process, std::memory_order_relaxed);
-  uint64_t nonce = 0;
-  const uint64_t nothing = 0;
-  const bool reached = read(guard.address, reinterpret_cast<std::byte*>(&nonce), kWord) && nonce == guard.nonce &&
-                       write(guard.address + kWord, reinterpret_cast<const std::byte*>(&nothing), kWord);
+  std::byte word[kWord] = {};
+  const uint64_t for_peers = guard.address + kWord;
+  const bool reached = read(for_peers, word, kWord) && write(for_peers, word, kWord);
   if (!reached) process_.store(0, std::memory_order_relaxed);
 }
 

@@ -357,8 +357,8 @@ void SameHostLinks::attend_from(uint32_t index) {
     if (from.slot < kMaxSlots && to_[from.slot] != nullptr) invite(from, *to_[from.slot]);
   }
   const bool ended = look_for_end(from.socket).come;
-  // The background thread may sleep already, with the marks of other rings only. The look has taken no byte that
-  // answers this mark.
+  // The background thread may already sleep, and then it has marked only the other rings. The mark comes after the
+  // look, because the look takes the bytes that answer a mark.
   if (is_new) from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
   if (ended && from.reader.empty()) drop(index);

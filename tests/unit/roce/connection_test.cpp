@@ -48,6 +48,14 @@ Headers write_only(uint32_t psn, uint64_t address, uint32_t length) {
   return headers;
 }
 
+Headers read_request(uint32_t psn, const Reth& range) {
+  Headers headers;
+  headers.opcode = kOpcode(Operation::kReadRequest);
+  headers.psn = psn;
+  headers.reth = range;
+  return headers;
+}
+
 // --- Each operation
 
 void send__several_packets__bytes_and_completions(void**) {
@@ -395,10 +403,7 @@ void duplicate__atomic__answered_from_memory(void**) {
 void duplicate__read_of_memory_that_is_gone__dropped(void**) {
   for (const bool answered : {true, false}) {
     Pair pair;
-    Headers read;
-    read.opcode = kOpcode(Operation::kReadRequest);
-    read.psn = kFirstPsn;
-    read.reth = {kBase, kKey, 4 * kMtu};
+    const Headers read = read_request(kFirstPsn, {kBase, kKey, 4 * kMtu});
     pair.inject(pair.b, read);
     if (answered) pair.b.qp->transmit(pair.now, pair.b);
     pair.b.link.clear();
@@ -412,24 +417,18 @@ void duplicate__read_of_memory_that_is_gone__dropped(void**) {
 
 void duplicate__read_of_another_range__dropped(void**) {
   Pair pair;
-  Headers read;
-  read.opcode = kOpcode(Operation::kReadRequest);
-  read.psn = kFirstPsn;
-  read.reth = {kBase, kKey, 4 * kMtu};
-  pair.inject(pair.b, read);
+  pair.inject(pair.b, read_request(kFirstPsn, {kBase, kKey, 4 * kMtu}));
   pair.b.qp->transmit(pair.now, pair.b);
   pair.b.link.clear();
   // The rest of it, from the third packet on.
-  read.psn = psn_add(kFirstPsn, 2);
-  read.reth = {kBase + 2 * kMtu, kKey, 2 * kMtu};
-  pair.inject(pair.b, read);
+  const uint32_t third = psn_add(kFirstPsn, 2);
+  pair.inject(pair.b, read_request(third, {kBase + 2 * kMtu, kKey, 2 * kMtu}));
   pair.b.qp->transmit(pair.now, pair.b);
   assert_int_equal(pair.b.link.size(), 2);
   pair.b.link.clear();
   for (const Reth& wrong :
        {Reth{kBase, kKey, 2 * kMtu}, Reth{kBase + 2 * kMtu, kKey, 3 * kMtu}, Reth{kBase + 2 * kMtu, kKey + 1, kMtu}}) {
-    read.reth = wrong;
-    pair.inject(pair.b, read);
+    pair.inject(pair.b, read_request(third, wrong));
     pair.b.qp->transmit(pair.now, pair.b);
     assert_true(pair.b.link.empty());
   }
