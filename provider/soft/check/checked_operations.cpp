@@ -178,11 +178,13 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 
 // In RESET the device forgets all requests. In SQE it has flushed the send queue, and RTS follows.
 int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int mask) {
+  Qp& qp = *ours<Qp>(ibv);
+  const roce::QpState before = qp.state.load(std::memory_order_acquire);
   const int error = below().modify_qp(ibv, attr, mask);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
-  Qp& qp = *ours<Qp>(ibv);
   if (attr->qp_state == IBV_QPS_RESET) checker().receives.forget(&qp.own_receives);
-  if (attr->qp_state == IBV_QPS_RESET || attr->qp_state == IBV_QPS_RTS) qp.checked->sends.clear();
+  const bool leaves_sqe = before == roce::QpState::kSqe && attr->qp_state == IBV_QPS_RTS;
+  if (attr->qp_state == IBV_QPS_RESET || leaves_sqe) qp.checked->sends.clear();
   return 0;
 }
 
