@@ -33,7 +33,7 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
   QpAttributes next = to == QpState::kReset ? QpAttributes{} : values;
   if (to == QpState::kReset) next.path_mtu = config.datagram_mtu;
   apply(next, attributes, mask);
-  if (to != from && !prepare(to, next)) return false;
+  if ((to != from || (mask & kMaxDestRdAtomic)) && !prepare(to, next)) return false;
   values = next;
   state_ = to;
   if (to == QpState::kReset) {

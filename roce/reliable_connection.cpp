@@ -5,6 +5,7 @@
 namespace dapple::roce {
 
 bool ReliableConnection::prepare(QpState to, const QpAttributes& next) {
+  if (to == QpState::kSqd) return responder_.make_room(next.max_dest_rd_atomic);
   return to != QpState::kRtr || responder_.prepare(next.max_dest_rd_atomic);
 }
 

@@ -49,6 +49,18 @@ bool Responder::prepare(uint8_t max_dest_rd_atomic) {
   return true;
 }
 
+bool Responder::make_room(uint8_t max_dest_rd_atomic) {
+  if (max_dest_rd_atomic <= room_) return true;
+  std::unique_ptr<Resource[]> resources(new (std::nothrow) Resource[max_dest_rd_atomic]);
+  if (resources == nullptr) return false;
+  for (uint32_t number = oldest_; number != newest_; number++) {
+    resources[number % max_dest_rd_atomic] = resource(number);
+  }
+  resources_ = std::move(resources);
+  room_ = max_dest_rd_atomic;
+  return true;
+}
+
 void Responder::start() {
   stop();
   expected_psn_ = core_.values.receive_psn;
@@ -59,6 +71,7 @@ void Responder::stop() {
   msn_ = 0;
   gap_ = false;
   established_ = false;
+  answers_in_error_ = false;
   oldest_ = newest_ = 0;
   reply_ = Reply::kNone;
 }
@@ -146,6 +159,7 @@ void Responder::refuse(InboundError error) {
 void Responder::fatal_nak(NakCode code) {
   const uint32_t psn = expected_psn_;
   core_.enter_error();
+  answers_in_error_ = true;
   reply_ = Reply::kNak;
   syndrome_ = nak_syndrome(code);
   reply_psn_ = psn;
@@ -307,6 +321,7 @@ bool Responder::send_response(Resource& answer, PacketSink& sink) {
     core_.raise(QpEvent::kAccessError);
     fatal_nak(NakCode::kRemoteAccess);
     reply_psn_ = headers.psn;
+    answers_in_error_ = false;
     return true;
   }
   sink.commit(nullptr);
@@ -331,13 +346,9 @@ bool Responder::send_acknowledgement(PacketSink& sink) {
 }
 
 bool Responder::transmit_responses(PacketSink& sink) {
-  if (core_.state() != QpState::kError) {
-    for (uint32_t number = oldest_; number != newest_; number++) {
-      while (resource(number).pending()) {
-        if (!send_response(resource(number), sink)) return true;
-        if (core_.state() == QpState::kError) break;
-      }
-      if (core_.state() == QpState::kError) break;
+  for (uint32_t number = oldest_; number != newest_ && answers(); number++) {
+    while (resource(number).pending() && answers()) {
+      if (!send_response(resource(number), sink)) return true;
     }
   }
   assert_consistent();
@@ -350,7 +361,7 @@ bool Responder::transmit_acknowledgement(PacketSink& sink) {
 
 Owes Responder::owes() const {
   if (reply_ == Reply::kNak) return Owes::kMore;
-  for (uint32_t number = oldest_; number != newest_; number++) {
+  for (uint32_t number = oldest_; number != newest_ && answers(); number++) {
     if (resources_[number % room_].pending()) return Owes::kMore;
   }
   return reply_ == Reply::kAck ? Owes::kAcknowledgement : Owes::kNothing;

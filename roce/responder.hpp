@@ -21,6 +21,8 @@ class Responder {
 
   // Memory for `max_dest_rd_atomic` requests that are answered with data.
   bool prepare(uint8_t max_dest_rd_atomic);
+  // The same later. What is remembered stays.
+  bool make_room(uint8_t max_dest_rd_atomic);
   // RTR: begins with the attributes' receive PSN.
   void start();
   void stop();
@@ -68,6 +70,7 @@ class Responder {
   bool duplicate_read(const Packet& packet, Resource& old);
   bool send_response(Resource& resource, PacketSink& sink);
   bool send_acknowledgement(PacketSink& sink);
+  bool answers() const { return core_.state() != QpState::kError || answers_in_error_; }
 
   // Asserts what is true between two calls.
   void assert_consistent() const;
@@ -80,6 +83,7 @@ class Responder {
   uint32_t msn_ = 0;
   bool gap_ = false;  // a NAK was sent for expected_psn_: nothing is said until it comes
   bool established_ = false;
+  bool answers_in_error_ = false;  // a refused request brought the error state: the requests before it are answered
 
   std::unique_ptr<Resource[]> resources_;
   uint32_t room_ = 0;

@@ -481,6 +481,58 @@ void refusals__responder__nak_and_error(void**) {
   }
 }
 
+// IBTA table 91: from SQD to SQD the number of Reads that the peer may have under way can change.
+void modify__more_reads_for_the_peer__has_room_for_them(void**) {
+  Pair pair;
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  assert_true(pair.b.qp->modify(attributes, kState));
+  pair.inject(pair.b, read_request(kFirstPsn, {kBase, kKey, kMtu}));
+  attributes.max_dest_rd_atomic = 5;
+  assert_true(pair.b.qp->modify(attributes, kState | kMaxDestRdAtomic));
+  for (uint32_t i = 1; i < 5; i++) {
+    pair.inject(pair.b, read_request(psn_add(kFirstPsn, i), {kBase, kKey, kMtu}));
+  }
+  pair.b.qp->transmit(pair.now, pair.b);
+  assert_int_equal(pair.b.link.size(), 5);
+  assert_int_equal(pair.b.qp->state(), QpState::kSqd);
+}
+
+// The requests before it came in the same batch, and their answers have not been sent yet.
+void refusal__behind_reads_and_atomics__they_are_answered_first(void**) {
+  Pair pair;
+  post(pair.a, pair.a.request(SendOpcode::kFetchAdd, 8));
+  post(pair.a, pair.a.request(SendOpcode::kRead, 3 * kMtu, 4096));
+  SendRequest wrong = pair.a.request(SendOpcode::kWrite, 8);
+  wrong.rkey = kKey + 1;
+  post(pair.a, wrong);
+  pair.transmit();
+  while (!pair.a.link.empty()) pair.deliver(pair.a, pair.b);
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kSuccess);
+  assert_sent(pair.a, 1, CompletionStatus::kSuccess);
+  assert_sent(pair.a, 2, CompletionStatus::kRemoteAccess);
+  assert_int_equal(pair.b.qp->owes(), Owes::kNothing);
+}
+
+// As above, but the Read's memory is gone: its refusal is the only one.
+void refusal__behind_a_read_of_memory_that_goes__the_read_is_refused(void**) {
+  Pair pair;
+  post(pair.a, pair.a.request(SendOpcode::kRead, 3 * kMtu, 4096));
+  post(pair.a, pair.a.request(SendOpcode::kRead, kMtu, 8192));
+  SendRequest wrong = pair.a.request(SendOpcode::kWrite, 8);
+  wrong.rkey = kKey + 1;
+  post(pair.a, wrong);
+  pair.transmit();
+  while (!pair.a.link.empty()) pair.deliver(pair.a, pair.b);
+  pair.b.revoked = true;
+  pair.b.qp->transmit(pair.now, pair.b);
+  assert_int_equal(pair.b.link.size(), 1);
+  pair.run();
+  assert_sent(pair.a, 0, CompletionStatus::kRemoteAccess);
+  assert_int_equal(pair.b.qp->owes(), Owes::kNothing);
+}
+
 void refusal__requester__error_and_flush(void**) {
   const std::pair<NakCode, CompletionStatus> learned[] = {
       {NakCode::kInvalidRequest, CompletionStatus::kRemoteInvalidRequest},
@@ -633,6 +685,9 @@ int main() {
       cmocka_unit_test(duplicate__read_of_another_range__dropped),
       cmocka_unit_test(duplicate__read_of_memory_that_is_gone__dropped),
       cmocka_unit_test(refusals__responder__nak_and_error),
+      cmocka_unit_test(modify__more_reads_for_the_peer__has_room_for_them),
+      cmocka_unit_test(refusal__behind_reads_and_atomics__they_are_answered_first),
+      cmocka_unit_test(refusal__behind_a_read_of_memory_that_goes__the_read_is_refused),
       cmocka_unit_test(refusal__requester__error_and_flush),
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
