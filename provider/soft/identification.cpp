@@ -7,11 +7,11 @@ namespace {
 
 // A socket that is not connected sends 0 with DF set, and the segments of one send count up from there.
 constexpr uint16_t kAlways = 127;
-// For other packets, Linux counts identifications up for groups of peers, and adds at most one for each tick (at most
-// 1,000 in a second) since a counter's last use. kSlack allows for packets to other peers of the group, and for packets
-// that came out of order.
+// For other packets, Linux counts identifications up for groups of peers. This process sees only its own packets, and
+// the counter may serve a stream to another process of this host meanwhile: kPerMillisecond is what a quick peer sends.
+// kSlack allows for packets that came out of order.
 constexpr int64_t kSlack = 2048;
-constexpr int64_t kPerMillisecond = 2;
+constexpr int64_t kPerMillisecond = 1000;
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/identification.hpp"
 
+#include <initializer_list>
+
 #include "tests/unit/provider/cmocka.hpp"
 
 using dapple::soft::IdentificationCheck;
@@ -32,10 +34,22 @@ void plausible__near_the_last__around_the_circle(void**) {
 void plausible__after_a_pause__further_ahead(void**) {
   IdentificationCheck check;
   assert_true(check.plausible(kPeer, 1000, 0));
-  assert_false(check.plausible(kPeer, 11000, 10));
-  assert_true(check.plausible(kPeer, 11000, 10000));
-  assert_false(check.plausible(kPeer, 1000, 10010));
-  assert_true(check.plausible(kPeer, 1000, 100000));
+  assert_false(check.plausible(kPeer, 11000, 5));
+  assert_true(check.plausible(kPeer, 11000, 10));
+  assert_false(check.plausible(kPeer, 1000, 15));
+  assert_true(check.plausible(kPeer, 1000, 50));
+}
+
+// The peer's counter also serves another process of this host, which gets 20,000 packets in a second.
+void plausible__beside_a_stream_to_another_process__every_packet(void**) {
+  IdentificationCheck check;
+  uint32_t counter = 5;
+  uint64_t milliseconds = 0;
+  for (const uint32_t pause : {1U, 3U, 10U, 67U, 300U, 1000U, 2500U, 20U, 5000U, 1U}) {
+    milliseconds += pause;
+    counter += 20 * pause;
+    assert_true(check.plausible(kPeer, static_cast<uint16_t>(counter), milliseconds));
+  }
 }
 
 void plausible__unknown_peer__any(void**) {
@@ -51,6 +65,7 @@ int main() {
       cmocka_unit_test(plausible__low_numbers__always),
       cmocka_unit_test(plausible__near_the_last__around_the_circle),
       cmocka_unit_test(plausible__after_a_pause__further_ahead),
+      cmocka_unit_test(plausible__beside_a_stream_to_another_process__every_packet),
       cmocka_unit_test(plausible__unknown_peer__any),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
