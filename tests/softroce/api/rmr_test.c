@@ -335,6 +335,83 @@ static void rmr_bind__bad_arguments(void** state) {
   expect_nothing(f->passive.request);
 }
 
+/* An EP that refuses a bind does not become the window's. */
+static void rmr_bind__refused_by_another_ep_leaves_the_window_alone(void** state) {
+  struct fixture* f = *state;
+  FOR_BOTH(create) {
+    DAT_RMR_HANDLE rmr = make_rmr(f, *create);
+    const DAT_RMR_CONTEXT bound = bind_at(f, rmr, 0, READ_WRITE);
+    const DAT_LMR_TRIPLET at = local(f, HALF, WINDOW);
+    DAT_RMR_CONTEXT context = 0;
+    struct end other;
+    make_bind_end(f, &other);
+    assert_error(dat_rmr_bind(rmr, f->lmr, &at, READ_WRITE, DAT_VA_TYPE_VA, other.ep, bind_cookie(1), FLAGS, &context),
+                 DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONNECTED);
+    free_end(&other);
+    assert_int_equal(params_of(rmr).rmr_context, bound);
+    write_through(f, bound, address(f, 0), 0, DAT_DTO_SUCCESS);
+    unbind(f, rmr);
+    assert_ok(dat_rmr_free(rmr));
+  }
+}
+
+static void rmr_bind__unbinds_what_is_not_bound(void** state) {
+  struct fixture* f = *state;
+  FOR_BOTH(create) {
+    DAT_RMR_HANDLE rmr = make_rmr(f, *create);
+    DAT_RMR_CONTEXT context;
+    unbind(f, rmr);
+    context = bind_at(f, rmr, 0, READ_WRITE);
+    unbind(f, rmr);
+    unbind(f, rmr);
+    context = bind_at(f, rmr, 64, READ_WRITE);
+    write_through(f, context, address(f, 64), 64, DAT_DTO_SUCCESS);
+    assert_ok(dat_rmr_free(rmr));
+  }
+}
+
+/* The other end of the connection has the same zone. */
+static void rmr_bind__moves_the_window_to_another_ep(void** state) {
+  struct fixture* f = *state;
+  FOR_BOTH(create) {
+    DAT_RMR_HANDLE rmr = make_rmr(f, *create);
+    const DAT_LMR_TRIPLET at = local(f, HALF, WINDOW);
+    DAT_LMR_TRIPLET here = local(f, 0, 100);
+    DAT_RMR_TRIPLET there = rmr_triplet(address(f, 0), 100, 0);
+    DAT_RMR_CONTEXT old = bind_at(f, rmr, 0, READ_WRITE);
+    assert_ok(dat_rmr_bind(rmr, f->lmr, &at, READ_WRITE, DAT_VA_TYPE_VA, f->active.ep, bind_cookie(43), FLAGS,
+                           &there.rmr_context));
+    expect_event(f->active.request, DAT_RMR_BIND_COMPLETION_EVENT);
+    assert_int_equal(params_of(rmr).rmr_context, there.rmr_context);
+    assert_int_not_equal(there.rmr_context, old);
+    fill(f->memory, 100, 33);
+    assert_ok(dat_ep_post_rdma_write(f->passive.ep, 1, &here, cookie(7), &there, FLAGS));
+    expect_dto(f->passive.request, 7, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+    sync_for_write(f, HALF, 100);
+    assert_true(is_filled(f->memory + HALF, 100, 33));
+    old = there.rmr_context;
+    unbind(f, rmr); /* on the first EP again */
+    assert_int_equal(params_of(rmr).rmr_context, 0);
+    assert_int_not_equal(bind_at(f, rmr, 0, READ_WRITE), old);
+    assert_ok(dat_rmr_free(rmr));
+  }
+  assert_ok(dat_lmr_free(f->lmr));
+}
+
+static void moved_window_is_stale(struct fixture* f, Create create) {
+  DAT_RMR_HANDLE rmr = make_rmr(f, create);
+  const DAT_RMR_CONTEXT old = bind_at(f, rmr, 0, READ_WRITE);
+  const DAT_LMR_TRIPLET at = local(f, HALF, WINDOW);
+  DAT_RMR_CONTEXT context = 0;
+  assert_ok(dat_rmr_bind(rmr, f->lmr, &at, READ_WRITE, DAT_VA_TYPE_VA, f->active.ep, bind_cookie(43), FLAGS, &context));
+  expect_event(f->active.request, DAT_RMR_BIND_COMPLETION_EVENT);
+  write_through(f, old, address(f, 0), 0, DAT_DTO_ERR_REMOTE_ACCESS);
+}
+
+static void rmr_bind__on_another_ep_makes_the_old_context_stale(void** state) {
+  moved_window_is_stale(*state, CREATE_FOR_EP);
+}
+
 static void lmr_free__not_while_a_window_is_bound(void** state) {
   struct fixture* f = *state;
   FOR_BOTH(create) {
@@ -403,6 +480,7 @@ static void send_with_invalidate__makes_the_window_stale(void** state) {
     write_through(f, context, address(f, 0), 0, DAT_DTO_SUCCESS);
     assert_int_equal(send_invalidate(f, DAT_TRUE, context, DAT_DTO_RECEIVE_WITH_INVALIDATE).rmr_context, context);
     assert_int_equal(params_of(rmr).rmr_context, 0);
+    if (round == 1) unbind(f, rmr); /* as a program does that does not know */
     if (round == 2) write_through(f, context, address(f, 0), 0, DAT_DTO_ERR_REMOTE_ACCESS);
   }
   assert_ok(dat_lmr_free(f->lmr)); /* nothing is bound to it any more */
@@ -500,6 +578,10 @@ int main(void) {
           ONLY_20(WINDOW_TEST(rmr_bind__zero_based), ) WINDOW_TEST(rmr_bind__suppressed_success_makes_no_event),
       WINDOW_TEST(rmr_bind__bad_arguments),
       WINDOW_TEST(rmr_bind__flushed_on_a_disconnected_ep),
+      WINDOW_TEST(rmr_bind__refused_by_another_ep_leaves_the_window_alone),
+      WINDOW_TEST(rmr_bind__unbinds_what_is_not_bound),
+      WINDOW_TEST(rmr_bind__moves_the_window_to_another_ep),
+      WINDOW_TEST(rmr_bind__on_another_ep_makes_the_old_context_stale),
       WINDOW_TEST(lmr_free__not_while_a_window_is_bound),
       ONLY_20(WINDOW_TEST(ep_free__takes_the_bindings_of_its_windows_along), )
           ONLY_20(WINDOW_TEST(send_with_invalidate__makes_the_window_stale), )

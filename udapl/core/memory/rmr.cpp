@@ -77,16 +77,26 @@ Result<uint32_t> Rmr::bind(Ep& ep, const BindRequest& request) {
   const auto guard = windows.binding();
   if (auto good = check(ep, request); !good) return tl::unexpected(good.error());
   if (!mw_ && !windows.provide_window(*this)) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
+  // For the device a type 2 window belongs to the queue pair on which it was bound, and no other one can invalidate it.
+  // So a new window takes its place there.
+  const Ep* const last = windows.state(*this).bound_on;
+  const bool moves = for_ep() && last && last != &ep;
+  verbs::Mw other;  // the new window, and then the old one if the bind is posted
+  if (moves) {
+    other.reset(ibv_alloc_mw(pz().pd(), mw_type_));
+    if (!other) return fail(Type::kInsufficientResources, Subtype::kMemoryRegion);
+    windows.exchange_window(*this, other);
+  }
   // The target is recorded before posting, because the completion of a bind that fails at once must find it to undo it.
   const auto before = windows.begin(*this, ep, request.target);
   uint32_t context = 0;
-  if (auto posted = post_bind(ep, request, before.binding.lmr != nullptr, context); !posted) {
+  if (auto posted = post_bind(ep, request, before.binding.lmr && !moves, context); !posted) {
+    if (moves) windows.exchange_window(*this, other);
     // A type 2 window that was bound may have been invalidated although the bind could not be posted.
     if (for_ep() && context == 0) {
       windows.unbind(*this);
     } else {
-      windows.begin(*this, ep, before.binding);
-      windows.set_context(*this, before.context);
+      windows.undo(*this, before);
     }
     return tl::unexpected(posted.error());
   }
@@ -102,7 +112,12 @@ Result<> Rmr::post_bind(Ep& ep, const BindRequest& request, bool was_bound, uint
   invalidate.invalidate_rkey = old;
   context = old;
   if (for_ep() && request.target.length == 0) {
-    if (auto posted = ep.post_window(invalidate, *this, request.cookie, request.flags); !posted) return posted;
+    // A device refuses to invalidate a window that is not bound. An RDMA Write of 0 bytes completes in its turn, too.
+    ibv_send_wr nothing{};
+    nothing.opcode = IBV_WR_RDMA_WRITE;
+    const bool has_nothing_to_do = !was_bound && ia().rules().ignores_key_of_empty_write;
+    ibv_send_wr& unbind = has_nothing_to_do ? nothing : invalidate;
+    if (auto posted = ep.post_window(unbind, *this, request.cookie, request.flags); !posted) return posted;
     context = 0;
     return {};
   }

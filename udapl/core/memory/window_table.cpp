@@ -36,7 +36,7 @@ void WindowTable::remove(Rmr& rmr) {
 
 WindowTable::State WindowTable::state(const Rmr& rmr) const {
   std::lock_guard guard(mutex_);
-  return {rmr.binding_, rmr.context_};
+  return {rmr.binding_, rmr.context_, rmr.bound_on_};
 }
 
 // The low byte of a context counts the binds of one window.
@@ -88,10 +88,17 @@ void WindowTable::bind_on(Rmr& rmr, Ep* ep) {
 
 WindowTable::State WindowTable::begin(Rmr& rmr, Ep& ep, const Binding& binding) {
   std::lock_guard guard(mutex_);
-  const State before{rmr.binding_, rmr.context_};
+  const State before{rmr.binding_, rmr.context_, rmr.bound_on_};
   bind(rmr, binding);
   bind_on(rmr, &ep);
   return before;
+}
+
+void WindowTable::undo(Rmr& rmr, const State& before) {
+  std::lock_guard guard(mutex_);
+  bind(rmr, before.binding);
+  bind_on(rmr, before.bound_on);
+  if (rmr.binding_.lmr) place(rmr, before.context);
 }
 
 void WindowTable::set_context(Rmr& rmr, uint32_t context) {
@@ -134,6 +141,11 @@ bool WindowTable::provide_window(Rmr& rmr) {
   std::lock_guard guard(mutex_);
   if (!rmr.mw_) rmr.mw_.reset(ibv_alloc_mw(rmr.pz_->pd(), rmr.mw_type_));
   return rmr.mw_ != nullptr;
+}
+
+void WindowTable::exchange_window(Rmr& rmr, verbs::Mw& other) {
+  std::lock_guard guard(mutex_);
+  std::swap(rmr.mw_, other);
 }
 
 std::optional<Binding> WindowTable::find(uint32_t context) const {

@@ -23,6 +23,7 @@ class WindowTable {
   struct State {
     Binding binding;
     uint32_t context;
+    Ep* bound_on;  // where the last bind was posted; null if nowhere
   };
 
   // Held while a window is bound: no other thread binds, and no queue pair of a possible bind is destroyed. Comes
@@ -36,6 +37,8 @@ class WindowTable {
   State state(const Rmr& rmr) const;
   // Records a bind that is about to be posted on ep. Returns the earlier target.
   State begin(Rmr& rmr, Ep& ep, const Binding& binding);
+  // The bind could not be posted: everything is as it was.
+  void undo(Rmr& rmr, const State& before);
   void set_context(Rmr& rmr, uint32_t context);
   void unbind(Rmr& rmr);
 
@@ -48,6 +51,8 @@ class WindowTable {
   [[nodiscard]] int forget(Ep& ep);
   // False if the device has no such window: forget() could not replace the old one.
   bool provide_window(Rmr& rmr);
+  // The caller holds binding().
+  void exchange_window(Rmr& rmr, verbs::Mw& other);
 
   // The target of the window with this rmr_context.
   std::optional<Binding> find(uint32_t context) const;
