@@ -99,15 +99,24 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
 
 Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
-  const bool below = count().available < low_watermark;
-  // The device checks the watermark only when it takes a receive, which may never happen.
-  if (int error = modify_limit(below ? 0 : low_watermark)) return fail_errno(error);
+  if (int error = modify_limit(low_watermark)) return fail_errno(error);
   attr_.low_watermark = low_watermark;
-  if (below) ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kLowWatermark));
+  // The device checks the watermark only when it takes a receive, which may never happen. It watches already, so no
+  // receive is missed.
+  if (count().available >= low_watermark) return {};
+  (void)modify_limit(0);
+  report_low_watermark();
   return {};
 }
 
+// Both the device and set_low_watermark() may find the queue below one setting of the watermark.
+void Srq::report_low_watermark() {
+  if (!watches_.exchange(false)) return;
+  ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kLowWatermark));
+}
+
 int Srq::modify_limit(uint32_t receives) {
+  if (receives != 0) watches_ = true;
   ibv_srq_attr attr{};
   attr.srq_limit = receives;
   return ibv_modify_srq(srq_.get(), &attr, IBV_SRQ_LIMIT);
@@ -172,10 +181,9 @@ void Srq::delivered(const WorkRequest& request) {
 }
 
 void Srq::on_device_event(ibv_event_type type) {
-  const bool error = type == IBV_EVENT_SRQ_ERR;
-  if (error) failed_ = true;
-  ia().report_async(EventKind::kAsyncSrq, *this,
-                    static_cast<int>(error ? SrqReason::kTransferToError : SrqReason::kLowWatermark));
+  if (type != IBV_EVENT_SRQ_ERR) return report_low_watermark();
+  failed_ = true;
+  ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kTransferToError));
 }
 
 }  // namespace dapple::udapl

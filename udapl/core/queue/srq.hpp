@@ -86,11 +86,13 @@ class Srq : public Object {
   void grow(uint32_t slots);
   // Has the device report once that fewer receives are on the queue. Returns an errno value.
   int modify_limit(uint32_t receives);
+  void report_low_watermark();
 
   const UseOf<Pz> pz_;
   SrqAttr attr_;
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
+  std::atomic<bool> watches_ = false;  // the device watches for the low watermark, and nothing has been reported
 
   SmallMutex mutex_;
   std::deque<Slot> slots_;  // a container that never moves its elements
