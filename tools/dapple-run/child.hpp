@@ -3,7 +3,15 @@
 #ifndef DAPPLE_TOOLS_DAPPLE_RUN_CHILD_HPP
 #define DAPPLE_TOOLS_DAPPLE_RUN_CHILD_HPP
 
+#include <sys/types.h>
+
 namespace dapple::run {
+
+// fork() for a program whose exit code is needed. This process may have been started with SIGCHLD ignored, which would
+// lose the code; the child has SIGCHLD as this process found it. Ends this process if there is no other one.
+pid_t fork_awaited();
+// The status of an awaited child that has ended, as waitpid() returns it.
+int await(pid_t child);
 
 // Runs `execute` in a child, passes signals on to it, and returns its exit code: 128 and more for a signal.
 int run_child(void (*execute)(void* argument), void* argument);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "provider/soft/fault_points.hpp"
+#include "tools/dapple-run/child.hpp"
 #include "tools/dapple-run/fail.hpp"
 
 namespace dapple::run {
@@ -105,8 +106,7 @@ std::string last_line(int fd) {
 
 // The child and all processes that it starts are one process group, so that run() can kill all of them.
 pid_t start(int output, void (*execute)(void*), void* argument) {
-  const pid_t child = fork();
-  if (child < 0) fail(kCannotRun, "no process for the program: %s", strerror(errno));
+  const pid_t child = fork_awaited();
   setpgid(child, child);
   if (child > 0) return child;
   const int input = open("/dev/null", O_RDONLY);
@@ -127,7 +127,7 @@ Ending run(double timeout, void (*execute)(void*), void* argument) {
     nanosleep(&look, nullptr);
   }
   kill(-child, SIGKILL);
-  if (ended == 0) waitpid(child, &status, 0);
+  if (ended <= 0) status = await(child);
   Ending ending;
   ending.seconds = now() - begin;
   ending.said = last_line(output.fd());
