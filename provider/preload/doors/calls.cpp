@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The functions that use, copy and close descriptors.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <charconv>
 
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/netlink.hpp"
@@ -43,10 +46,34 @@ int channel_writer(int channel) {
   return find(channel, Kind::kChannel, door) ? door.attached[0] : -1;
 }
 
-int close_with_kernel(unsigned first, unsigned last) {
-  if (real.close_range(first, last, 0) == 0) return 0;
-  if (errno != ENOSYS) return -1;
-  // A kernel before 5.9.
+// Closes those among first..last that /proc shows. False if it shows none.
+bool close_listed(unsigned first, unsigned last) {
+  const int folder = real.open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return false;
+  alignas(dirent64) char entries[2048];
+  // A list from which names vanish may skip others.
+  for (bool closed = true; closed;) {
+    closed = false;
+    lseek(folder, 0, SEEK_SET);
+    for (ssize_t size; (size = getdents64(folder, entries, sizeof entries)) > 0;) {
+      for (ssize_t at = 0; at < size;) {
+        const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+        at += entry->d_reclen;
+        const char* end = entry->d_name + strlen(entry->d_name);
+        unsigned fd = 0;
+        if (std::from_chars(entry->d_name, end, fd).ptr != end || fd < first || fd > last) continue;
+        if (static_cast<int>(fd) != folder) closed |= real.close(static_cast<int>(fd)) == 0;
+      }
+    }
+  }
+  real.close(folder);
+  return true;
+}
+
+// As the C library's closefrom(): also with a kernel before 5.9, or a filter of system calls, that has no
+// close_range().
+int close_surely(unsigned first, unsigned last) {
+  if (real.close_range(first, last, 0) == 0 || close_listed(first, last)) return 0;
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   for (unsigned fd = first; fd <= last && fd < limit.rlim_cur; ++fd) real.close(static_cast<int>(fd));
@@ -71,7 +98,7 @@ DAPPLE_WRAPPER(close_range, int wrapped_close_range(unsigned first, unsigned las
 
 DAPPLE_WRAPPER(closefrom, void wrapped_closefrom(int first)) {
   const int saved = errno;
-  close_pieces(first < 0 ? 0 : static_cast<unsigned>(first), UINT_MAX, close_with_kernel);
+  close_pieces(first < 0 ? 0 : static_cast<unsigned>(first), UINT_MAX, close_surely);
   errno = saved;
 }
 

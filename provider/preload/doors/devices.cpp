@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "provider/preload/doors/alone.hpp"
 #include "provider/preload/doors/link.hpp"
 
 namespace dapple::doors {
@@ -20,6 +21,7 @@ soft::DaemonLink* asked(soft::Problem& problem) {
 }  // namespace
 
 uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
+  const Alone alone;
   soft::Problem problem;
   soft::DaemonLink* link = asked(problem);
   if (link == nullptr) return 0;
@@ -34,10 +36,13 @@ uint32_t list_devices(uint32_t (&indexes)[soft::kMaxDevices]) {
 
 bool get_device(uint32_t index, soft::DeviceInfo& device) {
   soft::Problem problem;
-  soft::DaemonLink* link = asked(problem);
-  if (link != nullptr && link->device(index, device, problem)) return true;
-  // A network interface may go at any time; anything else is worth a line.
-  if (link != nullptr && problem.error != ENODEV) complain(problem);
+  {
+    const Alone alone;
+    soft::DaemonLink* link = asked(problem);
+    if (link != nullptr && link->device(index, device, problem)) return true;
+    // A network interface may go at any time; anything else is worth a line.
+    if (link != nullptr && problem.error != ENODEV) complain(problem);
+  }
   errno = problem.error != 0 ? problem.error : ENODEV;
   return false;
 }

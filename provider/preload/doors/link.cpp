@@ -12,6 +12,7 @@
 
 #include <atomic>
 
+#include "provider/preload/doors/alone.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/descriptors.hpp"
 #include "provider/preload/doors/rdma_cm.hpp"
@@ -131,6 +132,7 @@ soft::DaemonLink* connection(soft::Problem& problem) {
 
 void watch_connection() {
   if (watch.load(std::memory_order_acquire) != Watch::kNone) return;
+  const Alone alone;
   pthread_mutex_lock(&opening);
   // Without a thread the next command notices that dappled has died.
   if (watch == Watch::kNone && opened.load() != nullptr) {

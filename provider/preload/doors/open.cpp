@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "provider/preload/doors/files.hpp"
 #include "provider/preload/doors/real.hpp"
@@ -17,6 +18,12 @@ namespace {
 // Does open() read a mode?
 bool has_mode(int flags) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+void need_no_mode(int flags) {
+  if (!has_mode(flags)) return;
+  fputs("The program calls open() with O_CREAT or O_TMPFILE, and without a mode\n", stderr);
+  abort();
 }
 
 // The descriptor of one of our files, or -1; false if the path is not ours.
@@ -55,13 +62,15 @@ DAPPLE_WRAPPER(openat, int wrapped_openat(int folder, const char* path, int flag
 DAPPLE_WRAPPER_ALIAS(open64, open, int wrapped_open64(const char* path, int flags, ...));
 DAPPLE_WRAPPER_ALIAS(openat64, openat, int wrapped_openat64(int folder, const char* path, int flags, ...));
 
-// A compiler makes these of calls without a mode. It has checked that they need none.
+// A compiler makes these of calls without a mode whose flags it does not know. The C library's functions check them.
 DAPPLE_WRAPPER(__open_2, int wrapped_open_2(const char* path, int flags)) {
+  need_no_mode(flags);
   int fd;
   if (maybe_ours(path) && open_ours(path, flags, fd)) return fd;
   return real.open(path, flags);
 }
 DAPPLE_WRAPPER(__openat_2, int wrapped_openat_2(int folder, const char* path, int flags)) {
+  need_no_mode(flags);
   int fd;
   if (maybe_ours(path) && open_ours(path, flags, fd)) return fd;
   return real.openat(folder, path, flags);

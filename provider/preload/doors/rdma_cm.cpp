@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "provider/preload/doors/alone.hpp"
 #include "provider/preload/doors/capture.hpp"
 #include "provider/preload/doors/link.hpp"
 #include "provider/preload/doors/program_memory.hpp"
@@ -23,7 +23,6 @@
 #include "provider/preload/doors/real.hpp"
 #include "provider/preload/doors/trace.hpp"
 #include "provider/soft/fault_plan.hpp"
-#include "provider/soft/undisturbed.hpp"
 
 namespace dapple::doors {
 namespace {
@@ -32,24 +31,6 @@ int refuse(int error) {
   errno = error;
   return -1;
 }
-
-// While one exists, this thread gets no pthread_cancel() and no signal handler that may write a command: both would
-// find the connection's lock taken.
-class Alone {
- public:
-  Alone() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~Alone() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-
- private:
-  const soft::Undisturbed undisturbed_;
-  sigset_t before_;
-};
 
 // The errno with which DAPPLE_FAULTS lets this command fail, or 0.
 int planned_error(uint32_t command) {
@@ -352,8 +333,9 @@ int rdma_cm_open(int flags) {
 }
 
 ssize_t rdma_cm_write(int fd, const Door& door, const void* bytes, size_t size) {
-  // A child that was made without the C library's fork() has the parent's connection.
-  if (!has_own_memory()) return refuse(EACCES);
+  // A child that was made without the C library's fork() has the parent's connection. Such a child may have closed the
+  // channel and opened another file, which the table does not show.
+  if (!has_own_memory()) return is_open(fd, door.channel) ? refuse(EACCES) : kNoDoor;
   know_stack();
   RdmaCmCommand command;
   soft::CmCommandRequest request;

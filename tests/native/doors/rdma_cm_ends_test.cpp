@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -104,13 +105,43 @@ void fork__a_child_has_a_connection_of_its_own(void**) {
   assert_true(soon([hangups] { return state->hangups == hangups + 1; }));
 }
 
+// dappled does not answer while a thread asks for a device, and the thread is cancelled. It must not keep the locks.
+void cancel__of_a_question_about_devices_leaves_no_lock_held(void**) {
+  const int fd = open_channel();
+  kill(state->process, SIGSTOP);
+  pthread_t thread;
+  const auto ask_for_a_device = [](void*) -> void* {
+    struct stat status;
+    stat("/dev/infiniband/uverbs4096", &status);
+    pthread_testcancel();
+    return nullptr;
+  };
+  assert_int_equal(pthread_create(&thread, nullptr, ask_for_a_device, nullptr), 0);
+  nap(50);
+  pthread_cancel(thread);
+  nap(50);
+  kill(state->process, SIGCONT);
+  void* result = nullptr;
+  pthread_join(thread, &result);
+  assert_ptr_equal(result, PTHREAD_CANCELED);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  assert_int_equal(exit_code(child), 0);
+  assert_true(works(fd));
+  close(fd);
+}
+
 // A system call made the child, so the library does not know of it.
 void clone__a_child_is_refused(void**) {
   const int fd = open_channel();
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (child == 0) {
     uint32_t id = 0;
-    syscall(SYS_exit_group, create(fd, id) == -1 && errno == EACCES ? 0 : 1);
+    const bool is_refused = create(fd, id) == -1 && errno == EACCES;
+    // The number may then be an ordinary file's.
+    syscall(SYS_close, fd);
+    const bool is_file = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_WRONLY) == fd && write(fd, "x", 1) == 1;
+    syscall(SYS_exit_group, is_refused && is_file ? 0 : 1);
   }
   assert_int_equal(exit_code(child), 0);
   assert_true(works(fd));
@@ -252,6 +283,7 @@ int main() {
       cmocka_unit_test(close__by_another_thread_does_not_wake_a_wait),
       cmocka_unit_test(close__behind_our_back_is_noticed),
       cmocka_unit_test(fork__a_child_has_a_connection_of_its_own),
+      cmocka_unit_test(cancel__of_a_question_about_devices_leaves_no_lock_held),
       cmocka_unit_test(clone__a_child_is_refused),
       cmocka_unit_test(fork__exec_closes_the_channel),
       cmocka_unit_test(vfork__a_child_may_close_everything),

@@ -7,15 +7,20 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +92,32 @@ static void copies(void) {
   show("lowest number again", open("/dev/null", O_WRONLY));
 }
 
+/* Container managers forbid system calls that they do not know. */
+static void closing_without_close_range(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    show("filter", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    dup2(1, 40);
+    dup2(1, 500);
+    show("forbidden close_range", close_range(3, ~0U, 0));
+    show("not closed", fcntl(40, F_GETFD));
+    closefrom(3);
+    show("closed", fcntl(40, F_GETFD));
+    show("closed, too", fcntl(500, F_GETFD));
+    show("lowest number", open("/dev/null", O_WRONLY));
+    _exit(0);
+  }
+  show("without close_range", status_of(child));
+}
+
 static void children(void) {
   char* command[] = {"sh", "-c", "ls /proc/self/fd | wc -l", NULL};
   pid_t child = fork();
@@ -147,6 +178,7 @@ int main(int argc, char** argv) {
   printf("in a constructor: %s\n", early_word());
   files(argv[1]);
   copies();
+  closing_without_close_range();
   children();
   sockets();
   symbols();
