@@ -52,7 +52,10 @@ bool Party::move(QpState to) {
   changes.state = to;
   changes.notify_drained = true;
   if (to == QpState::kError) stream_->is_broken = true;
-  if (to == QpState::kReset) taken_ = 0;
+  if (to == QpState::kReset) {
+    taken_ = 0;
+    reported_error_ = false;
+  }
   if (to == QpState::kReset && !receives_->is_shared()) receives_->clear();
   if (to != QpState::kSqd) drained = false;
   referee_.note("modify", config_.qpn, static_cast<uint64_t>(to));
@@ -85,9 +88,11 @@ void Party::commit(const roce::AddressVector* to) {
   if (packet.payload.size() > mtu) referee_.fail("QP %#x sent more than its MTU", config_.qpn);
   if ((to == nullptr) == (config_.type == QpType::kUd))
     referee_.fail("QP %#x: wrong address for its type", config_.qpn);
-  // IBTA 9.9.2.4.2: an error stops everything but the NAK that reports it.
-  if (qp_->state() == QpState::kError && packet.info->operation != roce::Operation::kAcknowledge)
+  // IBTA 9.9.2.4.2: an error stops everything but the NAK that reports it, and the answers to the requests before it.
+  const bool in_error = qp_->state() == QpState::kError;
+  if (in_error && (!packet.info->has(roce::kResponse) || reported_error_))
     referee_.fail("QP %#x sent opcode %#x in the error state", config_.qpn, packet.headers.opcode);
+  reported_error_ = in_error && packet.info->operation == roce::Operation::kAcknowledge;
   // IBTA 9.7.5.2.8: one NAK for a gap.
   if (packet.info->operation == roce::Operation::kAcknowledge && packet.headers.aeth.syndrome == kSequenceNak) {
     if (packet.headers.psn == nak_psn_) referee_.fail("QP %#x sent a second NAK for PSN %#x", config_.qpn, nak_psn_);

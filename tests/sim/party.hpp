@@ -132,6 +132,7 @@ class Party final : public roce::EventSink, public roce::PacketSink, public roce
   uint32_t taken_ = 0;         // the number of receives that the queue pair has
   size_t room_left_ = 0;
   bool was_refused_ = false;
+  bool reported_error_ = false;  // the NAK has left
   roce::Time seen_deadline_ = roce::kNever;
   roce::Time expiry_ = roce::kNever;
 };
