@@ -22,7 +22,7 @@ perftest_programs() {
 }
 
 # was_refused FILE: true if this output of a client says that nobody listened yet. cmtime says so and exits with 0.
-was_refused() { grep -qiE 'reject|refused|unreachable|NON_PEER|Unexpected CM event' "$1"; }
+was_refused() { grep -qiE 'reject|refused|unreachable|NON_PEER|Unexpected CM event|no server listens' "$1"; }
 
 # judge NAME CODE FILE...: counts and prints the verdict on a run with this exit code and these outputs. Some programs print their
 # errors and exit with 0.
