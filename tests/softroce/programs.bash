@@ -24,6 +24,28 @@ perftest_programs() {
 # was_refused FILE: true if this output of a client says that nobody listened yet. cmtime says so and exits with 0.
 was_refused() { grep -qiE 'reject|refused|unreachable|NON_PEER|Unexpected CM event|no server listens' "$1"; }
 
+# connect FILE COMMAND...: runs a client with its output in the file. Nothing shows from outside that a server of librdmacm listens: a
+# client that comes too early is refused, and tries again. perftest -R connects twice, and its server does not listen in between. Sets
+# code to 0, to 1, or, if a client of perftest -R was refused, to "again": then both ends must start again.
+# shellcheck disable=SC2034  # code is for the caller
+connect() {
+  local out=$1 tries
+  shift
+  code=1
+  for ((tries = 0; tries < 20; tries++)); do
+    sleep 0.5
+    if ("$@") >"$out" 2>&1 && ! was_refused "$out"; then
+      code=0
+      return
+    fi
+    if [[ " $* " == *' -R '* ]] && grep -q 'CM event' "$out"; then
+      code=again
+      return
+    fi
+    was_refused "$out" || return
+  done
+}
+
 # judge NAME CODE FILE...: counts and prints the verdict on a run with this exit code and these outputs. Some programs print their
 # errors and exit with 0.
 judge() {

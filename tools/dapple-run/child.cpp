@@ -13,33 +13,16 @@
 namespace dapple::run {
 namespace {
 
-constexpr int kPassedOn[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
-constexpr int kOfTerminals[] = {SIGINT, SIGQUIT};
+constexpr int kPassedOn[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 volatile pid_t child = 0;
 
-void pass_on(int signal_number) {
+void pass_on(int signal_number, siginfo_t* sent, void*) {
+  // A terminal sends these two to both processes, and another process only to this one.
+  const bool from_terminal = (signal_number == SIGINT || signal_number == SIGQUIT) && sent->si_code > 0;
   const int saved = errno;
-  if (child > 0) kill(child, signal_number);
+  if (child > 0 && !from_terminal) kill(child, signal_number);
   errno = saved;
-}
-
-// A terminal sends the signal to both processes, and another process only to this one.
-void pass_on_from_process(int signal_number, siginfo_t* sent, void*) {
-  if (sent->si_code <= 0) pass_on(signal_number);
-}
-
-void handle(int signal_number, void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  sigaction(signal_number, &action, nullptr);
-}
-
-void handle(int signal_number, void (*handler)(int, siginfo_t*, void*)) {
-  struct sigaction action = {};
-  action.sa_sigaction = handler;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(signal_number, &action, nullptr);
 }
 
 struct sigaction await_children() {
@@ -80,8 +63,10 @@ int run_child(void (*execute)(void* argument), void* argument) {
     execute(argument);
     _exit(kCannotRun);
   }
-  for (const int signal_number : kOfTerminals) handle(signal_number, pass_on_from_process);
-  for (const int signal_number : kPassedOn) handle(signal_number, pass_on);
+  struct sigaction action = {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO;
+  for (const int signal_number : kPassedOn) sigaction(signal_number, &action, nullptr);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = await(child);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -22,7 +22,7 @@ bool has_mode(int flags) {
 
 void need_no_mode(int flags) {
   if (!has_mode(flags)) return;
-  fputs("The program calls open() with O_CREAT or O_TMPFILE, and without a mode\n", stderr);
+  fputs("dapple: the program calls open() with O_CREAT or O_TMPFILE, but gives no mode\n", stderr);
   abort();
 }
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -118,6 +119,24 @@ static void closing_without_close_range(void) {
   show("without close_range", status_of(child));
 }
 
+/* What a compiler makes of open() with flags that it does not know. */
+int __open_2(const char* path, int flags);
+
+static void opening_without_a_mode(const char* folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/no-mode", folder);
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    dup2(open("/dev/null", O_WRONLY), 2);
+    _exit(__open_2(path, O_CREAT | O_WRONLY) >= 0);
+  }
+  show("creation without a mode", status_of(child));
+  show("not created", access(path, F_OK));
+  show("without creation", __open_2("/no/such/file", O_RDONLY));
+}
+
 static void children(void) {
   char* command[] = {"sh", "-c", "ls /proc/self/fd | wc -l", NULL};
   pid_t child = fork();
@@ -179,6 +198,7 @@ int main(int argc, char** argv) {
   files(argv[1]);
   copies();
   closing_without_close_range();
+  opening_without_a_mode(argv[1]);
   children();
   sockets();
   symbols();

@@ -51,7 +51,7 @@ class WindowTable {
   [[nodiscard]] int forget(Ep& ep);
   // False if the device has no such window: forget() could not replace the old one.
   bool provide_window(Rmr& rmr);
-  // The caller holds binding().
+  // Swaps the device's window with another one. The caller holds binding().
   void exchange_window(Rmr& rmr, verbs::Mw& other);
 
   // The target of the window with this rmr_context.
