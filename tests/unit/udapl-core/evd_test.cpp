@@ -165,20 +165,23 @@ void evd_wait__a_signal_ends_it() {
   struct sigaction action = {};
   struct sigaction before = {};
   action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;  // as signal() sets it
   sigaction(SIGUSR1, &action, &before);
   Fixture f;
-  std::atomic<bool> done = false;
-  std::thread waiter([&] {
-    CHECK(f.failed(wait_for_event(f.evd, kLong_us, 1, f.event, f.more), Type::kInterruptedCall));
-    done = true;
-  });
-  // Until it has arrived while the waiter sleeps.
-  await_waiter(f.evd);
-  while (!done) {
-    pthread_kill(waiter.native_handle(), SIGUSR1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (const uint32_t timeout_us : {kLong_us, Evd::kInfinite}) {
+    std::atomic<bool> done = false;
+    std::thread waiter([&] {
+      CHECK(f.failed(wait_for_event(f.evd, timeout_us, 1, f.event, f.more), Type::kInterruptedCall));
+      done = true;
+    });
+    // Until it has arrived while the waiter sleeps.
+    await_waiter(f.evd);
+    while (!done) {
+      pthread_kill(waiter.native_handle(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    waiter.join();
   }
-  waiter.join();
   sigaction(SIGUSR1, &before, nullptr);
 }
 

@@ -33,7 +33,7 @@ class WakeUp {
 
  private:
   int wait_once(int64_t deadline_ns) {
-    if (deadline_ns == kNever) return sem_wait(&semaphore_);
+    // The kernel restarts sem_wait() after a handler with SA_RESTART, but not a wait with a deadline, however late.
     const timespec deadline = to_timespec(deadline_ns);
     return sem_clockwait(&semaphore_, CLOCK_MONOTONIC, &deadline);
   }
