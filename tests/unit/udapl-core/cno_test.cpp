@@ -381,6 +381,22 @@ void cno_modify_agent__takes_over_and_leaves() {
   CHECK(f.cno.notifier->agent().function == nullptr);
 }
 
+// The agent ends itself before the waiter has taken the EVD that was passed on.
+void cno_modify_agent__by_the_agent__the_waiter_learns_too() {
+  Fixture f;
+  const WaitAgent leaver = {[](void* notifier, void*) { static_cast<Notifier*>(notifier)->set_agent({}); },
+                            f.cno.notifier.get()};
+  for (int round = 0; round < 20; ++round) {
+    CHECK(f.cno.notifier->set_agent(leaver).has_value());
+    std::thread waiter([&] { CHECK(f.cno.got(f.evd, 2'000'000)); });
+    while (f.cno.notifier->waiters() == 0) std::this_thread::yield();
+    post(f.evd);
+    waiter.join();
+    drain(f.evd);
+    CHECK(f.cno.empty());
+  }
+}
+
 void cno_modify_agent__after_the_last_evd__it_learns_of_the_end() {
   Calls calls;
   no_device::OpenIa ia(true);
@@ -446,6 +462,7 @@ int main() {
       TEST(cno_agent__is_called_on_a_thread_of_ours_for_each),
       TEST(cno_agent__and_a_waiter_both_learn),
       TEST(cno_modify_agent__takes_over_and_leaves),
+      TEST(cno_modify_agent__by_the_agent__the_waiter_learns_too),
       TEST(cno_modify_agent__after_the_last_evd__it_learns_of_the_end),
       TEST(cno_agent__may_free_its_cno),
   };

@@ -146,8 +146,12 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
     }
     {
       const NoCancel until_taken;
-      if (!agent_.function) collect();
-      if (Evd* evd = agent_.function ? std::exchange(passed_, nullptr) : pop()) return evd;
+      // The agent may be gone since it passed this one on.
+      if (Evd* evd = std::exchange(passed_, nullptr)) return evd;
+      if (!agent_.function) {
+        collect();
+        if (Evd* evd = pop()) return evd;
+      }
     }
     const int64_t now = now_ns();
     if (now >= deadline) return fail(Type::kQueueEmpty);
