@@ -20,7 +20,7 @@ DAT_RETURN rmr_query(Rmr& rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM* param) {
   auto& triplet = param->lmr_triplet;
   triplet.virtual_address = state.binding.address;
   triplet.segment_length = static_cast<decltype(triplet.segment_length)>(state.binding.length);
-  triplet.lmr_context = state.binding.lmr->context();
+  triplet.lmr_context = state.binding.lmr_context;
   param->mem_priv = static_cast<DAT_MEM_PRIV_FLAGS>(state.binding.privileges);
   param->rmr_context = state.context;
   return DAT_SUCCESS;

@@ -43,10 +43,10 @@ struct Fixture {
   }
   uint32_t bind(Rmr& window, Ep& ep, Lmr& lmr) {
     const auto bound = window.bind(ep, {.target = {.lmr = &lmr,
+                                                   .lmr_context = lmr.context(),
                                                    .address = reinterpret_cast<uint64_t>(memory),
                                                    .length = sizeof memory,
                                                    .privileges = kRemoteWrite},
-                                        .lmr_context = lmr.context(),
                                         .cookie = 0,
                                         .flags = 0});
     CHECK(bound.has_value());

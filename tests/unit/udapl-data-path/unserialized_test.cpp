@@ -224,10 +224,10 @@ void rmr_bind__beside_a_wait_and_windows_that_come_and_go() {
   const int64_t since = now_ns();
   for (uint32_t i = 0; i < kBinds && now_ns() - since < kPatience_ns;) {
     const auto bound = window->bind(ep, {.target = {.lmr = &lmr,
+                                                    .lmr_context = lmr.context(),
                                                     .address = reinterpret_cast<uint64_t>(memory),
                                                     .length = sizeof memory,
                                                     .privileges = kRemoteWrite},
-                                         .lmr_context = lmr.context(),
                                          .cookie = i,
                                          .flags = 0});
     i += bound.has_value();

@@ -48,17 +48,15 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
-  const auto window = ia().windows().find(sink.context);
+  const auto window = ia().windows().find(sink.context, *pz_);
   if (!window) return fail(Type::kProtectionViolation);
-  if (&window->lmr->pz() != pz_) return fail(Type::kProtectionViolation);
   if (!(window->privileges & kRemoteWrite)) return fail(Type::kPrivilegesViolation);
   const uint64_t base = window->zero_based ? 0 : window->address;
   if (sink.address < base || sink.length > window->length || sink.address - base > window->length - sink.length) {
     return fail(Type::kProtectionViolation);
   }
   if (sink.length > ia().port_attr().max_msg_sz) return fail(Type::kInvalidParameter, Subtype::kSegments);
-  const ibv_sge segment{sink.address - base + window->address, static_cast<uint32_t>(sink.length),
-                        window->lmr->context()};
+  const ibv_sge segment{sink.address - base + window->address, static_cast<uint32_t>(sink.length), window->lmr_context};
   return post_rdma_read({&segment, 1}, cookie, remote, flags);
 }
 

@@ -60,7 +60,7 @@ Result<> Rmr::check(const Ep& ep, const BindRequest& request) const {
   if (ep.pz() != &pz()) return fail(Type::kProtectionViolation);
   if (request.target.length == 0) return {};
   const Lmr& lmr = *request.target.lmr;
-  if (lmr.context() != request.lmr_context || !lmr.contains(request.target.address, request.target.length)) {
+  if (lmr.context() != request.target.lmr_context || !lmr.contains(request.target.address, request.target.length)) {
     return fail(Type::kInvalidParameter, Subtype::kSegments);
   }
   if (&lmr.pz() != &pz()) return fail(Type::kProtectionViolation);

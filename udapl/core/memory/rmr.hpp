@@ -17,7 +17,8 @@ class Lmr;
 
 // The target of a window.
 struct Binding {
-  Lmr* lmr = nullptr;    // null: not bound
+  Lmr* lmr = nullptr;  // null: not bound
+  uint32_t lmr_context = 0;
   uint64_t address = 0;  // as in the LMR's segments
   uint64_t length = 0;   // bytes
   uint32_t privileges = 0;
@@ -26,7 +27,6 @@ struct Binding {
 
 struct BindRequest {
   Binding target;  // with length 0, and then without an LMR, to unbind
-  uint32_t lmr_context;
   uint64_t cookie;
   uint32_t flags;
 };

@@ -148,10 +148,10 @@ void WindowTable::exchange_window(Rmr& rmr, verbs::Mw& other) {
   std::swap(rmr.mw_, other);
 }
 
-std::optional<Binding> WindowTable::find(uint32_t context) const {
+std::optional<Binding> WindowTable::find(uint32_t context, const Pz& pz) const {
   std::lock_guard guard(mutex_);
   const Rmr* const rmr = bound_as(context);
-  if (!rmr) return std::nullopt;
+  if (!rmr || &rmr->pz() != &pz) return std::nullopt;
   return rmr->binding_;
 }
 

@@ -34,6 +34,7 @@ class WindowTable {
   void add(Rmr& rmr);
   void remove(Rmr& rmr);
 
+  // The LMR of the binding may be freed meanwhile.
   State state(const Rmr& rmr) const;
   // Records a bind that is about to be posted on ep. Returns the earlier target.
   State begin(Rmr& rmr, Ep& ep, const Binding& binding);
@@ -54,8 +55,8 @@ class WindowTable {
   // Swaps the device's window with another one. The caller holds binding().
   void exchange_window(Rmr& rmr, verbs::Mw& other);
 
-  // The target of the window with this rmr_context.
-  std::optional<Binding> find(uint32_t context) const;
+  // The target of the window with this rmr_context, if the zone has such a window. Its LMR may be freed meanwhile.
+  std::optional<Binding> find(uint32_t context, const Pz& pz) const;
 
  private:
   void bind(Rmr& rmr, const Binding& binding);
