@@ -28,6 +28,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
     if (log_wants(LogType::kConsumerApi)) log(LogType::kConsumerApi, "no provider for " + quoted(wanted.name));
     return status;
   }
+  const DAT_EVD_HANDLE given_evd = async_evd ? *async_evd : DAT_HANDLE_NULL;
   DAT_IA_HANDLE provider_ia = nullptr;
   DAT_RETURN status = call_open(*use.provider, wanted, qlen, async_evd, &provider_ia);
   if (status == DAT_SUCCESS) {
@@ -39,6 +40,7 @@ DAT_RETURN open_ia(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE* asyn
     });
     if (stored == DAT_SUCCESS) return DAT_SUCCESS;
     use.provider->ia_close_func(provider_ia, DAT_CLOSE_ABRUPT_FLAG);
+    if (async_evd) *async_evd = given_evd;  // one that the provider made is gone with its IA
     status = stored;
   }
   registry().release(use);

@@ -43,7 +43,7 @@ Provider* find(const char* name) {
   return nullptr;
 }
 
-DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_HANDLE* ia_handle) {
+DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT, DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle) {
   Provider* provider = find(name);
   if (!provider) return DAT_CLASS_ERROR | DAT_INTERNAL_ERROR;
   FakeLog& log = *provider->log;
@@ -53,6 +53,7 @@ DAT_RETURN ia_open(const DAT_NAME_PTR name, DAT_COUNT, DAT_EVD_HANDLE*, DAT_IA_H
   std::snprintf(log.opened_name, sizeof log.opened_name, "%s", name);
   if (log.open_result != DAT_SUCCESS) return log.open_result;
   *ia_handle = new FakeObject{&provider->table, provider->log};
+  *async_evd = *ia_handle;  // any handle that ends with the IA
   return DAT_SUCCESS;
 }
 

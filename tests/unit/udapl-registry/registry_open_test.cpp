@@ -187,8 +187,11 @@ void dat_ia_openv__table_full_closes_again() {
   }
   CHECK_EQUAL(distinct.size(), ias.size());
   DAT_IA_HANDLE one_more = nullptr;
-  CHECK_EQUAL(dat.open("one", &one_more), DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES);
+  DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+  CHECK_EQUAL(dat.ia_openv(const_cast<DAT_NAME_PTR>("one"), 8, &async_evd, &one_more, 2, 0, DAT_FALSE),
+              DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES);
   CHECK_EQUAL(log.closes, 1);
+  CHECK(async_evd == DAT_HANDLE_NULL);
   CHECK_EQUAL(dat.close(ias[1000]), kSuccess);
   CHECK_EQUAL(dat.open("one", &ias[1000]), kSuccess);
   for (const DAT_IA_HANDLE ia : ias) CHECK_EQUAL(dat.close(ia), kSuccess);
