@@ -46,6 +46,7 @@ struct Cq {
   ibv_cq cq{};
   std::deque<ibv_wc> entries;
   bool armed = false;
+  bool only_errors = false;  // armed for solicited events, and no message is solicited
   uint32_t unacknowledged = 0;
 };
 
@@ -59,6 +60,7 @@ struct Qp {
 
 struct SharedQueue {
   ibv_srq srq{};
+  uint32_t limit = 0;
 };
 
 std::mutex mutex;  // for the whole device
@@ -66,6 +68,7 @@ ibv_device device{};
 verbs_context extended{};
 std::map<uint32_t, Qp*> qps;
 std::list<Channel*> channels;
+std::deque<ibv_async_event> async_events;
 uint32_t next_number = 1;
 
 struct CmEvents {
@@ -97,6 +100,7 @@ void put(ibv_cq* where, const ibv_wc& completion) {
   }
   cq.entries.push_back(completion);
   state.most_entries = std::max<size_t>(state.most_entries, cq.entries.size());
+  if (cq.only_errors && completion.status == IBV_WC_SUCCESS) return;
   if (!std::exchange(cq.armed, false) || !cq.cq.channel) return;
   auto& channel = *reinterpret_cast<Channel*>(cq.cq.channel);
   channel.events.push_back(&cq);
@@ -162,11 +166,12 @@ int post_recv(ibv_qp* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   return 0;
 }
 
-// Completes at once, on one queue pair after the other.
+// Completes at once, on one queue pair after the other, unless the device holds requests.
 int post_srq_recv(ibv_srq* where, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   if (const int error = state.refuses) return error;
   std::lock_guard guard(mutex);
   *bad = wr;
+  if (state.holds) return 0;
   static uint32_t turn = 0;
   uint32_t users = 0;
   for (const auto& [number, qp] : qps) users += qp->qp.srq == where;
@@ -202,11 +207,14 @@ int poll_cq(ibv_cq* where, int capacity, ibv_wc* out) {
   return got;
 }
 
-int req_notify_cq(ibv_cq* where, int) {
+int req_notify_cq(ibv_cq* where, int solicited_only) {
   pthread_testcancel();
   call_once(state.before_arming);
   std::lock_guard guard(mutex);
-  if (!state.removed && !state.deaf) reinterpret_cast<Cq*>(where)->armed = true;
+  if (state.removed || state.deaf) return 0;
+  auto& cq = *reinterpret_cast<Cq*>(where);
+  cq.only_errors = solicited_only != 0;
+  cq.armed = true;
   return 0;
 }
 
@@ -258,6 +266,15 @@ void fail(uint32_t qp_num, ibv_wc_status status) {
   std::lock_guard guard(mutex);
   finish_sends(*qps.at(qp_num), status);
   finish_receives(*qps.at(qp_num), status);
+}
+
+void reach_limit(const dapple::udapl::Srq& srq) {
+  std::lock_guard guard(mutex);
+  if (std::exchange(reinterpret_cast<SharedQueue*>(srq.verbs_srq())->limit, 0) == 0) return;
+  ibv_async_event event{};
+  event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
+  event.element.srq = srq.verbs_srq();
+  async_events.push_back(event);
 }
 
 void answer() {
@@ -380,10 +397,15 @@ int ibv_query_port(ibv_context*, uint8_t, _compat_ibv_port_attr* out) {
   std::memcpy(out, &attr, offsetof(ibv_port_attr, port_cap_flags2));
   return 0;
 }
-int ibv_get_async_event(ibv_context*, ibv_async_event*) {
+int ibv_get_async_event(ibv_context*, ibv_async_event* event) {
+  std::lock_guard guard(mutex);
   errno = EAGAIN;
-  return -1;
+  if (async_events.empty()) return -1;
+  *event = async_events.front();
+  async_events.pop_front();
+  return 0;
 }
+void ibv_ack_async_event(ibv_async_event*) {}
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return new ibv_pd{context, 0};
 }
@@ -486,7 +508,10 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr*) {
   made->srq.context = pd->context;
   return &made->srq;
 }
-int ibv_modify_srq(ibv_srq*, ibv_srq_attr*, int) {
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+  if (mask & IBV_SRQ_MAX_WR && state.cannot_resize) return ENOSYS;
+  std::lock_guard guard(mutex);
+  if (mask & IBV_SRQ_LIMIT) reinterpret_cast<SharedQueue*>(srq)->limit = attr->srq_limit;
   return 0;
 }
 int ibv_destroy_srq(ibv_srq* srq) {

@@ -31,7 +31,7 @@ struct State {
   std::atomic<uint32_t> unsignalled = 0;    // requests that asked for no completion
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
-  std::atomic<bool> cannot_resize = false;  // a CQ keeps its size
+  std::atomic<bool> cannot_resize = false;  // a CQ or an SRQ keeps its size
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
@@ -53,6 +53,8 @@ void reset();
 void complete(uint32_t qp_num);
 // The same with another status.
 void fail(uint32_t qp_num, ibv_wc_status status);
+// The device reports that the SRQ has come below its limit, if it has one.
+void reach_limit(const dapple::udapl::Srq& srq);
 // The peer accepts the last attempt to connect that had no answer.
 void answer();
 // The device is removed: arming a CQ has no effect, and every completion channel hangs up.

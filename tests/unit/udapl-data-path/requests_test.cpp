@@ -8,6 +8,7 @@
 #include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
 #include "udapl/core/queue/srq.hpp"
 
@@ -252,6 +253,48 @@ void srq__each_place_is_free_after_its_event() {
   CHECK_EQUAL(of_first, 3 * kPlaces / 2);
 }
 
+// A device that cannot resize its queue keeps the length of its creation.
+void srq_resize__up_to_the_length_of_the_device() {
+  fake_device::reset();
+  fake_device::state.cannot_resize = true;
+  SharedRig rig;
+  std::lock_guard guard(control_mutex());
+  CHECK(rig.srq->resize(kPlaces / 2).has_value());
+  CHECK(rig.srq->resize(kPlaces).has_value());
+  const auto longer = rig.srq->resize(kPlaces + 1);
+  CHECK(!longer && longer.error().type == Type::kModelNotSupported);
+  CHECK_EQUAL(rig.srq->attr().max_recv_dtos, kPlaces);
+}
+
+// The device's report of the former watermark is on its way when the program sets another one.
+void srq_set_low_watermark__one_event_for_each() {
+  fake_device::reset();
+  fake_device::state.holds = true;
+  SharedRig rig;
+  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
+  CHECK(rig.ia.get().create_async_evd(8).has_value());
+  std::lock_guard guard(control_mutex());
+  Evd& async = *rig.ia.get().async_evd();
+  Event event;
+  const auto report = [&] {
+    fake_device::reach_limit(*rig.srq);
+    ConnectionManager::instance().serve_device_events();
+  };
+  CHECK(rig.srq->set_low_watermark(kPlaces).has_value());
+  fake_device::reach_limit(*rig.srq);
+  CHECK(rig.srq->set_low_watermark(1).has_value());
+  CHECK(!take_event(async, event));
+  report();
+  CHECK(take_event(async, event).has_value());
+  report();
+  CHECK(!take_event(async, event));
+  CHECK(rig.srq->set_low_watermark(kPlaces).has_value());
+  fake_device::reach_limit(*rig.srq);
+  CHECK(rig.srq->set_low_watermark(0).has_value());
+  report();
+  CHECK(!take_event(async, event));
+}
+
 void srq__places_of_a_freed_ep() {
   fake_device::reset();
   SharedRig rig;
@@ -280,6 +323,8 @@ int main() {
       TEST_IN_CHILD(flush__more_requests_than_the_evd_can_hold),
       TEST_IN_CHILD(ep_free__its_flushed_requests_bring_no_event),
       TEST_IN_CHILD(srq__each_place_is_free_after_its_event),
+      TEST_IN_CHILD(srq_resize__up_to_the_length_of_the_device),
+      TEST_IN_CHILD(srq_set_low_watermark__one_event_for_each),
       TEST_IN_CHILD(srq__places_of_a_freed_ep),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -69,6 +69,8 @@ class ConnectionManager {
   // Listens for the asynchronous events of a device; several IAs may share one context.
   Result<> watch(ibv_context* context);
   void unwatch(ibv_context* context);
+  // Serves the asynchronous events that the devices have reported until now.
+  void serve_device_events();
   // The completion channel that the EVDs of a watched device share. The manager's thread takes its notifications and
   // tells the EVD, which is the CQ's context; so such an EVD may sleep without a descriptor of its own.
   Result<ibv_comp_channel*> shared_channel(ibv_context* context);
@@ -78,7 +80,6 @@ class ConnectionManager {
   Result<> start();
   void run(uint32_t generation);
   void serve_connection_events();
-  void serve_device_events();
   void serve_shared_channels();
   void serve_device_event(ibv_context* context, ibv_async_event& event);
   void report_catastrophe(ibv_context* context, int reason);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ibverbs-glue/no_segments.hpp"
+#include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/endpoint/ep.hpp"
 #include "udapl/core/events/evd.hpp"
 #include "udapl/core/ia/ia.hpp"
@@ -16,7 +17,11 @@
 
 namespace dapple::udapl {
 Srq::Srq(Ia& ia, Pz& pz, verbs::Srq srq, const SrqAttr& attr)
-    : Object(ia.tables().live, kKind, &ia), pz_(pz), attr_(attr), srq_(std::move(srq)) {
+    : Object(ia.tables().live, kKind, &ia),
+      pz_(pz),
+      attr_(attr),
+      device_length_(attr.max_recv_dtos),
+      srq_(std::move(srq)) {
   grow(attr.max_recv_dtos);
 }
 
@@ -91,7 +96,9 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
   attr.max_wr = max_recv_dtos;
   if (int error = ibv_modify_srq(srq_.get(), &attr, IBV_SRQ_MAX_WR)) {
     // uDAPL 1.2 dat_srq_resize: a queue need not shrink for the call to succeed.
-    if (max_recv_dtos > attr_.max_recv_dtos) return fail_errno(error);
+    if (max_recv_dtos > device_length_) return fail_errno(error);
+  } else {
+    device_length_ = max_recv_dtos;
   }
   attr_.max_recv_dtos = max_recv_dtos;
   return {};
@@ -99,7 +106,13 @@ Result<> Srq::resize(uint32_t max_recv_dtos) {
 
 Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
-  if (int error = modify_limit(low_watermark)) return fail_errno(error);
+  // The device may have reported the former watermark, and nobody has seen that yet. It is not reported for this one.
+  const bool watched = watches_.exchange(false);
+  ConnectionManager::instance().serve_device_events();
+  if (int error = modify_limit(low_watermark)) {
+    watches_ = watched;
+    return fail_errno(error);
+  }
   attr_.low_watermark = low_watermark;
   // The device checks the watermark only when it takes a receive, which may never happen. It watches already, so no
   // receive is missed.
