@@ -14,6 +14,7 @@
 #include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/clock.hpp"
 
 using namespace dapple::udapl;
 
@@ -153,6 +154,84 @@ void evd_set_waitable__ends_a_sleep() {
   CHECK_EQUAL(rig.awakenings(), 1);
 }
 
+// The waiting thread learns of the first call although the second one comes before it looks.
+void evd_set_waitable__for_a_moment_ends_a_wait() {
+  Rig rig;
+  const auto for_a_moment = [](Evd& evd) {
+    evd.set_waitable(false);
+    evd.set_waitable(true);
+  };
+  const auto is_refused = [&](Evd& evd, uint32_t threshold) {
+    const auto result = wait_for_event(evd, kLong_us, threshold, rig.event, rig.more);
+    return !result && result.error() == Error{Type::kInvalidState, Subtype::kEvdUnwaitable};
+  };
+  fake_device::state.before_arming = [&] { for_a_moment(rig.evd); };
+  CHECK(is_refused(rig.evd, 1));
+  fake_device::state.after_poll = [&] { for_a_moment(rig.evd); };
+  CHECK(is_refused(rig.evd, 2));
+  for (int i = 0; i < 256; ++i) rig.ia.evd(8);
+  Evd& last = rig.ia.evd(8);
+  fake_device::state.before_arming = [&] { for_a_moment(last); };
+  CHECK(is_refused(last, 1));
+  CHECK(!rig.wait(0));
+}
+
+// dat_ep_create: recv_completion_flags are about receives only.
+void evd_wait__a_request_on_an_evd_for_solicited_receives() {
+  fake_device::reset();
+  fake_device::state.holds = true;
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  Ep& ep = ia.connected_ep({.recv = &evd, .request = &evd}, {.recv_completion_flags = kSolicitedWait});
+  CHECK(ep.post_rdma_write({&kSegment, 1}, 1, kRemote, 0).has_value());
+  fake_device::state.before_arming = [&] {
+    fake_device::state.after_poll = [&] { fake_device::complete(ep.qp_num()); };
+  };
+  Event event;
+  uint32_t more;
+  CHECK(wait_for_event(evd, kLong_us, 1, event, more).has_value());
+  CHECK_EQUAL(event.dto.user_cookie, 1);
+  CHECK_EQUAL(count(evd, EvdCounter::kWaitNotify), 1);
+}
+
+// A thread sleeps already when an EP begins to use the EVD for its requests.
+void evd_wait__a_request_of_an_ep_made_meanwhile() {
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  ia.connected_ep({.recv = &evd}, {.recv_completion_flags = kSolicitedWait});
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    while (count(evd, EvdCounter::kWaitBlocked) == 0) std::this_thread::yield();
+    Ep& ep = ia.connected_ep({.request = &evd}, {});
+    while (count(evd, EvdCounter::kWaitBlocked) == 1 && !ended) std::this_thread::yield();
+    CHECK(ep.post_rdma_write({&kSegment, 1}, 1, kRemote, 0).has_value());
+  });
+  Event event;
+  uint32_t more;
+  CHECK(wait_for_event(evd, kLong_us, 1, event, more).has_value());
+  ended = true;
+  other.join();
+  CHECK_EQUAL(event.dto.user_cookie, 1);
+  CHECK_EQUAL(count(evd, EvdCounter::kWaitNotify), 2);
+}
+
+void evd_wait__an_unsolicited_receive_does_not_wake() {
+  fake_device::reset();
+  fake_device::state.holds = true;
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  Ep& ep = ia.connected_ep({.recv = &evd}, {.recv_completion_flags = kSolicitedWait});
+  CHECK(ep.post_recv({&kSegment, 1}, 1, 0).has_value());
+  fake_device::state.before_arming = [&] {
+    fake_device::state.after_poll = [&] { fake_device::complete(ep.qp_num()); };
+  };
+  Event event;
+  uint32_t more;
+  CHECK(wait_for_event(evd, kShort_us, 1, event, more).has_value());
+  CHECK_EQUAL(count(evd, EvdCounter::kWaitNotify), 0);
+}
+
 // A device that forgets to notify: the look at the time-out finds the event.
 void evd_wait__the_last_look() {
   Rig rig;
@@ -172,6 +251,20 @@ void evd_wait__an_unsignalled_completion_at_the_time_out() {
   CHECK(rig.wait(kShort_us));
   CHECK_EQUAL(rig.event.dto.user_cookie, 1);
   CHECK(rig.sleeps() > 0);
+}
+
+// A signalled completion that waits already does not make a later unsignalled one end the wait.
+void evd_wait__an_unsignalled_completion_reaches_a_threshold() {
+  Rig rig({.request_completion_flags = kUnsignalled});
+  rig.post(1);
+  rig.complete();
+  rig.post(2, kUnsignalled);
+  fake_device::state.before_arming = [&] { rig.complete(); };
+  const int64_t start = now_ns();
+  CHECK(rig.wait(kShort_us, 2));
+  CHECK(now_ns() - start >= kShort_us * int64_t{1000});
+  CHECK_EQUAL(rig.event.dto.user_cookie, 1);
+  CHECK_EQUAL(rig.more, 1);
 }
 
 // One event of two comes while the thread sleeps.
@@ -221,8 +314,13 @@ int main() {
       TEST_IN_CHILD(evd_wait__unwaitable_just_before_the_sleep),
       TEST_IN_CHILD(evd_wait__unwaitable_just_before_the_sleep_without_a_channel),
       TEST_IN_CHILD(evd_set_waitable__ends_a_sleep),
+      TEST_IN_CHILD(evd_set_waitable__for_a_moment_ends_a_wait),
+      TEST_IN_CHILD(evd_wait__a_request_on_an_evd_for_solicited_receives),
+      TEST_IN_CHILD(evd_wait__a_request_of_an_ep_made_meanwhile),
+      TEST_IN_CHILD(evd_wait__an_unsolicited_receive_does_not_wake),
       TEST_IN_CHILD(evd_wait__the_last_look),
       TEST_IN_CHILD(evd_wait__an_unsignalled_completion_at_the_time_out),
+      TEST_IN_CHILD(evd_wait__an_unsignalled_completion_reaches_a_threshold),
       TEST_IN_CHILD(evd_wait__the_time_out_counts_from_the_beginning),
       TEST_IN_CHILD(evd_wait__flushed_receives_reach_a_threshold),
   };

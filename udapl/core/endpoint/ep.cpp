@@ -110,6 +110,7 @@ Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted,
   }
   ia.adopt(*ep);
   if (evds.recv) evds.recv->configure(config);
+  if (evds.request) evds.request->add_requester();
   if (pz) pz->acquire();
   if (srq) srq->acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {
@@ -209,6 +210,7 @@ Result<> Ep::free(Ep& ep) {
     ep.srq_->release();
   }
   if (ep.evds_.recv) ep.evds_.recv->unconfigure();
+  if (ep.evds_.request) ep.evds_.request->drop_requester();
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->release();
   }

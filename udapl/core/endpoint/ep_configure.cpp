@@ -126,6 +126,10 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     if (evds_.recv) evds_.recv->unconfigure();
     if (evds.recv) evds.recv->configure(config);
   }
+  if (evds.request != evds_.request) {
+    if (evds_.request) evds_.request->drop_requester();
+    if (evds.request) evds.request->add_requester();
+  }
   // The new references are taken first: an object that stays in use must not seem unused in between.
   if (pz) pz->acquire();
   for (Evd* evd : {evds.recv, evds.request, evds.connect}) {

@@ -145,14 +145,32 @@ Result<> Evd::empty_cq() {
 void Evd::configure(EvdConfig config) {
   ++configured_;
   config_ = config;
-  const bool possible = ia().rules().notifies_of_solicited_receives;  // otherwise every receive wakes
-  solicited_only_.store(config == EvdConfig::kSolicited && possible, std::memory_order_relaxed);
+  choose_notifications();
 }
 
 void Evd::unconfigure() {
   if (--configured_ != 0) return;
   config_ = EvdConfig::kNotify;
-  solicited_only_.store(false, std::memory_order_relaxed);
+  choose_notifications();
+}
+
+void Evd::add_requester() {
+  ++requesters_;
+  choose_notifications();
+}
+
+void Evd::drop_requester() {
+  --requesters_;
+  choose_notifications();
+}
+
+// A CQ that is armed for solicited events stays silent about requests. And some devices would stay silent about
+// solicited receives; there every receive wakes.
+void Evd::choose_notifications() {
+  const bool possible = ia().rules().notifies_of_solicited_receives && requesters_ == 0;
+  const bool solicited = config_ == EvdConfig::kSolicited && possible;
+  // An arming of before is for too few completions.
+  if (solicited_only_.exchange(solicited, std::memory_order_seq_cst) && !solicited) serve_notification();
 }
 
 Result<> Evd::free(Evd& evd) {
@@ -338,7 +356,9 @@ void Evd::forget_errors(const Object& object) {
 }
 
 void Evd::set_waitable(bool waitable) {
-  unwaitable_.store(!waitable, std::memory_order_seq_cst);
+  uint32_t before = unwaitable_.load(std::memory_order_relaxed);
+  while (!unwaitable_.compare_exchange_weak(before, waitable ? before & ~1U : (before | 1) + 2)) {
+  }
   if (!waitable) wake();
 }
 

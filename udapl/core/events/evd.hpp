@@ -59,7 +59,7 @@ class Evd : public Object {
   uint32_t qlen() const { return qlen_.load(std::memory_order_relaxed); }
   uint32_t streams() const { return streams_; }
   bool has(uint32_t streams) const { return (streams_ & streams) == streams; }
-  bool waitable() const { return !unwaitable_.load(std::memory_order_relaxed); }
+  bool waitable() const { return unwaitable_.load(std::memory_order_relaxed) % 2 == 0; }
   ibv_cq* cq() const { return cq_.get(); }
 
   // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD gets an event.
@@ -89,6 +89,10 @@ class Evd : public Object {
   bool can_configure(EvdConfig config, uint32_t leaving) const { return configured_ <= leaving || config == config_; }
   void configure(EvdConfig config);
   void unconfigure();
+  // The number of EPs whose requests complete here. Each such completion wakes, so while there are any the device must
+  // notify of every completion. The caller holds the control mutex.
+  void add_requester();
+  void drop_requester();
   EvdConfig config() const { return config_; }
 
   void set_waitable(bool waitable);
@@ -201,10 +205,17 @@ class Evd : public Object {
     const uint32_t& more;
     ~Leaving() { evd.leave_wait(more); }
   };
-  Result<> sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
-  Result<> sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals);
+  // What a waiting thread has seen and waits for.
+  struct Wait {
+    int64_t deadline_ns;
+    uint32_t threshold;
+    uint32_t waitable;  // the value of unwaitable_ with which the wait goes on
+    uint32_t signals;   // the value of signals_ at the first look
+  };
+  Result<> sleep(const Wait& wait);
+  Result<> sleep_without_channel(const Wait& wait);
   void take_notification();
-  bool arm(uint32_t threshold, uint32_t signals);
+  bool arm(const Wait& wait);
   bool deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& sink);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would poll or arm the CQ returns INTERNAL_ERROR from now on.
@@ -212,6 +223,7 @@ class Evd : public Object {
   void break_cq();
   // Counts the wait and unlocks data_mutex_.
   Error finish_empty_dequeue();
+  void choose_notifications();
   int request_notification() {
     return ibv_req_notify_cq(cq_.get(), solicited_only_.load(std::memory_order_relaxed) ? 1 : 0);
   }
@@ -231,6 +243,7 @@ class Evd : public Object {
   bool arm_for_cno();
   void trigger_cno();
   void resume_cno(uint32_t known);
+  void serve_notification();
   void notify_cno_of_more_than(uint32_t known);
   void leave_cno();
 
@@ -255,6 +268,7 @@ class Evd : public Object {
 
   EvdConfig config_ = EvdConfig::kNotify;
   uint32_t configured_ = 0;  // EPs that have agreed on this notification
+  uint32_t requesters_ = 0;
   std::atomic<bool> solicited_only_ = false;
 
   // The thread that dequeues or waits writes these counters, except kConnectionCallback, which the control mutex
@@ -266,7 +280,9 @@ class Evd : public Object {
   SmallMutex data_mutex_;
   std::atomic<Waiter> waiter_ = Waiter::kNone;
   std::atomic<bool> sleeping_ = false;
-  std::atomic<bool> unwaitable_ = false;
+  // Odd while no thread may wait. Each call of set_waitable(false) makes a new value, so a waiting thread finds out
+  // about the call even if another one has made the EVD waitable again.
+  std::atomic<uint32_t> unwaitable_ = 0;
   std::atomic<bool> aborted_ = false;
   int64_t spin_ns_;
 

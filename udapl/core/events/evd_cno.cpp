@@ -115,6 +115,11 @@ bool Evd::serve_channel() {
 
 void Evd::on_notification() {
   counters_.add_shared(EvdCounter::kDtoCallback);
+  serve_notification();
+}
+
+// Has a thread that waits, or the CNO, arm the CQ again and look at it.
+void Evd::serve_notification() {
   if (waited_on()) return wake();
   std::lock_guard lock(cno_mutex_);
   Cno* const cno = cno_.load(std::memory_order_relaxed);

@@ -49,10 +49,10 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
 
 // Arms the CQ and looks for events once more. True if the thread must not sleep yet. set_waitable() wakes once, and
 // only a thread whose sleeping_ it sees, so the order of these accesses matters; abort() wakes until no thread waits.
-[[gnu::always_inline]] inline bool Evd::arm(uint32_t threshold, uint32_t signals) {
-  if (unwaitable_.load(std::memory_order_seq_cst)) return true;
+[[gnu::always_inline]] inline bool Evd::arm(const Wait& wait) {
+  if (unwaitable_.load(std::memory_order_seq_cst) != wait.waitable) return true;
   std::lock_guard guard(data_mutex_);
-  if (available_or_urgent() >= threshold && heard(signals)) return true;
+  if (available_or_urgent() >= wait.threshold && heard(wait.signals)) return true;
   if (!cq_) return false;
   if (request_notification()) {
     break_cq();
@@ -80,21 +80,21 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   }
 }
 
-[[gnu::always_inline]] inline Result<> Evd::sleep(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+[[gnu::always_inline]] inline Result<> Evd::sleep(const Wait& wait) {
   if (!wake_fd_) [[unlikely]] {
-    if (!channel_) return sleep_without_channel(deadline_ns, threshold, signals);
+    if (!channel_) return sleep_without_channel(wait);
     wake_fd_ = make_event_fd();
     if (!wake_fd_) return fail_errno(errno);
   }
   // sleeping_ must be set before the state is examined.
   const Asleep asleep{sleeping_};
-  if (arm(threshold, signals)) return {};
+  if (arm(wait)) return {};
 
   pollfd fds[2] = {{wake_fd_.get(), POLLIN, 0}, {channel_->fd, POLLIN, 0}};
   timespec left{};
-  if (deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, deadline_ns - now_ns()));
+  if (wait.deadline_ns != kNever) left = to_timespec(std::max<int64_t>(0, wait.deadline_ns - now_ns()));
   counters_.add(EvdCounter::kWaitBlocked);
-  const int ready = ppoll(fds, 2, deadline_ns == kNever ? nullptr : &left, nullptr);
+  const int ready = ppoll(fds, 2, wait.deadline_ns == kNever ? nullptr : &left, nullptr);
   if (ready < 0) return errno == EINTR ? fail(Type::kInterruptedCall) : fail(Type::kInternalError);
   if (ready == 0) return fail(Type::kTimeoutExpired);
   counters_.add(EvdCounter::kWaitNotify);
@@ -103,11 +103,11 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   return {};
 }
 
-Result<> Evd::sleep_without_channel(int64_t deadline_ns, uint32_t threshold, uint32_t signals) {
+Result<> Evd::sleep_without_channel(const Wait& wait) {
   const Asleep asleep{sleeping_};
-  if (arm(threshold, signals)) return {};
+  if (arm(wait)) return {};
   counters_.add(EvdCounter::kWaitBlocked);
-  switch (wake_up_.wait(deadline_ns)) {
+  switch (wake_up_.wait(wait.deadline_ns)) {
     case 0:
       counters_.add(EvdCounter::kWaitNotify);
       return {};
@@ -139,39 +139,40 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
                               const ErasedSink& sink, uint32_t& more) {
   const Leaving leaving{*this, more};
   const int64_t start = now_ns();
-  const int64_t deadline = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000;
+  Wait wait{.deadline_ns = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000,
+            .threshold = threshold,
+            .waitable = unwaitable_.load(std::memory_order_relaxed) & ~1U,
+            .signals = looked_at ? *looked_at : 0};
   const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
-  uint32_t first_look = 0;
-  bool look = !looked_at;
+  bool looked = looked_at != nullptr;
+  bool look = !looked;
   bool last_look = false;
   for (int64_t now = start;; now = now_ns()) {
     // These tests come first, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
-    if (!waitable()) return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
+    if (unwaitable_.load(std::memory_order_relaxed) != wait.waitable)
+      return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
     if (look) {
       // Events that wait when the call begins count, even if they may not wake a thread, and so do events at the
       // time-out.
       std::lock_guard guard(data_mutex_);
-      const uint32_t signals = signals_;
-      if (deliver_if_enough(threshold, last_look ? nullptr : looked_at, sink)) {
+      if (deliver_if_enough(threshold, looked && !last_look ? &wait.signals : nullptr, sink)) {
         more = available();
         learn_to_spin(now - start);
         return {};
       }
-      if (!looked_at) {
-        first_look = signals;
-        looked_at = &first_look;
-      }
+      // What this look has found does not wake the thread later.
+      if (!std::exchange(looked, true)) wait.signals = signals_;
       more = available();
     }
     look = true;
     if (cq_broken()) return fail(Type::kInternalError);
-    if (now >= deadline) {
+    if (now >= wait.deadline_ns) {
       if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
       continue;
     }
     if (now < spin_until) continue;
-    if (auto result = sleep(deadline, threshold, *looked_at); !result) {
+    if (auto result = sleep(wait); !result) {
       if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
       return result;
     }
