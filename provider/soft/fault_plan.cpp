@@ -96,7 +96,7 @@ bool FaultPlan::add(std::string_view entry) {
     return plans_calls_ = true;
   }
   const size_t at = entry.find('@'), equals = entry.find('=');
-  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at || count_ == kMost) return false;
+  if (at == std::string_view::npos || equals == std::string_view::npos || equals < at) return false;
   Fault fault;
   std::string_view name = entry.substr(0, at);
   if (const size_t hash = name.find('#'); hash != std::string_view::npos) {
@@ -113,6 +113,10 @@ bool FaultPlan::add(std::string_view entry) {
   if (fault.lasts) number.remove_suffix(1);
   fault.result = result_of(fault.of, entry.substr(equals + 1));
   if (fault.result == 0 || !number_of(number, fault.number)) return false;
+  if (count_ == kMost) {
+    is_overfull_ = true;
+    return false;
+  }
   (of_completions ? plans_completions_ : plans_calls_) = true;
   plans_outages_ |= fault.of == kLink;
   needs_stack_ |= fault.stack != 0 && !of_completions;

@@ -48,14 +48,18 @@ enum class PlannedCommand : size_t {
 // Threads may count at the same time.
 class FaultPlan {
  public:
+  static constexpr size_t kMost = 64;
+
   // "NAME@N=RESULT": the N-th one fails; "NAME@N+=RESULT": it and all later ones. NAME is a verb, and RESULT an errno
   // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
   // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
   // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
   // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
-  // HEX - 1. False if it is malformed, or if there are too many.
+  // HEX - 1. False if it is malformed, or if kMost are planned.
   bool add(std::string_view entry);
+  // True after add() has refused a well-formed entry because kMost are planned.
+  bool is_overfull() const { return is_overfull_; }
   // Plans one fault, for the next call or completion: NAME, and a number for RESULT, as above. A second fault for the
   // same name replaces the first until that has come. False if the name or the number is unknown.
   bool set_next(std::string_view name, int result);
@@ -80,12 +84,11 @@ class FaultPlan {
   // True if the port goes down with this completion, for the time that last_outage_ns() then is.
   bool next_outage();
   uint64_t last_outage_ns() const { return last_outage_us_.load(std::memory_order_relaxed) * 1000; }
-  // False if so many bytes more are above the limit. Otherwise unregister() takes them back.
+  // False if so many bytes more are above the limit. Otherwise they count until unregister_bytes().
   bool register_bytes(uint64_t size);
   void unregister_bytes(uint64_t size) { registered_.fetch_sub(size, std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kMost = 64;
   struct Fault {
     size_t of = 0;
     uint64_t stack = 0;  // 0: any
@@ -103,6 +106,7 @@ class FaultPlan {
   bool plans_completions_ = false;
   bool plans_outages_ = false;
   bool needs_stack_ = false;
+  bool is_overfull_ = false;
   uint64_t most_registered_ = UINT64_MAX;
   std::atomic<uint64_t> registered_{0};
   std::atomic<uint64_t> passed_[static_cast<size_t>(PlannedCommand::kCount)] = {};

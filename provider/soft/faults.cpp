@@ -90,6 +90,10 @@ bool parse_faults(const char* text, FaultSettings& settings, Problem& problem) {
     const size_t comma = rest.find(',');
     const std::string_view entry = rest.substr(0, comma);
     if (!parse_one(entry, settings) && !plan->add(entry)) {
+      if (plan->is_overfull()) {
+        problem.set(EINVAL, "DAPPLE_FAULTS: more than %zu calls, completions and events are planned", FaultPlan::kMost);
+        return false;
+      }
       problem.set(EINVAL,
                   "DAPPLE_FAULTS: \"%.*s\" is none of drop=, dup=, reorder=, corrupt= (0 to 1), delay= (such as 1ms, "
                   "at most 10s), order=random, seed=, VERB@N=ERRNO, completion@N=STATUS, event@N=NAME, link@N=TIME, "

@@ -152,8 +152,12 @@ void add__malformed__false_and_no_fault(void**) {
 void add__too_many__false(void**) {
   FaultPlan plan;
   int count = 0;
-  while (plan.add("ibv_reg_mr@1=ENOMEM")) assert_true(++count <= 1000);
+  while (plan.add("ibv_reg_mr@1=ENOMEM")) {
+    assert_false(plan.is_overfull());
+    assert_true(++count <= 1000);
+  }
   assert_int_equal(count, 64);
+  assert_true(plan.is_overfull());
 }
 
 }  // namespace

@@ -94,6 +94,22 @@ void parse__malformed__is_one_line_with_the_place(void**) {
   }
 }
 
+void parse__65_planned_faults__the_line_names_the_limit(void**) {
+  char text[1300] = "completion@1=RETRY_EXC_ERR";
+  for (int i = 1; i < 64; i++) strcat(text, ",ibv_reg_mr@1=EIO");
+  FaultSettings settings;
+  Problem problem;
+  assert_true(parse_faults(text, settings, problem));
+  const size_t end = strlen(text);
+  strcpy(text + end, ",drop=2");
+  assert_false(parse_faults(text, settings, problem));
+  assert_non_null(strstr(problem.line, "\"drop=2\""));
+  strcpy(text + end, ",drop=0.5,event@1=CQ_ERR");
+  assert_false(parse_faults(text, settings, problem));
+  assert_int_equal(problem.error, EINVAL);
+  assert_string_equal(problem.line, "DAPPLE_FAULTS: more than 64 calls, completions and events are planned");
+}
+
 void next__same_seed__same_fates(void**) {
   FaultSettings settings;
   settings.drop = settings.duplicate = settings.reorder = settings.corrupt = 0.5;
@@ -152,6 +168,7 @@ int main() {
   const CMUnitTest all[] = {
       cmocka_unit_test(parse__all_settings__are_read),
       cmocka_unit_test(parse__malformed__is_one_line_with_the_place),
+      cmocka_unit_test(parse__65_planned_faults__the_line_names_the_limit),
       cmocka_unit_test_setup_teardown(parse__seed__the_plans_before_the_process, without_seed, without_seed),
       cmocka_unit_test_setup_teardown(seed__malformed__none_and_a_reason, without_seed, without_seed),
       cmocka_unit_test(next__same_seed__same_fates),
