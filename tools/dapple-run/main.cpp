@@ -74,6 +74,7 @@ struct Options {
   bool print_environment = false;
   bool enumerate = false;
   bool check = false;
+  std::vector<const char*> variables;  // set by options, for --env
   ReportFiles reports;
   EnumerateOptions runs;
   char** command = nullptr;
@@ -110,33 +111,38 @@ std::string words_of(FILE* file) {
   return words;
 }
 
-void set_faults(const char* given) {
+void set_variable(Options& options, const char* name, const char* value) {
+  setenv(name, value, 1);
+  options.variables.push_back(name);
+}
+
+void set_faults(Options& options, const char* given) {
   std::string words = given;
   if (words.find('=') == std::string::npos) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(given, "re"), fclose);
     if (file == nullptr) fail(kWrongUse, "--faults: %s is neither a word with = nor a readable file", given);
     words = words_of(file.get());
   }
-  setenv("DAPPLE_FAULTS", words.c_str(), 1);
+  set_variable(options, "DAPPLE_FAULTS", words.c_str());
 }
 
-void set_seed(const char* given) {
+void set_seed(Options& options, const char* given) {
   uint64_t number = 0;
   const char* end = given + strlen(given);
   const auto [stop, error] = std::from_chars(given, end, number);
   if (error != std::errc() || stop != end) fail(kWrongUse, "--seed needs a number of 64 bits, not %s", given);
-  setenv("DAPPLE_SEED", given, 1);
+  set_variable(options, "DAPPLE_SEED", given);
 }
 
 // Empties both files. Their paths are absolute, because programs may change their folder.
-void set_trace(const char* given) {
+void set_trace(Options& options, const char* given) {
   const std::pair<const char*, const char*> files[] = {{"DAPPLE_TRACE", ".jsonl"}, {"DAPPLE_PCAP", ".pcap"}};
   for (const auto& [variable, ending] : files) {
     const std::string path = std::filesystem::absolute(given).string() + ending;
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0) fail(kWrongUse, "--trace: %s cannot be written: %s", path.c_str(), strerror(errno));
     close(file);
-    setenv(variable, path.c_str(), 1);
+    set_variable(options, variable, path.c_str());
   }
 }
 
@@ -170,11 +176,11 @@ Options parse(char** argument) {
     } else if (option == "-n" || option == "--no-device") {
       options.device = false;
     } else if (option == "--faults") {
-      set_faults(value_of(option, argument));
+      set_faults(options, value_of(option, argument));
     } else if (option == "--seed") {
-      set_seed(value_of(option, argument));
+      set_seed(options, value_of(option, argument));
     } else if (option == "--trace") {
-      set_trace(value_of(option, argument));
+      set_trace(options, value_of(option, argument));
     } else if (option == "--check" || option == "--check=strict") {
       options.check = true;
       if (option != "--check") setenv("DAPPLE_CHECK", (environment_or("DAPPLE_CHECK", "") + ":strict=1").c_str(), 1);
@@ -185,7 +191,7 @@ Options parse(char** argument) {
       options.enumerate = true;
     } else if (option == "--in") {
       options.runs.program = value_of(option, argument);
-      setenv("DAPPLE_FAULTS_IN", options.runs.program.c_str(), 1);
+      set_variable(options, "DAPPLE_FAULTS_IN", options.runs.program.c_str());
     } else if (option == "--timeout") {
       options.runs.timeout = seconds_of(value_of(option, argument));
     } else if (option == "--env") {
@@ -195,14 +201,14 @@ Options parse(char** argument) {
     }
   }
   if (options.enumerate && (options.emulate != "0" || options.print_environment || !options.device))
-    fail(kWrongUse, "--enumerate goes with no --emulate, --watch, --env or --no-device");
+    fail(kWrongUse, "--enumerate cannot be combined with --emulate, --watch, --env or --no-device");
   if (options.check && (options.print_environment || !options.device || options.enumerate))
-    fail(kWrongUse, "--check goes with no --env, --no-device or --enumerate");
+    fail(kWrongUse, "--check cannot be combined with --env, --no-device or --enumerate");
   if (options.print_environment) {
     if (*argument != nullptr) fail(kWrongUse, "--env runs no program, but %s was given", *argument);
     return options;
   }
-  if (*argument == nullptr) fail(kWrongUse, "which program? See dapple-run --help");
+  if (*argument == nullptr) fail(kWrongUse, "no program is given; see dapple-run --help");
   options.command = argument;
   return options;
 }
@@ -242,6 +248,7 @@ int main(char** arguments) {
   if (options.print_environment) {
     set_environment(options, libraries);
     for (const char* name : kVariables) print_assignment(name);
+    for (const char* name : options.variables) print_assignment(name);
     return fflush(stdout) == 0 ? 0 : 1;
   }
   const Program program = find_program(options.command[0], libraries.overlay);
