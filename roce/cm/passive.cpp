@@ -69,7 +69,7 @@ void Manager::received_req(Time now, const Path& path, const MadView& view) {
   record->max_retries = req.max_cm_retries;
   record->lifetime = wait_of(req.ack_timeout);
   record->period = record->lifetime + wait_of(req.local_response_timeout);
-  // Until the peer has sent its REQ twice again.
+  // Twice the time after which the peer repeats its REQ.
   record->hold = 2 * (record->lifetime + wait_of(req.remote_response_timeout));
   table_.enter(*record, kByRemoteId);
   table_.enter(*record, kByRemoteQpn);

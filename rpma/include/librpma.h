@@ -127,7 +127,7 @@ struct rpma_peer;
 /*
  * A peer represents this process on one device. It has a protection domain. ibv_ctx must be librdmacm's, from
  * rpma_utils_get_ibv_context(), and must outlive the peer. Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NOMEM;
- * RPMA_E_PROVIDER: the device refuses, or dapple refuses the device (docs/rpma.md); RPMA_E_UNKNOWN: the device refuses
+ * RPMA_E_PROVIDER: the device refuses, or dapple refuses the device, see librpma(7); RPMA_E_UNKNOWN: the device refuses
  * without a reason. Threads: safe.
  */
 int rpma_peer_new(struct ibv_context* ibv_ctx, struct rpma_peer** peer_ptr);
@@ -164,8 +164,8 @@ int rpma_mr_reg(struct rpma_peer* peer, void* ptr, size_t size, int usage, struc
 int rpma_mr_dereg(struct rpma_mr_local** mr_ptr);
 
 /*
- * Writes the region's descriptor for a peer: rpma_mr_get_descriptor_size() bytes at desc. docs/rpma.md has the format.
- * Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * Writes the region's descriptor for a peer: as many bytes at desc as rpma_mr_get_descriptor_size() stores.
+ * rpma_mr_get_descriptor(3) has the format. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_mr_get_descriptor(const struct rpma_mr_local* mr, void* desc);
 

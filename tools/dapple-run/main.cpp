@@ -51,8 +51,10 @@ and needs no PROGRAM.
                   dapple-soft(7) lists, or is the name of a file with such words
       --seed N    the number that decides all random choices of the software devices
       --trace N   write the calls, completions and events of the software devices to N.jsonl, and their packets to N.pcap
-      --enumerate run PROGRAM once for each call of a verb that can fail, and print how each run ends
-      --in NAME   with --faults or --enumerate: faults occur only in programs of this name
+      --enumerate let the first and the last call of a verb from each place in PROGRAM fail, each in a run of its own, and
+                  print how each run ends
+      --in NAME   with --faults or --enumerate: planned failures occur only in programs of this name; faults of packets and
+                  order=random occur in all programs
       --timeout S with --enumerate: seconds after which a run is a hang
   -v, --verbose   report on standard error which devices got the overlay
   -h, --help      print this
@@ -63,7 +65,8 @@ The exit code is PROGRAM's, or
   66   with --check: an error was reported, or nothing was checked
   66   with --emulate: a sync is missing, or nothing was checked because no RDMA device was opened or a process ended without
        its report; DAPPLE_CHECK=exitcode=N in the environment sets another code, and 0 keeps PROGRAM's
-  126  PROGRAM cannot be run this way; one line on standard error gives the reason
+  126  PROGRAM cannot be run this way, or with --enumerate its first run ends with another code than 0 or opens no software
+       device; one line on standard error gives the reason
   127  PROGRAM does not exist
 )help";
 

@@ -250,7 +250,7 @@ int take_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& req
 int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   for (bool first = true;; first = false) {
     // A handler of a signal ends or restarts this as it does the kernel's wait. A thread that is cancelled here leaves
-    // the byte for others.
+    // the message for others.
     char byte;
     const ssize_t size = recv(fd, &byte, sizeof byte, MSG_PEEK);
     if (first && size < 0 && (errno == EBADF || errno == ENOTSOCK)) return kNoDoor;
