@@ -27,9 +27,9 @@ endfunction()
 #
 # A library that applications load. It exports what MAP says and nothing else, and binds at load. libstdc++ is inside and
 # hidden, because an old application may bring an older one first in its path. libgcc_s is the system's: pthread_cancel and
-# pthread_exit unwind a thread's stack with it, and abort the process where a frame's code belongs to another copy. One in a
-# FOLDER beside the others is loaded by its path only; it finds the others by where it lies. dapple_package tells programs of
-# one with PACKAGE. One that is PLAIN is without a sanitizer.
+# pthread_exit unwind a thread's stack with the system's copy, and abort the process at a frame that belongs to another copy.
+# FOLDER: the library is in a folder beside the others. Others load it by its path only, and it finds them relative to its own
+# place. PACKAGE: dapple_package writes the files by which programs find the library. PLAIN: the library has no sanitizer.
 function(dapple_shared name)
   cmake_parse_arguments(arg "PACKAGE;PLAIN" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})

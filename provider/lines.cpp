@@ -18,7 +18,7 @@ Lines::~Lines() {
 }
 
 const char* Lines::next() {
-  bool cut = false;  // what is read belongs to a line that was returned, or dropped, already
+  bool cut = false;  // the next bytes belong to a line that was dropped
   while (error_ == 0) {
     char* const begin = buffer_ + begin_;
     if (auto* const newline = static_cast<char*>(memchr(begin, '\n', end_ - begin_))) {

@@ -12,7 +12,7 @@
 namespace dapple::provider {
 namespace {
 
-// "55b4-55b5 r--p 00000000 fe:00 2474   /usr/bin/head": true, and what it says, if the line begins a mapping.
+// True if the line begins a mapping, as "55b4-55b5 r--p 00000000 fe:00 2474   /usr/bin/head" does. Sets `mapping` then.
 bool read_header(const char* line, Mapping& mapping) {
   Mapping read;
   char rights[5] = "";

@@ -12,8 +12,8 @@ namespace dapple::provider {
 // The number of dapple's own driver. The kernel counts its drivers from 0 (enum rdma_driver_id).
 inline constexpr uint32_t kDappleDriver = 0x4C504144;
 
-// True if the device behind the command file belongs to rxe, siw or dapple's own driver. False for what is no uverbs
-// file, or a kernel that knows no ioctl there.
+// True if the device behind the command file belongs to rxe, siw or dapple's own driver. False if the file is no uverbs
+// file, or if the kernel has no ioctl for such files.
 //
 // The kernel refuses an ioctl that names another driver than the device's, so a query that is harmless everywhere tells
 // the driver, without trust in names, vendor numbers or sysfs: a device that sysfs shows without hardware need not be a

@@ -172,8 +172,8 @@ void Responder::on_request_with_response(const Packet& packet) {
     return refuse(InboundError::kInvalidRequest);
   }
   if (newest_ - oldest_ == room_) {
-    // A requester that keeps to what was agreed on has all of the oldest response, or it would not ask for more. A
-    // second transmission of it that still waits for the wire is useless.
+    // A requester that keeps to the agreed number has received the whole oldest response; otherwise it would not send
+    // this request. A repetition of that response that still waits for the wire is useless.
     const Resource& last = resource(oldest_);
     if (last.answered < last.packets) return refuse(InboundError::kInvalidRequest);
     oldest_++;

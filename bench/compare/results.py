@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
-"""The results of a run: its JSON file, from which an interrupted run goes on, and the figures of a row."""
+"""The results of a run: its JSON file, from which an interrupted run continues, and the figures of a row."""
 
 import datetime
 import json

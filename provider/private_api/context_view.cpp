@@ -13,8 +13,8 @@ namespace {
 // From the start of a context's private part to its table; the same in every known release.
 constexpr size_t kTableOffset = 24;
 
-// The context that verbs_set_ops() is given. It reads as many entries as its own release has operations, which for a
-// release that only adds some is more than are known here: those are null, so they are left alone.
+// The size of the table that verbs_set_ops() gets. It reads an entry for each operation of its own release. A later
+// release may have operations that are unknown here; their entries are null, so verbs_set_ops() leaves them alone.
 constexpr size_t kOperationsGiven = 256;
 static_assert(kOperationsGiven > 2 * kMaxOperations);
 
@@ -69,8 +69,8 @@ bool holds(const Layout& layout, const unsigned char* table, const Anchor& ancho
 const char* ContextView::open(const VerbsLibrary& library, ibv_context* context, ContextView* view) {
   if (library.layout == nullptr) return library.why;
   const Layout& layout = *library.layout;
-  // The extension lies in front of the context and grows at its front, so its fields are where our header says, counted
-  // from its end, whichever of the two is newer.
+  // The extension lies in front of the context, and new fields are added at the extension's front. So a field that our
+  // header knows has the same distance from the extension's end in every release.
   const verbs_context* extended = verbs_get_ctx(context);
   if (extended == nullptr) return "a libibverbs from before 2013 opened it";
   if (extended->sz != layout.context_size) return "its context differs in size from this release's";

@@ -101,8 +101,8 @@ class Context {
 // For a verb that returns a pointer: sets errno and returns null.
 std::nullptr_t failed(int error);
 
-// In a child of fork(): the parent's device becomes the child's, as if it had been opened by it, if it has no objects.
-// librdmacm keeps such devices for the life of the process, so a child has no others. False if it is not possible.
+// In a child of fork(): if the parent's device has no objects, it becomes the child's, as if the child had opened it.
+// librdmacm keeps such devices for the life of the process, so a child has no others. False if this is not possible.
 bool revive(const ibv_context* context);
 
 // False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.

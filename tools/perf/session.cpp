@@ -72,7 +72,7 @@ void Session::open_first() {
   for (const std::string& name : others) {
     if (try_open(name, result)) return;
   }
-  throw Failure(fmt::format("no IA opens ({}); 'dapple-info --dat' says why", text_of(result)));
+  throw Failure(fmt::format("no IA opens ({}); 'dapple-info --dat' shows the reason", text_of(result)));
 }
 
 void Session::open_named(const std::string& name) {
@@ -88,7 +88,7 @@ void Session::open_named(const std::string& name) {
     }
     if (try_open(ia, result)) return;
   }
-  throw Failure(fmt::format("cannot open the IA {}: {}; 'dapple-info --dat' says why", name, text_of(result)));
+  throw Failure(fmt::format("cannot open the IA {}: {}; 'dapple-info --dat' shows the reason", name, text_of(result)));
 }
 
 Session::Session(const std::string& name) {

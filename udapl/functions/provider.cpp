@@ -104,7 +104,7 @@ template <class... Arguments>
 struct RefusedOpen<DAT_RETURN (*)(Arguments...)> {
   static DAT_RETURN open(Arguments...) {
     log_error(
-        "this process was forked while its parent had an open IA or a call in progress: without the parent's threads "
+        "the parent of this process had an open IA or a call in progress at the fork: without the parent's threads "
         "and queues no IA can be opened here");
     return error(DAT_INVALID_STATE);
   }

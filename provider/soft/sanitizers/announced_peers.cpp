@@ -11,8 +11,8 @@
 namespace dapple::soft {
 namespace {
 
-// A report has a place in code, and what a peer does has none in this process. The functions' names stand there
-// instead.
+// The report of a race names a place in code for each access. A peer's access has no place in this process, so the
+// report names one of these functions.
 [[gnu::noinline, gnu::used]] void rdma_write_of_a_peer() {}
 [[gnu::noinline, gnu::used]] void rdma_read_of_a_peer() {}
 

@@ -67,7 +67,7 @@ static void ep_create__datagrams_are_refused(void** state) {
 }
 
 /* The connection continues as if nothing had been posted. */
-static void posts__what_iwarp_has_not_is_refused(void** state) {
+static void posts__features_that_iwarp_lacks_are_refused(void** state) {
   struct fixture* f = *state;
   DAT_LMR_TRIPLET here = local(f, 0, 8);
   DAT_LMR_TRIPLET there = local(f, HALF, 8);
@@ -162,7 +162,7 @@ int main(void) {
       IA_TEST(windows__are_refused),
       IA_TEST(lmr_create__what_needs_another_transport_is_refused),
       ENDS_TEST(ep_create__datagrams_are_refused),
-      CONNECTED_TEST(posts__what_iwarp_has_not_is_refused),
+      CONNECTED_TEST(posts__features_that_iwarp_lacks_are_refused),
       CONNECTED_TEST(rdma_read__into_memory_that_peers_may_write),
       ENDS_TEST(connect__the_active_end_sends_first),
       CONNECTED_TEST(disconnect__flushes_and_the_endpoint_serves_again),

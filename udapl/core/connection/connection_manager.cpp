@@ -40,7 +40,8 @@ Result<> ConnectionManager::acquire() {
   }
   if (pid_ != getpid()) {
     log_error(
-        "this process was forked from one with an open IA: without its threads and queues no IA can be opened here");
+        "the parent of this process had an open IA at the fork: without the parent's threads and queues no IA can be "
+        "opened here");
     return fail(Type::kInvalidState);
   }
   ++users_;
