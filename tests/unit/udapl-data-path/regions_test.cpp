@@ -102,24 +102,30 @@ void window_table__finds_each_of_many() {
   for (uint32_t i = 0; i < kMany; ++i) contexts.push_back(f.bind(*f.windows[i], i % 2 ? ep : other, lmr));
   f.make_windows(kMany);  // beside those that are bound
   WindowTable& table = f.ia.get().windows();
-  for (const uint32_t context : contexts) CHECK(table.find(context).has_value());
-  CHECK(!table.find(0));
+  const auto found = [&](uint32_t context) { return table.find(context, f.ia.pz()).has_value(); };
+  for (const uint32_t context : contexts) CHECK(found(context));
+  CHECK(!found(0));
+  {
+    std::lock_guard guard(control_mutex());
+    Pz& other_pz = *Pz::create(f.ia.get()).value();
+    CHECK(!table.find(contexts[0], other_pz));
+  }
   table.invalidated(contexts[3]);
-  CHECK(!table.find(contexts[3]));
+  CHECK(!found(contexts[3]));
   CHECK_EQUAL(lmr.windows().load(), kMany - 1);
   // Bound again, and elsewhere: the old context is stale.
   const uint32_t again = f.bind(*f.windows[5], other, lmr);
-  CHECK(!table.find(contexts[5]));
-  CHECK(table.find(again).has_value());
+  CHECK(!found(contexts[5]));
+  CHECK(found(again));
   {
     std::lock_guard guard(control_mutex());
     CHECK(Ep::free(ep).has_value());
   }
   for (uint32_t i = 0; i < kMany; ++i) {
     const bool stays = i % 2 == 0;
-    if (i != 5) CHECK_EQUAL(table.find(contexts[i]).has_value(), stays);
+    if (i != 5) CHECK_EQUAL(found(contexts[i]), stays);
   }
-  CHECK(table.find(again).has_value());
+  CHECK(found(again));
   std::lock_guard guard(control_mutex());
   for (Rmr* window : f.windows) CHECK(Rmr::free(*window).has_value());
   CHECK_EQUAL(lmr.windows().load(), 0);
@@ -149,7 +155,7 @@ void window_table__many_windows_cost_no_more_than_few() {
   WindowTable& table = f.ia.get().windows();
   constexpr int64_t kWalk_ns = 20'000;  // through so many, at best
   CHECK(best_of_many([&] { table.invalidated(7); }) < kWalk_ns);
-  CHECK(best_of_many([&] { (void)table.find(7); }) < kWalk_ns);
+  CHECK(best_of_many([&] { (void)table.find(7, f.ia.pz()); }) < kWalk_ns);
   CHECK(best_of_many([&] { CHECK_EQUAL(table.forget(idle), 0); }) < kWalk_ns);
 }
 
