@@ -145,6 +145,8 @@ constexpr Row kRows[] = {
     {"ibv_get_async_event", EIO, THREAD, "event IA_CATASTROPHIC"},
     {"ibv_get_async_event", EIO, THREAD, "success"},  // the IA was closed before anyone looked
     {"ibv_get_async_event", ENOMEM, THREAD, "success"},
+    {"ibv_get_async_event", EIO, "dat_srq_set_lw", "event IA_CATASTROPHIC"},
+    {"ibv_get_async_event", ENOMEM, "dat_srq_set_lw", "success"},
 
     // Connections.
     {"rdma_create_event_channel", EMFILE, nullptr, DEVICE},
