@@ -41,7 +41,9 @@ int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
   made->link = std::move(request.link);
   made->qp = made->link.id->qp;
   if (const int error = made->flush_sink.make(request.peer)) return error;
-  if (const int error = made->link.migrate()) return error;
+  if (!made->link.events) {
+    if (const int error = made->link.migrate()) return error;
+  }
   out = std::move(made);
   return 0;
 }
@@ -93,8 +95,7 @@ RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_p
     (void)give_up(std::move(request));
     return RPMA_E_INVAL;
   }
-  // The id gets its own channel before events can come, so that the listener's channel never gets one of them. An id
-  // that is destroyed unanswered rejects the peer's request.
+  // The id gets its own channel before events can come. An id that is destroyed unanswered rejects the peer's request.
   std::unique_ptr<rpma_conn> made;
   if (const int error = make_connection(*request, made)) return error;
   rdma_conn_param param = connection_parameters(pdata);

@@ -36,7 +36,7 @@ struct QpDeleter {
 
 // Threads: confined to the user of the connection. The members are destroyed from the last to the first.
 struct Link {
-  verbs::EventChannel events;  // null for a request
+  verbs::EventChannel events;  // null before migrate()
   verbs::CmId id;
   // Only on a device that is not coherent; the second is null with a shared receive queue.
   std::unique_ptr<SendSlots> send_slots;
@@ -52,7 +52,7 @@ struct Link {
   // Makes CQs and a queue pair for id, which is resolved or a request. Returns an RPMA_E_* or 0; after a failure the
   // link can only be destroyed.
   int build(const rpma_peer& peer, const rpma_conn_cfg& cfg) noexcept;
-  // Gives the id its own event channel. Returns an RPMA_E_* or 0.
+  // Gives the id its own event channel. Returns an RPMA_E_* or 0; after a failure the link can only be destroyed.
   int migrate() noexcept;
   // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept;

@@ -345,10 +345,9 @@ struct rpma_conn_private_data {
 };
 
 /*
- * Listens on an address of this machine. rpma_ep_shutdown() drops requests that were not taken; connect or delete
- * requests that were taken before it. port: a number or a service's name. Errors: RPMA_E_INVAL: a pointer is NULL;
- * RPMA_E_NOMEM; RPMA_E_PROVIDER: the address or port does not exist or is in use, or the kernel refuses. Threads:
- * alone.
+ * Listens on an address of this machine. rpma_ep_shutdown() drops requests that were not taken; requests that were
+ * taken stay valid. port: a number or a service's name. Errors: RPMA_E_INVAL: a pointer is NULL; RPMA_E_NOMEM;
+ * RPMA_E_PROVIDER: the address or port does not exist or is in use, or the kernel refuses. Threads: alone.
  */
 int rpma_ep_listen(struct rpma_peer* peer, const char* addr, const char* port, struct rpma_ep** ep_ptr);
 

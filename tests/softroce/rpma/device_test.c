@@ -52,7 +52,6 @@ static int open_descriptors(void) {
   return found;
 }
 
-/* A request needs its endpoint until it is answered. */
 static struct rpma_ep* far_ep;
 static struct rpma_conn_req* far_request;
 
@@ -62,7 +61,10 @@ static void* far_side(void* unused) {
   return NULL;
 }
 
-/* A request of each side on a port that is used once; the far one is not answered yet. */
+/*
+ * A request of each side on a port that is used once; the far one is not answered yet, and its endpoint has been shut
+ * down.
+ */
 static struct rpma_conn* begin(struct rpma_peer* peer) {
   static int port = 7500;
   struct rpma_conn_req* request = NULL;
@@ -75,6 +77,7 @@ static struct rpma_conn* begin(struct rpma_peer* peer) {
   assert_int_equal(rpma_conn_req_new(peer, address, text, NULL, &request), 0);
   assert_int_equal(rpma_conn_req_connect(&request, NULL, &conn), 0);
   pthread_join(thread, NULL);
+  assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
   return conn;
 }
 
@@ -93,7 +96,6 @@ static int connect_pair(void** state) {
   assert_int_equal(rpma_mr_remote_from_descriptor(bytes, size, &pair.theirs), 0);
   pair.near_end = begin(pair.peer);
   assert_int_equal(rpma_conn_req_connect(&far_request, NULL, &pair.far_end), 0);
-  assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
   expect_event(pair.near_end, RPMA_CONN_ESTABLISHED);
   expect_event(pair.far_end, RPMA_CONN_ESTABLISHED);
   return 0;
@@ -346,7 +348,6 @@ static void reject__again_and_again__leaves_nothing(void** state) {
   for (int i = 0; i < 10; ++i) {
     struct rpma_conn* conn = begin(peer);
     assert_int_equal(rpma_conn_req_delete(&far_request), 0);
-    assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
     expect_event(conn, RPMA_CONN_REJECTED);
     assert_int_equal(rpma_conn_delete(&conn), 0);
   }
@@ -375,7 +376,6 @@ static void reject__of_a_request_taken_back__fails_and_leaves_nothing(void** sta
       ++failed;
     }
     assert_null(far_request);
-    assert_int_equal(rpma_ep_shutdown(&far_ep), 0);
   }
   assert_int_equal(rpma_log_set_threshold(RPMA_LOG_THRESHOLD, RPMA_LOG_LEVEL_WARNING), 0);
   assert_true(failed > 0);

@@ -96,6 +96,27 @@ void a_request_that_cannot_be_accepted_leaves_nothing(void**) {
   assert_int_equal(fake::live(), live_before);
 }
 
+// librdmacm gives the id of a request the channel of the id that listens.
+void a_request_that_was_taken_outlives_its_endpoint(void**) {
+  rpma_conn_event event;
+  take_request();
+  assert_int_equal(rpma_ep_shutdown(&o.ep), 0);
+  assert_int_equal(rpma_conn_req_connect(&o.req, nullptr, &o.conn), 0);
+  fake::state.events.push_back({RDMA_CM_EVENT_ESTABLISHED, ""});
+  assert_int_equal(rpma_conn_next_event(o.conn, &event), 0);
+  assert_int_equal(event, RPMA_CONN_ESTABLISHED);
+  assert_int_equal(rpma_conn_delete(&o.conn), 0);
+  fake::assert_nothing_wrong();
+}
+
+void a_request_can_be_rejected_after_its_endpoint(void**) {
+  take_request();
+  assert_int_equal(rpma_ep_shutdown(&o.ep), 0);
+  assert_int_equal(rpma_conn_req_delete(&o.req), 0);
+  assert_int_equal(fake::state.rejected, 1);
+  fake::assert_nothing_wrong();
+}
+
 void an_event_that_is_no_request_is_said_to_be_none(void**) {
   fake::state.events.push_back({RDMA_CM_EVENT_ESTABLISHED, ""});
   assert_int_equal(rpma_ep_next_conn_req(o.ep, nullptr, &o.req), RPMA_E_INVAL);
@@ -245,6 +266,8 @@ int main() {
       TEST(no_event_is_no_error),
       TEST(a_rejected_request_leaves_nothing),
       TEST(a_request_that_cannot_be_accepted_leaves_nothing),
+      TEST(a_request_that_was_taken_outlives_its_endpoint),
+      TEST(a_request_can_be_rejected_after_its_endpoint),
       TEST(an_event_that_is_no_request_is_said_to_be_none),
       TEST(private_data_of_a_request_stays_with_the_connection),
       TEST(private_data_of_an_answer_comes_with_the_connection),

@@ -36,8 +36,11 @@ struct FakeCq {
   int unacknowledged = 0;
 };
 
-// Addresses are not used again: the state of one context must not be taken for the next one's.
+// Addresses are not used again: the state of one context must not be taken for the next one's, nor a channel for one
+// that was destroyed.
 std::deque<ibv_device> devices;
+std::deque<rdma_event_channel> event_channels;
+constexpr int kDestroyed = -1;  // the descriptor of such a channel
 verbs_context extended{};
 ibv_cq* last_cq = nullptr;
 Posted native;
@@ -57,6 +60,11 @@ void took_event() {
 
 void complain(const char* what) {
   if (state.wrong.empty()) state.wrong = what;
+}
+
+// The real functions write to the channel of the id. An id without one has its own.
+void use_channel(const rdma_cm_id* id) {
+  if (id->channel && id->channel->fd == kDestroyed) complain("an id used after its channel was destroyed");
 }
 
 int post_send(ibv_qp*, ibv_send_wr* wr, ibv_send_wr** bad) {
@@ -390,11 +398,11 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 rdma_event_channel* rdma_create_event_channel() {
   if (hit("rdma_create_event_channel")) return nullptr;
   ++state.live[kEventChannel];
-  return new rdma_event_channel{2000};
+  return &event_channels.emplace_back(rdma_event_channel{2000});
 }
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
   --state.live[kEventChannel];
-  delete channel;
+  channel->fd = kDestroyed;
 }
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, rdma_port_space space) {
   if (hit("rdma_create_id")) return -1;
@@ -411,12 +419,14 @@ int rdma_destroy_id(rdma_cm_id* id) {
     kept.push_back(id);
     return -1;
   }
+  use_channel(id);
   if (id->qp) complain("an id destroyed before its queue pair");
   --state.live[kCmId];
   delete id;
   return 0;
 }
 int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
+  use_channel(id);
   if (hit("rdma_migrate_id")) return -1;
   id->channel = channel;
   return 0;
@@ -472,10 +482,12 @@ void rdma_destroy_qp(rdma_cm_id* id) {
 int rdma_connect(rdma_cm_id*, rdma_conn_param*) {
   return hit("rdma_connect") ? -1 : 0;
 }
-int rdma_accept(rdma_cm_id*, rdma_conn_param*) {
+int rdma_accept(rdma_cm_id* id, rdma_conn_param*) {
+  use_channel(id);
   return hit("rdma_accept") ? -1 : 0;
 }
-int rdma_reject(rdma_cm_id*, const void*, uint8_t) {
+int rdma_reject(rdma_cm_id* id, const void*, uint8_t) {
+  use_channel(id);
   if (hit("rdma_reject")) return -1;
   ++state.rejected;
   return 0;
@@ -483,7 +495,7 @@ int rdma_reject(rdma_cm_id*, const void*, uint8_t) {
 int rdma_disconnect(rdma_cm_id*) {
   return hit("rdma_disconnect") ? -1 : 0;
 }
-int rdma_get_cm_event(rdma_event_channel*, rdma_cm_event** out) {
+int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** out) {
   if (hit("rdma_get_cm_event")) return -1;
   if (state.events.empty()) {
     errno = state.no_event_error;
@@ -499,6 +511,7 @@ int rdma_get_cm_event(rdma_event_channel*, rdma_cm_event** out) {
   event->listen_id = &anybody;
   if (next.type == RDMA_CM_EVENT_CONNECT_REQUEST) {
     event->id = new rdma_cm_id{};
+    event->id->channel = channel;
     event->id->verbs = fake::context();
     event->id->ps = RDMA_PS_TCP;
     ++state.live[kCmId];
