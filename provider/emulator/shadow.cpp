@@ -99,7 +99,7 @@ int Shadow::take(Span pages) {
   }
   if (at == pages.end) return 0;
   let_go({pages.begin, at});
-  give_back_unused({pages.begin, pages.end});
+  give_back_unused({pages.begin, at});
   return ENOMEM;
 }
 

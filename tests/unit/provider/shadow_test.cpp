@@ -16,6 +16,7 @@
 #include <atomic>
 #include <vector>
 
+#include "tests/soak/memory_limit.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple::provider;
@@ -367,6 +368,31 @@ void add__memory_that_is_not_there(void**) {
   shadow.remove(region);
 }
 
+int add_without_memory(uintptr_t address, size_t length) {
+  const dapple::soak::MemoryLimit no_more(0);
+  ShadowRegion* region = nullptr;
+  return shadow.add(address, length, false, &region);
+}
+
+void add__without_memory_leaves_the_neighbours_alone(void**) {
+  constexpr size_t kChunk = ShadowPages::kChunk;
+  void* memory = mmap(nullptr, 3 * kChunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(memory, MAP_FAILED);
+  const uintptr_t boundary = ShadowPages::chunk_of(reinterpret_cast<uintptr_t>(memory)) + 2 * kChunk;
+  auto* first = reinterpret_cast<unsigned char*>(boundary);
+  memset(first - kPage, 0, 3 * kPage);
+  ShadowRegion* region = nullptr;
+  assert_int_equal(shadow.add(boundary, kPage, false, &region), 0);
+  assert_int_equal(add_without_memory(boundary - kPage, 3 * kPage), ENOMEM);
+  assert_int_equal(shadow.num_pages(), 1);
+  region->view[5] = 42;
+  shadow.clean_invalidate(boundary, kPage);
+  assert_int_equal(first[5], 42);
+  shadow.remove(region);
+  assert_int_equal(shadow.num_pages(), 0);
+  assert_int_equal(munmap(memory, 3 * kChunk), 0);
+}
+
 void remove__memory_that_is_gone(void**) {
   ShadowRegion* region = add(kPage, 2 * kPage, true);
   assert_int_equal(munmap(program + kPage, kPage), 0);
@@ -528,6 +554,7 @@ int main() {
       SHADOW_TEST(remove__memory_that_is_registered_anew_has_a_new_shadow),
       SHADOW_TEST(remove__what_waits_is_bounded),
       SHADOW_TEST(add__memory_that_is_not_there),
+      SHADOW_TEST(add__without_memory_leaves_the_neighbours_alone),
       SHADOW_TEST(remove__memory_that_is_gone),
       SHADOW_TEST(unclean__lines_for_peers_that_were_never_synced),
       SHADOW_TEST(unclean__not_what_has_been_synced_once),
