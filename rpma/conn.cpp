@@ -112,9 +112,10 @@ RPMA_EXPORT int rpma_conn_wait(rpma_conn* conn, [[maybe_unused]] int flags, rpma
     ibv_ack_cq_events(source, 1);
     return RPMA_E_UNKNOWN;
   }
+  if (const int error = found->took_event()) return error;
   *cq = found;
   if (is_rcq) *is_rcq = of_recvs;
-  return found->took_event();
+  return 0;
 }
 
 RPMA_EXPORT int rpma_conn_disconnect(rpma_conn* conn) {

@@ -74,7 +74,11 @@ int cq_wait() {
 }
 int conn_wait() {
   fake::state.cq_events = 1;
-  return rpma_conn_wait(o.conn, 0, &found, &is_rcq);
+  found = nullptr;
+  is_rcq = false;
+  const int error = rpma_conn_wait(o.conn, 0, &found, &is_rcq);
+  if (error && (found || is_rcq)) fake::state.wrong = "a wait that failed has stored a CQ";
+  return error;
 }
 int get_wc() {
   fake::state.completions.resize(1);
