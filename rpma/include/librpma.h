@@ -503,11 +503,11 @@ enum rpma_flush_type {
 
 /*
  * Completes when earlier writes to these len bytes are visible or persistent, depending on type. It is native if the
- * device and the peer support it. Otherwise it is a Read, which pushes the writes before it. Errors: RPMA_E_INVAL: conn
- * or dst is NULL, type is not in the enum, flags is 0, dst_offset is not in the region, or the flush is native and the
- * bytes are not all in the region; RPMA_E_NOSUPP: the region was not registered for this type; or type is
- * RPMA_FLUSH_TYPE_PERSISTENT, and the peer has not declared (rpma_conn_apply_remote_peer_cfg()) direct writes to
- * persistent memory.
+ * device and the peer support it and len is less than 4 GiB. Otherwise it is a Read, which pushes the writes before it.
+ * Errors: RPMA_E_INVAL: conn or dst is NULL, type is not in the enum, flags is 0, dst_offset is not in the region, or
+ * the device and the peer support native flushes and the bytes are not all in the region; RPMA_E_NOSUPP: the region was
+ * not registered for this type; or type is RPMA_FLUSH_TYPE_PERSISTENT, and the peer has not declared
+ * (rpma_conn_apply_remote_peer_cfg()) direct writes to persistent memory.
  */
 int rpma_flush(struct rpma_conn* conn, struct rpma_mr_remote* dst, size_t dst_offset, size_t len,
                enum rpma_flush_type type, int flags, const void* op_context);

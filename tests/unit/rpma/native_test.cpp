@@ -205,6 +205,18 @@ void a_native_flush_beyond_the_region_is_refused(void**) {
   assert_true(fake::state.posted.empty());
 }
 
+// RDMA Flush has 32 bits for the length.
+void a_flush_of_four_gibibytes_is_a_read(void**) {
+  constexpr uint64_t kLarge = uint64_t{1} << 33;
+  peer_sends(22, kAllNative, kLarge);
+  const fake::Posted longest = flush(RPMA_FLUSH_TYPE_VISIBILITY, 8, UINT32_MAX);
+  assert_string_equal(longest.what.c_str(), "flush");
+  assert_int_equal(longest.length, UINT32_MAX);
+  is_read(flush(RPMA_FLUSH_TYPE_VISIBILITY, 8, size_t{UINT32_MAX} + 1), kAddress + 8, 8);
+  is_read(flush(RPMA_FLUSH_TYPE_PERSISTENT, 0, kLarge), kAddress, 8);
+  assert_int_equal(rpma_flush(o.conn, o.remote, 8, kLarge, RPMA_FLUSH_TYPE_VISIBILITY, kOn, nullptr), RPMA_E_INVAL);
+}
+
 void neither_type_of_flush_implies_the_other(void**) {
   peer_sends(22, kAllNative, kSize, RPMA_MR_USAGE_FLUSH_TYPE_VISIBILITY);
   assert_int_equal(rpma_flush(o.conn, o.remote, 0, 8, RPMA_FLUSH_TYPE_PERSISTENT, kOn, nullptr), RPMA_E_NOSUPP);
@@ -394,6 +406,7 @@ int main() {
       WITH(a_flush_by_read_does_not_look_at_the_length, set_up_native),
       WITH(a_flush_from_outside_of_the_region_is_refused, set_up_native),
       WITH(a_native_flush_beyond_the_region_is_refused, set_up_native),
+      WITH(a_flush_of_four_gibibytes_is_a_read, set_up_native),
       WITH(neither_type_of_flush_implies_the_other, set_up_native),
       WITH(persistence_takes_the_peers_word, set_up_native),
       WITH(what_cannot_be_posted_is_a_providers_error, set_up_native),
