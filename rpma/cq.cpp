@@ -54,7 +54,6 @@ void rpma_cq::acknowledge_rest() noexcept {
   if (const unsigned rest = unacknowledged.exchange(0); rest && cq) ibv_ack_cq_events(cq.get(), rest);
 }
 
-// A shared receive queue owns its slots and needs them back.
 void rpma_cq::retire_rest() noexcept {
   ibv_wc completion{};
   while (has_slots && cq && dapple::verbs::poll(cq.get(), &completion, 1) == 1) {

@@ -24,12 +24,13 @@ struct rpma_cq {
 
   // Notes an event for this CQ and arms it again. An RPMA_E_* or 0.
   int took_event() noexcept;
+  // Takes the completions that nobody took. A shared receive queue needs their slots back.
+  void retire_rest() noexcept;
   // Frees as much as possible. Returns the first error, or 0.
   int close() noexcept;
 
  private:
   void acknowledge_rest() noexcept;
-  void retire_rest() noexcept;
 };
 
 namespace dapple::rpma {

@@ -123,6 +123,9 @@ int Link::close() noexcept {
   const auto note = [&result](int error) {
     if (result == 0) result = error;
   };
+  // With the queue pair, a driver may remove its completions from the CQs.
+  if (rcq) rcq->retire_rest();
+  if (cq) cq->retire_rest();
   qp.reset();
   if (rcq) note(std::exchange(rcq, nullptr)->close());
   if (cq) note(std::exchange(cq, nullptr)->close());

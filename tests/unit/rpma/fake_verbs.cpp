@@ -475,6 +475,7 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
 }
 void rdma_destroy_qp(rdma_cm_id* id) {
   if (!id->qp) complain("a queue pair destroyed twice");
+  if (state.drops_completions) state.completions.clear();
   delete reinterpret_cast<FakeQp*>(id->qp);
   id->qp = nullptr;
   --state.live[kQp];

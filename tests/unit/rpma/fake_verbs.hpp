@@ -67,6 +67,7 @@ struct State {
 
   // Future events.
   std::vector<ibv_wc> completions;   // of any CQ
+  bool drops_completions = false;    // when a queue pair is destroyed, as mlx5 does
   std::function<void()> after_poll;  // once, when a poll has taken some and not returned yet
   int cq_events = 0;
   ibv_cq* cq_event_source = nullptr;  // null: the last CQ made

@@ -191,22 +191,41 @@ void two_threads_poll_one_queue(void**) {
   assert_ptr_equal(fake::state.synced[1].range.iov_base, o.memory + 8);
 }
 
-// A shared queue outlives its connections, and needs the slots of receives that nobody has taken; but not the buffers,
-// which may be gone.
-void completions_that_nobody_took_are_taken_at_the_end(void**) {
-  ibv_wc wc{};
+// A shared queue without a CQ of its own. The connection uses it from now on.
+rpma_srq* connect_to_shared_queue() {
   rpma_srq* srq = nullptr;
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
   assert_int_equal(rpma_srq_cfg_set_rcq_size(o.srq_cfg, 0), 0);
   assert_int_equal(rpma_srq_new(o.peer, o.srq_cfg, &srq), 0);
   assert_int_equal(rpma_conn_cfg_set_srq(o.cfg, srq), 0);
   o.connect(o.cfg);
+  return srq;
+}
+
+// A shared queue outlives its connections, and needs the slots of receives that nobody has taken; but not the buffers,
+// which may be gone.
+void completions_that_nobody_took_are_taken_at_the_end(void**) {
+  ibv_wc wc{};
+  rpma_srq* srq = connect_to_shared_queue();
   assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
   wc.wr_id = only_posted().wr_id;
   fake::state.completions.push_back(wc);
   fake::state.synced.clear();
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
   assert_true(fake::state.synced.empty());
+  assert_int_equal(rpma_srq_delete(&srq), 0);
+}
+
+void slots_come_back_from_a_driver_that_drops_completions(void**) {
+  ibv_wc wc{};
+  rpma_srq* srq = connect_to_shared_queue();
+  assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
+  wc.wr_id = only_posted().wr_id;
+  fake::state.completions.push_back(wc);
+  fake::state.drops_completions = true;
+  assert_int_equal(rpma_conn_delete(&o.conn), 0);
+  assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
+  assert_int_equal(only_posted().wr_id, wc.wr_id);  // the same slot again
   assert_int_equal(rpma_srq_delete(&srq), 0);
 }
 
@@ -249,6 +268,7 @@ int main() {
       TEST(what_is_not_in_the_region_is_not_touched),
       TEST(what_failed_is_not_touched_at_its_completion),
       TEST(completions_that_nobody_took_are_taken_at_the_end),
+      TEST(slots_come_back_from_a_driver_that_drops_completions),
       cmocka_unit_test_setup_teardown(such_a_device_is_refused_unless_somebody_said_so, set_up_nothing, tear_down),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
