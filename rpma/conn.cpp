@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "ibverbs-glue/event_wait.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/export.hpp"
 #include "rpma/log.hpp"
@@ -46,11 +47,12 @@ RPMA_EXPORT int rpma_conn_get_event_fd(const rpma_conn* conn, int* fd) {
 
 RPMA_EXPORT int rpma_conn_next_event(rpma_conn* conn, rpma_conn_event* event) {
   if (!conn || !event) return RPMA_E_INVAL;
+  if (!verbs::wait_for_event(*conn->link.events)) return FAILED("poll", errno);
+  const NoCancel whole;
   verbs::CmEvent found;
   if (!verbs::CmEvent::take(conn->link.events.get(), found)) {
     return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
   }
-  const NoCancel whole;
   *event = event_of(found.type);
   if (*event == RPMA_CONN_UNDEFINED) {
     LOG(WARNING, "%s: %s", rpma_utils_conn_event_2str(*event), rdma_event_str(found.type));

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "ibverbs-glue/event_wait.hpp"
 #include "ibverbs-glue/no_cancel.hpp"
 #include "rpma/address.hpp"
 #include "rpma/cfg.hpp"
@@ -58,11 +59,12 @@ RPMA_EXPORT int rpma_ep_get_fd(const rpma_ep* ep, int* fd) {
 
 RPMA_EXPORT int rpma_ep_next_conn_req(rpma_ep* ep, const rpma_conn_cfg* cfg, rpma_conn_req** req_ptr) {
   if (!ep || !req_ptr) return RPMA_E_INVAL;
+  if (!verbs::wait_for_event(*ep->events)) return FAILED("poll", errno);
+  const NoCancel whole;
   verbs::CmEvent event;
   if (!verbs::CmEvent::take(ep->events.get(), event)) {
     return errno == EAGAIN || errno == ENODATA ? RPMA_E_NO_EVENT : FAILED("rdma_get_cm_event", errno);
   }
-  const NoCancel whole;
   // Destroying an unanswered request rejects it.
   verbs::CmId id(event.request);
   if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) {

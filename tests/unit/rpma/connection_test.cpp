@@ -2,7 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Connections: events, completions, private data, and the release of resources.
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/unit/rpma/objects.hpp"
@@ -69,6 +75,43 @@ void no_event_is_no_error(void**) {
   fake::state.no_event_error = EIO;
   assert_int_equal(rpma_conn_next_event(o.conn, &event), RPMA_E_PROVIDER);
   assert_int_equal(rpma_ep_next_conn_req(o.ep, nullptr, &o.req), RPMA_E_PROVIDER);
+}
+
+int channel_fd;
+std::atomic<int> ticks;
+
+// An event comes after some signals.
+void tick(int) {
+  const uint64_t one = 1;
+  if (++ticks == 20 && write(channel_fd, &one, sizeof one) < 0) abort();
+}
+
+// The result of a wait for an event while signals with such a handler come.
+int wait_beside_signals(int flags) {
+  rpma_conn_event event;
+  uint64_t drained;
+  struct sigaction action = {};
+  struct sigaction before;
+  const itimerval often = {{0, 5000}, {0, 5000}};
+  const itimerval never = {};
+  action.sa_handler = tick;
+  action.sa_flags = flags;
+  ticks = 0;
+  fake::state.events.push_back({RDMA_CM_EVENT_DISCONNECTED, ""});
+  assert_int_equal(read(channel_fd, &drained, sizeof drained), sizeof drained);
+  assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+  assert_int_equal(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  const int result = rpma_conn_next_event(o.conn, &event);
+  assert_int_equal(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  assert_int_equal(sigaction(SIGALRM, &before, nullptr), 0);
+  return result;
+}
+
+void a_signal_ends_a_wait_unless_its_handler_restarts_calls(void**) {
+  o.connect();
+  assert_int_equal(rpma_conn_get_event_fd(o.conn, &channel_fd), 0);
+  assert_int_equal(wait_beside_signals(SA_RESTART), 0);
+  assert_int_equal(wait_beside_signals(0), RPMA_E_PROVIDER);
 }
 
 // Defect 7 of the original: it keeps the id.
@@ -264,6 +307,7 @@ int main() {
   const CMUnitTest tests[] = {
       TEST(events_have_the_originals_names),
       TEST(no_event_is_no_error),
+      TEST(a_signal_ends_a_wait_unless_its_handler_restarts_calls),
       TEST(a_rejected_request_leaves_nothing),
       TEST(a_request_that_cannot_be_accepted_leaves_nothing),
       TEST(a_request_that_was_taken_outlives_its_endpoint),

@@ -3,6 +3,8 @@
 #include "tests/unit/rpma/fake_verbs.hpp"
 
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -398,11 +400,12 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 rdma_event_channel* rdma_create_event_channel() {
   if (hit("rdma_create_event_channel")) return nullptr;
   ++state.live[kEventChannel];
-  return &event_channels.emplace_back(rdma_event_channel{2000});
+  // Readable, so that nobody sleeps for an event.
+  return &event_channels.emplace_back(rdma_event_channel{eventfd(1, EFD_CLOEXEC)});
 }
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
   --state.live[kEventChannel];
-  channel->fd = kDestroyed;
+  close(std::exchange(channel->fd, kDestroyed));
 }
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context, rdma_port_space space) {
   if (hit("rdma_create_id")) return -1;
@@ -521,8 +524,10 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** out) {
     event->param.conn.private_data = strndup(next.private_data.data(), next.private_data.size());
     event->param.conn.private_data_len = static_cast<uint8_t>(next.private_data.size());
   }
-  *out = event;
   took_event();
+  // The real one has more of these when it has taken the event, and then nobody gets it.
+  if (state.cancellation_points) pthread_testcancel();
+  *out = event;
   return 0;
 }
 int rdma_ack_cm_event(rdma_cm_event* event) {
