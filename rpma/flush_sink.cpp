@@ -12,6 +12,7 @@
 namespace dapple::rpma {
 
 int FlushSink::make(const rpma_peer& peer) noexcept {
+  maintenance_ = peer.maintenance();
   page_size_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* page = mmap(nullptr, page_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return RPMA_E_NOMEM;
@@ -23,6 +24,9 @@ int FlushSink::make(const rpma_peer& peer) noexcept {
 
 int FlushSink::close() noexcept {
   int result = 0;
+  // The emulator reports data from a device that nothing has synced.
+  const iovec written = {page_, kFlushReadSize};
+  if (mr_ && maintenance_) (void)dappledv_sync_for_cpu(maintenance_, &written, 1);
   if (const int error = verbs::destroy(mr_)) result = FAILED("ibv_dereg_mr", error);
   mr_.reset();
   if (page_ && munmap(page_, page_size_) && !result) result = RPMA_E_INVAL;

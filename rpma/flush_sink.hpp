@@ -4,6 +4,7 @@
 // Memory for the answer to a Read that replaces a flush: a page of the connection, whose contents are never used.
 #pragma once
 
+#include <infiniband/dappledv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ class FlushSink {
   }
 
  private:
+  const dappledv_region_attr* maintenance_ = nullptr;  // the peer's
   void* page_ = nullptr;
   size_t page_size_ = 0;
   verbs::Mr mr_;
