@@ -22,6 +22,15 @@ Function read_operation(const ContextView& view, Operation operation) {
 // A list, because a process opens few contexts. Guarded by the lock of fork_lock.hpp.
 Attached* all_attached;
 
+// As check_attach(). Opens the view of a context without an overlay. The caller holds a ReadLock or a WriteLock.
+int check(const AttachRequest& request, ContextView* view, const char** why) {
+  if (const Attached* attached = find_attached(request.context)) {
+    return attached->request.flags == request.flags ? 0 : EBUSY;
+  }
+  *why = ContextView::open(request.library, request.context, view);
+  return *why == nullptr ? 0 : EOPNOTSUPP;
+}
+
 }  // namespace
 
 Operations read_operations(const ContextView& view) {
@@ -107,15 +116,18 @@ const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) n
   return ContextView::open(library, context, &view);
 }
 
+int check_attach(const AttachRequest& request, const char** why) noexcept {
+  const ReadLock lock;
+  ContextView view;
+  return check(request, &view, why);
+}
+
 int attach(const AttachRequest& request, const char** why) noexcept {
   if (!prepare_for_forks()) return ENOMEM;
   const WriteLock lock;
-  if (const Attached* attached = find_attached(request.context)) {
-    return attached->request.flags == request.flags ? 0 : EBUSY;
-  }
   ContextView view;
-  *why = ContextView::open(request.library, request.context, &view);
-  if (*why != nullptr) return EOPNOTSUPP;
+  if (const int error = check(request, &view, why)) return error;
+  if (find_attached(request.context) != nullptr) return 0;
 
   Operations originals = read_operations(view);
   Operations ours = {kOverlayOperations, kTransferOperations};

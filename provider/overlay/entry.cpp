@@ -25,15 +25,17 @@ int refuse(const ibv_context& context, const char* why) {
   return EOPNOTSUPP;
 }
 
-// Sets the request's policy and attributes. Returns null, or the reason why there is no emulator for the device.
-const char* prepare_emulator(AttachRequest& request) {
+// Sets the request's policy and attributes. Returns 0 or an errno as attach() does; EOPNOTSUPP also if there is no
+// emulator for the device.
+int prepare_emulator(AttachRequest& request, const char** why) {
+  // The emulator lasts, and a call that fails changes nothing.
+  if (const int error = check_attach(request, why)) return error;
   dappledv_device_attr attr = {};
-  const char* why = nullptr;
   // A context with the emulator has passed the test, and now behaves differently.
-  request.policy = start_emulation(request.context, !fill_if_emulated(request.context, &attr), &why);
-  if (request.policy == nullptr) return why;
+  request.policy = start_emulation(request.context, !fill_if_emulated(request.context, &attr), why);
+  if (request.policy == nullptr) return EOPNOTSUPP;
   fill_emulated_attr(request.attr);
-  return nullptr;
+  return 0;
 }
 
 }  // namespace
@@ -47,9 +49,9 @@ int attach_loaded(ibv_context* context, uint64_t flags) noexcept {
   }
   if (error == 0) {
     const char* why = nullptr;
-    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) why = prepare_emulator(request);
     request.library = loaded_verbs_library();
-    error = why == nullptr ? attach(request, &why) : EOPNOTSUPP;
+    if ((flags & DAPPLEDV_ATTACH_EMULATE) != 0) error = prepare_emulator(request, &why);
+    if (error == 0) error = attach(request, &why);
     if (error == EOPNOTSUPP) error = refuse(*context, why);
   }
   return error;

@@ -29,6 +29,9 @@ struct AttachRequest {
 // nothing. No thread may use the context meanwhile.
 int attach(const AttachRequest& request, const char** why) noexcept;
 
+// The result that attach() would have with enough memory. Needs the context, the flags and the library of the request.
+int check_attach(const AttachRequest& request, const char** why) noexcept;
+
 // The reason why attach() would be refused, static; null if it would not be. context: null for the library alone.
 const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) noexcept;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <infiniband/dappledv.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -250,6 +251,17 @@ static void attach__child_of_a_fork(void** state) {
   assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+/* No other test here may start the emulator before this one, because it lasts as long as the process. */
+static void emulate__attached_without__does_not_start_the_emulator(void** state) {
+  struct sigaction action;
+
+  (void)state;
+  assert_int_equal(dappledv_attach(context, 0), 0);
+  assert_int_equal(dappledv_attach(context, DAPPLEDV_ATTACH_EMULATE), EBUSY);
+  assert_int_equal(sigaction(SIGTERM, NULL, &action), 0);
+  assert_true(action.sa_handler == SIG_DFL);
+}
+
 /* The device still refuses invalid requests, although it works on shadows, which it may write to. */
 static void emulate__memory_for_reading_only(void** state) {
   struct dappledv_device_attr attr = {0};
@@ -296,6 +308,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(attach__late, open_device, close_device),
       cmocka_unit_test_setup_teardown(attach__two_contexts_of_a_device, open_device, close_device),
       cmocka_unit_test_setup_teardown(attach__child_of_a_fork, open_device, close_device),
+      cmocka_unit_test_setup_teardown(emulate__attached_without__does_not_start_the_emulator, open_device,
+                                      close_device),
       cmocka_unit_test_setup_teardown(emulate__memory_for_reading_only, open_device, close_device),
       cmocka_unit_test_setup_teardown(emulate__more_memory_than_there_is, open_device, close_device),
   };
