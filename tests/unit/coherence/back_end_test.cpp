@@ -9,6 +9,7 @@
 //   block_size=N            riscv64: Zicbom with this block, whatever the kernel says
 //   persist=WORD            the instruction for persistence must be of this name, "dc" left out: cvap, none
 //   persist=unimplemented   the emulator announces one and has none
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -116,6 +117,13 @@ bool is_filled(const GuardedPage& page, unsigned seed) {
     if (page.begin()[i] != static_cast<unsigned char>(i * 7 + i / 256 + seed)) return false;
   }
   return true;
+}
+
+// The first of the tests, because only the first call asks the system.
+void first_call__keeps_errno() {
+  errno = ENOTTY;
+  (void)cpu_back_end();
+  CHECK(errno == ENOTTY);
 }
 
 void description__is_complete() {
@@ -277,6 +285,7 @@ void lines__are_touched_inside_the_range_and_nowhere_else() {
 #endif
 
 constexpr dapple::test::Test kTests[] = {
+    {"first_call__keeps_errno", first_call__keeps_errno},
     {"description__is_complete", description__is_complete},
     {"fences__can_be_called", fences__can_be_called},
     {"operations__leave_data_unchanged", operations__leave_data_unchanged},
