@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <new>
+#include <utility>
 
 #include "provider/dappled/rdma_cm/command.hpp"
 
@@ -71,9 +72,10 @@ uint32_t Service::destroy(Time now, CmId& id, Removed& removed) {
   while (Membership* membership = id.memberships.first()) removed.bytes += leave(*membership).bytes;
   for (Event* event = channel.events.first(); event != nullptr;) {
     Event* next = event->newer;
-    if (event->id == &id) {
-      // No program knows the request's id yet, and that id has no events of its own.
-      if (event->request != nullptr) destroy(now, *event->request, removed);
+    if (event->id == &id || event->request == &id) {
+      // A request that no program knows yet has no other event. At the end of a channel it may end before its listener.
+      CmId* request = std::exchange(event->request, nullptr);
+      if (request != nullptr && request != &id) destroy(now, *request, removed);
       removed.count(*event);
       drop(channel, *event);
     }

@@ -81,7 +81,8 @@ int Service::command(Time now, Channel& channel, Channel* source, std::span<cons
 
 int Service::look_up(const Channel& channel, uint32_t number, CmId*& id) const {
   id = ids_.find(channel, number);
-  if (id != nullptr) return 0;
+  // As in the kernel: a connection request has no number before its event is read.
+  if (id != nullptr) return id->unheard ? ENOENT : 0;
   return ids_.has(number) ? EINVAL : ENOENT;
 }
 

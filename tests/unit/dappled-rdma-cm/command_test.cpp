@@ -122,6 +122,37 @@ void migrate__with_unread_events__moves_them(void** state) {
   host.service->close(host.now, other);
 }
 
+void close__after_migration_of_a_listener__destroys_its_unread_requests(void** state) {
+  Pair& pair = pair_of(state);
+  Channel other;
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  rdma_ucm_migrate_id migrate = {};
+  migrate.id = pair.listener;
+  rdma_ucm_migrate_resp response;
+  Host& host = pair.server;
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
+  host.service->close(host.now, other);
+  assert_int_equal(host.service->ids(), 0);
+  assert_int_equal(other.events.size(), 0);
+}
+
+void request__whose_event_is_unread__has_no_id_yet(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.server;
+  pair.listen();
+  pair.resolve();
+  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
+  pair.carry();
+  const uint32_t id = pair.passive.ids.last()->number;
+  assert_int_not_equal(id, pair.listener);
+  assert_int_equal(host.destroy(pair.passive, id), ENOENT);
+  assert_int_equal(host.event(pair.passive, EventKind::kConnectRequest).id, id);
+  assert_int_equal(host.destroy(pair.passive, id), 0);
+}
+
 // Programs read such events out of messages.
 void take__events_with_tickets__are_reported(void** state) {
   Pair& pair = pair_of(state);
@@ -209,6 +240,8 @@ int main() {
       RDMA_CM_TEST(command__random_bytes__harms_nobody),
       RDMA_CM_TEST(ids__of_another_channel__are_refused),
       RDMA_CM_TEST(migrate__with_unread_events__moves_them),
+      RDMA_CM_TEST(close__after_migration_of_a_listener__destroys_its_unread_requests),
+      RDMA_CM_TEST(request__whose_event_is_unread__has_no_id_yet),
       RDMA_CM_TEST(take__events_with_tickets__are_reported),
       RDMA_CM_TEST(take__of_many_events__the_later_ones_have_no_ticket),
       RDMA_CM_TEST(unread_events__too_many__stop_their_maker),
