@@ -7,7 +7,6 @@
 #ifndef DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
 #define DAPPLE_PROVIDER_DAPPLED_SLOT_LEASE_HPP
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -30,8 +29,9 @@ inline soft::OwnedFd take_lease(uint32_t slot) {
   return lease;
 }
 
+// Also true if there is no descriptor or memory to find out.
 inline bool slot_in_use(uint32_t slot) {
-  return !take_lease(slot) && errno == EADDRINUSE;
+  return !take_lease(slot);
 }
 
 }  // namespace dapple::dappled
