@@ -53,7 +53,7 @@ bool Responder::make_room(uint8_t max_dest_rd_atomic) {
   if (max_dest_rd_atomic <= room_) return true;
   std::unique_ptr<Resource[]> resources(new (std::nothrow) Resource[max_dest_rd_atomic]);
   if (resources == nullptr) return false;
-  for (uint32_t number = oldest_; number != newest_; number++) {
+  for (uint64_t number = oldest_; number != newest_; number++) {
     resources[number % max_dest_rd_atomic] = resource(number);
   }
   resources_ = std::move(resources);
@@ -78,7 +78,7 @@ void Responder::stop() {
 
 void Responder::assert_consistent() const {
   assert(newest_ - oldest_ <= room_);
-  for (uint32_t number = oldest_; number != newest_; number++) assert(resources_[number % room_].consistent());
+  for (uint64_t number = oldest_; number != newest_; number++) assert(resources_[number % room_].consistent());
 }
 
 void Responder::receive(const Packet& packet) {
@@ -236,7 +236,7 @@ InboundError Responder::execute_with_response(const Packet& packet, Resource& ma
 // --- Duplicates
 
 Responder::Resource* Responder::find(uint32_t psn) {
-  for (uint32_t number = newest_; number != oldest_; number--) {
+  for (uint64_t number = newest_; number != oldest_; number--) {
     Resource& candidate = resource(number - 1);
     const int32_t place = psn_distance(psn, candidate.first_psn);
     if (place >= 0 && place < static_cast<int32_t>(candidate.packets)) return &candidate;
@@ -346,7 +346,7 @@ bool Responder::send_acknowledgement(PacketSink& sink) {
 }
 
 bool Responder::transmit_responses(PacketSink& sink) {
-  for (uint32_t number = oldest_; number != newest_ && answers(); number++) {
+  for (uint64_t number = oldest_; number != newest_ && answers(); number++) {
     while (resource(number).pending() && answers()) {
       if (!send_response(resource(number), sink)) return true;
     }
@@ -361,7 +361,7 @@ bool Responder::transmit_acknowledgement(PacketSink& sink) {
 
 Owes Responder::owes() const {
   if (reply_ == Reply::kNak) return Owes::kMore;
-  for (uint32_t number = oldest_; number != newest_ && answers(); number++) {
+  for (uint64_t number = oldest_; number != newest_ && answers(); number++) {
     if (resources_[number % room_].pending()) return Owes::kMore;
   }
   return reply_ == Reply::kAck ? Owes::kAcknowledgement : Owes::kNothing;

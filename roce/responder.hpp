@@ -65,7 +65,7 @@ class Responder {
   void refuse(InboundError error);
   void ask_again();
   void fatal_nak(NakCode code);
-  Resource& resource(uint32_t number) { return resources_[number % room_]; }
+  Resource& resource(uint64_t number) { return resources_[number % room_]; }
   Resource* find(uint32_t psn);
   bool duplicate_read(const Packet& packet, Resource& old);
   bool send_response(Resource& resource, PacketSink& sink);
@@ -87,8 +87,9 @@ class Responder {
 
   std::unique_ptr<Resource[]> resources_;
   uint32_t room_ = 0;
-  uint32_t oldest_ = 0;  // numbers count up
-  uint32_t newest_ = 0;  // one after the newest
+  // Numbers count up. 32 bits would wrap within hours, and the place of a number, its remainder, would jump then.
+  uint64_t oldest_ = 0;
+  uint64_t newest_ = 0;  // one after the newest
 
   Reply reply_ = Reply::kNone;
   uint8_t syndrome_ = kAckSyndrome;
