@@ -403,7 +403,7 @@ void Server::answer_status(Connection& connection) {
   message.malformed_messages = malformed_;
   message.refused_connections = refused_connections_;
   message.takeovers = slots_.takeovers();
-  slots_.counters().add_to(message.counters, slots_.group().size());
+  slots_.counters().add_to(message.counters);
   cm_.tell(message.connection_management);
   reply(connection, soft::MessageKind::kStatus, message);
 }

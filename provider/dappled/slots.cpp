@@ -67,11 +67,12 @@ bool Slots::have_port(Grant& grant, soft::Problem& problem) {
 }
 
 int Slots::have_counters(soft::OwnedFd file) {
-  if (counters_file_) return 0;
-  if (!file || !soft::is_counters_file(file.get())) file = soft::make_counters_file();
-  if (!file || !counters_.map(file.get())) return errno != 0 ? errno : ENOMEM;
-  counters_file_ = std::move(file);
-  return 0;
+  if (!counters_file_) {
+    if (!file || !soft::is_counters_file(file.get())) file = soft::make_counters_file();
+    if (!file || !counters_.map(file.get())) return errno != 0 ? errno : ENOMEM;
+    counters_file_ = std::move(file);
+  }
+  return counters_.cover(counters_file_.get(), group_.size());
 }
 
 Slots::Grant Slots::take_port(soft::Problem& problem) {
@@ -96,16 +97,16 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
 Slots::Grant Slots::take(uint32_t& slot, soft::OwnedFd& lease, soft::Problem& problem) {
   Grant grant = Grant::kGranted;
   if (!have_port(grant, problem)) return grant;
-  if (const int error = have_counters({}); error != 0) {
-    problem.set(error, "dappled has no memory for counters: %s", strerror(error));
-    return Grant::kRefused;
-  }
   while (!take_free(slot, lease)) {
     if (errno == EMFILE || errno == ENFILE) {
       problem.set(errno, "dappled has no file descriptor left: %s", strerror(errno));
       return Grant::kRefused;
     }
     if (!group_.grow(problem)) return Grant::kRefused;
+  }
+  if (const int error = have_counters({}); error != 0) {
+    problem.set(error, "dappled has no memory for counters: %s", strerror(error));
+    return Grant::kRefused;
   }
   // Drops packets for the slot's last owner.
   group_.idle(slot);

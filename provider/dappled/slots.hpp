@@ -45,7 +45,7 @@ class Slots {
  private:
   enum class State : uint8_t { kFree, kOwned, kLeft };
 
-  // Uses `file` for the counters, or makes one if it is invalid. 0, or an errno.
+  // Uses `file` for the counters, or makes one if it is invalid. Covers the slots of the group. 0, or an errno.
   int have_counters(soft::OwnedFd file);
   bool have_port(Grant& grant, soft::Problem& problem);
   bool take_free(uint32_t& slot, soft::OwnedFd& lease);

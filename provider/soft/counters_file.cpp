@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/counters_file.hpp"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -50,14 +51,22 @@ bool CountersSum::map(int fd) {
 void CountersSum::unmap() {
   if (base_ != nullptr) munmap(base_, kCountersFileSize);
   base_ = nullptr;
+  covered_ = 0;
+}
+
+int CountersSum::cover(int fd, uint32_t slots) {
+  if (slots <= covered_) return 0;
+  if (fallocate(fd, 0, 0, static_cast<off_t>(slots * kSlotPagesSize)) != 0) return errno;
+  covered_ = slots;
+  return 0;
 }
 
 SlotPages* CountersSum::at(uint32_t slot) const {
-  return base_ == nullptr ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
+  return slot >= covered_ ? nullptr : reinterpret_cast<SlotPages*>(base_ + slot * kSlotPagesSize);
 }
 
-void CountersSum::add_to(uint64_t (&sums)[kCounterCount], uint32_t slots) const {
-  for (uint32_t slot = 0; base_ != nullptr && slot < slots; slot++) {
+void CountersSum::add_to(uint64_t (&sums)[kCounterCount]) const {
+  for (uint32_t slot = 0; slot < covered_; slot++) {
     const auto counters = all_of(at(slot)->counters);
     for (size_t i = 0; i < kCounterCount; i++) sums[i] += counters[i].value();
   }

@@ -45,14 +45,18 @@ class CountersSum {
 
   // False on failure; there is no sum then.
   bool map(int fd);
-  // Adds the counters of the first `slots` slots.
-  void add_to(uint64_t (&sums)[kCounterCount], uint32_t slots) const;
-  SlotPages* at(uint32_t slot) const;  // null without a map
+  // Covers the first `slots` slots of the mapped file: takes the memory for them, so that no access of dappled or an
+  // owner ends in SIGBUS. 0, or an errno.
+  int cover(int fd, uint32_t slots);
+  // Adds the counters of all slots that are covered.
+  void add_to(uint64_t (&sums)[kCounterCount]) const;
+  SlotPages* at(uint32_t slot) const;  // null if the slot is not covered
 
  private:
   void unmap();
 
   char* base_ = nullptr;
+  uint32_t covered_ = 0;
 };
 
 }  // namespace dapple::soft

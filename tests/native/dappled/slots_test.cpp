@@ -5,8 +5,10 @@
 #include "provider/dappled/slots.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -15,8 +17,25 @@ using namespace dapple::soft;
 
 namespace {
 
+// The first access to a page without memory could end in SIGBUS.
+void take__beyond_the_first_slots__has_memory_for_the_counters(void**) {
+  Slots slots;
+  Problem problem;
+  OwnedFd leases[20];
+  struct stat status;
+  uint32_t slot = 0;
+  for (OwnedFd& lease : leases) {
+    assert_true(slots.take(slot, lease, problem) == Slots::Grant::kGranted);
+    assert_int_equal(fstat(slots.counters_file(), &status), 0);
+    assert_true(status.st_blocks * 512 >= static_cast<blkcnt_t>((slot + 1) * kSlotPagesSize));
+    assert_non_null(slots.counters().at(slot));
+  }
+  assert_null(slots.counters().at(slots.group().size()));
+}
+
 // dappled needs a descriptor to find out whether an owner lives.
 void leave__without_a_descriptor__keeps_the_slot_of_a_living_owner(void**) {
+  assert_true(tests::ends_soon());
   Slots slots;
   Problem problem;
   OwnedFd lease;
@@ -40,6 +59,7 @@ void leave__without_a_descriptor__keeps_the_slot_of_a_living_owner(void**) {
 int main() {
   tests::need_new_namespace();
   const CMUnitTest all[] = {
+      cmocka_unit_test(take__beyond_the_first_slots__has_memory_for_the_counters),
       cmocka_unit_test(leave__without_a_descriptor__keeps_the_slot_of_a_living_owner),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
