@@ -36,6 +36,7 @@ constexpr Time kShortestAside = 50 * kMicrosecond;
 constexpr Time kLongestAside = 2000 * kMicrosecond;
 constexpr Time kAsideGrowth = 8;  // so it steps aside for an eighth of the time that a thread has polled
 constexpr Time kLinkRetry = 1000000 * kMicrosecond;
+constexpr Time kLinkBusy = 1000 * kMicrosecond;
 constexpr Time kSlice = 100 * kMicrosecond;
 
 // True in the background thread, which looks at all work before it sleeps.
@@ -125,7 +126,13 @@ bool Node::sleep_until(Time when, bool for_packets) {
       {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {left_to_poller ? -1 : links_.fd(), POLLIN, 0}};
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
-    if (link_retry_ == 0) waiting[2].fd = link_->fd();
+    Time retry = link_retry_.load();
+    if (retry == 0) {
+      waiting[2].fd = link_->fd();
+      // A thread that got no answer has closed the connection.
+      if (waiting[2].fd < 0) link_retry_.store(retry = now() + kLinkRetry);
+    }
+    if (retry != 0) when = std::min(when, retry);
     if (links_.any()) {
       // A thread that polls takes packets of this host, too.
       if (!receive_mutex_.try_lock()) return true;
@@ -138,7 +145,7 @@ bool Node::sleep_until(Time when, bool for_packets) {
   }
   if (outages_ != nullptr) when = std::min(when, outages_->next_end());
   // This thread itself may have learned of a change since its last look.
-  if (link_->changed()) when = 0;
+  if (link_->changed() && link_retry_.load() == 0) when = 0;
   const Time start = now();
   timespec timeout = {};
   if (when > start) {
@@ -165,14 +172,34 @@ bool Node::sleep_until(Time when, bool for_packets) {
   }
   if (waiting[2].revents != 0) look_after_link();
   if (outages_ != nullptr && outages_->end_before(now())) link_->note_change();
-  if (link_->changed()) tell_changes();
+  if (link_->changed() && link_retry_.load() == 0) attend_link();
   return waiting[1].revents != 0 || same_host;
 }
 
-// dappled is gone: the next one must learn this process' slot.
 void Node::look_after_link() {
+  const DaemonLink::State state = link_->look();
+  if (state == DaemonLink::State::kGone) return attend_link();
+  link_retry_.store(state == DaemonLink::State::kBusy ? now() + kLinkBusy : 0);
+}
+
+// Starts a thread that asks dappled. dappled may not answer for seconds, and packets must not wait for it.
+void Node::attend_link() {
+  link_retry_.store(roce::kNever);
+  // If there can be no such thread, packets wait.
+  if (start_own_thread(run_link, this) != 0) run_link(this);
+}
+
+// If dappled is gone, the next one must learn this process' slot.
+void* Node::run_link(void* argument) {
+  if (!is_background) prctl(PR_SET_NAME, "dapple-link");
+  const InsidePlugin inside;
+  Node& node = *static_cast<Node*>(argument);
   Problem problem;
-  link_retry_ = link_->check(problem) ? 0 : now() + kLinkRetry;
+  const bool connected = node.link_->check(problem);
+  if (connected && node.link_->changed()) node.tell_changes();
+  node.link_retry_.store(connected ? 0 : now() + kLinkRetry);
+  node.wake();
+  return nullptr;
 }
 
 void Node::add(Context& context) {
@@ -220,13 +247,12 @@ void Node::background() {
   bool rival = false, shut_out = false;
   for (;;) {
     Time when = timers_.earliest();
-    if (link_retry_ != 0) when = std::min(when, link_retry_);
     // A polling thread may have held an acknowledgement back just after this thread took over again.
     if (held_count_.load() != 0) when = std::min(when, now() + kLook);
     // There is no memory for packets, or a peer's ring is full. The peer reports when the ring has room.
     if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
-    if (link_retry_ != 0 && now() >= link_retry_) look_after_link();
+    if (const Time retry = link_retry_.load(); retry != 0 && now() >= retry) look_after_link();
     const bool has_slept = rival && polled_meanwhile() && step_aside(aside);
     // The lock's owner works for long without a poll, and may need this CPU.
     if (shut_out && !has_slept) {

@@ -80,7 +80,15 @@ bool DaemonLink::connect_once(Problem& problem, bool& nobody) {
   }
   socket_ = std::move(socket);
   socket_.hide();
+  fd_.store(socket_.get(), std::memory_order_relaxed);
   return true;
+}
+
+void DaemonLink::disconnect() {
+  fd_.store(-1, std::memory_order_relaxed);
+  // Wakes a thread that polls the descriptor.
+  if (socket_) shutdown(socket_.get(), SHUT_RDWR);
+  socket_.reset();
 }
 
 bool DaemonLink::connected(Problem& problem) {
@@ -92,7 +100,7 @@ bool DaemonLink::connected(Problem& problem) {
       note_change();
       if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
         if (!socket_) continue;  // it died in the middle
-        socket_.reset();
+        disconnect();
         return false;
       }
       if (reconnected_ != nullptr) reconnected_(*this, problem);
@@ -114,7 +122,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
     problem.set(error, "dappled cannot be asked: %s", strerror(error));
     if (error == EAGAIN) problem.error = ETIMEDOUT;
     if (error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS) return Answer::kRefused;
-    socket_.reset();
+    disconnect();
     return error == EAGAIN ? Answer::kRefused : Answer::kGone;
   }
   alignas(8) std::byte room[kMaxMessageSize];
@@ -130,7 +138,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
                                 : "dappled does not answer: %s",
                 strerror(error));
     // An answer that comes later would be taken for the next question's.
-    socket_.reset();
+    disconnect();
     return error == EAGAIN || error == EMFILE ? Answer::kRefused : Answer::kGone;
   }
   const std::span<const std::byte> bytes(room, static_cast<size_t>(size));
@@ -146,7 +154,7 @@ DaemonLink::Answer DaemonLink::exchange(std::span<const std::byte> request, uint
     return Answer::kRefused;
   }
   problem.set(EPROTO, "dappled has another release; end the programs that use dappled and start again");
-  socket_.reset();
+  disconnect();
   return Answer::kRefused;
 }
 
@@ -233,14 +241,14 @@ bool DaemonLink::slot(Slot& slot, Problem& problem) {
     Descriptors descriptors;
     if (!ask(MessageKind::kSlot, request, reply, &descriptors, problem)) return false;
     if (descriptors.count != kSlotDescriptors || reply.slot == 0 || reply.slot >= kMaxSlots) {
-      socket_.reset();
+      disconnect();
       problem.set(EPROTO, "dappled handed over an incomplete slot");
       return false;
     }
     SlotPages* pages = map_counters(descriptors.fds[kSlotDescriptors - 1].get(), reply.slot);
     if (pages == nullptr) {
-      socket_.reset();
       problem.set(ENOMEM, "The slot's counters cannot be mapped: %s", strerror(errno));
+      disconnect();
       return false;
     }
     for (size_t i = 0; i < kSlotDescriptors; i++) {
@@ -283,7 +291,7 @@ bool DaemonLink::cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem
   Descriptors received;
   if (!ask(MessageKind::kCmOpen, request, reply, &received, problem, {&end, 1})) return false;
   if (received.count != 1) {
-    socket_.reset();
+    disconnect();
     problem.set(EPROTO, "dappled handed over an incomplete channel");
     return false;
   }
@@ -334,27 +342,34 @@ bool DaemonLink::capture_again(int file, Problem& problem) {
   return static_cast<bool>(socket_);
 }
 
+void DaemonLink::read_reports() {
+  if (!socket_) return;
+  std::byte room[sizeof(HeaderOnly)];
+  Descriptors none;
+  ssize_t size;
+  do {
+    size = receive_message(socket_.get(), room, none, MSG_DONTWAIT);
+  } while (is_change(room, size));
+  // Nothing else comes unasked, so there is either nothing or the end.
+  if (size != -EAGAIN) disconnect();
+}
+
 bool DaemonLink::check(Problem& problem) {
   std::lock_guard lock(mutex_);
-  if (socket_) {
-    std::byte room[sizeof(HeaderOnly)];
-    Descriptors none;
-    ssize_t size;
-    do {
-      size = receive_message(socket_.get(), room, none, MSG_DONTWAIT);
-    } while (is_change(room, size));
-    // Nothing else comes unasked, so there is either nothing or the end.
-    if (size != -EAGAIN) socket_.reset();
-  }
+  read_reports();
   return connected(problem);
 }
 
-int DaemonLink::fd() {
-  std::lock_guard lock(mutex_);
-  return socket_.get();
+DaemonLink::State DaemonLink::look() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return State::kBusy;
+  read_reports();
+  return socket_ ? State::kConnected : State::kGone;
 }
 
 void DaemonLink::fork_child() {
+  // The parent's connection must not end.
+  fd_.store(-1, std::memory_order_relaxed);
   socket_.reset();
   for (OwnedFd& fd : slot_fds_) fd.reset();
   slot_ = {};

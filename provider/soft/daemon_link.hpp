@@ -87,11 +87,15 @@ class DaemonLink {
   bool capture(int file, Problem& problem);
   bool capture_again(int file, Problem& problem);
 
-  // Connects again if dappled is gone. For the background thread: call it when fd() reports an event.
+  // Connects again if dappled is gone. Call it when fd() reports an event, or when look() says so.
   bool check(Problem& problem);
+  // Reads dappled's reports without waiting. kGone: check() has to connect again. kBusy: another thread asks dappled,
+  // so look again soon.
+  enum class State { kConnected, kGone, kBusy };
+  State look();
   // To poll for the end of the connection and for changes (POLLIN or POLLHUP); changes with each connection. -1 if
-  // there is none.
-  int fd();
+  // there is none. Without the lock: it does not wait for a question that dappled does not answer.
+  int fd() const { return fd_.load(std::memory_order_relaxed); }
   // Devices, addresses or links may have changed since take_changed() was called: dappled reported it, or no dappled
   // ran for some time. Any thread may call it, without the lock.
   bool changed() const { return changed_.load(std::memory_order_relaxed); }
@@ -109,7 +113,9 @@ class DaemonLink {
 
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
+  void disconnect();
   bool announce(Problem& problem);
+  void read_reports();
   // Tells whether dappled has reported a change, and notes it.
   bool is_change(std::span<const std::byte> room, ssize_t size);
   // One question, sent again to the next dappled if this one dies. `reply` is a message struct. `descriptors` is null
@@ -126,6 +132,7 @@ class DaemonLink {
   std::mutex mutex_;
   Start start_;
   OwnedFd socket_;
+  std::atomic<int> fd_{-1};  // its number
   bool has_slot_ = false;
   Slot slot_;
   OwnedFd slot_fds_[kSlotDescriptors];

@@ -93,7 +93,7 @@ class Node final : public ArrivalSink {
   // From now on until remove(), an open device gets changes of its netdev.
   void add(Context& context);
   void remove(Context& context);
-  // If there are changes, the background thread looks at them.
+  // If there are changes, another thread looks at them.
   void look_for_changes();
 
   // ArrivalSink, for the wire.
@@ -148,6 +148,8 @@ class Node final : public ArrivalSink {
   // True if packets have come, or a thread polls that would take them.
   bool sleep_until(roce::Time when, bool for_packets);
   void look_after_link();
+  void attend_link();
+  static void* run_link(void* node);
   void tell_changes();
   [[noreturn]] void background();
 
@@ -198,7 +200,9 @@ class Node final : public ArrivalSink {
   std::atomic<bool> poller_works_{false};             // a thread of the application is in progress()
   std::atomic<roce::Time> planned_wake_{0};           // when the background thread wakes by itself
   std::atomic<bool> steps_aside_{false};              // it does not look at packets meanwhile
-  roce::Time link_retry_ = 0;
+  // When the background thread looks after the link again. 0: when the link has an event. roce::kNever: run_link() is
+  // at work, and sets it.
+  std::atomic<roce::Time> link_retry_{0};
 };
 
 }  // namespace dapple::soft

@@ -85,8 +85,9 @@ void reconnected(soft::DaemonLink& link, soft::Problem& problem) {
     soft::Problem problem;
     const bool connected = link->check(problem);
     if (!connected) complain(problem);
+    // A thread that got no answer may have closed the connection.
     pollfd waiting[] = {{wake.load(), POLLIN, 0}, {link->fd(), POLLRDHUP, 0}};
-    poll(waiting, 2, connected ? -1 : kRetryMilliseconds);
+    poll(waiting, 2, connected && waiting[1].fd >= 0 ? -1 : kRetryMilliseconds);
     uint64_t count;
     if (waiting[0].revents != 0) [[maybe_unused]]
       const ssize_t got = read(waiting[0].fd, &count, sizeof count);
