@@ -15,7 +15,6 @@ namespace {
 using Chunk = ShadowPages::Chunk;
 using Page = ShadowPages::Page;
 
-constexpr size_t kPage = ShadowPages::kPage;
 constexpr size_t kLine = ShadowPages::kLine;
 
 // The part of a line that belongs to a region.
