@@ -30,7 +30,9 @@ class PeerMemory {
   // Takes the descriptors that the peer has sent, if it then reaches the peer's memory by them. `announcements`: the
   // peer has mapped them, too. `process`: the peer's number in this process' PID namespace, or 0. Once, by one thread.
   void open(OwnedFd memory, OwnedFd table, Announcement* announcements, uint32_t own_slot, pid_t process);
-  // False before open(), and after the peer's end.
+  // From now on it is not usable. Copies that have begun end as usual.
+  void stop() { usable_.store(false, std::memory_order_relaxed); }
+  // False before open(), after stop(), and after the peer's end.
   bool usable() const { return usable_.load(std::memory_order_acquire); }
   // Tells whether the kernel copies that many bytes once only, and not twice. While it is usable.
   bool copies_once(uint64_t size) const { return size >= GuardedProcess::kLeast && process_.usable(); }

@@ -121,6 +121,7 @@ void SameHostLinks::forget(uint32_t slot, Way why) {
   RingTo* ring = std::exchange(to_[slot], nullptr);
   ring->end_.store(why, std::memory_order_relaxed);
   ring->broken_.store(true);
+  ring->peer_memory_.stop();
   ways_->end_ring(ring->number_, why);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ring->socket_.get(), nullptr);
   put(ring);
@@ -194,7 +195,7 @@ bool SameHostLinks::wait_for_room() {
 size_t SameHostLinks::receive(ArrivalSink& sink) {
   size_t delivered = 0, delivered_bytes = 0;
   for (uint32_t i = 0; i < from_end_; i++) {
-    if (from_[i] == nullptr || !from_[i]->greeted) continue;
+    if (from_[i] == nullptr || !from_[i]->greeted || from_[i]->refused) continue;
     RingReader& reader = from_[i]->reader;
     RingPacket found;
     RingReference reference;
@@ -244,7 +245,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
 
 bool SameHostLinks::empty() const {
   for (uint32_t i = 0; i < from_end_; i++) {
-    if (from_[i] != nullptr && from_[i]->greeted && !from_[i]->reader.empty()) return false;
+    if (from_[i] != nullptr && from_[i]->has_packets()) return false;
   }
   return true;
 }
@@ -361,7 +362,7 @@ void SameHostLinks::attend_from(uint32_t index) {
   // look, because the look takes the bytes that answer a mark.
   if (is_new) from.reader.sleep();
   // A peer that is gone may have left packets. They are taken before the next look at it.
-  if (ended && from.reader.empty()) drop(index);
+  if (ended && !from.has_packets()) drop(index);
 }
 
 Way SameHostLinks::greet(RingFrom& from, ssize_t size, const RingHello& hello, const Descriptors& files) {
@@ -398,8 +399,12 @@ void SameHostLinks::invite(const RingFrom& from, const RingTo& to) {
 }
 
 void SameHostLinks::refuse(uint32_t index, Way why) {
-  say_why(from_[index]->socket, why);
-  drop(index);
+  RingFrom& from = *from_[index];
+  say_why(from.socket, why);
+  if (!from.places) return drop(index);
+  // The peer closes the connection when it copies no more. Until then this process waits for its copies.
+  shutdown(from.socket.get(), SHUT_WR);
+  from.refused = true;
 }
 
 void SameHostLinks::drop(uint32_t index) {

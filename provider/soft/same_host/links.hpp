@@ -124,6 +124,8 @@ class SameHostLinks {
     uint32_t slot = 0;     // the writer's
     bool greeted = false;  // it has a ring
     bool places = false;   // the publication has admitted it
+    bool refused = false;  // its packets are of no use; it may still be copying
+    bool has_packets() const { return greeted && !refused && !reader.empty(); }
   };
   struct LetGo {
     void operator()(RingFrom* from) const { from->let_go(); }

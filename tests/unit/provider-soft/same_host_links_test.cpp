@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "provider/soft/unix_message.hpp"
@@ -545,6 +547,67 @@ void receive__overwritten_ring__dropped_and_others_go_on(void**) {
   other.links.put(ring);
 }
 
+// The peer of such a ring lives, and may be copying.
+void receive__overwritten_ring_of_a_peer_that_copies__revoke_waits_for_the_copy(void**) {
+  Publication publication;
+  assert_true(publication.open());
+  Process one(kOneSlot);
+  one.links.place_by(publication);
+  OwnedFd file;
+  RingMemory memory;
+  assert_int_equal(memory.create(file), 0);
+  OwnedFd peer = connect_to(kOneSlot);
+  greet(peer, {}, file.get());
+  assert_int_equal(one.receive(), 0);
+  const uint32_t ticket = publication.publish(KeyDescription{.key = 256});
+  std::atomic<uint64_t>& word = memory.control().announcements[0].tickets;
+  word.store(announced(ticket, 0));
+  memset(memory.data(), 0xFF, kRingBytes);
+  assert_int_equal(one.receive(), 0);
+  Way why = Way::kNone;
+  assert_true(closed(peer, &why));
+  assert_true(why == Way::kOverwritten);
+  std::atomic<bool> revoked{false};
+  std::thread revoking([&] {
+    publication.revoke_key(ticket);
+    revoked = true;
+  });
+  usleep(100'000);
+  const bool too_early = revoked;
+  word.store(0);
+  revoking.join();
+  assert_false(too_early);
+  assert_true(one.links.empty());
+  peer.reset();
+  one.links.attend();
+  assert_false(one.has_event());
+  assert_false(one.links.any());
+}
+
+void reader_refuses_an_overwritten_ring__writer_copies_no_more(void**) {
+  Publication of_one, of_other;
+  assert_true(of_one.open() && of_other.open());
+  Process one(kOneSlot), other(kOtherSlot);
+  one.links.place_by(of_one);
+  other.links.place_by(of_other);
+  RingTo* ring = one.get(kOtherSlot);
+  assert_int_equal(other.receive(), 0);
+  one.links.attend();
+  assert_true(ring->peer_memory().usable());
+  std::byte* packet = ring->writer().reserve(8);
+  ring->writer().commit(kAddress, kAddress);
+  reinterpret_cast<RingEntry*>(packet - sizeof(RingEntry))->size = 0xFFFF;
+  assert_int_equal(other.receive(), 0);
+  one.links.attend();
+  assert_true(ring->broken());
+  assert_false(ring->peer_memory().usable());
+  // The connection ends with the ring's last user.
+  assert_true(other.links.any());
+  one.links.put(ring);
+  other.links.attend();
+  assert_false(other.links.any());
+}
+
 }  // namespace
 
 int main() {
@@ -571,6 +634,8 @@ int main() {
       cmocka_unit_test(reader_ends_with_packets_unread__next_owner_gets_none),
       cmocka_unit_test(reader_executes_another_program__ring_ends),
       cmocka_unit_test(receive__overwritten_ring__dropped_and_others_go_on),
+      cmocka_unit_test(receive__overwritten_ring_of_a_peer_that_copies__revoke_waits_for_the_copy),
+      cmocka_unit_test(reader_refuses_an_overwritten_ring__writer_copies_no_more),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
