@@ -10,7 +10,7 @@
 //
 // A program may stop polling. So Node holds acknowledgements only while the background thread steps aside, because that
 // thread looks again within four milliseconds then.
-#include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -24,7 +24,8 @@ namespace {
 using roce::Owes;
 
 constexpr uint8_t kHabit = 8;  // answers in a row
-constexpr int kTriesToLeave = 100;
+constexpr roce::Time kTimeToLeave = 500'000'000;
+constexpr timespec kNap = {0, 100'000};
 
 }  // namespace
 
@@ -86,16 +87,12 @@ void Node::send_held() {
 }
 
 void Node::leave() {
+  if (held_count_.load() == 0) return;
   const Undisturbed undisturbed;
-  // exit() may have interrupted the lock's owner.
-  for (int i = 0; i < kTriesToLeave && held_count_.load() != 0; ++i) {
-    if (receive_mutex_.try_lock()) {
-      send_held();
-      receive_mutex_.unlock();
-    } else {
-      sched_yield();
-    }
-  }
+  // A handler of a signal may have called exit() within a verb, and this thread has the verb's locks. So the background
+  // thread sends, and if it needs one of these locks, the acknowledgements stay unsent.
+  expect_no_polls();
+  for (const roce::Time end = now() + kTimeToLeave; held_count_.load() != 0 && now() < end;) nanosleep(&kNap, nullptr);
 }
 
 }  // namespace dapple::soft

@@ -2,15 +2,19 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // A program that answers each message sends the acknowledgement along with its answer. When an answer does not come,
-// the acknowledgement goes anyway: the program sleeps, destroys its queue pair, or ends. Runs under dapple-run.
+// the acknowledgement goes anyway: the program sleeps, destroys its queue pair, or ends. A program also ends if it
+// calls exit() in a handler that has interrupted a post. Runs under dapple-run.
 #include <infiniband/verbs.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <atomic>
 #include <memory>
+#include <thread>
 
 #include "tests/native/kills/stage.hpp"
 #include "tests/native/kills/watcher.hpp"
@@ -26,8 +30,10 @@ constexpr uint64_t kTogether = 500;  // acknowledgements that are to go along
 constexpr uint8_t kAckTimeout = 20;  // 4.3 s: an acknowledgement that is not sent is noticed
 constexpr uint32_t kMessageSize = 8;
 
-enum class Last : uint32_t { kSleeps, kDestroys, kExits };
-constexpr const char* kLastNames[] = {"it sleeps", "it destroys its queue pair", "it exits"};
+enum class Last : uint32_t { kSleeps, kDestroys, kExits, kExitsInAPost };
+constexpr const char* kLastNames[] = {"it sleeps", "it destroys its queue pair", "it exits", "it exits in a post"};
+// A lock prefers the first thread that takes it often, and this thread could take it twice.
+constexpr uint64_t kOfAnotherThread = 300;  // messages
 
 struct Shared {
   std::atomic<uint32_t> qpn[2];
@@ -55,7 +61,7 @@ struct Talker {
     end.mr = ibv_reg_mr(pd, end.buffer, sizeof end.buffer, IBV_ACCESS_LOCAL_WRITE);
     ibv_qp_init_attr attr = {};
     attr.send_cq = attr.recv_cq = end.cq;
-    attr.cap = {kDepth, kDepth, 1, 1, 0};
+    attr.cap = {kDepth, kDepth, 1, 1, kMessageSize};
     attr.qp_type = IBV_QPT_RC;
     end.qp = ibv_create_qp(pd, &attr);
     if (end.mr == nullptr || end.qp == nullptr) return false;
@@ -84,14 +90,41 @@ struct Talker {
   }
 };
 
+// Posts inline bytes that cannot be read.
+void post_hidden_bytes(Talker& talker, const void* hidden) {
+  ibv_sge piece = {reinterpret_cast<uintptr_t>(hidden), kMessageSize, 0};
+  ibv_send_wr request = {}, *bad = nullptr;
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_INLINE;
+  ibv_post_send(talker.end.qp, &request, &bad);
+}
+
+// Answers until so many messages have come, or the last. 0, or an exit code.
+int answer(Talker& talker, uint64_t& messages, uint64_t most) {
+  while (messages < most) {
+    if (!talker.wait(++messages, 0)) return 2;
+    if (shared->last) return 0;
+    if (!talker.receive() || !talker.send()) return 3;
+  }
+  return 0;
+}
+
 int answer(Last last) {
   const auto talker = std::make_unique<Talker>();
   if (!talker->open(1)) return 1;
-  for (uint64_t messages = 1;; messages++) {
-    if (!talker->wait(messages, 0)) return 2;
-    if (shared->last) break;
-    if (!talker->receive() || !talker->send()) return 3;
+  uint64_t messages = 0;
+  int code = 0;
+  void* hidden = nullptr;
+  if (last == Last::kExitsInAPost) {
+    signal(SIGSEGV, [](int) { exit(0); });
+    hidden = mmap(nullptr, kMessageSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::thread([&] { code = answer(*talker, messages, kOfAnotherThread); }).join();
   }
+  if (code == 0) code = answer(*talker, messages, UINT64_MAX);
+  if (code != 0) return code;
+  if (last == Last::kExitsInAPost) post_hidden_bytes(*talker, hidden);
   if (last == Last::kExits) exit(0);
   if (last == Last::kDestroys && ibv_destroy_qp(talker->end.qp) != 0) return 4;
   return await(kPatience, [] { return shared->over.load(); }) ? 0 : 5;
@@ -130,11 +163,12 @@ void talk(Last last) {
   uint64_t messages = 0;
   if (!talker->open(0)) {
     failed("no connection", name);
-  } else if (!ask_until_enough(*talker, messages)) {
+  } else if (!ask_until_enough(*talker, messages) || !ask_until_enough(*talker, messages)) {
     failed("acknowledgements do not go along with answers", name);
   } else {
     shared->last = true;
-    if (!talker->send() || !talker->wait(messages, messages + 1)) failed("the last message is not acknowledged", name);
+    const uint64_t acknowledged = messages + (last == Last::kExitsInAPost ? 0 : 1);
+    if (!talker->send() || !talker->wait(messages, acknowledged)) failed("the last message is not acknowledged", name);
   }
   shared->over = true;
   if (!ends_with(answerer, 0)) failed("the answering program", name);
@@ -144,7 +178,8 @@ void talk(Last last) {
 
 int main() {
   shared = prepare_stage<Shared>();
-  for (const Last last : {Last::kSleeps, Last::kDestroys, Last::kExits}) {
+  for (const Last last : {Last::kSleeps, Last::kDestroys, Last::kExits, Last::kExitsInAPost, Last::kExitsInAPost,
+                          Last::kExitsInAPost, Last::kExitsInAPost}) {
     // Each in a process of its own, so that all of it ends.
     if (!ends_with(start_process([&] {
                      talk(last);
