@@ -26,6 +26,8 @@ int make_request(const rpma_peer& peer, CmId id, const rpma_conn_cfg& cfg, bool 
   if (!made) return RPMA_E_NOMEM;
   made->link.id = std::move(id);
   if (const int error = made->link.build(peer, cfg)) return error;
+  // The id of a peer's request has the listener's channel, which the request may outlive.
+  if (const int error = made->link.migrate()) return error;
   out = std::move(made);
   return 0;
 }
@@ -41,9 +43,6 @@ int make_connection(rpma_conn_req& request, std::unique_ptr<rpma_conn>& out) {
   made->link = std::move(request.link);
   made->qp = made->link.id->qp;
   if (const int error = made->flush_sink.make(request.peer)) return error;
-  if (!made->link.events) {
-    if (const int error = made->link.migrate()) return error;
-  }
   out = std::move(made);
   return 0;
 }
@@ -95,7 +94,7 @@ RPMA_EXPORT int rpma_conn_req_connect(rpma_conn_req** req_ptr, const rpma_conn_p
     (void)give_up(std::move(request));
     return RPMA_E_INVAL;
   }
-  // The id gets its own channel before events can come. An id that is destroyed unanswered rejects the peer's request.
+  // An id that is destroyed unanswered rejects the peer's request.
   std::unique_ptr<rpma_conn> made;
   if (const int error = make_connection(*request, made)) return error;
   rdma_conn_param param = connection_parameters(pdata);

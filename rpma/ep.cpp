@@ -73,8 +73,6 @@ RPMA_EXPORT int rpma_ep_next_conn_req(rpma_ep* ep, const rpma_conn_cfg* cfg, rpm
   }
   std::unique_ptr<rpma_conn_req> made;
   if (const int error = make_request(ep->peer, std::move(id), cfg ? *cfg : kDefaultConnCfg, true, made)) return error;
-  // The id of a request has the listener's channel, which the request may outlive.
-  if (const int error = made->link.migrate()) return error;
   made->link.data.store(event);
   *req_ptr = made.release();
   return 0;

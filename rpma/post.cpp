@@ -173,10 +173,10 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
   const Descriptor& region = dst->descriptor;
   const FlushType& wanted = persistent ? kPersistent : kVisibility;
   const native::Operations& native = conn->link.native;
-  const bool can_natively = native.flush && region.native & wanted.native;
+  const bool can_be_native = native.flush && region.native & wanted.native;
   // A Read has its own length, so its start must be in the region. A native flush beyond the region would break the
   // connection.
-  const size_t within = can_natively ? len : std::min<size_t>(len, 1);
+  const size_t within = can_be_native ? len : std::min<size_t>(len, 1);
   if (dst_offset > region.size || within > region.size - dst_offset) {
     LOG(ERROR, "the range to flush is not in the region");
     return RPMA_E_INVAL;
@@ -190,7 +190,7 @@ RPMA_EXPORT int rpma_flush(rpma_conn* conn, rpma_mr_remote* dst, size_t dst_offs
     return RPMA_E_NOSUPP;
   }
   // RDMA Flush has 32 bits for the length, and a driver may drop the others.
-  if (!can_natively || len > UINT32_MAX) return flush_by_read(*conn, region, dst_offset, flags, op_context);
+  if (!can_be_native || len > UINT32_MAX) return flush_by_read(*conn, region, dst_offset, flags, op_context);
   return post(*conn, op_context, Buffer{}, [&](uint64_t wr_id) {
     ibv_wr_start(native.qp);
     native.qp->wr_id = wr_id;

@@ -22,13 +22,16 @@ Function read_operation(const ContextView& view, Operation operation) {
 // A list, because a process opens few contexts. Guarded by the lock of fork_lock.hpp.
 Attached* all_attached;
 
-// As check_attach(). Opens the view of a context without an overlay. The caller holds a ReadLock or a WriteLock.
-int check(const AttachRequest& request, ContextView* view, const char** why) {
+// True if the context has an overlay or can have none; sets attach()'s result then. Otherwise opens the context's view.
+// The caller holds a ReadLock or a WriteLock.
+bool is_settled(const AttachRequest& request, int* result, ContextView* view, const char** why) {
   if (const Attached* attached = find_attached(request.context)) {
-    return attached->request.flags == request.flags ? 0 : EBUSY;
+    *result = attached->request.flags == request.flags ? 0 : EBUSY;
+    return true;
   }
   *why = ContextView::open(request.library, request.context, view);
-  return *why == nullptr ? 0 : EOPNOTSUPP;
+  if (*why != nullptr) *result = EOPNOTSUPP;
+  return *why != nullptr;
 }
 
 }  // namespace
@@ -119,15 +122,17 @@ const char* attach_obstacle(const VerbsLibrary& library, ibv_context* context) n
 int check_attach(const AttachRequest& request, const char** why) noexcept {
   const ReadLock lock;
   ContextView view;
-  return check(request, &view, why);
+  int result = 0;
+  is_settled(request, &result, &view, why);
+  return result;
 }
 
 int attach(const AttachRequest& request, const char** why) noexcept {
   if (!prepare_for_forks()) return ENOMEM;
   const WriteLock lock;
   ContextView view;
-  if (const int error = check(request, &view, why)) return error;
-  if (find_attached(request.context) != nullptr) return 0;
+  int result = 0;
+  if (is_settled(request, &result, &view, why)) return result;
 
   Operations originals = read_operations(view);
   Operations ours = {kOverlayOperations, kTransferOperations};

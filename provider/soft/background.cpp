@@ -126,13 +126,12 @@ bool Node::sleep_until(Time when, bool for_packets) {
       {wake_fd_, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}, {left_to_poller ? -1 : links_.fd(), POLLIN, 0}};
   if (for_packets) {
     waiting[1].fd = wire_->receive_fd();
-    Time retry = link_retry_.load();
-    if (retry == 0) {
+    if (link_retry_.load() == 0) {
       waiting[2].fd = link_->fd();
       // A thread that got no answer has closed the connection.
-      if (waiting[2].fd < 0) link_retry_.store(retry = now() + kLinkRetry);
+      if (waiting[2].fd < 0) link_retry_.store(now() + kLinkRetry);
     }
-    if (retry != 0) when = std::min(when, retry);
+    if (const Time retry = link_retry_.load(); retry != 0) when = std::min(when, retry);
     if (links_.any()) {
       // A thread that polls takes packets of this host, too.
       if (!receive_mutex_.try_lock()) return true;

@@ -45,8 +45,8 @@ class CountersSum {
 
   // False on failure; there is no sum then.
   bool map(int fd);
-  // Covers the first `slots` slots of the mapped file: takes the memory for them, so that no access of dappled or an
-  // owner ends in SIGBUS. 0, or an errno.
+  // Takes the memory for the first `slots` slots of the mapped file, so that no access of dappled or of a slot's owner
+  // ends in SIGBUS. These slots are covered then. 0, or an errno.
   int cover(int fd, uint32_t slots);
   // Adds the counters of all slots that are covered.
   void add_to(uint64_t (&sums)[kCounterCount]) const;

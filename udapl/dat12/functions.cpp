@@ -60,9 +60,11 @@ DAT_RETURN rmr_bind(Rmr& rmr, const DAT_LMR_TRIPLET* triplet, DAT_MEM_PRIV_FLAGS
     if (!lmr) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   }
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-  const Binding target{
-      lmr,  triplet->lmr_context, triplet->virtual_address, triplet->segment_length, static_cast<uint32_t>(privileges),
-      false};
+  const Binding target{.lmr = lmr,
+                       .lmr_context = triplet->lmr_context,
+                       .address = triplet->virtual_address,
+                       .length = triplet->segment_length,
+                       .privileges = static_cast<uint32_t>(privileges)};
   const auto context = rmr.bind(*ep, {target, user_cookie.as_64, static_cast<uint32_t>(flags)});
   if (!context) {
     return to_dat(context.error(), {{Subtype::kSegments, DAT_INVALID_ARG2},

@@ -24,12 +24,12 @@ DAT_RETURN rmr_bind(Rmr& rmr, DAT_LMR_HANDLE lmr_handle, const DAT_LMR_TRIPLET* 
   auto* ep = find_object<Ep>(ep_handle, rmr.ia());
   if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   if (!unbinds && !rmr_context) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
-  const Binding target{lmr,
-                       triplet->lmr_context,
-                       triplet->virtual_address,
-                       triplet->segment_length,
-                       static_cast<uint32_t>(privileges),
-                       va_type == DAT_VA_TYPE_ZB};
+  const Binding target{.lmr = lmr,
+                       .lmr_context = triplet->lmr_context,
+                       .address = triplet->virtual_address,
+                       .length = triplet->segment_length,
+                       .privileges = static_cast<uint32_t>(privileges),
+                       .zero_based = va_type == DAT_VA_TYPE_ZB};
   const auto context = rmr.bind(*ep, {target, user_cookie.as_64, static_cast<uint32_t>(flags)});
   if (!context) {
     return to_dat(context.error(), {{Subtype::kSegments, DAT_INVALID_ARG3},

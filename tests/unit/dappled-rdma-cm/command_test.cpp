@@ -98,17 +98,22 @@ void ids__of_another_channel__are_refused(void** state) {
   assert_int_equal(pair.client.destroy(pair.active, id), ENOENT);
 }
 
-void migrate__with_unread_events__moves_them(void** state) {
-  Pair& pair = pair_of(state);
-  Channel other;
+// The listener's channel has an event that nobody has read.
+void have_unread_request(Pair& pair) {
   pair.listen();
   pair.resolve();
   assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
   pair.carry();
+}
+
+void migrate__with_unread_events__moves_them(void** state) {
+  Pair& pair = pair_of(state);
+  Channel other;
   rdma_ucm_migrate_id migrate = {};
-  migrate.id = pair.listener;
   rdma_ucm_migrate_resp response;
   Host& host = pair.server;
+  have_unread_request(pair);
+  migrate.id = pair.listener;
   assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response), EBADF);
   assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &other), EINVAL);
   assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
@@ -125,14 +130,11 @@ void migrate__with_unread_events__moves_them(void** state) {
 void close__after_migration_of_a_listener__destroys_its_unread_requests(void** state) {
   Pair& pair = pair_of(state);
   Channel other;
-  pair.listen();
-  pair.resolve();
-  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
-  pair.carry();
   rdma_ucm_migrate_id migrate = {};
-  migrate.id = pair.listener;
   rdma_ucm_migrate_resp response;
   Host& host = pair.server;
+  have_unread_request(pair);
+  migrate.id = pair.listener;
   assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
   host.service->close(host.now, other);
   assert_int_equal(host.service->ids(), 0);
@@ -142,10 +144,7 @@ void close__after_migration_of_a_listener__destroys_its_unread_requests(void** s
 void request__whose_event_is_unread__has_no_id_yet(void** state) {
   Pair& pair = pair_of(state);
   Host& host = pair.server;
-  pair.listen();
-  pair.resolve();
-  assert_int_equal(pair.client.connect(pair.active, pair.connecting, parameters(1)), 0);
-  pair.carry();
+  have_unread_request(pair);
   const uint32_t id = pair.passive.ids.last()->number;
   assert_int_not_equal(id, pair.listener);
   assert_int_equal(host.destroy(pair.passive, id), ENOENT);

@@ -213,14 +213,20 @@ rpma_srq* connect_to_shared_queue() {
   return srq;
 }
 
-// A shared queue outlives its connections, and needs the slots of receives that nobody has taken; but not the buffers,
-// which may be gone.
-void completions_that_nobody_took_are_taken_at_the_end(void**) {
+// Puts a completion on the CQ, and returns the number of the receive's slot.
+uint64_t complete_receive(rpma_srq* srq) {
   ibv_wc wc{};
-  rpma_srq* srq = connect_to_shared_queue();
   assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
   wc.wr_id = only_posted().wr_id;
   fake::state.completions.push_back(wc);
+  return wc.wr_id;
+}
+
+// A shared queue outlives its connections, and needs the slots of receives that nobody has taken; but not the buffers,
+// which may be gone.
+void completions_that_nobody_took_are_taken_at_the_end(void**) {
+  rpma_srq* srq = connect_to_shared_queue();
+  complete_receive(srq);
   fake::state.synced.clear();
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
   assert_int_equal(fake::state.synced.size(), 1);  // the data of flushes
@@ -229,15 +235,12 @@ void completions_that_nobody_took_are_taken_at_the_end(void**) {
 }
 
 void slots_come_back_from_a_driver_that_drops_completions(void**) {
-  ibv_wc wc{};
   rpma_srq* srq = connect_to_shared_queue();
-  assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
-  wc.wr_id = only_posted().wr_id;
-  fake::state.completions.push_back(wc);
+  const uint64_t slot = complete_receive(srq);
   fake::state.drops_completions = true;
   assert_int_equal(rpma_conn_delete(&o.conn), 0);
   assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);
-  assert_int_equal(only_posted().wr_id, wc.wr_id);  // the same slot again
+  assert_int_equal(only_posted().wr_id, slot);  // the same one again
   assert_int_equal(rpma_srq_delete(&srq), 0);
 }
 

@@ -164,12 +164,12 @@ void Evd::drop_requester() {
   choose_notifications();
 }
 
-// A CQ that is armed for solicited events stays silent about requests. And some devices would stay silent about
-// solicited receives; there every receive wakes.
+// A CQ that is armed for solicited events does not notify of requests. On some devices it does not notify of solicited
+// receives either; there each receive wakes.
 void Evd::choose_notifications() {
-  const bool possible = ia().rules().notifies_of_solicited_receives && requesters_ == 0;
-  const bool solicited = config_ == EvdConfig::kSolicited && possible;
-  // An arming of before is for too few completions.
+  const bool solicited =
+      config_ == EvdConfig::kSolicited && requesters_ == 0 && ia().rules().notifies_of_solicited_receives;
+  // The CQ may still be armed for solicited events only.
   if (solicited_only_.exchange(solicited, std::memory_order_seq_cst) && !solicited) serve_notification();
 }
 

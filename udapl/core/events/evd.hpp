@@ -89,7 +89,7 @@ class Evd : public Object {
   bool can_configure(EvdConfig config, uint32_t leaving) const { return configured_ <= leaving || config == config_; }
   void configure(EvdConfig config);
   void unconfigure();
-  // The number of EPs whose requests complete here. Each such completion wakes, so while there are any the device must
+  // Count the EPs whose requests complete here. Each such completion wakes, so while there are such EPs the device must
   // notify of every completion. The caller holds the control mutex.
   void add_requester();
   void drop_requester();
@@ -205,7 +205,7 @@ class Evd : public Object {
     const uint32_t& more;
     ~Leaving() { evd.leave_wait(more); }
   };
-  // What a waiting thread has seen and waits for.
+  // The limits of a thread's wait, and the state that the thread has seen.
   struct Wait {
     int64_t deadline_ns;
     uint32_t threshold;

@@ -161,7 +161,7 @@ Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uin
         learn_to_spin(now - start);
         return {};
       }
-      // What this look has found does not wake the thread later.
+      // The events of this look do not wake the thread later.
       if (!std::exchange(looked, true)) wait.signals = signals_;
       more = available();
     }

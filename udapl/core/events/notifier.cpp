@@ -146,7 +146,7 @@ Result<Evd*> Notifier::wait(uint32_t timeout_us) {
     }
     {
       const NoCancel until_taken;
-      // The agent may be gone since it passed this one on.
+      // The agent may be gone since its thread passed this EVD on.
       if (Evd* evd = std::exchange(passed_, nullptr)) return evd;
       if (!agent_.function) {
         collect();

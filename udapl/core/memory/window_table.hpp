@@ -34,7 +34,7 @@ class WindowTable {
   void add(Rmr& rmr);
   void remove(Rmr& rmr);
 
-  // The LMR of the binding may be freed meanwhile.
+  // Do not use the binding's LMR: another thread may free it.
   State state(const Rmr& rmr) const;
   // Records a bind that is about to be posted on ep. Returns the earlier target.
   State begin(Rmr& rmr, Ep& ep, const Binding& binding);
@@ -55,7 +55,7 @@ class WindowTable {
   // Swaps the device's window with another one. The caller holds binding().
   void exchange_window(Rmr& rmr, verbs::Mw& other);
 
-  // The target of the window with this rmr_context, if the zone has such a window. Its LMR may be freed meanwhile.
+  // The target of the window with this rmr_context, if the zone has such a window. Do not use its LMR, as above.
   std::optional<Binding> find(uint32_t context, const Pz& pz) const;
 
  private:
