@@ -9,7 +9,8 @@
 
 #include "tests/softroce/api/api.h"
 
-#define RESERVED_QUAL UINT64_C(0x1234567) /* above 16 bits */
+/* Above 16 bits. It stands for port 63534, which is above the ports that the kernel gives to connections. */
+#define RESERVED_QUAL UINT64_C(0x1237b84)
 
 static const char kGreeting[] = "from the active side";
 static const char kAnswer[] = "from the passive side";
