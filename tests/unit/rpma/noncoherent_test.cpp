@@ -213,7 +213,7 @@ rpma_srq* connect_to_shared_queue() {
   return srq;
 }
 
-// Puts a completion on the CQ, and returns the number of the receive's slot.
+// Posts a receive and puts its completion on the CQ. Returns its wr_id, which is the address of its slot.
 uint64_t complete_receive(rpma_srq* srq) {
   ibv_wc wc{};
   assert_int_equal(rpma_srq_recv(srq, o.mr, 0, 8, nullptr), 0);

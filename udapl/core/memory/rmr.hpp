@@ -18,7 +18,7 @@ class Lmr;
 // The target of a window.
 struct Binding {
   Lmr* lmr = nullptr;        // null: not bound
-  uint32_t lmr_context = 0;  // the LMR's, for readers whose LMR may be freed meanwhile
+  uint32_t lmr_context = 0;  // the LMR's; a reader may use it even if the LMR has been freed
   uint64_t address = 0;      // as in the LMR's segments
   uint64_t length = 0;       // bytes
   uint32_t privileges = 0;

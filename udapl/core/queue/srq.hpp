@@ -90,7 +90,7 @@ class Srq : public Object {
 
   const UseOf<Pz> pz_;
   SrqAttr attr_;
-  uint32_t device_length_;  // in receives, of the device's queue, which may be unable to shrink
+  uint32_t device_length_;  // of the device's queue, in receives; not every device can shrink a queue
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> watches_ = false;  // the device watches for the low watermark, and nothing has been reported
