@@ -277,7 +277,8 @@ static void psp_free__requests_stay_valid(void** state) {
 
 static void psp_create__conn_qual_over_16_bits(void** state) {
   struct fixture* f = *state;
-  static const DAT_CONN_QUAL qualifiers[] = {1234567, 0x123456789abcdef0ULL};
+  /* The ports 62063 and 61474, which are above those that the kernel gives to connections. */
+  static const DAT_CONN_QUAL qualifiers[] = {1244567, 0x123456789abd34e0ULL};
   DAT_PSP_PARAM param;
   DAT_PSP_HANDLE again;
   for (size_t i = 0; i < 2; ++i) {
