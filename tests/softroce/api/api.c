@@ -177,6 +177,19 @@ DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t number, DA
   return data;
 }
 
+DAT_DTO_COMPLETION_EVENT_DATA expect_written(const struct fixture* f, uint64_t number) {
+  const DAT_DTO_COMPLETION_EVENT_DATA written =
+      expect_dto(f->active.request, number, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  if (on_iwarp()) {
+    /* This byte is read into its own place. */
+    DAT_LMR_TRIPLET sink = local(f, MEMORY_SIZE - 1, 1);
+    const DAT_RMR_TRIPLET source = remote(f, MEMORY_SIZE - 1, 1);
+    assert_ok(dat_ep_post_rdma_read(f->active.ep, 1, &sink, cookie(~number), &source, DAT_COMPLETION_DEFAULT_FLAG));
+    expect_dto(f->active.request, ~number, DAT_DTO_RDMA_READ, DAT_DTO_SUCCESS);
+  }
+  return written;
+}
+
 void expect_sent(DAT_EVD_HANDLE evd, uint64_t number, DAT_DTOS operation) {
   const DAT_DTO_COMPLETION_STATUS status = next_dto(evd, number, operation).status;
   assert_true(status == DAT_DTO_SUCCESS || status == DAT_DTO_ERR_LOCAL_EP);

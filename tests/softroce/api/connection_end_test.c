@@ -122,11 +122,14 @@ static void disconnect__graceful_completes_what_is_posted(void** state) {
   assert_ok(dat_ep_disconnect(f->active.ep, DAT_CLOSE_GRACEFUL_FLAG));
   for (unsigned int i = 0; i < kWrites; ++i) {
     expect_dto(f->active.request, i, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
-    sync_for_write(f, HALF + i * size, size);
-    assert_true(is_filled(f->memory + HALF + i * size, size, i));
   }
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
   expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  /* On iWARP the last bytes may arrive after the Writes' completions, but not after the end of the stream. */
+  for (unsigned int i = 0; i < kWrites; ++i) {
+    sync_for_write(f, HALF + i * size, size);
+    assert_true(is_filled(f->memory + HALF + i * size, size, i));
+  }
 }
 
 static void disconnect__before_the_peer_answers(void** state) {

@@ -128,7 +128,7 @@ static void lmr_create__over_another_with_other_pz_and_privileges(void** state) 
   source.lmr_context = r[1].lmr_context;
   fill(f->memory + 200, 100, 1);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
-  expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  expect_written(f, 1);
   sync_for_write(f, HALF, 100);
   assert_true(is_filled(f->memory + HALF, 100, 1));
 }

@@ -285,7 +285,7 @@ static void one_write(struct fixture* f, unsigned int seed) {
   const DAT_RMR_TRIPLET there = remote(f, HALF, 5000);
   fill(f->memory, 5000, seed);
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(seed), &there, DAT_COMPLETION_DEFAULT_FLAG));
-  expect_dto(f->active.request, seed, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  expect_written(f, seed);
   sync_for_write(f, HALF, 5000);
   assert_true(is_filled(f->memory + HALF, 5000, seed));
 }
