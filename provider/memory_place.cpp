@@ -9,7 +9,7 @@
 namespace dapple::provider {
 namespace {
 
-// The folders from the device upwards, below "devices".
+// Goes to the parent folder. False if that is "devices", or if there is none.
 bool go_up_to_devices(Path& path) {
   return path.go_up() && path.name() != "devices";
 }

@@ -19,7 +19,7 @@ class Loan;
 
 inline constexpr size_t kBthSize = 12;
 inline constexpr size_t kIcrcSize = 4;
-// BTH, FETH and RETH; BTH and AtomicETH; BTH, DETH and immediate data.
+// BTH and AtomicETH, the longest combination.
 inline constexpr size_t kMaxHeaderSize = 40;
 inline constexpr size_t kGrhSize = 40;
 

@@ -29,7 +29,7 @@ struct SendEntry {
   uint32_t chunk = 0;     // Read: packets of the response that one request asks for
 };
 
-// Numbers of entries count up from 0 and never come again.
+// Numbers of entries count up from 0 and begin again only after clear().
 class SendQueue {
  public:
   bool create(const QpConfig& config);

@@ -33,7 +33,7 @@ struct Tally {
 // The findings of the syncs so far, of all regions.
 struct ShadowTotals {
   Tally lost_bytes;         // the device's, overwritten by the write-back of a line that the CPU had also changed
-  uint64_t needless_lines;  // a sync found that neither side had changed them
+  uint64_t needless_lines;  // a sync found nothing to move in them
   uint64_t moved_lines;     // a sync copied them to the other side
 };
 
@@ -126,8 +126,9 @@ class Shadow {
 
   // For the signal handlers.
   enum class Access { kNotOurs, kAgain, kOpened, kStep };
-  // The outcome of an access that failed: the page is not watched; another thread has opened the page, or it is open
-  // for good; or the page is open for one instruction, after which the caller calls close_page().
+  // The outcome of an access that failed. kNotOurs: the page is not watched, or cannot be opened. kAgain: a watch of
+  // the page has ended, so the access may succeed now. kOpened: the page is open for good. kStep: the page is open for
+  // one instruction, after which the caller calls close_page().
   Access on_access(uintptr_t address, bool is_read, uintptr_t instruction);
   void close_page(uintptr_t page_address);
   Shadow* watched_before() const { return before_; }

@@ -47,8 +47,8 @@ uintptr_t whole_pages_end(const ShadowRegion& region) {
 constexpr long long kTrapFlag = 0x100;
 constexpr long long kFaultOfWrite = 2;
 
-// The pages that are open for the present instruction: an instruction that moves data has two operands, on at most two
-// pages.
+// The pages that are open for the present instruction: an instruction that moves data has two operands, each on at most
+// two pages.
 constexpr int kMaxOpen = 8;
 [[gnu::tls_model("initial-exec")]] thread_local uintptr_t open_pages_here[kMaxOpen];
 [[gnu::tls_model("initial-exec")]] thread_local int open_count;

@@ -22,7 +22,8 @@ class SymbolTable {
   void* find(const char* name) const;
 
  private:
-  // The loader writes addresses into the table, but for architectures on which it is read-only.
+  // The loader replaces the offsets in the dynamic section by addresses, except on architectures where that section is
+  // read-only.
   template <typename Type>
   const Type* at(ElfW(Addr) address) const {
     return reinterpret_cast<const Type*>(address < base_ ? base_ + address : address);

@@ -106,7 +106,7 @@ void Context::raise_port_event(ibv_event_type type) {
   pipes.write(async_writer, &message, sizeof(message), port_events_);
 }
 
-// IBTA 11.6.3.1 and 11.6.3.4: the values that the kernel's rxe reports for its netdev.
+// IBTA 11.6.3.1 and 11.6.3.4: the events that the kernel's rxe reports for its netdev.
 void Context::tell_changes() {
   DeviceInfo info;
   const int error = refresh(info);

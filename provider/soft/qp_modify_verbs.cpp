@@ -89,8 +89,9 @@ ChosenWay choose_way(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, Path& path)
   return qp.node->choose_way(path);
 }
 
-// False if the engine refuses. The queue pair takes `path` together with an address and `way` if there is one, and
-// `way` becomes the way that it does not use any more: packets on two ways would overtake each other.
+// False if the engine refuses. The queue pair takes `path` together with an address. If `way` has a place, or after a
+// reset, the queue pair takes `way`, and `way` becomes the way that the queue pair no longer uses: packets on two ways
+// would overtake each other.
 bool change(Qp& qp, const ibv_qp_attr& attr, uint32_t mask, const Path& path, ChosenWay& way) {
   const std::lock_guard lock(qp.mutex);
   if (!qp.engine->modify(engine_attributes(attr, mask), mask)) return false;

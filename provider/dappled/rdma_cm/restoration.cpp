@@ -103,7 +103,7 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
       add_event(id, EventKind::kUnreachable, -ECONNRESET);
     }
   }
-  // The query starts again, with the program's whole time-out.
+  // The query starts again. Its time-out still ends at give_up_at.
   if (state == State::kAddressQuery) resolving_.set(id, now);
   if (state == State::kConnect || state == State::kDisconnect) resume_connection(now, id, saved);
 }

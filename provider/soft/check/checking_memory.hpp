@@ -49,7 +49,7 @@ class CheckingMemory final : public MemoryLayer {
   // `posted`: the post of a send; for a result the function finds it.
   void warn_of_freed(std::span<const roce::Segment> segments, uint64_t offset, size_t size, const char* what,
                      const std::optional<Stack>& posted);
-  // A peer has written there. Notes an earlier Write to the same bytes, if there is no completion between the two.
+  // A peer has written there. Reports an earlier Write to the same bytes if there is no completion between the two.
   void note_write(roce::Accessor who, const roce::RemoteRange& range);
   std::optional<Place> poster_of_result(std::span<const roce::Segment> segments);
   void report_change(uint64_t at, const Place& posted);
