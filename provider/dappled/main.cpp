@@ -59,7 +59,7 @@ bool parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-// The value of DAPPLED_LINGER, which has seconds; kLinger if it is unset or malformed.
+// The value of DAPPLED_LINGER, in seconds; kLinger if it is unset or malformed.
 Milliseconds linger_time() {
   const char* text = secure_getenv("DAPPLED_LINGER");
   if (text == nullptr) return kLinger;

@@ -190,7 +190,8 @@ void PortGroup::idle(uint32_t slot) {
   const int socket = sockets_[slot].get();
   drop_everything(socket);
   leave_multicast_groups(socket, dual_stack_);
-  // Drop what came before. Nothing new comes, so this ends; the bound is for a filter that could not be attached.
+  // Drops the packets that came before. No new packets come, so this ends; the bound is for a filter that could not be
+  // attached.
   char byte;
   for (int i = 0; i < 1 << 20; i++) {
     if (recv(socket, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0 && errno == EAGAIN) break;

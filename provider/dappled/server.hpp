@@ -30,7 +30,7 @@ class Server {
 
   // `stop` becomes readable when run() is to end: a signalfd. 0, or an errno.
   int prepare(soft::OwnedFd stop);
-  // Runs until the last member has been gone for long enough, or `stop` says so.
+  // Runs until the last member has been gone for long enough, or until `stop` becomes readable.
   void run();
 
  private:
@@ -100,7 +100,7 @@ class Server {
   DeviceTable devices_;
   Slots slots_;
   rdma_cm::ChannelServer cm_;
-  bool slots_left_ = false;  // some slots' owners have gone, as far as known
+  bool slots_left_ = false;  // owners have left slots that may not be free yet
   Milliseconds alone_since_ = 0;
   Milliseconds next_port_look_ = 0;  // for rdma_cm's wire
   uint32_t told_generation_ = 0;     // of the devices

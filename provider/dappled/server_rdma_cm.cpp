@@ -101,7 +101,7 @@ void Server::answer_capture(Connection& connection, soft::Descriptors& descripto
   reply(connection, kind, message);
 }
 
-// QP 1 answers as long as a program has the port, also requests for services that do not exist here.
+// QP 1 answers as long as a program has the port. It also answers requests for services that do not exist here.
 void Server::give_wire() {
   if (cm_.has_wire() || (cm_.channels() == 0 && !slots_.group().exists())) return;
   soft::Problem problem;

@@ -29,7 +29,7 @@ inline soft::OwnedFd take_lease(uint32_t slot) {
   return lease;
 }
 
-// Also true if there is no descriptor or memory to find out.
+// Also true if this process lacks the descriptor or the memory for the check.
 inline bool slot_in_use(uint32_t slot) {
   return !take_lease(slot);
 }

@@ -86,7 +86,7 @@ bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
     const uint32_t candidate = (last_ + i) % group_.size();
     if (states_[candidate] != State::kFree) continue;
     lease = take_lease(candidate);
-    // The slot cannot be taken: a process that is no member holds the name, or no descriptor is left.
+    // The slot cannot be taken: a process that is not a member holds the name, or no descriptor is left.
     if (!lease) continue;
     slot = last_ = candidate;
     return true;

@@ -26,7 +26,7 @@ namespace {
 constexpr uint64_t kWireKey = UINT64_MAX;
 constexpr uint64_t kNeighboursKey = UINT64_MAX - 1;
 constexpr int kEventsAtOnce = 64;
-// A new dappled skips this many tickets: more than another dappled's unread events can have.
+// A new dappled skips this many tickets. The unread events of the last dappled cannot have more.
 constexpr uint32_t kNewTickets = 1 << 20;
 // Limits for one turn: the rounds of receiving from the wire, and the datagrams to this host that did not leave
 // dappled. Without them a turn might not end, because the answer to such a datagram goes to this host again.
@@ -104,7 +104,7 @@ void ChannelServer::serve() {
     } else if (key == kNeighboursKey) {
       hear_neighbours();
     } else if (Place* place = places_[key].get()) {
-      // Both mean that no process has the other end any more.
+      // Both events mean that no process has the other end any more.
       if ((events[i].events & (EPOLLHUP | EPOLLERR)) != 0) {
         close(*place);
       } else {

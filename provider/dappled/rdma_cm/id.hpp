@@ -85,7 +85,7 @@ struct Membership {
 struct Event {
   Event* older = nullptr;
   Event* newer = nullptr;
-  CmId* id = nullptr;  // whose events_reported counts it
+  CmId* id = nullptr;  // the id whose events_reported counts this event
   // A connection request's new id, or the group that an event is about.
   CmId* request = nullptr;
   Membership* membership = nullptr;

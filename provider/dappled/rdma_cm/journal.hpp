@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The journal of a channel: what the next dappled needs to know of its ids when this one is killed.
+// The journal of a channel: the state of its ids, which the next dappled needs when this one is killed.
 #ifndef DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
 #define DAPPLE_PROVIDER_DAPPLED_RDMA_CM_JOURNAL_HPP
 
@@ -15,7 +15,7 @@
 namespace dapple::dappled::rdma_cm {
 
 inline constexpr size_t kJournalEntrySize = 576;
-// It changes with the layout.
+// The mark changes with the layout.
 inline constexpr uint64_t kJournalMark = 0x35'4A'4D'43'41'4D'44'52;
 
 struct SavedMembership {

@@ -26,7 +26,7 @@ class JournalFile {
 
   // Makes a new file for the channel of this name. 0 or an errno.
   int create(const soft::CmChannelName& name);
-  // Opens a file that another process has left; `name` becomes that of its channel. EINVAL if it is no journal.
+  // Opens a file that another process has left; `name` becomes that of its channel. EINVAL if it is not a journal.
   int open(soft::OwnedFd file, soft::CmChannelName& name);
   int fd() const { return file_.get(); }
   // After create() or open(). Programs write there, too.

@@ -36,7 +36,7 @@ class MadWire final : private soft::ArrivalSink {
   // A datagram that cannot be sent is lost.
   void send(const roce::cm::Path& path, uint32_t netdev_index, const roce::cm::Mad& mad);
 
-  // Packets for QP 0 or 1 that are no datagrams of a management service: other opcodes, keys or queue pairs.
+  // Packets for QP 0 or 1 that are not datagrams of a management service: other opcodes, keys or queue pairs.
   uint64_t rejected() const { return rejected_; }
 
  private:

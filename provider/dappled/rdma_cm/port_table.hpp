@@ -16,8 +16,8 @@ class PortTable {
   // The ephemeral ports, both included.
   PortTable(uint16_t first, uint16_t last) : first_(first), last_(last) {}
 
-  // Binds the id to the port of its source address; for port 0, to a free one, which a search from a random port finds.
-  // 0 or an errno.
+  // Binds the id to the port of its source address. For port 0, a search from a random port finds a free one. 0 or an
+  // errno.
   int bind(CmId& id, uint64_t random);
   void release(CmId& id);
   // May the id listen at its port? An id that listens shares it with nobody. 0 or an errno.

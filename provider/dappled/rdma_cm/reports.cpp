@@ -113,7 +113,7 @@ CmId* Service::add_request(CmId& listener, const cm::Event& event) {
     }
   }
   if (id == nullptr) {
-    // Its message has not been sent yet.
+    // The event's message has not been sent yet.
     drop(*listener.channel, *added);
     return nullptr;
   }

@@ -22,7 +22,7 @@ int Service::resolve(Time now, CmId& id, uint32_t timeout_ms) {
   const int error = find_way(id, source);
   if (error == ENODATA) {
     id.state = State::kAddressQuery;
-    // A negative number of milliseconds is for ever, as in the kernel.
+    // As in the kernel, a negative number of milliseconds means for ever.
     id.give_up_at = timeout_ms <= INT32_MAX ? now + timeout_ms * kMillisecond : roce::kNever;
     look_later(now, id);
     return 0;

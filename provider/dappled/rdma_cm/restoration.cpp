@@ -84,7 +84,7 @@ void Service::resume(Time now, CmId& id, const cm::Saved& saved) {
   if (had_port) ports_.bind(id, 0);
   if (id.device != 0) {
     const uint32_t device = id.device;
-    // Its addresses may have changed meanwhile.
+    // The device's addresses may have changed meanwhile.
     if (!attach(id, id.source)) id.device = device;
   }
   if (state == State::kListen) {

@@ -37,7 +37,7 @@ int find_route(const Address& destination, Address& source) {
   if (!source.is_any()) {
     if (const int error = bind_to(socket.get(), source); error != 0) return error;
   }
-  // For a multicast group a socket needs nothing but a netdev.
+  // A multicast group needs no route: the source address or the scope selects the netdev, and that is sufficient.
   if (const int error = connect_to(socket.get(), destination); error != 0) return error;
   sockaddr_in6 own = {};
   socklen_t size = sizeof own;

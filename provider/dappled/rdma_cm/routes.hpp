@@ -7,10 +7,10 @@
 
 namespace dapple::dappled::rdma_cm {
 
-// By the network namespace's routes, as World::route() says. Sends nothing.
+// Implements World::route() by the network namespace's routes. Sends nothing.
 int find_route(const Address& destination, Address& source);
 
-// As World::check_own() says.
+// Implements World::check_own().
 int check_own_address(const Address& address);
 
 // The range of ephemeral ports of this network namespace; the kernel's default if it cannot be read.

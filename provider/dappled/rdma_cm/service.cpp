@@ -55,7 +55,7 @@ Service::Handler Service::handler_of(uint32_t command) {
     case RDMA_USER_CM_CMD_MIGRATE_ID:
       return &Service::migrate_id;
     default:
-      // Without RDMA_USER_CM_CMD_BIND librdmacm leaves AF_IB alone, and uses nothing but these.
+      // Without RDMA_USER_CM_CMD_BIND librdmacm does not use AF_IB, and sends only the commands above.
       return nullptr;
   }
 }

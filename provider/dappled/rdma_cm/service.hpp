@@ -37,7 +37,7 @@ struct Settings {
 
 class Service final : private cm::Host {
  public:
-  // Bounds what a program may leave unread by asking again and again.
+  // The limit of unread events: a program may cause events again and again without reading them.
   static constexpr uint32_t kMostUnread = 65536;
   static constexpr uint32_t kMostMemberships = 4096;
   static constexpr uint32_t kMostBacklog = 1024;
@@ -47,7 +47,8 @@ class Service final : private cm::Host {
   // The owner has closed all channels.
   ~Service() = default;
 
-  // Counts of removed unread events whose messages were sent: one byte, or the event itself.
+  // The numbers of removed unread events whose messages were sent. Such a message is one byte, or contains the event
+  // itself.
   struct Removed {
     uint32_t bytes = 0;
     uint32_t events = 0;
@@ -88,9 +89,9 @@ class Service final : private cm::Host {
 
   // A datagram that came for QP 1, with `path` as cm::Manager has it.
   void receive(Time now, const cm::Path& path, std::span<const std::byte> mad);
-  // A neighbour's link-layer address has become known. advance() does what follows.
+  // A neighbour's link-layer address has become known. advance() does the rest.
   void neighbour_answers(Time now, const Neighbour& neighbour);
-  // Reports of neighbours' answers were lost. advance() does what follows.
+  // Reports of neighbours' answers were lost. advance() does the rest.
   void missed_answers(Time now);
   // The time at which advance() has something to do; kNever if nothing waits.
   Time deadline() const;
