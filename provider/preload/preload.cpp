@@ -132,9 +132,9 @@ struct Detour {
 };
 
 // Our function in place of the one that a program looks up in a library's handle, or null to leave that to the C
-// library. Without a version it means the newest, which we interpose.
+// library. Without a version the name means its newest version, which we interpose.
 [[gnu::noinline]] void* ours_for(void* handle, const char* name, const char* version) {
-  // In RTLD_DEFAULT ours is found anyway, and RTLD_NEXT asks for what is behind us.
+  // RTLD_DEFAULT finds our function anyway, and RTLD_NEXT asks for the function behind ours.
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) return nullptr;
   static const Detour kDetours[] = {
       {"ibv_get_device_list", "IBVERBS_1.1", reinterpret_cast<void*>(&ibv_get_device_list)},
@@ -156,8 +156,8 @@ bool may_have_detour(const char* name) {
 
 }  // namespace
 
-// A program such as NCCL looks libibverbs' functions up in its handle. For RTLD_NEXT the C library finds its caller by
-// the return address. So these two functions jump to it and leave nothing on the stack.
+// A program such as NCCL looks up libibverbs' functions in a handle. For RTLD_NEXT the C library finds its caller by
+// the return address. So these two functions jump to the C library's functions and leave nothing on the stack.
 #if defined(__clang__)
 #define DAPPLE_JUMP [[clang::musttail]]
 #define DAPPLE_JUMPS

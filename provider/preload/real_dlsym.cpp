@@ -19,7 +19,7 @@ bool ends_with_file(const char* path, const char* file) {
   return same(last, file);
 }
 
-// The C library has them since 2.34, and libdl had them before.
+// The C library has dlsym() and dlvsym() since 2.34, and libdl had them before.
 void* find(const char* name) {
   for (const link_map* library = _r_debug.r_map; library != nullptr; library = library->l_next) {
     if (!ends_with_file(library->l_name, "libc.so.6") && !ends_with_file(library->l_name, "libdl.so.2")) continue;

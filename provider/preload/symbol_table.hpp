@@ -14,7 +14,8 @@ namespace dapple::preload {
 
 bool same(const char* one, const char* other);
 
-// By the library's table of GNU's kind, which each library of a distribution has. Versions do not count.
+// Uses the hash table of GNU's kind (DT_GNU_HASH), which each library of a distribution has. Ignores the versions of
+// symbols.
 class SymbolTable {
  public:
   explicit SymbolTable(const link_map& library);

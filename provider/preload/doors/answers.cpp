@@ -100,7 +100,7 @@ bool Answers::flush() {
     to.nl_pid = port_;
     const ssize_t sent =
         real.sendto(sender_, bytes_, size_, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to), sizeof to);
-    // The kernel's own answers overrun a full buffer with this error.
+    // The kernel reports this error if its own answers overrun a full buffer.
     if (sent < 0) error_ = errno == EAGAIN ? ENOBUFS : errno;
     size_ = 0;
   }

@@ -33,7 +33,7 @@ class Answers {
   void put_bytes(const void* bytes, size_t size);
   void end();
 
-  // A message of the kernel's.
+  // Appends a message of the kernel.
   void copy(const nlmsghdr* message);
 
   // Sends the gathered messages. False with errno if a message could not be sent, now or before.

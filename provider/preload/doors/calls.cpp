@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t kLongestRequest = 16384;
 
-// The program may not know of the descriptor, so it cannot close it either.
+// The program must not see a hidden descriptor, so it cannot close one either.
 bool is_hidden(int fd) {
   Door door;
   if (!find(fd, Kind::kHidden, door)) return false;
@@ -46,7 +46,7 @@ int channel_writer(int channel) {
   return find(channel, Kind::kChannel, door) ? door.attached[0] : -1;
 }
 
-// Closes those among first..last that /proc shows. False if it shows none.
+// Closes the descriptors in first..last that /proc lists. False if /proc has no list.
 bool close_listed(unsigned first, unsigned last) {
   const int folder = real.open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return false;
@@ -70,8 +70,8 @@ bool close_listed(unsigned first, unsigned last) {
   return true;
 }
 
-// As the C library's closefrom(): also with a kernel before 5.9, or a filter of system calls, that has no
-// close_range().
+// Like the C library's closefrom(), this also works without close_range(): a kernel before 5.9 lacks it, and a filter
+// of system calls may forbid it.
 int close_surely(unsigned first, unsigned last) {
   if (real.close_range(first, last, 0) == 0 || close_listed(first, last)) return 0;
   rlimit limit = {};

@@ -35,12 +35,12 @@ struct Record {
   ino_t inode;
 };
 
-// Number 0 is none.
+// Record 0 is not used.
 constinit Record records[kMaxRecords] = {};
 constinit std::atomic<unsigned> highest = 0;      // the highest descriptor ever tracked
 constinit std::atomic<unsigned> records_end = 1;  // beyond the last one ever used
 constinit std::atomic<pid_t> owner = 0;           // 0: nothing has been tracked yet
-// True in memory that the kernel clears in each child that gets a copy; null if it cannot do that.
+// Points to true, in memory that the kernel clears in each child that gets a copy. Null if the kernel cannot do that.
 constinit std::atomic<std::atomic<bool>*> own_memory = nullptr;
 
 bool same_file(int fd, const Record& record) {
@@ -141,7 +141,7 @@ HeldDoor::HeldDoor(int fd) {
   const uint16_t number = detail::record_of[fd].load(std::memory_order_acquire);
   if (number == 0 || !acquire(records[number])) return;
   number_ = number;
-  // It may have been closed, and the record used again, meanwhile.
+  // Meanwhile another thread may have closed the descriptor and used the record again.
   if (detail::record_of[fd].load(std::memory_order_acquire) == number) return;
   number_ = 0;
   release(number);
@@ -235,7 +235,8 @@ int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from,
 }
 
 int hide(int fd) {
-  // The upper quarter: programs take the lowest number that is free, and choose small ones themselves.
+  // Moves the descriptor to the upper quarter of the numbers. The kernel gives programs the lowest free number, and
+  // programs that choose a number choose a small one.
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   const rlim_t most = limit.rlim_cur < kMaxDescriptor ? limit.rlim_cur : kMaxDescriptor;

@@ -74,9 +74,10 @@ void forget(int fd);
 
 // True in the process that owns the table, false in a child of vfork().
 bool owns_table();
-// True where the memory is that process' own: there, and in a child of vfork(). Makes no system call.
+// True in that process, and in its children of vfork(), which share its memory. False in other children, which have a
+// copy. Makes no system call.
 bool has_own_memory();
-// That process: this one, if owns_table() has said so. Makes no system call.
+// The id of the process that owns the table. Makes no system call.
 pid_t table_owner();
 
 // Calls visit(door, argument) for each open file of a kind until it returns false. Attached descriptors stay open
@@ -87,7 +88,7 @@ void visit(Kind kind, bool (*visit)(const Door& door, void* argument), void* arg
 // each piece that may be closed, until one fails.
 int close_pieces(unsigned first, unsigned last, int (*close_some)(unsigned from, unsigned to));
 
-// As Doors says (provider/soft/doors.hpp).
+// As in Doors (provider/soft/doors.hpp).
 int hide(int fd);
 void close_hidden(int fd);
 

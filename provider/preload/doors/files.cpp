@@ -26,7 +26,7 @@ constinit ssize_t sysfs_size = -1;
 
 namespace {
 
-// The number that is the whole text, or -1.
+// The number in a text of digits only; otherwise -1.
 int64_t number_of(const char* text) {
   if (*text == '\0') return -1;
   int64_t number = 0;
@@ -39,7 +39,7 @@ int64_t number_of(const char* text) {
 
 File look_up_uverbs(const char* digits) {
   const int64_t number = number_of(digits);
-  // The kernel's own have smaller numbers.
+  // The kernel's own devices have smaller numbers.
   if (number < soft::kFirstUverbs || number >= soft::kFirstUverbs + 65536) return {};
   const auto index = static_cast<uint32_t>(number - soft::kFirstUverbs) + soft::kFirstDeviceIndex;
   soft::DeviceInfo device;
@@ -65,7 +65,7 @@ File look_up_class(const char* name) {
 [[gnu::constructor(102)]] void find_sysfs() {
   const char* folder = secure_getenv("SYSFS_PATH");
   if (folder == nullptr) return;
-  // As libibverbs does.
+  // libibverbs shortens the value in the same way.
   size_t size = strnlen(folder, sizeof detail::sysfs - 1);
   while (size > 0 && folder[size - 1] == '/') size--;
   if (size == 4 && memcmp(folder, "/sys", 4) == 0) return;

@@ -33,7 +33,8 @@ enum class Watch : uint8_t { kNone, kRunning, kImpossible };
 constinit std::atomic<Watch> watch = Watch::kNone;
 constinit std::atomic<int> wake = -1;  // an eventfd: there is another connection to look at
 
-// ThreadSanitizer ends a child of a process with several threads that starts a thread. Found out before a fork.
+// ThreadSanitizer ends a child that starts a thread if its parent has several threads. start_watch() looks for
+// ThreadSanitizer before a fork.
 constinit bool child_may_start_threads = true;
 
 void fork_prepare() {

@@ -182,7 +182,7 @@ void answer(Answers& answers, const nlmsghdr* request) {
   const bool dump = (request->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
   const Wanted wanted = wanted_by(request);
   if (nldev && !dump && is_ours(wanted)) return answer_for_device(answers, request, wanted);
-  // There is one for all devices. A kernel's own would not know ours.
+  // All devices share one rdma_cm. The kernel's rdma_cm would not know our devices.
   if (nldev && !dump && command == RDMA_NLDEV_CMD_GET_CHARDEV && !wanted.has_index &&
       strcmp(wanted.door, "rdma_cm") == 0) {
     put_rdma_cm(answers, request);
@@ -201,7 +201,7 @@ void answer(Answers& answers, const nlmsghdr* request) {
     if (nldev && command == RDMA_NLDEV_CMD_GET) put_all_devices(answers, request);
     put_done(answers, request);
   } else if (!kernel && nldev && command == RDMA_NLDEV_CMD_SYS_GET) {
-    // There is no memory that fork() would take from a device.
+    // fork() takes no memory away from our devices.
     answers.begin(request->nlmsg_type, 0, request->nlmsg_seq);
     answers.put_u8(RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK, 1);
     answers.end();

@@ -17,7 +17,7 @@ namespace dapple::doors {
 // socket(AF_NETLINK, type, NETLINK_RDMA).
 int netlink_socket(int type);
 
-// Answers what a program sends over it. 0, or -1 with errno.
+// Answers the requests that a program sends over such a socket. 0, or -1 with errno.
 int netlink_request(int fd, const void* bytes, size_t size);
 
 }  // namespace dapple::doors

@@ -58,11 +58,12 @@ DAPPLE_WRAPPER(openat, int wrapped_openat(int folder, const char* path, int flag
   return real.openat(folder, path, flags, mode);
 }
 
-// On 64-bit machines large files are all files.
+// On 64-bit machines these functions are the same.
 DAPPLE_WRAPPER_ALIAS(open64, open, int wrapped_open64(const char* path, int flags, ...));
 DAPPLE_WRAPPER_ALIAS(openat64, openat, int wrapped_openat64(int folder, const char* path, int flags, ...));
 
-// A compiler makes these of calls without a mode whose flags it does not know. The C library's functions check them.
+// With _FORTIFY_SOURCE the compiler replaces a call without a mode by these functions if it does not know the flags.
+// The C library's functions check the flags.
 DAPPLE_WRAPPER(__open_2, int wrapped_open_2(const char* path, int flags)) {
   need_no_mode(flags);
   int fd;

@@ -90,7 +90,7 @@ bool copy_to_program(uint64_t to, const void* from, size_t size) {
 
 bool is_writable(uint64_t address, size_t size) {
   if (is_on_stack(address, size)) return true;
-  // From there to there.
+  // Copies the bytes to themselves.
   bool forbidden;
   if (transfer(process_vm_writev, reinterpret_cast<void*>(static_cast<uintptr_t>(address)), address, size, forbidden)) {
     return true;

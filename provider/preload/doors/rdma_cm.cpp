@@ -41,7 +41,7 @@ int planned_error(uint32_t command) {
 
 // An event's message on its way, or one byte.
 struct Message {
-  // The rest is there as far as `size` says.
+  // Only the first `size` bytes are valid.
   soft::CmEvent event;
   ssize_t size = 0;
 
@@ -63,9 +63,9 @@ struct Message {
   }
 };
 
-// Taking an event out of its message and entering that, or giving a command that removes events, is done by one thread
-// at a time: otherwise a thread could hand over an event of an id that another one has destroyed. It is taken before
-// the connection's locks.
+// One thread at a time takes an event out of its message and enters its ticket, or gives a command that removes events.
+// Otherwise a thread could hand over an event of an id that another thread has destroyed. This lock is taken before the
+// connection's locks.
 constinit pthread_mutex_t taking = PTHREAD_MUTEX_INITIALIZER;
 
 class Taking {
@@ -88,8 +88,8 @@ bool enter(soft::CmFront& front, const soft::CmEvent& event) {
   }
 }
 
-// Takes off the messages of events that will not be read: so many bytes and, with `events`, the events of an id.
-// dappled sends nothing meanwhile, so the others keep their order and find room again.
+// Removes the messages of events that will not be read: `bytes` messages of one byte and, with `events`, the events of
+// the id. dappled sends nothing meanwhile, so the other messages keep their order and find room again.
 void take_off(int fd, uint32_t bytes, bool events, uint32_t id) {
   const HeldDoor door(fd);
   if (door.get() == nullptr) return;
@@ -136,7 +136,7 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   // The refusal did not come from dappled.
   if (error != 0 && link->fd() < 0) complain(problem);
   if (error != 0 && again && command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID) {
-    // The first dappled has destroyed it, and its events were lost with that dappled.
+    // The first dappled has destroyed the id, and the id's events were lost with that dappled.
     reply = {};
     reply.length = sizeof(rdma_ucm_destroy_id_resp);
     return 0;
@@ -144,7 +144,7 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   return error;
 }
 
-// A different one for each command of all processes that share a channel.
+// A number that differs for each command of all processes that share a channel.
 uint32_t next_token() {
   static constinit std::atomic<uint32_t> count = 0;
   uint64_t value = (static_cast<uint64_t>(table_owner()) << 32 | ++count) * 0x9E3779B97F4A7C15;
@@ -195,7 +195,7 @@ int carry_out(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
   return hand_over(command, reply);
 }
 
-// Answers a question from what came along with an event. False if nothing did.
+// Answers a question from the answers that came with an event. False if none of them fits.
 bool know(const RdmaCmCommand& command, const soft::CmChannelName& channel, int& error) {
   if (command.header.cmd != RDMA_USER_CM_CMD_QUERY_ROUTE && command.header.cmd != RDMA_USER_CM_CMD_INIT_QP_ATTR) {
     return false;
@@ -263,7 +263,7 @@ int get_event(int fd, const RdmaCmCommand& command, soft::CmCommandRequest& requ
   }
 }
 
-// The channel where the id is.
+// Finds the channel that the id leaves.
 int find_source(const RdmaCmCommand& command, soft::CmCommandRequest& request) {
   const int fd = static_cast<int>(command.source);
   if (real.fcntl(fd, F_GETFD) < 0) return EBADF;
@@ -294,7 +294,7 @@ int open_channel(int flags, int& fd) {
     real.close(ends[1]);
     return problem.error != 0 ? problem.error : ENODEV;
   }
-  // Without it dappled sends bytes.
+  // Without the mapping, dappled's messages are single bytes.
   void* front = mmap(nullptr, kFrontSize, PROT_READ | PROT_WRITE, MAP_SHARED, journal.get(), 0);
   if (front != MAP_FAILED) door.front = static_cast<soft::CmFront*>(front);
   door.attached[0] = hide(ends[1]);

@@ -14,13 +14,13 @@ namespace {
 
 constexpr size_t kNone = SIZE_MAX;
 
-// Reads a command as the kernel does.
+// The kernel's rules for reading one command.
 struct Form {
   size_t size = 0;          // of its struct; 0: the kernel has no such command
-  size_t least = 0;         // what `in` must be at least, where the kernel looks at it
-  size_t room = 0;          // what `out` must be at least
-  size_t response = kNone;  // where the struct has the pointer
-  size_t id = kNone;        // where it has the id
+  size_t least = 0;         // the least `in`, if the kernel checks it
+  size_t room = 0;          // the least `out`
+  size_t response = kNone;  // the pointer's place in the struct
+  size_t id = kNone;        // the id's place in the struct
 };
 
 template <class Struct>
@@ -105,7 +105,7 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   const auto address = reinterpret_cast<uintptr_t>(bytes);
   rdma_ucm_cmd_hdr& header = command.header;
   if (size < sizeof header) return EINVAL;
-  // All at once. If that fails, the first part may still be readable.
+  // Copies the whole command at once. If that fails, the header may still be readable.
   size_t copied = std::min(size, sizeof request.command);
   if (!copy_from_program(request.command, address, copied)) {
     copied = sizeof header;
@@ -130,7 +130,7 @@ int read_command(const void* bytes, size_t size, RdmaCmCommand& command, soft::C
   request.length = static_cast<uint32_t>(sizeof header + form.size);
   if (form.response != kNone) {
     memcpy(&command.response, request.command + sizeof header + form.response, sizeof command.response);
-    // Now, because dappled must not execute a command whose result the program cannot get.
+    // This check comes first, because dappled must not execute a command whose result the program cannot get.
     if (!is_writable(command.response, header.out)) return EFAULT;
   }
   if (form.id != kNone) memcpy(&command.id, request.command + sizeof header + form.id, sizeof command.id);

@@ -34,7 +34,7 @@ int early_open(const char* path, int flags, ...) {
   return call(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-// There is no system call for it. It may take locks and memory anyway, so it may look the function up.
+// No system call does the work of fopen(). fopen() may take locks and memory anyway, so this may look the function up.
 FILE* early_fopen(const char* path, const char* mode) {
   const auto next = reinterpret_cast<decltype(real.fopen)>(dlsym(RTLD_NEXT, "fopen"));
   return next(path, mode);
@@ -102,7 +102,7 @@ constinit Real real = {
 
 namespace {
 
-// The C library's private names do not change if it has none of this kind.
+// If the C library lacks the name, the function stays a system call.
 template <typename Function>
 void find(Function& function, const char* name) {
   if (void* next = dlsym(RTLD_NEXT, name)) function = reinterpret_cast<Function>(next);

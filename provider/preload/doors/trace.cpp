@@ -14,14 +14,14 @@
 namespace dapple::doors {
 namespace {
 
-// By their numbers: the kernel's, and so librdmacm's, RDMA_CM_EVENT_*.
+// The names of RDMA_CM_EVENT_* by number. The kernel and librdmacm have the same numbers.
 constexpr const char* kEvents[] = {
     "ADDR_RESOLVED",  "ADDR_ERROR",      "ROUTE_RESOLVED", "ROUTE_ERROR",   "CONNECT_REQUEST", "CONNECT_RESPONSE",
     "CONNECT_ERROR",  "UNREACHABLE",     "REJECTED",       "ESTABLISHED",   "DISCONNECTED",    "DEVICE_REMOVAL",
     "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE",    "TIMEWAIT_EXIT",
 };
 
-// Null without DAPPLE_TRACE. If the file cannot be written, the device says so when it is opened.
+// Null without DAPPLE_TRACE. If the file cannot be written, the device reports that when it is opened.
 soft::Trace* the_trace() {
   static soft::Trace* const opened = []() -> soft::Trace* {
     static soft::Trace made;

@@ -49,7 +49,7 @@ struct Attributes {
     }
     return nullptr;
   }
-  // A constant travels in place, as 64 bits.
+  // The attribute contains a constant itself, as 64 bits.
   bool constant(uint16_t id, uint64_t& value) const {
     const ib_uverbs_attr* found = find(id);
     if (found == nullptr || found->len > sizeof(value)) return false;
@@ -115,7 +115,7 @@ int query_gid_entry(const soft::DeviceInfo& device, const Attributes& attributes
   return attributes.answer(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry) ? 0 : refuse(EINVAL);
 }
 
-// Programs ask for the device with a driver's name, to see whether the driver has it.
+// A program asks with a driver's number to find out whether that driver has the device.
 int query_port(const Attributes& attributes, uint32_t driver) {
   if (driver != soft::kDriverId) return refuse(EINVAL);
   ib_uverbs_query_port_resp_ex response = {};

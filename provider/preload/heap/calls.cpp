@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The functions by which a program takes memory and gives it back. Each passes the call on. A block is told before it
-// is given back, because another thread may get it at once, and after it is taken.
+// The functions by which a program takes memory and gives it back. Each passes the call on. The plug-in hears of a
+// block before it is given back, because another thread may get it at once, and after it is taken.
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The functions that this library stands before.
+// The C library's functions that this library interposes.
 #ifndef DAPPLE_PROVIDER_PRELOAD_HEAP_NEXT_HPP
 #define DAPPLE_PROVIDER_PRELOAD_HEAP_NEXT_HPP
 

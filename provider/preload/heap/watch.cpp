@@ -58,7 +58,7 @@ const void* library_of(const void* function) {
   return dladdr(function, &info) == 0 ? nullptr : info.dli_fbase;
 }
 
-// The program's calls of this name come here. A program may define the function itself.
+// True if the program's calls of this name come here. A program may define the function itself.
 bool is_ours(const char* name) {
   static const char here = 0;
   return library_of(dlsym(RTLD_DEFAULT, name)) == library_of(&here);
