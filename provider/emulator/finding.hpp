@@ -42,7 +42,7 @@ inline constexpr int kMostPlaces = 2;
 [[gnu::format(printf, 3, 4)]] void report(const FindingKind& kind, std::initializer_list<Place> places,
                                           const char* format, ...);
 
-// Shows the findings that wait; costs two loads if none does. The caller holds no lock and is no signal handler.
+// Shows the findings that wait; costs two loads if none does. The caller holds no lock and is not a signal handler.
 // before_halt: as for ShowFinding.
 void show_findings(void (*before_halt)());
 // The same, and waits a limited time for findings that other threads are showing.

@@ -113,10 +113,10 @@ class Shadow {
   // The bytes of the range that the CPU has changed since they were synced.
   Tally dirty_bytes(uintptr_t address, size_t length);
 
-  // From here on the process reports the first read, by any thread, of a line in a watched region's whole pages that
-  // the device has changed since it was synced, with the instruction's place; then it stops watching. Takes SIGSEGV and
-  // SIGTRAP, and passes on signals that are not its own. System calls with such memory fail with EFAULT. False on a CPU
-  // other than x86-64. One shadow of the process at a time.
+  // From here on the process watches the pages that lie completely in a watched region. It reports the first read, by
+  // any thread, of a line that the device has changed since the last sync, with the instruction's place. Then it stops
+  // watching. Takes SIGSEGV and SIGTRAP, and passes on signals that are not its own. System calls with such memory fail
+  // with EFAULT. False on a CPU other than x86-64. One shadow of the process at a time.
   bool start_watch();
   // Watches a region that was added; remove() ends the watch. False if the kernel's pages are larger than kPage, so
   // that the pages cannot be closed one by one.

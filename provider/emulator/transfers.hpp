@@ -28,9 +28,9 @@ struct TransferFinding {
   Stack posted;
 };
 
-// Requests of ibv_post_send() whose data lies in memory with a shadow. It does not check inline data, receives, posts
-// by ibv_wr_start() and polls by ibv_start_poll(). The end of a request without a completion is not known, so only its
-// post is checked.
+// Requests of ibv_post_send() whose data lies in memory with a shadow. The watch does not see inline data, receives,
+// posts by ibv_wr_start() and polls by ibv_start_poll(). The end of a request without a completion is not known, so
+// only its post is checked.
 class Transfers {
  public:
   // Called with a lock held.

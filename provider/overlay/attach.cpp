@@ -82,7 +82,7 @@ void lay_operations(const ContextView& view, const Operations& operations) {
 
 Attached& attached_to(const ibv_context* context) {
   const ReadLock lock;
-  // It always exists: our functions are in a context's table only from attach() to free_context().
+  // The record always exists: our functions are in a context's table only from attach() to free_context().
   return *find_attached(context);
 }
 

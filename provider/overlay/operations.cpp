@@ -184,7 +184,8 @@ int dereg_mr(ibv_mr* mr) {
 
 void free_context(ibv_context* context) {
   Attached* attached = &attached_to(context);
-  // The provider may deregister its own regions, with its own operations, because ours are removed by then.
+  // The provider may deregister its own regions while it frees the context. Our operations are removed first, so the
+  // provider's own are called.
   lay_operations(attached->view, {attached->originals, attached->original_transfers});
   {
     // This comes before the context is freed, after which its address may belong to another context.

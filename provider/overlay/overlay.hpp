@@ -19,7 +19,7 @@ namespace dapple::provider {
 struct AttachRequest {
   ibv_context* context;
   uint64_t flags;
-  dappledv_device_attr attr;  // what is known of the device, for the sync calls
+  dappledv_device_attr attr;  // the device's attributes, for the sync calls
   RegionPolicy* policy;       // null for none; outlives the context
   VerbsLibrary library;
 };
