@@ -55,7 +55,7 @@ class Context {
 
   // An asynchronous event about an object (ibv_cq*, ibv_qp*, ibv_srq*).
   void raise(ibv_event_type type, const void* element, EventCount& count);
-  // One about the device or its port.
+  // An asynchronous event about the device or its port.
   void raise_port_event(ibv_event_type type);
   // Takes unread asynchronous events of an object back.
   void withdraw(const void* element, EventCount& count);

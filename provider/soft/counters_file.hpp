@@ -26,13 +26,13 @@ inline constexpr size_t kSlotPagesSize = 16384;
 static_assert(sizeof(SlotPages) <= kSlotPagesSize);
 inline constexpr size_t kCountersFileSize = kMaxSlots * kSlotPagesSize;
 
-// Nothing on failure. Its size cannot change afterwards.
+// Empty on failure. The size of the file cannot change afterwards.
 OwnedFd make_counters_file();
 
-// Tells whether it is such a file. Another file could be truncated, and a reader would crash.
+// Tells whether the descriptor is such a file's. Another file could be truncated, and a reader would crash.
 bool is_counters_file(int fd);
 
-// One slot's; null on failure. They stay mapped.
+// The pages of one slot, which stay mapped. Null on failure.
 SlotPages* map_counters(int fd, uint32_t slot);
 
 // dappled's view of all slots, dead owners' included.

@@ -69,8 +69,8 @@ class DaemonLink {
 
   // A channel of rdma_cm (cm_messages.hpp). `end` is dappled's end of the pair.
   bool cm_open(int end, CmChannelName& name, OwnedFd& journal, Problem& problem);
-  // 0, or the errno of the program's write(). `problem` has a line if it is not dappled's own answer. `again`: the
-  // command was sent to a second dappled, as the first died before it answered.
+  // 0, or the errno of the program's write(). `problem` has a line if the errno is not dappled's own answer. `again`:
+  // the command was sent to a second dappled, as the first died before it answered.
   int cm_command(CmCommandRequest& request, CmCommandReply& reply, bool& again, Problem& problem);
   // After a command whose reply says that events were removed.
   void cm_resume(const CmChannelName& name);
@@ -78,8 +78,8 @@ class DaemonLink {
   // process to restore(), until one is lost. Set it before the first channel.
   using Reconnected = void (*)(DaemonLink& link, Problem& problem);
   void when_reconnected(Reconnected reconnected) { reconnected_ = reconnected; }
-  // Only for that function. False if the connection is lost. A channel that dappled refuses is lost: the program's end
-  // reads an end of file.
+  // Only for the function Reconnected. False if the connection is lost. A channel that dappled refuses is lost: the
+  // program's end reads an end of file.
   bool restore(const CmChannel& channel, Problem& problem);
 
   // dappled appends the packets of connection management to this file (capture_file.hpp), which stays the caller's, as
@@ -87,7 +87,7 @@ class DaemonLink {
   bool capture(int file, Problem& problem);
   bool capture_again(int file, Problem& problem);
 
-  // Connects again if dappled is gone. Call it when fd() reports an event, or when look() says so.
+  // Connects again if dappled is gone. Call it when fd() reports an event, or when look() returns kGone.
   bool check(Problem& problem);
   // Reads dappled's reports without waiting. kGone: check() has to connect again. kBusy: another thread asks dappled,
   // so look again soon.
@@ -132,7 +132,7 @@ class DaemonLink {
   std::mutex mutex_;
   Start start_;
   OwnedFd socket_;
-  std::atomic<int> fd_{-1};  // its number
+  std::atomic<int> fd_{-1};  // the number of socket_
   bool has_slot_ = false;
   Slot slot_;
   OwnedFd slot_fds_[kSlotDescriptors];

@@ -103,7 +103,7 @@ unsigned int read_wc_flags(ibv_cq_ex* ibv) {
   return current_of(ibv).flags;
 }
 
-// IBTA A17.4.5.1: the completion of a datagram tells the kind of its IP header. Verbs has no field for it. Ethernet has
+// IBTA A17.4.5.1: the completion of a datagram shows the kind of its IP header. Verbs has no field for it. Ethernet has
 // no service level, so Mellanox' devices put it into that field. Without it, UCX before 1.19 treats every datagram as
 // IPv6, and silently drops IPv4 datagrams.
 uint8_t service_level(const roce::Completion& completion) {

@@ -29,7 +29,7 @@ struct CallSite;
 // clang-format on
 inline constexpr size_t kOpenDevice = provider::kMaxOperations;
 inline constexpr size_t kCompletion = provider::kMaxOperations + 1;
-inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // successful completions, too
+inline constexpr size_t kEvent = provider::kMaxOperations + 2;  // counts successful completions, too
 inline constexpr size_t kLink = provider::kMaxOperations + 3;   // the same
 // Functions of librdmacm that give the kernel a command. The doors (provider/preload/doors/rdma_cm.cpp) count them.
 // clang-format off
@@ -54,7 +54,7 @@ class FaultPlan {
   // by its name or number; or NAME is "completion", and RESULT a status of libibverbs without its prefix IBV_WC_; or
   // NAME is "event", and RESULT an asynchronous event without its prefix IBV_EVENT_, which comes with the completion.
   // Or NAME is "link", and RESULT a time such as "20ms": the port goes down for this time.
-  // RESULT is "SIGKILL" where the process is to die. "registered=BYTES" limits the memory that is registered at a time.
+  // If RESULT is "SIGKILL", the process dies. "registered=BYTES" limits the memory that is registered at a time.
   // "NAME#HEX" counts only the verb's calls from the call site with this stack, or the completions with the opcode
   // HEX - 1. False if it is malformed, or if kMost are planned.
   bool add(std::string_view entry);
@@ -84,7 +84,7 @@ class FaultPlan {
   // True if the port goes down with this completion, for the time that last_outage_ns() then is.
   bool next_outage();
   uint64_t last_outage_ns() const { return last_outage_us_.load(std::memory_order_relaxed) * 1000; }
-  // False if so many bytes more are above the limit. Otherwise they count until unregister_bytes().
+  // False if this many more bytes would exceed the limit. Otherwise they count until unregister_bytes().
   bool register_bytes(uint64_t size);
   void unregister_bytes(uint64_t size) { registered_.fetch_sub(size, std::memory_order_relaxed); }
 

@@ -8,7 +8,7 @@ namespace {
 // A socket that is not connected sends 0 with DF set, and the segments of one send count up from there.
 constexpr uint16_t kAlways = 127;
 // For other packets, Linux counts identifications up for groups of peers. This process sees only its own packets, and
-// the counter may serve a stream to another process of this host meanwhile: kPerMillisecond is what a quick peer sends.
+// the counter may serve a stream to another process of this host meanwhile: a quick peer sends kPerMillisecond packets.
 // kSlack allows for packets that came out of order.
 constexpr int64_t kSlack = 2048;
 constexpr int64_t kPerMillisecond = 1000;

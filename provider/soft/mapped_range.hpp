@@ -10,8 +10,8 @@
 namespace dapple::soft {
 
 // 0 if every page of the range is mapped, and the first and the last may be read (and written, if `write`), as far as
-// the kernel tells; EFAULT otherwise, and EINVAL for a range that wraps around or has 2^32 pages. Brings in the first
-// and the last page only. A length of 0 is valid anywhere.
+// the kernel reports this; EFAULT otherwise, and EINVAL for a range that wraps around or has 2^32 pages. Brings in the
+// first and the last page only. A length of 0 is valid anywhere.
 int probe_mapped_range(const void* address, size_t length, bool write);
 
 }  // namespace dapple::soft

@@ -144,7 +144,7 @@ struct AnnounceRequest {
 struct StatusReply {
   MessageHeader header;
   uint32_t process = 0;  // dappled's process number
-  uint32_t uid = 0;      // whose programs get slots
+  uint32_t uid = 0;      // the user whose programs get slots
   uint32_t members = 0;  // connections
   uint32_t slots = 0;    // sockets on the port, dappled's own included; 0: the port is not taken yet
   uint32_t slots_in_use = 0;

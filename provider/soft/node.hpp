@@ -85,7 +85,7 @@ class Node final : public ArrivalSink {
   void progress();
   // Called by a thread of the application: processes all packets that have arrived, acknowledgements included.
   void catch_up();
-  // At the end of the process: sends what it still holds.
+  // At the end of the process: sends the acknowledgements that it still holds.
   void leave();
   // The application is about to wait for an event: the background thread takes over at once.
   void expect_no_polls();

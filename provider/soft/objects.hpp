@@ -102,7 +102,7 @@ class QpEvents final : public roce::EventSink {
   // The queue pair must go into error when its lock is released (planned_completions.hpp).
   void plan_error() { pending_.fetch_or(kPlannedError, std::memory_order_release); }
   static constexpr uint32_t kPlannedError = 1u << 31;
-  // Its port must go down then.
+  // The queue pair's port must go down then.
   void plan_outage() { pending_.fetch_or(kPlannedOutage, std::memory_order_release); }
   static constexpr uint32_t kPlannedOutage = 1u << 30;
   static constexpr uint32_t kPlanned = kPlannedError | kPlannedOutage;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The interface between the plug-in's registration at libibverbs (provider/soft/abi) and the verbs objects
+// The interface between the plug-in's registration with libibverbs (provider/soft/abi) and the verbs objects
 // (provider/soft).
 //
 // The registration lists the devices, allocates each ibv_context, puts operations() into it at the indexes that the
@@ -42,7 +42,7 @@ struct ContextInit {
 // Null with errno if the device cannot be opened.
 Context* make_context(const ContextInit& init);
 
-// All of its verbs objects are gone, or leaked by the program. The ibv_context is still there.
+// The program has destroyed or leaked all of the context's verbs objects. The ibv_context is still there.
 void free_context(Context* context);
 
 // The Context of an ibv_context of ours: the pointer behind it.

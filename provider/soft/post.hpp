@@ -32,7 +32,7 @@ int post_one(Qp& qp, roce::SendRequest& request);
 
 roce::WindowBind window_bind(const ibv_mw& mw, uint32_t new_rkey, const ibv_mw_bind_info& info);
 
-// The datagram's destination.
+// Sets the destination of a datagram.
 void set_destination(roce::SendRequest& request, const ibv_ah& ah, uint32_t remote_qpn, uint32_t remote_qkey);
 
 template <bool kSanitized>

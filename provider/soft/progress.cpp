@@ -138,7 +138,7 @@ bool Node::expire_due() {
   return any;
 }
 
-// Lets queue pairs send that wait for their turn. True if one of them could send.
+// Lets the queue pairs that wait for their turn send. True if one of them could send.
 bool Node::run_ready() {
   if (!any_ready_.load()) return false;
   Qp* last = nullptr;

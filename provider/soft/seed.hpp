@@ -13,7 +13,7 @@
 
 namespace dapple::soft {
 
-// A decimal number of 64 bits. False if the text is none.
+// A decimal number of 64 bits. False if the text is not such a number.
 bool parse_seed(std::string_view text, uint64_t& seed);
 
 // Empty without DAPPLE_SEED. If it is malformed, no device can be opened: `problem` has the reason.

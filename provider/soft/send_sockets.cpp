@@ -62,7 +62,7 @@ int make(bool ipv6, PacketClass usual, OwnedFd& made, uint16_t& port) {
     setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
   }
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
-  // Nobody reads from this socket, so it drops what it receives.
+  // Nobody reads from this socket, so it drops all packets that it receives.
   sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program = {1, &drop};
   setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);

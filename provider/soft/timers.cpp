@@ -55,7 +55,7 @@ Qp* Timers::pop_due(roce::Time now) {
   if (qp->scheduled.load(std::memory_order_relaxed) > now) return nullptr;
   take_out(0);
   publish();
-  // It is in the heap, so it is not destroyed yet.
+  // The queue pair was in the heap, so it is not destroyed yet.
   QpTable::pin(*qp);
   return qp;
 }

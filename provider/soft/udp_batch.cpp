@@ -185,7 +185,7 @@ void UdpBatch::note(const Run& run) {
   }
 }
 
-// The kernel does not segment, or not this. Each packet is sent by itself then, with identification 0.
+// The kernel does not segment at all, or not this run. Then each packet is sent by itself, with identification 0.
 bool UdpBatch::send_singly(Run& run, bool& full) {
   const Undisturbed undisturbed;
   forget_prefixes();

@@ -52,7 +52,7 @@ bool is_response(std::byte opcode) {
          opcode <= opcode_of(roce::Operation::kAtomicAcknowledge);
 }
 
-// `bytes` are merged packets of the size `segment`, but for the last, which begins at `last`. A peer sends an
+// `bytes` are merged packets of the size `segment`, except for the last, which begins at `last`. A peer sends an
 // acknowledgement behind its own message, because the kernel cuts a datagram that way.
 bool acknowledges_behind_messages(const std::byte* bytes, size_t segment, size_t last) {
   if (bytes[last] != opcode_of(roce::Operation::kAcknowledge)) return false;
@@ -95,7 +95,7 @@ struct UdpWire::Origin {
   uint8_t hop_limit;
   uint8_t traffic_class;
   uint32_t place;  // of the packet among those that the kernel merged
-  // Merged packets have one size, but for the last: the ICRC's prefix is computed once for them.
+  // All merged packets but the last have one size, so the ICRC's prefix is computed once for them.
   uint32_t icrc_prefix;
   size_t icrc_prefix_size;  // of the transport part that it is for; 0: none yet
 

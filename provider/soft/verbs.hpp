@@ -18,7 +18,7 @@ const Operations& planned_operations();
 
 const Operations& unchecked_operations();
 namespace check {
-// The same, for a program under dapple-run --check: they note what the program does.
+// The same, for a program under dapple-run --check: they note the program's calls.
 const Operations& checked_operations();
 }  // namespace check
 

@@ -59,7 +59,7 @@ class SendBatch : public roce::PacketSink {
   virtual bool flush() = 0;
 };
 
-// receive() and the functions of a batch are no cancellation points, and leave errno alone.
+// receive() and the functions of a batch are not cancellation points, and do not change errno.
 class Wire {
  public:
   virtual ~Wire() = default;

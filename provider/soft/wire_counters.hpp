@@ -29,7 +29,7 @@ struct WireCounters {
   Counter received_batches;  // of packets that the kernel merged, single ones included
   Counter runts;             // too short for a BTH and an ICRC
   Counter giants;            // longer than any RoCE packet
-  Counter unaligned;         // no multiple of four bytes
+  Counter unaligned;         // not a multiple of four bytes
   Counter foreign;           // of another program's QP number
   Counter bad_icrc;          // damaged, or changed on its way (NAT)
   Counter identification;    // an ICRC that fits only an IPv4 identification that the peer would not use now

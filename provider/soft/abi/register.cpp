@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Registers the software device's driver at the libibverbs that loads this plug-in.
+// Registers the software device's driver with the libibverbs that loads this plug-in.
 #include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ struct PrivateFunctions {
 constinit provider::VerbsLibrary library;
 constinit PrivateFunctions private_functions = {};
 
-// An open device. verbs_context grows at its front with each release. It ends where `context` begins, so `front` has
-// room for that of any release, and `context` stays where context_of() looks for it.
+// An open device. verbs_context grows at its front with each release. It ends where `context` begins. So `front` has
+// room for the structure of any release, and `context` stays at the place where context_of() looks for it.
 struct OpenDevice {
   alignas(16) unsigned char front[2048];
   Context* context;

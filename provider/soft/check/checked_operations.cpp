@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The operations of a program under dapple-run --check: they note what the program does. Other programs have the plain
+// The operations of a program under dapple-run --check: they note the program's calls. Other programs have the plain
 // table.
 #include "provider/soft/check/checked_posts.hpp"
 #include "provider/soft/check/checked_qp.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// dapple-run --check: what a process remembers about its use of the devices, to explain mistakes.
+// dapple-run --check: the records of a process about its use of the devices, for the explanation of mistakes.
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_CHECKER_HPP
 

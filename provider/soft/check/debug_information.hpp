@@ -20,14 +20,14 @@ class DebugInformation {
   DebugInformation(const DebugInformation&) = delete;
   DebugInformation& operator=(const DebugInformation&) = delete;
 
-  // Fills in what is known of the instruction at this address.
+  // Sets the function, the source file and the line of the instruction at this address, as far as they are known.
   void find(uint64_t address, std::string& function, std::string& source, int& line) const;
 
  private:
   Dwfl* modules_ = nullptr;
 };
 
-// Loads the library. It stays.
+// Loads the library, which stays loaded.
 void load_debug_information();
 
 }  // namespace dapple::soft::check

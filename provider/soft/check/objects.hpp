@@ -17,7 +17,7 @@ namespace dapple::soft::check {
 // Internally locked; the lock is a leaf.
 class Objects {
  public:
-  // `verb` made it; it is a literal.
+  // `verb` is a literal, such as "made by ibv_alloc_pd".
   void add(const void* object, const char* verb);
   void add(const void* object, const Place& made);
   // Call it before the object is destroyed, because its address may be reused at once. Returns where it was made.

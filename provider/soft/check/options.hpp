@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// DAPPLE_CHECK: what dapple-run --check does with its findings, such as "exitcode=66:log_path=/tmp/log".
+// DAPPLE_CHECK: the options of dapple-run --check for its findings, such as "exitcode=66:log_path=/tmp/log".
 #ifndef DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
 #define DAPPLE_PROVIDER_SOFT_CHECK_OPTIONS_HPP
 

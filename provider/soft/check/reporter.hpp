@@ -25,7 +25,7 @@ class Reporter {
 
   const Options& options() const { return options_; }
   // A finding from the same places is shown once. With halt_on_error the first error ends the process, after a call of
-  // before_halt; null: it does not.
+  // before_halt. If before_halt is null, the process goes on.
   void show(
       const Report& report, void (*before_halt)() = [] {});
 

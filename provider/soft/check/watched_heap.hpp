@@ -7,8 +7,8 @@
 
 namespace dapple::soft::check {
 
-// Marks from now on what the program frees and unmaps. Null if libdapple-heap.so is missing, or if the program has a
-// sanitizer, which knows more. Call it once; the marks live as long as the process.
+// From now on marks the memory that the program frees and unmaps. Null if libdapple-heap.so is missing, or if the
+// program has a sanitizer, which knows more. Call it once; the marks live as long as the process.
 FreedMarks* watch_heap();
 
 // While true, this thread's calls mark nothing, and do not need the marks' lock.

@@ -41,7 +41,7 @@ class PeerMemory {
   // some dozens of microseconds. The kernel looks at the guard page for each copy that it makes once, so those are
   // longer.
   uint64_t most_at_once(uint64_t size) const { return copies_once(size) ? 1024 * 1024 : 64 * 1024; }
-  // Tells the peer's table from all others. After open(), if it is usable.
+  // The number that distinguishes the peer's table from all others. After open(), if it is usable.
   uint64_t nonce() const { return nonce_; }
 
   // The right to copy within a range, while one exists. The peer waits for its end if it takes the range back.

@@ -31,7 +31,7 @@ class Placer {
     if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  OwnedFd socket;     // its end tells of the process' end
+  OwnedFd socket;     // its end shows the end of the process
   RingMemory memory;  // with the announcements
   pid_t process = 0;  // 0: of another PID namespace
 
@@ -46,8 +46,8 @@ class Placers {
   bool add(Placer& placer);
   void remove(Placer& placer);
 
-  // Returns when no process uses the entry any more. It is dead already. Waits for a process that is stopped, and then
-  // writes a line to standard error once a second; does not wait for a process that has ended.
+  // Returns when no process uses the entry any more. The entry is dead already. Waits for a process that is stopped,
+  // and then writes a line to standard error once a second; does not wait for a process that has ended.
   void await_end_of(const AnnouncedEntry& entry);
 
  private:

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // This process' memory as peers reach it without its help: the descriptor of its memory, the guard page, the table of
-// what they may reach, and the peers. Packets serve everything that is not published.
+// the keys and queue pairs that they may use, and the peers. Packets serve everything that is not published.
 #ifndef DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 #define DAPPLE_PROVIDER_SOFT_PLACEMENT_PUBLICATION_HPP
 
@@ -29,16 +29,17 @@ class Publication {
   // Call it before all other functions. Without it, or if it returns false, nothing is published.
   bool open();
 
-  // These return a ticket, or 0 if it is not published.
+  // These functions return a ticket, or 0 if nothing was published.
   uint32_t publish(const KeyDescription& key);
   uint32_t publish(const QpDescription& qp);
-  // From now on no peer begins to use it. Does not wait.
+  // From now on no peer begins to use the queue pair. Does not wait.
   void withdraw_qp(uint32_t ticket);
   // The same, and no peer uses it any more when they return: await_end_of() of the placers. A ticket of 0 is fine.
   void revoke_key(uint32_t ticket);
   void revoke_qp(uint32_t ticket);
 
-  // The number that tells this process' table from all others; 0 without one. Peers find it there, too.
+  // The number that distinguishes this process' table from all others; 0 without a table. Peers find the number in the
+  // table, too.
   uint64_t nonce() const { return table_ != nullptr ? nonce_ : 0; }
   // Tells whether peers find the key, for this range in this domain.
   bool shows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length) const;

@@ -13,8 +13,8 @@
 namespace dapple::soft {
 
 // False if DAPPLE_PLACEMENT is "off", if this program's device is emulated as not coherent or places bytes in another
-// order, or under dapple-run --check: then it copies no bytes into other processes, and lets none of them copy. Nor
-// does a program with a sanitizer, which would not see such accesses, unless DAPPLE_PLACEMENT is "on".
+// order, or under dapple-run --check: then this program copies no bytes into other processes, and lets none of them
+// copy. A program with a sanitizer, which would not see such accesses, does neither, unless DAPPLE_PLACEMENT is "on".
 inline bool placement_wanted() {
   const char* wish = secure_getenv("DAPPLE_PLACEMENT");
   const char* emulation = secure_getenv("DAPPLE_EMULATE");

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBytesAtOnce = 256;  // more of them wait for the next call
 
-// `size`: of what came, or -errno.
+// `size`: the number of bytes that came, or -errno.
 LinkEnd end_in(const uint8_t (&bytes)[kBytesAtOnce], ssize_t size) {
   // EMFILE: there was no room for the descriptors.
   if (size <= 0) return {size != -EAGAIN && size != -EINTR && size != -EMFILE, Way::kPeerGone};

@@ -18,7 +18,8 @@ struct LinkEnd {
   Way why = Way::kPeerGone;
 };
 
-// Neither waits. Looking for the end takes the bytes that have woken this process, and descriptors that came with them.
+// These functions do not wait. Looking for the end takes the bytes that have woken this process, and descriptors that
+// came with them.
 LinkEnd look_for_end(const OwnedFd& socket, Descriptors& files);
 LinkEnd look_for_end(const OwnedFd& socket);
 // The same, but takes nothing.

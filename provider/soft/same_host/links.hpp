@@ -46,9 +46,9 @@ class RingTo {
 
   // The peer is gone: nothing reads the ring.
   bool broken() const { return broken_.load(std::memory_order_relaxed); }
-  // Tells it apart from the other rings of this process.
+  // Distinguishes this ring from the other rings of this process.
   uint32_t number() const { return number_; }
-  // Once it is broken: why.
+  // The reason, once the ring is broken.
   Way end() const { return end_.load(std::memory_order_relaxed); }
   // After commits, without the lock: wakes the peer if it sleeps.
   void wake_reader();
@@ -83,18 +83,18 @@ class SameHostLinks {
   SameHostLinks(const SameHostLinks&) = delete;
   SameHostLinks& operator=(const SameHostLinks&) = delete;
 
-  // `own_slot`: whose name `lease` is bound to. `ways` learns of rings that begin and end. `most_bytes`: of all rings
-  // that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this one.
+  // `own_slot`: the slot to whose name `lease` is bound. `ways` learns of rings that begin and end. `most_bytes`: of
+  // all rings that this process makes. Returns kSharedMemory, or the reason why no process of this host finds this one.
   Way open(uint32_t own_slot, int lease, SameHostCounters& counters, WayTable& ways, uint64_t most_bytes);
   // Instead of open(): there are no rings, for this reason.
   void stay_closed(Way why) { closed_ = why; }
 
-  // From now on peers copy to and from the memory that is published, and this process to and from theirs. It outlives
-  // this.
+  // From now on peers copy to and from the memory that is published, and this process to and from theirs. The
+  // publication outlives this object.
   void place_by(Publication& publication) { publication_ = &publication; }
 
   // The ring to the owner of a slot, made if necessary; null if there is none: then packets go over UDP, and `way` has
-  // the reason. The caller returns it with put(). Internally locked, both; they do not wait.
+  // the reason. The caller returns it with put(). Both functions are internally locked and do not wait.
   RingTo* get(uint32_t slot, Way& way);
   void put(RingTo* ring);
   // Peers whose rings were full wake this process by fd() when there is room. False if there is room now. Internally
@@ -154,11 +154,11 @@ class SameHostLinks {
   int lease_ = -1;
   SameHostCounters* counters_ = nullptr;
   WayTable* ways_ = nullptr;
-  Way closed_ = Way::kNoMemory;  // why there is no epoll_
+  Way closed_ = Way::kNoMemory;  // the reason if there is no epoll_
   Publication* publication_ = nullptr;
   OwnedFd epoll_;
   OwnedFd reserve_;  // closed to refuse a connection when no descriptor is left
-  OwnedFd pause_;    // a timer: until then no connection is accepted, because the reserve is lost
+  OwnedFd pause_;    // a timer: until it ends, no connection is accepted, because the reserve is lost
 
   std::mutex to_mutex_;
   RingTo* to_[kMaxSlots] = {};

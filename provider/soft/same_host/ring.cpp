@@ -91,7 +91,7 @@ std::byte* RingWriter::reserve(size_t size) {
   const size_t needed = (rest < bytes ? rest : 0) + bytes + kLine;
   if (written_ + needed - read_ > kRingBytes) {
     const uint64_t read = memory_.control().read.load(std::memory_order_acquire);
-    // A reader that goes back, or ahead of the writer, is none of ours.
+    // No reader of ours goes back, or ahead of the writer.
     if (read < read_ || read > written_) return nullptr;
     read_ = read;
     if (written_ + needed - read_ > kRingBytes) return nullptr;

@@ -52,15 +52,16 @@ class RingMemory {
 
   // The writer's: a new file. 0, or an errno.
   int create(OwnedFd& file);
-  // The reader's. EINVAL if the file is no ring.
+  // The reader's. EINVAL if the file is not a ring.
   int map(int file);
 
   struct Control {
     alignas(64) std::atomic<uint64_t> read;      // by the reader: bytes that the writer may use again
     alignas(64) std::atomic<uint32_t> sleeping;  // by the reader: it wants to be woken
     alignas(64) std::atomic<uint32_t> waiting;   // by the writer: it wants to be woken when there is room
-    alignas(64) std::atomic<uint64_t> fetches;   // by the reader: whose references it can follow; 0: nobody's
-    Announcement announcements[kAnnouncements];  // by the writer: what it copies beside the ring
+    alignas(64) std::atomic<uint64_t> fetches;   // by the reader: the nonce of the process whose references it can
+                                                 // follow; 0: none
+    Announcement announcements[kAnnouncements];  // by the writer: its copies beside the ring
   };
   Control& control() const { return *reinterpret_cast<Control*>(memory_); }
   std::byte* data() const { return memory_ + kControlBytes; }
@@ -84,7 +85,7 @@ class RingWriter {
   std::byte* reserve(size_t size);
   // Publishes the packet in the room of the last reserve().
   void commit(const uint8_t source[16], const uint8_t destination[16], EntryKind kind = EntryKind::kPacket);
-  // After the last commit(): true if the reader sleeps, and nobody has been told so before.
+  // After the last commit(): true if the reader sleeps, and no earlier call has reported this.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
   bool wait_for_room();
@@ -113,7 +114,8 @@ class RingReader {
   enum class Next { kNothing, kPacket, kBroken };
   // kBroken: no writer of ours has written this, and the ring is of no use any more.
   Next next(RingPacket& packet);
-  // After some calls of next(): the writer may use the space of what was read. True if the writer waits for it.
+  // After some calls of next(): the writer may use the space of the packets that were read. True if the writer waits
+  // for it.
   [[nodiscard]] bool release();
   bool empty() const;
   // Announces that this end will not look any more until it is woken. Look at empty() afterwards.

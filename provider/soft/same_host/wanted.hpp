@@ -27,7 +27,7 @@ inline Way same_host_way(bool instrumented) {
 
 inline constexpr uint64_t kMostRingBytes = uint64_t{256} << 20;
 
-// The cap of a process' rings. False if DAPPLE_SAME_HOST_MIB is no number of MiB.
+// The cap of a process' rings. False if DAPPLE_SAME_HOST_MIB is not a number of MiB.
 inline bool most_ring_bytes(uint64_t& bytes) {
   bytes = kMostRingBytes;
   const char* wish = secure_getenv("DAPPLE_SAME_HOST_MIB");

@@ -15,7 +15,7 @@ namespace dapple::soft {
 // Internally locked.
 class WayTable {
  public:
-  // From now on dappled sees the rows. What the slot's last owner has left there is removed.
+  // From now on dappled sees the rows. Removes the rows that the slot's last owner has left.
   void open(SlotWays& shared);
   void set_no_rings(Way why);
   void set_most_ring_bytes(uint64_t most);

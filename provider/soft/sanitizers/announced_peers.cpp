@@ -16,7 +16,7 @@ namespace {
 [[gnu::noinline, gnu::used]] void rdma_write_of_a_peer() {}
 [[gnu::noinline, gnu::used]] void rdma_read_of_a_peer() {}
 
-// The sanitizer takes it for the return address of a call.
+// The sanitizer takes the place for the return address of a call.
 void* place_in(void (*function)()) {
   return reinterpret_cast<char*>(function) + 1;
 }

@@ -7,7 +7,7 @@
 
 namespace dapple::soft {
 
-// valgrind's memcheck. It sees the plug-in's own accesses, and not whose they are.
+// valgrind's memcheck. It sees the plug-in's own accesses, but does not know for whom they are made.
 class Memcheck final : public Sanitizer {
  public:
   // Null if the program does not run under memcheck, or on an architecture for which memcheck.cpp lacks the request.

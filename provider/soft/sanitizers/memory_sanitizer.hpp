@@ -17,7 +17,7 @@ class MemorySanitizer final : public Sanitizer {
 
   void before(const DeviceAccess& access, const void* memory, size_t size) override;
   void stored(const void* memory, size_t size) override { unpoison_(memory, size); }
-  // It checks the arguments of system calls. Those of the plug-in look undefined to it.
+  // MemorySanitizer checks the arguments of system calls. The plug-in's arguments look undefined to it.
   void enter_plugin() override { disable_interceptor_checks_(); }
   void leave_plugin() override { enable_interceptor_checks_(); }
 

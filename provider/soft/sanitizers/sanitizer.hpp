@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Each program has at most one sanitizer: one that it was built with, or valgrind's memcheck. The sanitizer sees each
-// access of the program, but none of the device, so the device tells it. It is found at run time, and nothing is linked
-// for it. Programs without a sanitizer pay nothing.
+// access of the program, but none of the device, so the device reports its accesses to the sanitizer. The plug-in finds
+// the sanitizer at run time and links nothing for it. Programs without a sanitizer pay nothing.
 #ifndef DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
 #define DAPPLE_PROVIDER_SOFT_SANITIZERS_SANITIZER_HPP
 
@@ -30,7 +30,7 @@ class Sanitizer {
   // The program's, or null.
   static Sanitizer* of_program();
 
-  // Before the device accesses the program's memory. Reports what the program itself may not do there.
+  // Before the device accesses the program's memory. Reports an access that the program itself may not make there.
   virtual void before(const DeviceAccess& access, const void* memory, size_t size) = 0;
   // The device, or the plug-in, has stored these bytes, so they are defined now.
   virtual void stored(const void*, size_t) {}

@@ -10,8 +10,8 @@
 
 namespace dapple::soft {
 
-// ThreadSanitizer of gcc or clang. It sees no lock of the plug-in, so it would report the plug-in's threads. It ignores
-// what threads do in the plug-in, and sees the device as further threads (announced_queue.hpp).
+// ThreadSanitizer of gcc or clang. It sees no lock of the plug-in, so it would report the plug-in's threads. So it
+// ignores the work of threads in the plug-in, and sees the device as further threads (announced_queue.hpp).
 class ThreadSanitizer final : public Sanitizer {
  public:
   // Null if the program has none, or one whose functions cannot be found (gcc's -static-libtsan).
@@ -27,7 +27,7 @@ class ThreadSanitizer final : public Sanitizer {
   // `name` is copied.
   void name(Fiber fiber, const char* name) const { set_fiber_name_(fiber, name); }
 
-  // Between two threads: what the first did before release() is before what the second does after acquire().
+  // Orders two threads: the accesses of the first before release() come before those of the second after acquire().
   void release(void* token) const { release_(token); }
   void acquire(void* token) const { acquire_(token); }
   void read(const void* memory, size_t size, void* caller) const { read_range_pc_(memory, size, caller); }

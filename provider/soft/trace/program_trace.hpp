@@ -24,7 +24,7 @@ void trace_open(const char* device, int error);
 void trace_post(const char* call, uint32_t qpn, const roce::SendRequest& request, uint64_t bytes);
 void trace_refusal(const char* call, uint32_t qpn, uint64_t request_id, int error);
 
-// `element`: an ibv_cq*, ibv_qp* or ibv_srq*, as the type says, or null.
+// `element`: an ibv_cq*, ibv_qp* or ibv_srq*, as the type requires, or null.
 void trace_event(ibv_event_type type, const void* element);
 
 }  // namespace dapple::soft

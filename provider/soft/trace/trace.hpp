@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// DAPPLE_TRACE: what a program asks the device for and what it gets, one JSON object a line.
+// DAPPLE_TRACE: the calls of a program to the device and their results, one JSON object a line.
 #ifndef DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
 #define DAPPLE_PROVIDER_SOFT_TRACE_TRACE_HPP
 
