@@ -9,8 +9,8 @@
 
 namespace dapple::roce {
 
-// The headers of the packet that stands for the `count` packets from number `packet` on of the entry's message; without
-// what belongs to the connection. The pad is that of one packet.
+// The headers of the packet that stands for the `count` packets from number `packet` on of the entry's message, without
+// the fields that belong to the connection. The pad is that of one packet.
 Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu, uint32_t count = 1);
 
 enum class Emitted : uint8_t {

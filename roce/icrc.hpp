@@ -35,7 +35,7 @@ uint32_t icrc_prefix(const IcrcAddresses& addresses, size_t transport_size, Crc3
 uint32_t icrc_of(uint32_t prefix, std::span<const std::byte> transport, Crc32 crc);
 
 // A receiver at a plain UDP socket cannot see the IPv4 identification. CRC is linear, so the difference between the
-// ICRC that came and the one computed for identification 0 tells which identification the sender must have used.
+// ICRC that came and the one computed for identification 0 shows which identification the sender must have used.
 // Returns it, or -1 if none of the 65,536 explains the difference: then bytes are damaged. This takes a few nanoseconds
 // if transport_size is a multiple of four.
 int32_t icrc_identification(uint32_t received, uint32_t computed_for_zero, size_t transport_size);

@@ -67,7 +67,7 @@ InboundError Inbound::check(const Packet& packet) {
 InboundError Inbound::execute(const Packet& packet) {
   const OpcodeInfo& info = *packet.info;
   if (packet.loan != nullptr) {
-    // First, because nothing may have changed if the same bytes come by packets next.
+    // The bytes are fetched first: if that fails, packets bring them later, and nothing may have changed.
     if (const InboundError error = fetch(packet); error != InboundError::kNone) return error;
   }
   if (info.has(kStarts)) {

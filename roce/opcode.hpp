@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The opcodes of the Base Transport Header and what each of them means: transport, operation, place in the message,
-// headers.
+// The opcodes of the Base Transport Header and their meaning: transport, operation, place in the message, headers.
 #ifndef DAPPLE_ROCE_OPCODE_HPP
 #define DAPPLE_ROCE_OPCODE_HPP
 

@@ -91,7 +91,7 @@ enum class ParseError : uint8_t {
   kVersion,   // a transport header version other than 0
   kUnknownOpcode,
   kPad,        // more pad than payload, or pad where the opcode has no payload
-  kUnaligned,  // payload and pad are no multiple of four bytes
+  kUnaligned,  // payload and pad are not a multiple of four bytes
   kPayload,    // the opcode carries none, or an atomic write has other than eight bytes
 };
 

@@ -162,7 +162,7 @@ struct Reference {
 
 enum class Placed : uint8_t {
   kNo,    // it goes as packets, all of it
-  kPart,  // and the sink takes no more now
+  kPart,  // a part is copied, and the sink takes no more now
   kWhole,
 };
 

@@ -378,7 +378,7 @@ void Requester::set_timer(Now now) {
   }
 }
 
-// --- What comes back
+// --- Acknowledgements and responses
 
 void Requester::fail(SendEntry& entry, CompletionStatus status) {
   entry.failed = true;
@@ -462,7 +462,7 @@ void Requester::on_acknowledgement(Now now, const Packet& packet) {
   if (!awaits(psn)) return;  // IBTA 9.7.5.1.1: a ghost acknowledgement
   const uint8_t syndrome = packet.headers.aeth.syndrome;
   const bool is_ack = syndrome_kind(syndrome) == SyndromeKind::kAck;
-  // A NAK acknowledges what comes before it.
+  // A NAK acknowledges the packets before it.
   const bool is_complete = is_ack ? acknowledge(now, psn) : psn == oldest_psn_ || acknowledge(now, psn_add(psn, -1));
   if (core_.state() == QpState::kError) return;
   if (!is_complete) {

@@ -85,7 +85,7 @@ class Requester {
   // Tells whether the packet with this PSN was sent and not acknowledged before.
   bool awaits(uint32_t psn) const;
 
-  // Asserts what is true between two calls.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
 
   Core& core_;
@@ -114,7 +114,7 @@ class Requester {
   Time ack_deadline_ = kNever;
   Time rnr_deadline_ = kNever;
   bool draining_ = false;
-  bool drained_ = false;    // and said so
+  bool drained_ = false;    // the drain has ended, and its event was raised if wanted
   uint64_t drain_end_ = 0;  // entries from here on wait
 };
 

@@ -186,7 +186,7 @@ void Responder::on_request_with_response(const Packet& packet) {
   expected_psn_ = psn_add(expected_psn_, fresh.packets);
   msn_ = psn_add(msn_, 1);
   fresh.msn = msn_;
-  // The response acknowledges what came before it.
+  // The response acknowledges the requests before it.
   reply_ = Reply::kNone;
 }
 
@@ -263,7 +263,7 @@ void Responder::on_duplicate(const Packet& packet) {
   core_.count.duplicates++;
   const Operation operation = packet.info->operation;
   if (!has_response(operation)) {
-    // IBTA 9.7.4.4.1: what was executed last is acknowledged again. A NAK that waits says more.
+    // IBTA 9.7.4.4.1: the request that was executed last is acknowledged again. A waiting NAK tells the peer more.
     if (reply_ == Reply::kNak) return;
     reply_ = Reply::kAck;
     syndrome_ = kAckSyndrome;

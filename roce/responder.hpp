@@ -21,7 +21,7 @@ class Responder {
 
   // Memory for `max_dest_rd_atomic` requests that are answered with data.
   bool prepare(uint8_t max_dest_rd_atomic);
-  // The same later. What is remembered stays.
+  // The same later. Remembered requests stay.
   bool make_room(uint8_t max_dest_rd_atomic);
   // RTR: begins with the attributes' receive PSN.
   void start();
@@ -33,7 +33,7 @@ class Responder {
   // Sends the newest acknowledgement, or the NAK. True if the sink is full. Both functions also work in the error
   // state, for the NAK with the reason.
   bool transmit_acknowledgement(PacketSink& sink);
-  // Tells what they have to send.
+  // Tells what these two functions have to send.
   Owes owes() const;
 
  private:
@@ -47,7 +47,7 @@ class Responder {
     uint64_t length = 0;
     uint64_t original = 0;  // an atomic's result
     uint32_t msn = 0;
-    uint32_t answered = 0;  // packets of the response that have been sent, in whatever pass
+    uint32_t answered = 0;  // packets of the response that have been sent, in any pass
     // The rest of the present response: packets next to end, of which the first has the number `begin`.
     uint32_t begin = 0;
     uint32_t next = 0;
@@ -72,7 +72,7 @@ class Responder {
   bool send_acknowledgement(PacketSink& sink);
   bool answers() const { return core_.state() != QpState::kError || answers_in_error_; }
 
-  // Asserts what is true between two calls.
+  // Asserts the conditions that hold between two calls.
   void assert_consistent() const;
 
   enum class Reply : uint8_t { kNone, kAck, kNak };
@@ -81,7 +81,7 @@ class Responder {
   Inbound inbound_;
   uint32_t expected_psn_ = 0;
   uint32_t msn_ = 0;
-  bool gap_ = false;  // a NAK was sent for expected_psn_: nothing is said until it comes
+  bool gap_ = false;  // a NAK was sent for expected_psn_; no further one until that packet comes
   bool established_ = false;
   bool answers_in_error_ = false;  // a refused request brought the error state: the requests before it are answered
 

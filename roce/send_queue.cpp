@@ -23,7 +23,7 @@ bool serves(QpType type, SendOpcode opcode) {
     case SendOpcode::kLocalInvalidate:
     case SendOpcode::kBindWindow:
       return type != QpType::kUd;
-    // IBTA table 38: UC has no opcode for it.
+    // IBTA table 38: UC has no opcodes for these.
     case SendOpcode::kSendInvalidate:
     case SendOpcode::kRead:
     case SendOpcode::kCompareSwap:

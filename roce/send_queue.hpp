@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The send queue: requests from post to completion, in order. Each has room for its segments and inline bytes.
+// The send queue: requests from post to completion, in order. Each request has room for its segments and inline bytes.
 #ifndef DAPPLE_ROCE_SEND_QUEUE_HPP
 #define DAPPLE_ROCE_SEND_QUEUE_HPP
 

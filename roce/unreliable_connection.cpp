@@ -120,7 +120,7 @@ void UnreliableConnection::receive(Now, const Packet& packet) {
     case InboundError::kNone:
       return;
     case InboundError::kLocalAccess:
-      // IBTA 9.9.3.1, class E: the receive cannot be used, and the queue with it.
+      // IBTA 9.9.3.1, class E: neither the receive nor its queue can be used any more.
       finish_receive(CompletionStatus::kLocalProtection);
       return enter_error();
     default:

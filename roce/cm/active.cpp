@@ -18,7 +18,7 @@ Status Manager::connect(Time now, uint64_t user, const Path& path, const Req& re
   record->local_qpn = req.qpn & 0xFFFFFF;
   record->transaction = host_.random();
   record->max_retries = req.max_cm_retries & 0xF;
-  // IBTA 12.7.34: an ACK's time-out holds two packets' ways.
+  // IBTA 12.7.34: an ACK time-out includes the ways of two packets.
   record->lifetime = wait_of(req.ack_timeout);
   record->period = record->lifetime + wait_of(req.remote_response_timeout);
   record->hold = 2 * record->period;

@@ -19,7 +19,7 @@ struct ListenParameters {
   uint64_t service_id = 0;
   // The bits of the service id that are compared.
   uint64_t service_mask = UINT64_MAX;
-  // For REQs, or for SIDR REQs. A request of the other kind is rejected.
+  // True: for SIDR REQs; false: for REQs. A request of the other kind is rejected.
   bool datagram = false;
   // These restrict a listener to requests that arrive at one device, and to requests for one address or one family of
   // addresses. The compared address is the IP header's destination, or the path's local GID without such a header.

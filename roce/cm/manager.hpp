@@ -25,9 +25,9 @@
 namespace dapple::roce::cm {
 
 struct Limits {
-  uint32_t records = 16384;        // connections and SIDR exchanges, those included that their consumer has destroyed
+  uint32_t records = 16384;        // connections and SIDR exchanges, including those that their consumer has destroyed
   uint32_t half_open = 4096;       // of these, passive connections without the peer's confirmation
-  uint32_t half_open_each = 1024;  // of the half-open ones, those of one listener: others get requests beside a flood
+  uint32_t half_open_each = 1024;  // of the half-open ones, those of one listener: a flood leaves room for others
   uint32_t remembered = 4096;      // of these, destroyed ones; the oldest gives way
   uint32_t listeners = 4096;
 };
@@ -76,13 +76,13 @@ class Manager {
 
   Status listen(const ListenParameters& parameters, Id& id);
 
-  // Sends a REQ. Of `req` the manager writes comm_id and ca_guid. Time-outs, retries and the packets' lifetime
+  // Sends a REQ. The manager writes comm_id and ca_guid of `req`. Time-outs, retries and the packets' lifetime
   // (ack_timeout) come from `req`.
   Status connect(Time now, uint64_t user, const Path& path, const Req& req, Id& id);
   // Answers kResponse with an RTU. The connection is then established; no event reports this.
   Status establish(Time now, Id id, Data private_data);
 
-  // Answers kConnectRequest. Of `rep` the manager writes comm_id, remote_comm_id and ca_guid.
+  // Answers kConnectRequest. The manager writes comm_id, remote_comm_id and ca_guid of `rep`.
   Status accept(Time now, Id id, const Rep& rep);
   // Answers kConnectRequest or kResponse, or withdraws an accept().
   Status reject(Time now, Id id, RejectReason reason, Data info, Data private_data);
@@ -127,7 +127,7 @@ class Manager {
  private:
   Manager(const Limits& limits, Host& host) : limits_(limits), host_(host), listeners_(limits.listeners) {}
 
-  // manager.cpp: what all states share.
+  // manager.cpp: common to all states.
   Record* add_record();
   Record* consumers(Id id) const;
   void change(Record& record, State state);

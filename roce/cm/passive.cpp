@@ -21,7 +21,7 @@ Listener* Manager::listener_for(uint64_t service_id, const Path& path, const IpH
 }
 
 Record* Manager::admit(const Listener& listener, const Path& path, const MadView& view, uint32_t remote_id) {
-  // No answer to either: the peer asks again, and there may be room then.
+  // A request beyond these limits gets no answer: the peer asks again, and there may be room then.
   if (listener.pending >= listener.parameters.backlog) {
     ++count_.over_backlog;
     return nullptr;
@@ -174,7 +174,7 @@ void Manager::received_mra(Time now, const Path& path, const MadView& view) {
     ++count_.unexpected;
     return;
   }
-  // One for each sending, so that no peer can make us wait without limit.
+  // Only one MRA counts for each sending, so that no peer can make us wait without limit.
   if (record->prolonged) {
     ++count_.duplicates;
     return;

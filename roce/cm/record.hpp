@@ -69,8 +69,8 @@ struct Record {
   uint8_t service_timeout = 0;  // of our MRA; 0 before the first
   bool prolonged = false;       // by the peer's MRA, since the last sending
   Time period = 0;              // between two sendings of a message
-  Time lifetime = 0;            // two packets' ways; also the stay in kTimewait
-  Time hold = 0;                // how long a rejection or a SIDR reply is remembered
+  Time lifetime = 0;            // the ways of two packets; also the time in kTimewait
+  Time hold = 0;                // the time for which a rejection or a SIDR reply is remembered
   Mad message{};                // sent last, if it may have to be sent again
 
   // The table's.

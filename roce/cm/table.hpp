@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// All records, found by id, by what messages name, and by deadline. It grows up to its capacity; its indexes do not.
+// All records, found by id, by the ids and numbers in messages, and by deadline. It grows up to its capacity; its
+// indexes do not.
 #ifndef DAPPLE_ROCE_CM_TABLE_HPP
 #define DAPPLE_ROCE_CM_TABLE_HPP
 
