@@ -9,8 +9,8 @@
 
 namespace dapple::provider {
 
-// True if the device reports bounced DMA, as in a confidential guest: it works on copies of the program's memory. Also
-// false if this context cannot ask, or its driver library is too old to report the answer.
+// True if the device reports bounced DMA, as in a confidential guest: it works on copies of the program's memory. False
+// also if this context cannot ask, or if its driver library is too old to report the answer.
 bool bounces_dma(ibv_context* context);
 
 }  // namespace dapple::provider

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The way of the emulator's findings into the check of the software device, under dapple-run --check.
+// The interface by which the emulator passes its findings to the check of the software device, under dapple-run
+// --check.
 #ifndef DAPPLE_PROVIDER_CHECK_CALLS_HPP
 #define DAPPLE_PROVIDER_CHECK_CALLS_HPP
 
@@ -18,8 +19,8 @@ struct CheckFinding {
   int num_places;
 };
 
-// Allocates memory and takes locks. If the check's options have halt_on_error, the process ends here, after a call of
-// before_halt; it does not end if that is null.
+// Allocates memory and takes locks. If the check's options have halt_on_error, an error ends the process here, after a
+// call of before_halt. If before_halt is null, the process goes on.
 using ShowFinding = void (*)(const CheckFinding& finding, void (*before_halt)());
 
 // The plug-in exports a function of this name and type. It returns null without --check.

@@ -24,7 +24,7 @@ struct Facts {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;
   bool software_device = false;  // by its driver
-  bool bounced = false;          // the device says that its DMA is
+  bool bounced = false;          // the device reports that its DMA is bounced
   Registration registration = Registration::kNotAsked;
   Firmware firmware = Firmware::kUnreadable;
   Architecture architecture = Architecture::kOther;

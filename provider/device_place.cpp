@@ -29,7 +29,7 @@ bool is_host_bridge(std::string_view name) {
 DevicePlace find_device(const Path& ibdev) {
   DevicePlace place;
   if (ibdev.empty() || !place.hardware.resolve(ibdev + "/device")) return place;
-  // Upwards from the device: a domain within another one is the device's own.
+  // Walks upwards from the device: if a PCI domain lies within another one, the inner domain is the device's.
   for (Path path = place.hardware; !path.empty() && path.name() != "devices"; path.go_up()) {
     if (place.pci_function.empty() && is_function(path.name())) place.pci_function = path;
     if (place.pci_function.empty() || !is_host_bridge(path.name())) continue;

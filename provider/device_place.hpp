@@ -10,9 +10,9 @@
 namespace dapple::provider {
 
 struct DevicePlace {
-  Path hardware;      // the folder of the device's "device" link, resolved; empty if there is none to be found
-  Path pci_function;  // the PCI function it is, or is part of; empty if it is none
-  Path host_bridge;   // "pci0000:00" above that; empty likewise
+  Path hardware;      // the folder of the device's "device" link, resolved; empty if it was not found
+  Path pci_function;  // the PCI function that contains the hardware; empty if there is none
+  Path host_bridge;   // "pci0000:00" above pci_function; empty if there is none
 };
 
 // ibdev: the device's folder below class/infiniband.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxSteps = 64;          // of a walk upwards, which interconnects can bend into a circle
 constexpr int kMaxDepth = 16;          // of the tree
-constexpr int kMaxNodes = 1 << 16;     // looked at to find one by its phandle
+constexpr int kMaxNodes = 1 << 16;     // that a search for a phandle looks at
 constexpr size_t kMaxProperty = 4096;  // bytes
 
 struct Cells {
@@ -37,7 +37,7 @@ bool read_cell(const Path& property, uint32_t& value) {
   return true;
 }
 
-// The index of a string in a list of strings; -1 if it is not in there.
+// The index of a string in a list of strings; -1 if the list lacks it.
 int index_of(const Path& property, std::string_view wanted) {
   char text[kMaxProperty];
   const ssize_t size = read_file(property, text, sizeof(text));
@@ -56,7 +56,8 @@ bool has_phandle(const Path& node, uint32_t phandle) {
   return (read_cell(node + "/phandle", value) || read_cell(node + "/linux,phandle", value)) && value == phandle;
 }
 
-// Turns node, the root of what is searched, into the node of that phandle. There is no index of phandles to ask.
+// Searches `node` and the nodes below it, and sets `node` to the one with that phandle. The devicetree has no index of
+// phandles.
 bool find_phandle(Path& node, uint32_t phandle, int depth, int& nodes_left) {
   if (--nodes_left < 0) return false;
   if (has_phandle(node, phandle)) return true;
@@ -94,7 +95,7 @@ bool find_interconnect(const Path& tree, const Path& node, Path& target) {
   for (int index = 0; at < cells.count; ++index) {
     const uint32_t phandle = cells.values[at++];
     uint32_t arguments = 0;
-    // An entry may be left empty, by a phandle of 0, which has no arguments.
+    // A phandle of 0 makes an empty entry, which has no arguments.
     if (phandle != 0) {
       if (!find_phandle(tree, phandle, target) || !read_cell(target + "/#interconnect-cells", arguments)) return false;
       if (arguments > cells.count - at) return false;
@@ -105,7 +106,7 @@ bool find_interconnect(const Path& tree, const Path& node, Path& target) {
   return false;
 }
 
-// False behind the root node.
+// False if `node` is the root node.
 bool go_to_dma_parent(const Path& tree, Path& node) {
   Path target;
   if (find_interconnect(tree, node, target)) {

@@ -12,7 +12,7 @@
 namespace dapple::provider {
 namespace {
 
-// The magic of its file system: the kernel's ABI (DMA_BUF_MAGIC, which not all headers have).
+// The magic number of the file system of dma-bufs, a part of the kernel's ABI. Not all headers have DMA_BUF_MAGIC.
 constexpr unsigned long kMagic = 0x444d4142;
 // The kernel asks for another try after a signal.
 constexpr int kMostTries = 1000;

@@ -11,9 +11,9 @@ namespace dapple::provider {
 
 bool is_dmabuf(int fd);
 
-// Passes the whole buffer by DMA_BUF_IOCTL_SYNC: ends the CPU's access before the device's, or begins it after that.
-// Returns 0, or the errno value of the ioctl; does not change errno. May wait for the device's work on the buffer, if
-// the kernel knows of it (a GPU's).
+// Passes the whole buffer on by DMA_BUF_IOCTL_SYNC: ends the CPU's access before the device's access, or begins the
+// CPU's access after the device's. Returns 0, or the errno value of the ioctl; does not change errno. May wait for the
+// device's work on the buffer, if the kernel knows of it (a GPU's).
 int sync_dmabuf(int fd, SyncDirection direction) noexcept;
 
 }  // namespace dapple::provider

@@ -30,7 +30,7 @@ void clean_invalidate(uint32_t line_size_bytes, const void* address, size_t leng
   if (cpu.cpu.can_clean_invalidate) cpu.clean_invalidate_range(line_size_bytes, address, length);
 }
 
-// It lies in a folder beside this library, as the preload library does.
+// The emulator lies in a folder beside this library, as the preload library does.
 void* load() {
   Dl_info self;
   char path[4096];

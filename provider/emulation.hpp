@@ -27,7 +27,7 @@ struct EmulatorLibrary {
   // The emulator of this process, made by the first call, and again by the first call in a child of fork(). show:
   // where findings go, or null. Null and *why if it is not possible. Not for two threads at the same time.
   RegionPolicy* (*start)(ShowFinding show, const char** why);
-  // These do the work of the instructions, for memory with a shadow.
+  // These two functions do the work of the instructions, for memory with a shadow.
   void (*clean)(const void* address, size_t length);
   void (*clean_invalidate)(const void* address, size_t length);
 };

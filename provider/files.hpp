@@ -23,11 +23,11 @@ class Path {
   const char* c_str() const { return text_; }
   std::string_view view() const { return {text_, size_}; }
   bool empty() const { return size_ == 0; }
-  std::string_view name() const;  // what stands behind the last slash
+  std::string_view name() const;  // the part behind the last slash
 
   void shorten(size_t size);       // to its first size bytes
-  bool go_up();                    // to the folder it lies in; false, and empty, if there is none
-  bool resolve(const Path& path);  // to where path really is; false, and empty, if that cannot be told
+  bool go_up();                    // to the parent folder; false, and empty, if there is none
+  bool resolve(const Path& path);  // to the real path of `path`; false, and empty, on failure
 
  private:
   char text_[PATH_MAX] = "";

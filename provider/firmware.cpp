@@ -9,7 +9,8 @@
 namespace dapple::provider {
 namespace {
 
-// The devices whose nodes may speak for this one, nearest first: a bridge's parent alone, or all that are above.
+// The devices whose nodes may describe this one, the nearest first: for a PCI device only the parent of its host
+// bridge, otherwise the device itself and all devices above it.
 bool next_candidate(const DevicePlace& place, Path& device) {
   if (!place.host_bridge.empty()) {
     if (!device.empty()) return false;
@@ -61,7 +62,7 @@ Firmware read_firmware(const Path& root, const DevicePlace& place) {
     const Look seen = look(link);
     if (seen == Look::kThere) return read_node(root, link);
     if (seen == Look::kUnreadable) return Firmware::kUnreadable;
-    // A bridge has its ACPI node itself, its parent need not.
+    // A host bridge has its own ACPI node; its parent may lack one.
     const Path& described = place.host_bridge.empty() ? device : place.host_bridge;
     if (look(described + "/firmware_node") == Look::kThere) return Firmware::kAcpi;
   }

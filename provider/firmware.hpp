@@ -11,9 +11,9 @@
 namespace dapple::provider {
 
 enum class Firmware {
-  kUnreadable,   // it says something, which cannot be read here; or the device's hardware was not found
+  kUnreadable,   // the description cannot be read here, or the device's hardware was not found
   kNone,         // the device is in no description
-  kAcpi,         // ACPI describes it; its _CCA, which says the answer, is for root's eyes only
+  kAcpi,         // ACPI describes it; only root may read its _CCA, which has the answer
   kNoProperty,   // the devicetree describes it and says nothing about coherence
   kCoherent,     // ... says dma-coherent
   kNoncoherent,  // ... says dma-noncoherent
@@ -21,10 +21,10 @@ enum class Firmware {
 
 // root: "" for this machine, else the folder that holds another one's sys and proc.
 //
-// As in the kernel, the node of its host bridge's parent describes a PCI device. Any other device is described by its
-// own node, or by the node of the nearest device above it. From there upwards the nearest dma-coherent or
-// dma-noncoherent counts; dma-coherent counts if a node has both. A node whose interconnect-names hold "dma-mem" has
-// that interconnect above it, any other its parent.
+// As in the kernel, a PCI device is described by the node of its host bridge's parent. Any other device is described by
+// its own node, or by the node of the nearest device above it. From there upwards the nearest dma-coherent or
+// dma-noncoherent counts; dma-coherent counts if a node has both. If a node's interconnect-names contain "dma-mem", the
+// next node upwards is that interconnect; otherwise it is the parent.
 Firmware read_firmware(const Path& root, const DevicePlace& place);
 
 }  // namespace dapple::provider

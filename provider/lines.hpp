@@ -20,7 +20,7 @@ class Lines {
   // The next line, without its end, until the next call; null at the end, and on an error. A line that is longer than
   // two paths is left out.
   const char* next();
-  // 0, or what opening or reading failed with.
+  // 0, or the errno of opening or reading the file.
   int error() const { return error_; }
 
  private:

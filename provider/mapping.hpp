@@ -22,12 +22,12 @@ struct Mapping {
   // Of VmFlags.
   bool has_flags = false;  // the line is there
   bool device = false;     // io, pf: memory that the kernel has no page structures for
-  bool mixed = false;      // mm: partly
+  bool mixed = false;      // mm: such memory in part
   bool huge_pages = false;
 };
 
-// Finds the mapping that holds the address. file: /proc/self/smaps, or a test's. Returns 0; EFAULT: none does; or what
-// reading the file failed with. Allocates nothing. A name's escapes stay as they are.
+// Finds the mapping that holds the address. file: /proc/self/smaps, or a test's. Returns 0; EFAULT: no mapping holds
+// it; or the errno of reading the file. Allocates nothing. A name's escapes stay as they are.
 int find_mapping(const Path& file, uintptr_t address, Mapping& mapping);
 
 }  // namespace dapple::provider

@@ -63,7 +63,7 @@ dappledv_answer is_node_on_cxl(const Path& root, unsigned node) {
 }
 
 dappledv_answer has_cxl(const Path& root) {
-  // ACPI describes a machine's CXL by this device. Without ACPI nothing says that there is none.
+  // ACPI describes a machine's CXL by this device. Without ACPI the kernel cannot show that a machine lacks CXL.
   const bool acpi = look(root + "/sys/bus/acpi/devices") == Look::kThere;
   const bool described = look(root + "/sys/bus/acpi/devices/ACPI0017:00") == Look::kThere;
   return acpi && !described ? DAPPLEDV_ANSWER_NO : DAPPLEDV_ANSWER_UNKNOWN;

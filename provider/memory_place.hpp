@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The places of sysfs that show memory: persistent memory and its domain, and what is attached by CXL. root: "" for
-// this machine, else the folder that holds another one's sys and proc.
+// The places of sysfs that show memory: persistent memory and its domain, and memory that is attached by CXL. root: ""
+// for this machine, else the folder that holds another one's sys and proc.
 #ifndef DAPPLE_PROVIDER_MEMORY_PLACE_HPP
 #define DAPPLE_PROVIDER_MEMORY_PLACE_HPP
 
@@ -12,7 +12,7 @@
 
 namespace dapple::provider {
 
-// For a memory device. device: its folder in sysfs, resolved, or one below; an empty string gives no answer.
+// The domain of a memory device. device: its folder in sysfs, resolved, or one below. Unspecified if `device` is empty.
 dappledv_persistence persistence_of(const Path& device);
 // True if the device, or one above it, is on the CXL bus.
 bool is_on_cxl(const Path& device);

@@ -15,7 +15,7 @@
 namespace dapple::provider {
 
 // Fills persist_supported, persist_instruction and caches_persistent. root: the folder that holds sys. said: the value
-// of DAPPLE_PERSISTENCE, which replaces the findings there.
+// of DAPPLE_PERSISTENCE, which replaces the kernel's report in that folder.
 void fill_persistence(const coherence::CpuDescription& cpu, const Path& root, std::optional<dappledv_persistence> said,
                       dappledv_device_attr& attr);
 

@@ -6,7 +6,7 @@
 namespace dapple::provider {
 
 // An exported function of the software device's plug-in, if libibverbs has loaded it into this process; otherwise null.
-// It stays loaded as long as the process.
+// The plug-in stays loaded until the process ends.
 void* find_in_plugin(const char* name);
 
 }  // namespace dapple::provider

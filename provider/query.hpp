@@ -25,11 +25,11 @@ Machine this_machine();
 // An open device's answers to a query.
 struct DeviceAnswers {
   bool software_driver = false;  // the kernel names a driver of software devices
-  bool bounced = false;          // the device says that its DMA is
+  bool bounced = false;          // the device reports that its DMA is bounced
   Registration registration = Registration::kNotAsked;
 };
 
-// An override.
+// The overrides for a query. Each may be absent.
 struct Overrides {
   std::optional<dappledv_coherence> environment;
   std::optional<dappledv_coherence> parameter;

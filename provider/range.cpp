@@ -31,7 +31,8 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-// The file system of shared anonymous memory, memfd and System V's shared memory, which is not mounted anywhere.
+// True for the file system of shared anonymous memory, memfd and System V's shared memory, which is not mounted
+// anywhere.
 bool is_kernels_own_tmpfs(dev_t device) {
   static constexpr char kName[] = "dapple";
   const int file = memfd_create(kName, MFD_CLOEXEC);
@@ -162,7 +163,7 @@ MappedFile look_at_file(const Path& root, const Mapping& mapping) {
   } else if (is_kernels_own_tmpfs(device) || is_in_ram(path, device)) {
     return {MappedFile::Kind::kRam, Path()};
   }
-  // A device that cannot do DAX has no file that does.
+  // A device that cannot do DAX has no file with DAX.
   Path block = find_numbered_device(root, "block", mapping.major, mapping.minor);
   char buffer[8];
   std::string_view dax = read_line(block + "/queue/dax", buffer);
@@ -184,7 +185,7 @@ dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file
                            : answer(DAPPLEDV_MEMORY_DEVICE, DAPPLEDV_CACHING_UNCACHED,
                                     "a PCI device's memory, by its file resource* in sysfs");
   }
-  // Pages of a private mapping of a device's memory are no copies: it stays the device's.
+  // So far mapping.shared does not matter: a private mapping of a device's memory shows that memory, and no copies.
   if (!mapping.has_flags) {
     return answer(DAPPLEDV_MEMORY_UNKNOWN, DAPPLEDV_CACHING_UNKNOWN, "this kernel shows no flags of mappings");
   }

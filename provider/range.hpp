@@ -17,10 +17,10 @@ struct MappedFile {
     kUnknown,
     kRam,              // of a file system that keeps its files in memory
     kPageCache,        // another file, which is not mapped directly
-    kDax,              // one that is
+    kDax,              // a file that is mapped directly
     kDaxDevice,        // a character device of the dax bus
     kZero,             // /dev/zero, whose mappings are memory like any other
-    kCharacterDevice,  // another one
+    kCharacterDevice,  // another character device
   };
   Kind kind = Kind::kUnknown;
   Path device;  // in sysfs, of the memory behind kDax and kDaxDevice; may be empty
@@ -29,7 +29,7 @@ struct MappedFile {
 // root: "" for this machine, else the folder that holds another one's sys and proc, and the files that are mapped.
 MappedFile look_at_file(const Path& root, const Mapping& mapping);
 
-// Describes the mapping, without length and cxl. Pure, but for the persistence domain of file.device.
+// Describes the mapping, without length and cxl. Pure, except that it reads the persistence domain of file.device.
 dappledv_range_attr judge_mapping(const Mapping& mapping, const MappedFile& file);
 
 // As dappledv_query_range().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The attributes of a piece of memory. The functions of the header's names, for a CPU and a machine that are given.
+// The attributes of a piece of memory: the functions of dappledv.h, with the CPU and the machine as arguments.
 #ifndef DAPPLE_PROVIDER_REGION_HPP
 #define DAPPLE_PROVIDER_REGION_HPP
 

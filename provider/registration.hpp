@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Newer kernels register memory only where it is coherent with the device. So a registration is a question to them.
+// Newer kernels register memory only where it is coherent with the device. So a registration shows whether memory is
+// coherent with the device.
 #ifndef DAPPLE_PROVIDER_REGISTRATION_HPP
 #define DAPPLE_PROVIDER_REGISTRATION_HPP
 

@@ -23,7 +23,7 @@ bool query_port_as(int cmd_fd, uint32_t driver_id) {
   attributes[0].attr_id = UVERBS_ATTR_QUERY_PORT_PORT_NUM;
   attributes[0].len = sizeof(attributes[0].data);
   attributes[0].flags = UVERBS_ATTR_F_MANDATORY;
-  attributes[0].data = 1;  // a constant travels in place, as 64 bits
+  attributes[0].data = 1;  // the attribute contains a constant itself, as 64 bits
   attributes[1].attr_id = UVERBS_ATTR_QUERY_PORT_RESP;
   attributes[1].len = sizeof(response);
   attributes[1].flags = UVERBS_ATTR_F_MANDATORY;

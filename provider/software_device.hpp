@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Is an RDMA device a program? Then the CPU does its copying, and CPU and device cannot disagree.
+// Finds out whether an RDMA device is a program. If it is, the CPU does its copying, and CPU and device cannot
+// disagree.
 #ifndef DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 #define DAPPLE_PROVIDER_SOFTWARE_DEVICE_HPP
 
@@ -12,12 +13,12 @@ namespace dapple::provider {
 // The number of dapple's own driver. The kernel counts its drivers from 0 (enum rdma_driver_id).
 inline constexpr uint32_t kDappleDriver = 0x4C504144;
 
-// True if the device behind the command file belongs to rxe, siw or dapple's own driver. False if the file is no uverbs
-// file, or if the kernel has no ioctl for such files.
+// True if the device behind the command file belongs to rxe, siw or dapple's own driver. False if the file is not a
+// uverbs file, or if the kernel has no ioctl for such files.
 //
-// The kernel refuses an ioctl that names another driver than the device's, so a query that is harmless everywhere tells
-// the driver, without trust in names, vendor numbers or sysfs: a device that sysfs shows without hardware need not be a
-// program, and older kernels show siw's network card as its hardware.
+// The kernel refuses an ioctl that names another driver than the device's, so a query that is harmless for every device
+// shows the driver, without trust in names, vendor numbers or sysfs: a device that sysfs shows without hardware need
+// not be a program, and older kernels show siw's network card as its hardware.
 bool kernel_says_software_driver(int cmd_fd);
 
 }  // namespace dapple::provider

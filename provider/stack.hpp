@@ -21,7 +21,7 @@ struct Stack {
   }
 };
 
-// Where the program did something that a finding is about.
+// A place in the program that a finding is about.
 struct Place {
   const char* title;  // "registered by ibv_reg_mr"
   Stack stack;

@@ -52,13 +52,13 @@ void sync_for_cpu(const coherence::BackEnd& back_end, dappledv_coherence coheren
 
 namespace {
 
-// A region that is a dma-buf or persistent. Out of line, because saving registers for it takes all syncs 2 ns.
+// A region that is a dma-buf or persistent. Out of line, because saving registers for it would cost every sync 2 ns.
 [[gnu::noinline]] int sync_special(const coherence::BackEnd& back_end, SyncDirection direction,
                                    const dappledv_region_attr& region, const iovec* ranges,
                                    size_t num_ranges) noexcept {
   int error = 0;
   if (region.dmabuf) {
-    // It may be mapped in any way; this empties the buffers of a write-combining one, too.
+    // The dma-buf may be mapped in any way. The barrier also empties the CPU's buffers for a write-combining mapping.
     back_end.full_barrier();
     error = sync_dmabuf(region.dmabuf_fd, direction);
   } else {

@@ -443,7 +443,7 @@ int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* 
  * next successful completion. A second call for the same verb replaces the first, until the fault has come.
  *
  * The first call of this function or of dappledv_fault_clear() must come before the process opens a software device:
- * otherwise the devices have operations that count nothing and take no time for it. The call lists the RDMA devices.
+ * otherwise the devices get faster operations, which do not count calls. The call lists the RDMA devices.
  *
  * Returns 0; EINVAL: verb or error is unknown; EBUSY: the process has opened a software device before; ENOSYS: the
  * process has no software device, or no libibverbs. Nothing changes after an error.
