@@ -66,7 +66,7 @@ void trace_event(ibv_event_type type, const void* element) {
   line.text("event", "asynchronous").text("name", event_name(type));
   if (type == IBV_EVENT_CQ_ERR) {
     line.hex("cq", reinterpret_cast<uintptr_t>(element));
-  } else if (type == IBV_EVENT_SRQ_LIMIT_REACHED) {
+  } else if (type == IBV_EVENT_SRQ_LIMIT_REACHED || type == IBV_EVENT_SRQ_ERR) {
     line.hex("srq", reinterpret_cast<uintptr_t>(element));
   } else if (element != nullptr) {
     line.hex("qp", static_cast<const ibv_qp*>(element)->qp_num);
