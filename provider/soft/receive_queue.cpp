@@ -45,13 +45,14 @@ void ReceiveQueue::clear() {
   count_ = 0;
 }
 
-int ReceiveQueue::resize(uint32_t depth) {
+int ReceiveQueue::resize(uint32_t depth, std::optional<uint32_t> limit) {
   if (depth == 0 || depth > kMaxRequests) return EINVAL;
   std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[depth]);
   std::unique_ptr<roce::Segment[]> segments(new (std::nothrow) roce::Segment[size_t{depth} * max_segments_]);
   if (slots == nullptr || segments == nullptr) return ENOMEM;
   const std::lock_guard lock(mutex_);
-  if (depth < count_ || depth < limit_) return EINVAL;
+  const uint32_t wanted_limit = limit.value_or(limit_);
+  if (depth < count_ || depth < wanted_limit) return EINVAL;
   for (uint32_t i = 0; i < count_; ++i) {
     const uint32_t from = (head_ + i) % depth_;
     slots[i] = slots_[from];
@@ -62,6 +63,7 @@ int ReceiveQueue::resize(uint32_t depth) {
   std::swap(segments, segments_);
   depth_ = depth;
   head_ = 0;
+  limit_ = wanted_limit;
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include <new>
+#include <optional>
 
 #include "provider/soft/context.hpp"
 #include "provider/soft/post.hpp"
@@ -39,15 +40,9 @@ int modify_srq(ibv_srq* ibv, ibv_srq_attr* attr, int mask) {
   if (!usable(ibv->context)) return ENODEV;
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
   Srq* srq = ours<Srq>(ibv);
-  if ((mask & IBV_SRQ_LIMIT) != 0) {
-    const uint32_t depth = (mask & IBV_SRQ_MAX_WR) != 0 ? attr->max_wr : srq->queue.depth();
-    if (attr->srq_limit > depth) return EINVAL;
-  }
-  if ((mask & IBV_SRQ_MAX_WR) != 0) {
-    const int error = srq->queue.resize(attr->max_wr);
-    if (error != 0) return error;
-  }
-  return (mask & IBV_SRQ_LIMIT) != 0 ? srq->queue.set_limit(attr->srq_limit) : 0;
+  const std::optional<uint32_t> limit = (mask & IBV_SRQ_LIMIT) != 0 ? std::optional(attr->srq_limit) : std::nullopt;
+  if ((mask & IBV_SRQ_MAX_WR) != 0) return srq->queue.resize(attr->max_wr, limit);
+  return limit.has_value() ? srq->queue.set_limit(*limit) : 0;
 }
 
 int query_srq(ibv_srq* ibv, ibv_srq_attr* attr) {

@@ -88,6 +88,12 @@ void resize__keeps_the_requests_and_refuses_to_lose_any(void**) {
   }
   assert_int_equal(queue.set_limit(5), 0);
   assert_int_equal(queue.resize(4), EINVAL);
+  assert_int_equal(queue.resize(4, 5), EINVAL);
+  assert_int_equal(queue.depth(), 6);
+  assert_int_equal(queue.limit(), 5);
+  assert_int_equal(queue.resize(4, 2), 0);
+  assert_int_equal(queue.depth(), 4);
+  assert_int_equal(queue.limit(), 2);
 }
 
 }  // namespace
