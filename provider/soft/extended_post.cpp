@@ -23,10 +23,11 @@ using Request = ExtendedPost::Request;
 constexpr uint64_t kWithFlush = 1 << 11;  // IBV_QP_EX_WITH_FLUSH, which older headers lack
 constexpr uint64_t kDatagramOperations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr uint64_t kUcOperations = kDatagramOperations | IBV_QP_EX_WITH_RDMA_WRITE |
-                                   IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV |
-                                   IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
-constexpr uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush;
+                                   IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
+                                   IBV_QP_EX_WITH_BIND_MW;
+constexpr uint64_t kRcOperations = kUcOperations | IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_RDMA_READ |
+                                   IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+                                   IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush;
 
 Qp& qp_of(ibv_qp_ex* ibv) {
   return *ours<Qp>(ibv);
@@ -168,6 +169,7 @@ void wr_set_inline_data_list(ibv_qp_ex* ibv, size_t count, const ibv_data_buf* l
   if (request->inline_bytes == nullptr && room > 0) request->inline_bytes.reset(new (std::nothrow) std::byte[room]);
   size_t size = 0;
   for (size_t i = 0; i < count; ++i) {
+    if (list[i].length == 0) continue;
     if (list[i].length > room - size || request->inline_bytes == nullptr) {
       fail(post_of(ibv), list[i].length > room - size ? EINVAL : ENOMEM);
       return;

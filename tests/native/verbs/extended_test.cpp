@@ -15,6 +15,22 @@ using namespace dapple::tests;
 
 namespace {
 
+// IBTA table 38: UC has no opcode for a Send with Invalidate.
+void extended__operations_that_the_type_lacks_are_refused(void**) {
+  assert_true(begin({}));
+  ibv_qp_init_attr_ex attr = {};
+  attr.send_cq = attr.recv_cq = pair->a.cq;
+  attr.cap = {1, 1, 1, 1, 0};
+  attr.qp_type = IBV_QPT_UC;
+  attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  attr.pd = pair->pd;
+  for (const uint64_t lacking : {IBV_QP_EX_WITH_SEND_WITH_INV, IBV_QP_EX_WITH_RDMA_READ}) {
+    attr.send_ops_flags = IBV_QP_EX_WITH_SEND | lacking;
+    assert_null(ibv_create_qp_ex(pair->context, &attr));
+    assert_int_equal(errno, EOPNOTSUPP);
+  }
+}
+
 void extended__requests_and_completions(void**) {
   PairOptions options;
   options.operations = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_WRITE;
@@ -139,6 +155,7 @@ void extended__completions_are_read_field_by_field(void**) {
 int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
+      cmocka_unit_test_teardown(extended__operations_that_the_type_lacks_are_refused, finish),
       cmocka_unit_test_teardown(extended__requests_and_completions, finish),
       cmocka_unit_test_teardown(extended__completions_are_read_field_by_field, finish),
   };
