@@ -159,6 +159,16 @@ void unsignaled__many_requests__only_signaled_ones_complete(void**) {
   assert_int_equal(pair.a.sent[0].request_id, 9);
 }
 
+// 2^31 bytes at an MTU of 256 are 2^23 packets: half of all PSNs.
+void post__the_most_packets__wait_for_room(void**) {
+  static_assert(kMtu == 256);
+  Pair pair;
+  post(pair.a, pair.a.request(SendOpcode::kWrite, uint32_t{1} << 31));
+  pair.a.link_room = 0;
+  assert_true(pair.a.qp->transmit(pair.now, pair.a));
+  assert_true(pair.a.sent.empty());
+}
+
 void post__full_queue__refused_until_completions(void**) {
   Pair pair;
   for (int i = 0; i < 16; i++) post(pair.a, pair.a.request(SendOpcode::kWrite, 8));
@@ -668,6 +678,7 @@ int main() {
       cmocka_unit_test(atomics__flush__atomic_write__results),
       cmocka_unit_test(write_with_immediate__send_with_invalidate__completions),
       cmocka_unit_test(unsignaled__many_requests__only_signaled_ones_complete),
+      cmocka_unit_test(post__the_most_packets__wait_for_room),
       cmocka_unit_test(post__full_queue__refused_until_completions),
       cmocka_unit_test(fence__after_read__waits_for_the_response),
       cmocka_unit_test(max_rd_atomic__three_reads__two_at_a_time),
