@@ -138,7 +138,7 @@ Context* make_context(const ContextInit& init) {
   auto* context = new (std::nothrow) Context(init, *node, random_number(RandomUse::kKeys));
   if (context == nullptr) return failed(ENOMEM);
   DeviceInfo info;
-  const int error = context->refresh(info);
+  const int error = context->pipes.ready() ? context->refresh(info) : ENOMEM;
   if (program_trace() != nullptr) trace_open(init.device_name, error);
   if (error == 0) {
     context->opened(info);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <memory>
 #include <new>
 
 #include "provider/soft/doors.hpp"
@@ -45,6 +44,8 @@ class QuietReader {
 
 }  // namespace
 
+EventPipes::EventPipes() : kept_(new (std::nothrow) unsigned char[kMessages * kMaxMessage]) {}
+
 void EventPipes::write(const int& writer, const void* message, size_t size, EventCount& count) {
   const Undisturbed undisturbed;
   const std::lock_guard lock(mutex_);
@@ -56,19 +57,18 @@ void EventPipes::remove(int reader, int writer, size_t size, uint64_t object, Ev
   const std::lock_guard lock(mutex_);
   if (count.written == 0) return;
   unsigned char message[kMaxMessage];
-  const std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[kMessages * size]);
   size_t kept_count = 0;
   QuietReader quiet(reader);
   while (kept_count < kMessages && quiet.read_one(message, size)) {
     if (memcmp(message, &object, sizeof(object)) == 0) {
       --count.written;
-    } else if (kept != nullptr) {
-      memcpy(&kept[kept_count++ * size], message, size);
+    } else {
+      memcpy(&kept_[kept_count++ * size], message, size);
     }
   }
   for (size_t i = 0; i < kept_count; ++i) {
     // There was room for it a moment ago.
-    if (::write(writer, &kept[i * size], size) < 0) break;
+    if (::write(writer, &kept_[i * size], size) < 0) break;
   }
 }
 

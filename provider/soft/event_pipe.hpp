@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include <memory>
 #include <mutex>
 
 namespace dapple::soft {
@@ -23,6 +24,9 @@ struct EventCount {
 // The pipes of one context. Internally locked; the lock is a leaf.
 class EventPipes {
  public:
+  EventPipes();
+  // False without memory; then nothing else may be called.
+  bool ready() const { return kept_ != nullptr; }
   // `size` is 8 or 16; the first eight bytes name the object. An event without room is lost: then the program has
   // thousands of unread events.
   void write(const int& writer, const void* message, size_t size, EventCount& count);
@@ -33,6 +37,8 @@ class EventPipes {
 
  private:
   std::mutex mutex_;
+  // Room for all messages of a pipe, so that a removal cannot fail. Its pages take memory once they are used.
+  const std::unique_ptr<unsigned char[]> kept_;
 };
 
 // Waits until the program has acknowledged all events that it has read, as libibverbs counts it.
