@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <mutex>
 #include <new>
 
 #include "provider/soft/doors.hpp"
@@ -16,6 +17,8 @@
 
 namespace dapple::soft {
 namespace {
+
+constinit std::mutex revival_mutex;
 
 bool is_ipv4(const uint8_t gid[16]) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
@@ -152,9 +155,16 @@ Context* make_context(const ContextInit& init) {
   return failed(error);
 }
 
+void lock_revival() {
+  revival_mutex.lock();
+}
+
+void unlock_revival() {
+  revival_mutex.unlock();
+}
+
 bool revive(const ibv_context* ibv) {
-  static constinit std::mutex mutex;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(revival_mutex);
   Context* parents = context_of(ibv);
   if (parents->generation == Node::generation()) return true;
   if (parents->live_objects.load() != 0 || parents->live_queue_pairs.load() != 0) return false;

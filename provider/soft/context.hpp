@@ -104,6 +104,9 @@ std::nullptr_t failed(int error);
 // In a child of fork(): if the parent's device has no objects, it becomes the child's, as if the child had opened it.
 // librdmacm keeps such devices for the life of the process, so a child has no others. False if this is not possible.
 bool revive(const ibv_context* context);
+// Around a fork(), so that a child does not inherit the lock of a thread that it lacks. Taken before all other locks.
+void lock_revival();
+void unlock_revival();
 
 // False in a child of fork(), where the parent's objects are invalid: verbs on them return ENODEV.
 inline bool usable(const ibv_context* context) {

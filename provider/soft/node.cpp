@@ -77,6 +77,7 @@ Node* Node::get(Problem& problem) {
 }
 
 void Node::fork_prepare() {
+  lock_revival();
   pthread_mutex_lock(&node_mutex);
   if (the_node != nullptr) the_node->link_->fork_prepare();
 }
@@ -84,6 +85,7 @@ void Node::fork_prepare() {
 void Node::fork_parent() {
   if (the_node != nullptr) the_node->link_->fork_parent();
   pthread_mutex_unlock(&node_mutex);
+  unlock_revival();
 }
 
 // The parent's node stays in memory in the state of the fork; no code uses it again.
@@ -99,6 +101,7 @@ void Node::fork_child() {
     the_node = nullptr;
   }
   pthread_mutex_unlock(&node_mutex);
+  unlock_revival();
 }
 
 bool Node::open_links(const Slot& slot, Problem& problem) {
