@@ -113,8 +113,8 @@ class SendSlots final : public SlotOwner {
   uint64_t retired_ = 0;
 };
 
-// For a receive queue, also a shared one, whose completions come in any order. It grows as needed, but never beyond the
-// queue's size.
+// For a receive queue, also a shared one, whose completions come in any order. It grows as needed. The sizes of the
+// queue and of the CQs limit it, because a slot is free again when its completion has been taken.
 class RecvSlots final : public SlotOwner {
  public:
   using SlotOwner::SlotOwner;

@@ -27,7 +27,8 @@ class AddressTable {
   // The address must not be in the table. Throws std::bad_alloc with nothing changed.
   void add(ibv_ah* address) {
     const Slots* slots = current_.load(std::memory_order_relaxed);
-    // The table is at most half full, so every search ends at an empty slot, unless removals have left none.
+    // At most half of the slots hold an address, so put() always finds room. Removals may have left no empty slot, so
+    // find() limits its search.
     if (!slots || (count_ + 1) * 2 > slots->size) slots = grow(slots);
     put(*slots, address);
     ++count_;

@@ -166,7 +166,7 @@ Result<> Ep::post_write(ibv_send_wr& wr, std::span<const ibv_sge> segments, uint
   wr.wr.rdma.remote_addr = remote.address;
   wr.wr.rdma.rkey = remote.context;
   if (auto fits = check_request(segments, attr_.max_rdma_write_iov, flags); !fits) return fits;
-  // uDAPL 2.0 6.6.21: a read of more than the remote buffer holds is a length error.
+  // uDAPL 2.0 6.6.21: a write of more than the remote buffer holds is a length error.
   if (total_length(segments) > remote.length) return fail(Type::kLengthError);
   return post_request(wr, segments, cookie, operation, flags);
 }

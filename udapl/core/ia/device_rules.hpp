@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// All that kinds of devices do differently. The data path and the connections ask for a rule, never for a device.
+// The differences between kinds of devices. The data path and the connections ask for a rule, never for a device.
 #pragma once
 
 #include <cstdint>
@@ -50,11 +50,11 @@ struct DeviceRules {
   uint64_t max_pages_of_a_region = siw ? UINT64_C(1) << 31 : UINT64_MAX;
 
   // ---- Soft-RoCE (rxe) ----
-  // The flags of a receive whose Send has invalidated one of our windows. rxe passes the kernel's flags on. There bit 2
-  // means a good IP checksum otherwise, which an RC queue pair never reports.
+  // The flags of a receive whose Send has invalidated one of our windows. rxe passes the kernel's flags on unchanged,
+  // and the kernel's flag is bit 2. In verbs that bit means a good IP checksum, which an RC queue pair never reports.
   unsigned int invalidation_flags = IBV_WC_WITH_INV | (rxe ? 1U << 2 : 0U);
 
-  // The software devices are recognised by their vendor ids. siw's is that of its author.
+  // The vendor id identifies the software devices. siw has its author's initials there.
   static DeviceRules of(const ibv_context& context, const ibv_device_attr& device) {
     const bool iwarp = verbs::is_iwarp(context);
     return {

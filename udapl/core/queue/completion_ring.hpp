@@ -44,8 +44,8 @@ class CompletionRing {
     ring_[head_++ & mask_] = completion;
   }
 
-  // Makes room for more completions, but not for more than `most`. False if there is room for that many, or without
-  // memory.
+  // Makes room for more completions, up to `most`, rounded up to a power of two. False if there is room for that many,
+  // or without memory.
   [[nodiscard]] bool grow(uint32_t most) {
     most = std::bit_ceil(most);
     return capacity() < most && resize(std::min(most, 4 * capacity()));

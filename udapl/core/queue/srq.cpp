@@ -53,8 +53,8 @@ Result<Srq*> Srq::create(Ia& ia, Pz& pz, const SrqAttr& attr) {
   Srq* srq = arena<Srq>().create(ia, pz, std::move(handle), attr);
   srq->srq_->srq_context = static_cast<Object*>(srq);
   ia.adopt(*srq);
-  // An empty queue is below every watermark. The first event is for a queue that was filled before, so the device
-  // watches.
+  // The new queue is empty, and so below every watermark, but this needs no event. The device compares only when it
+  // takes a receive, so the first event follows after the consumer has posted some.
   if (int error = attr.low_watermark ? srq->modify_limit(attr.low_watermark) : 0) {
     (void)free(*srq);
     return fail_errno(error);
