@@ -46,7 +46,7 @@ class Arena {
     give(slot);
   }
 
-  // Marks an object dead that cannot be destroyed: what it owns stays allocated, and so does its slot.
+  // Marks an object as dead although it cannot be destroyed. Its resources and its slot stay allocated.
   void abandon(T* object, const void* dead) { new (static_cast<void*>(object)) DeadObject{dead, Kind::kNone}; }
 
   // The object behind a handle, or null. The handle may be anything: NULL, a wild pointer, an object of another kind, a

@@ -11,7 +11,7 @@
 namespace dapple::udapl::functions {
 
 // The address of a peer from a consumer. The original always took it for IPv4, and some consumers leave the family
-// unset, so every family but AF_INET6 means IPv4. Only for AF_INET6 are 28 bytes read.
+// unset, so every family but AF_INET6 means IPv4. The function reads 28 bytes only for AF_INET6.
 inline verbs::SocketAddress peer_address(const sockaddr& given) noexcept {
   sockaddr_storage address{};
   const bool ipv6 = given.sa_family == AF_INET6;

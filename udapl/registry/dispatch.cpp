@@ -9,9 +9,10 @@
 namespace dapple::registry {
 namespace {
 
-/// Calls a slot of the handle's table. kSubtype is the one for a bad handle, which tells the handle's kind: a program
-/// knows an IA by a number. Refuses NULL, other values that no object can have, and objects of the other version. The
-/// function is not noexcept, which would turn the jump into a call; providers are C and throw nothing.
+/// Calls a slot of the handle's table. kSubtype is the subtype for a bad handle. It also tells whether the handle is an
+/// IA's, which in 2.0 is a number and not a pointer. Refuses NULL, other values that no object can have, and objects of
+/// the other version. The function is not noexcept, which would turn the jump into a call; providers are C and throw
+/// nothing.
 template <DAT_RETURN_SUBTYPE kSubtype, auto kSlot, class... Args>
 inline DAT_RETURN dispatch(DAT_HANDLE handle, Args... args) {
   constexpr bool kIsIa = kSubtype == DAT_INVALID_HANDLE_IA;

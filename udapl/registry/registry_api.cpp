@@ -72,7 +72,7 @@ DAT_RETURN list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned, 
     *entries_returned = there;
     return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
   }
-  // DEVIATION uDAPL 2.0 6.2.2: a list that does not fit is no error. MPIs pass a fixed number and expect success.
+  // DEVIATION uDAPL 2.0 6.2.2: a list that does not fit is not an error. MPIs pass a fixed number and expect success.
   const DAT_COUNT count = max_to_return < there ? max_to_return : there;
   *entries_returned = 0;
   for (DAT_COUNT i = 0; i < count; ++i) {

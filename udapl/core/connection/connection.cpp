@@ -278,7 +278,7 @@ void Connection::establish(std::span<const uint8_t> private_data) {
 
 // The peer accepted: move the queue pair to RTS, then tell the peer that we are ready.
 void Connection::answer_response(const verbs::CmEvent& event) {
-  // INIT is repeated: only now does the connection manager know the agreed remote access rights.
+  // INIT is repeated, because before the response the connection manager did not know the agreed remote access rights.
   const bool up = set_qp_attributes(IBV_QPS_INIT, nullptr) && set_qp_attributes(IBV_QPS_RTR, nullptr) &&
                   set_qp_attributes(IBV_QPS_RTS, nullptr) && rdma_establish(id_.get()) == 0;
   ep_.ia().counters().add(IaCounter::kRepRx);
@@ -294,8 +294,8 @@ void Connection::answer_response(const verbs::CmEvent& event) {
 }
 
 void Connection::answer_rejection(const verbs::CmEvent& event) {
-  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand a request that was dropped
-  // unanswered has the consumer's reason code too, but no header.
+  // iWARP has no reason code: there only a consumer's reject carries data. On InfiniBand the peer's kernel also rejects
+  // a request that its consumer has dropped. That rejection has the consumer's reason code too, but no header.
   const std::span<const uint8_t> data = event.private_data;
   const bool marked = data.size() >= kRejectHeaderSize && std::any_of(data.begin(), data.begin() + kRejectHeaderSize,
                                                                       [](uint8_t byte) { return byte != 0; });

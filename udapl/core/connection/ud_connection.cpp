@@ -22,7 +22,7 @@ namespace dapple::udapl {
 namespace {
 
 // The index of a GID in the port's table. On some devices RoCE has each GID twice; Linux connects over version 2.
-// Empty, with errno set, if there is none, or if an entry cannot be read, which might be the right one.
+// Empty, with errno set, if there is none, or if an entry that might be the right one cannot be read.
 std::optional<uint8_t> gid_index(const Ia& ia, const ibv_gid& gid) {
   std::optional<uint8_t> found;
   for (int i = 0; i < ia.port_attr().gid_tbl_len && i <= UINT8_MAX; ++i) {

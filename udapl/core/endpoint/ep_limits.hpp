@@ -12,8 +12,8 @@
 
 namespace dapple::udapl {
 
-// The number of segments that an EP keeps of each request: none unless the device needs maintenance. At least one,
-// because an atomic has one buffer, whatever the limits are.
+// The number of segments that an EP keeps of each request: none unless the device needs maintenance. With maintenance
+// it is at least one, because an atomic has one buffer, whatever the limits are.
 inline uint32_t kept_segments(const Ia& ia, uint32_t max_iov) {
   return ia.maintains_caches() ? std::max(1U, max_iov) : 0;
 }

@@ -120,7 +120,8 @@ Result<> Evd::sleep_without_channel(const Wait& wait) {
   }
 }
 
-// Delivers an event if there are enough of them. At least one must have arrived since signals_ had the given value.
+// Delivers an event if there are enough of them. If unless_signals is set, an event that may wake a thread must also
+// have arrived since signals_ had that value.
 inline bool Evd::deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& to) {
   if (threshold == 1 && available_or_urgent() == 0) [[likely]] {
     const Completed completed = to.complete_batch_to(*this, to.sink);

@@ -5,8 +5,8 @@
 // software. The set's own descriptor is readable while a notification waits, so it serves waiters, the agent's thread
 // and a consumer's poll() alike.
 //
-// Threads: internally locked. Lives on, closed, while a thread is still in a call. Order of locks: an EVD's cno_mutex_,
-// this one's, an EVD's data path mutex.
+// Threads: internally locked. A closed notifier lives on while a thread is still in a call. Order of locks: an EVD's
+// cno_mutex_, the notifier's mutex, an EVD's data path mutex.
 #pragma once
 
 #include <condition_variable>

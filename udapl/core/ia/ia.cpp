@@ -35,7 +35,7 @@ namespace {
 
 // fork() must not take registered pages away from the parent. Since Linux 5.12 the kernel copies them for the child. On
 // older kernels verbs must know before, and then a child lacks these pages. The call fails if the process has
-// registered memory already; such a process is responsible itself.
+// registered memory already; such a process must call ibv_fork_init() itself.
 void make_fork_safe() {
   if (ibv_is_fork_initialized() == IBV_FORK_DISABLED) (void)ibv_fork_init();
 }

@@ -254,7 +254,7 @@ typedef enum dat_mem_priv_flags {
   DAT_MEM_PRIV_LOCAL_WRITE_FLAG = 0x10,
   DAT_MEM_PRIV_REMOTE_WRITE_FLAG = 0x20,
   DAT_MEM_PRIV_ALL_FLAG = 0x33,
-  /* No right: the region is strongly ordered, whatever the IA's name was opened with. */
+  /* Not a right: the region is strongly ordered, even if the IA was opened with RO_AWARE_. */
   DAT_MEM_PRIV_RO_DISABLE_FLAG = 0x100
 } DAT_MEM_PRIV_FLAGS;
 #define DAT_MEM_PRIV_READ_FLAG (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG)

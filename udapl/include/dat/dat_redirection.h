@@ -17,8 +17,8 @@ typedef struct dat_provider DAT_PROVIDER;
 #endif
 
 /*
- * A provider opens by name alone: version and thread safety are those of the table. The name has lost its RO_AWARE_;
- * ro_aware says whether it was there.
+ * A provider opens by name alone: version and thread safety are those of the table. The registry removes the prefix
+ * RO_AWARE_ from the name; ro_aware tells whether the prefix was there.
  */
 typedef DAT_RETURN(DAT_API* DAT_IA_OPEN_FUNC)(const DAT_NAME_PTR name, DAT_COUNT async_evd_qlen,
                                               DAT_EVD_HANDLE* async_evd, DAT_IA_HANDLE* ia_handle,

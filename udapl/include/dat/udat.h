@@ -68,7 +68,7 @@ typedef enum dat_mem_type {
   DAT_MEM_TYPE_VIRTUAL = 0,
   DAT_MEM_TYPE_LMR = 1,
   DAT_MEM_TYPE_SHARED_VIRTUAL = 2,
-  /* Like VIRTUAL, and strongly ordered always. */
+  /* Like VIRTUAL, but always strongly ordered. */
   DAT_MEM_TYPE_SO_VIRTUAL = 3
 } DAT_MEM_TYPE;
 
@@ -170,8 +170,8 @@ struct dat_lmr_param {
 
 /*
  * Pins the memory; may block. The memory belongs to the caller and must stay mapped until dat_lmr_free(). Outputs other
- * than lmr_handle may be NULL. A VIRTUAL region is strongly ordered like a SO_VIRTUAL one, unless the IA's name was
- * opened with RO_AWARE_ before it: then the device may order its accesses to the region as it likes.
+ * than lmr_handle may be NULL. A VIRTUAL region is strongly ordered like a SO_VIRTUAL one, unless the IA was opened
+ * under a name with the prefix RO_AWARE_. In that case the device may order its accesses to the region as it likes.
  */
 extern DAT_RETURN DAT_API dat_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
                                          DAT_REGION_DESCRIPTION region_desc, DAT_VLEN length, DAT_PZ_HANDLE pz_handle,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * What a DAT function returns: one 32-bit word of class (bits 31, 30), type (29 to 16) and subtype (15 to 0).
+ * The result of a DAT function: one 32-bit word of class (bits 31, 30), type (29 to 16) and subtype (15 to 0).
  * dat_strerror() spells it out.
  */
 #ifndef DAPPLE_DAT2_DAT_ERROR_H

@@ -457,7 +457,7 @@ static __inline__ DAT_RETURN DAT_API dat_strerror_ext_status(DAT_IB_STATUS value
 #define dat_ib_ud_ah_free(ep, ah) \
   dat_extension_op((DAT_EP_HANDLE)(ep), (DAT_IB_OP)DAT_IB_UD_AH_FREE_OP, (DAT_IB_ADDR_HANDLE*)(ah))
 
-/* dat_handle is an IA, EP or EVD; cntr one of its counters, or the last of its enumeration for all. */
+/* dat_handle is an IA, EP or EVD. cntr is one of its counters; the last value of its enumeration means all counters. */
 #define dat_ib_query_counters(dat_handle, cntr, p_cntrs_out, reset)                            \
   dat_extension_op((DAT_HANDLE)(dat_handle), (DAT_IB_OP)DAT_IB_QUERY_COUNTERS_OP, (int)(cntr), \
                    (DAT_UINT64*)(p_cntrs_out), (int)(reset))

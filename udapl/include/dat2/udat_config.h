@@ -3,7 +3,7 @@
 #ifndef DAPPLE_DAT2_UDAT_CONFIG_H
 #define DAPPLE_DAT2_UDAT_CONFIG_H
 
-/* What dat_ia_open() asks the registry for. */
+/* The version that dat_ia_open() requests from the registry. */
 #define DAT_VERSION_MAJOR 2
 #define DAT_VERSION_MINOR 0
 

@@ -50,8 +50,8 @@ typedef __typeof__(dat_evd_clear_unwaitable)* DAT_EVD_CLEAR_UNWAITABLE_FUNC;
 #define DAT_EVD_CLEAR_UNWAITABLE(evd) (*DAT_HANDLE_TO_PROVIDER(evd)->evd_clear_unwaitable_func)((evd))
 
 /*
- * One per initialised entry of dat.conf. The order is part of the ABI: what later versions of the specification added
- * comes at the end, not beside the functions of the same object. No slot is NULL.
+ * One per initialised entry of dat.conf. The order is part of the ABI: functions that later versions of the
+ * specification added come at the end, not beside the functions of the same object. No slot is NULL.
  */
 struct dat_provider {
   const char* device_name;
