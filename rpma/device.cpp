@@ -21,8 +21,8 @@ constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
 constinit Device::Known* left = nullptr;  // an answer whose last peer was deleted; at most one is kept
 
-// False if this query cannot be distinguished from another one. Then it has no file, so it equals no later one that
-// can.
+// Fills in the question of this query. False if later queries must not use its answer. `file` is then 0, so the
+// question equals no question for which the result is true.
 bool fill(ibv_context* context, Question& question) {
   question = {context, context->device, 0, {}};
   const char* coherence = secure_getenv("DAPPLE_COHERENCE");

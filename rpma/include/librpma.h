@@ -581,7 +581,7 @@ enum rpma_log_level {
 
 enum rpma_log_threshold {
   RPMA_LOG_THRESHOLD,     /* messages beyond it are not made; RPMA_LOG_LEVEL_WARNING at first */
-  RPMA_LOG_THRESHOLD_AUX, /* of these, what the default function also prints on stderr; RPMA_LOG_DISABLED at first */
+  RPMA_LOG_THRESHOLD_AUX, /* the default function also prints messages up to it on stderr; RPMA_LOG_DISABLED at first */
   RPMA_LOG_THRESHOLD_MAX
 };
 
@@ -617,7 +617,7 @@ enum rpma_feature {
   RPMA_FEATURE_NATIVE_ATOMIC_WRITE,     /* rpma_atomic_write() is an RDMA Atomic Write */
   RPMA_FEATURE_NATIVE_FLUSH_VISIBILITY, /* rpma_flush() is an RDMA Flush, of either type */
   RPMA_FEATURE_NATIVE_FLUSH_PERSISTENT,
-  RPMA_FEATURE_DIRECT_WRITE_TO_PMEM /* what a device writes to persistent memory survives a loss of power */
+  RPMA_FEATURE_DIRECT_WRITE_TO_PMEM /* data that a device writes to persistent memory survives a loss of power */
 };
 
 /*
