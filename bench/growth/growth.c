@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* SPDX-FileCopyrightText: The dapple authors */
 /*
- * bench-growth IA SERIES: what one more object costs when there are many. SERIES is one of
+ * bench-growth IA SERIES: measures the cost of one more object when there are many. SERIES is one of
  *
  *   regions      LMRs of one IA: creating and freeing one, an RDMA Write of 8 bytes to one
  *   endpoints    connected EPs of one IA: an RDMA Write of 8 bytes over each in turn

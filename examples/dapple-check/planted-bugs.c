@@ -146,7 +146,8 @@ static void deregister(struct buffer* buffer) {
   buffer->mr = NULL;
 }
 
-/* A function of its own, for the stacks. The compiler knows malloc() and free() too well. */
+/* A function of its own, so that stacks show it. The argument is volatile, because compilers may remove a pair of
+ * malloc() and free(). */
 static void drop_block(char* volatile block) {
   free(block);
 }
@@ -274,7 +275,7 @@ static void fill_the_completion_queue(void) {
   }
   struct ibv_wc completion;
   for (int received = 0; received < 4;) received += ibv_poll_cq(stage.back_cq, 1, &completion);
-  /* So that the acknowledgement is there before the front queue is polled. */
+  /* The acknowledgement must arrive before the front queue is polled. */
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
   check(ibv_modify_qp(stage.back, &attr, IBV_QP_STATE) == 0, "ERR");
   for (int i = 0; i < 1000; i++) ibv_poll_cq(stage.back_cq, 1, &completion);

@@ -23,7 +23,7 @@ siw_error() {
     dmesg | grep -E 'siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$|read.response failed: -14$' | tail -n 1
 }
 
-# siw_erred: true if there was one since siw_mark.
+# siw_erred: true if the kernel has logged such an event since siw_mark.
 siw_mark() { siw_marked=$(siw_error); }
 siw_erred() { [ "$(siw_error)" != "$siw_marked" ]; }
 

@@ -9,8 +9,8 @@ namespace dapple::info {
 
 // The result of a child process.
 struct ChildResult {
-  std::string out;      // what the child wrote to its answer's descriptor
-  std::string err;      // what it wrote to standard error
+  std::string out;      // the child's answer
+  std::string err;      // the child's output on standard error
   std::string failure;  // a description, if it crashed or did not end in time; otherwise empty
 };
 

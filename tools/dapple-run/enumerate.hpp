@@ -14,9 +14,9 @@ struct EnumerateOptions {
   double timeout = 0;   // seconds for a run; 0: five times the first run's, and five
 };
 
-// Runs `execute` in a child without a fault, and notes the places from which verbs are called; then once for each first
-// and last call from each place, which fails. Prints a table of how each run ended. Returns dapple-run's exit code: 0,
-// or 1 if a run crashed or hung.
+// Runs `execute` in a child without a fault, and notes the places from which verbs are called. Then lets the
+// first call from each place fail in a run of its own, and likewise the last call if there are several. Prints a table
+// with the end of each run. Returns dapple-run's exit code: 0, or 1 if a run crashed or hung.
 int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument);
 
 }  // namespace dapple::run

@@ -13,7 +13,7 @@ bool Findings::has_errors() const {
   return std::any_of(reports.begin(), reports.end(), [](const json& report) { return report["level"] == "error"; });
 }
 
-// A process that was killed may leave a part of a line; it is no report then.
+// A process that was killed may leave a part of a line. Such a part is not a report.
 Findings read_findings(const char* file) {
   Findings findings;
   std::ifstream lines(file);

@@ -13,7 +13,7 @@ struct Program {
   std::string path;
   bool has_address_sanitizer = false;
   bool has_thread_sanitizer = false;
-  bool has_own_heap = false;  // of a sanitizer, these two included
+  bool has_own_heap = false;  // the heap of any sanitizer, these two included
 };
 
 // Searches PATH for a name, and uses a path unchanged. Ends dapple-run with one line with the reason if the program
