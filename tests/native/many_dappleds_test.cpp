@@ -85,7 +85,7 @@ void dappled__forty_of_one_user__all_work(void**) {
 }
 
 void dappled__too_many_descriptors__is_told(void**) {
-  // The user has 40 times 8 of them in queues.
+  // The user has 40 times 8 descriptors in queues.
   start(100);
   Outcome outcome;
   assert_true(next(outcome));

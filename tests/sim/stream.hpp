@@ -63,7 +63,7 @@ class Stream {
   uint32_t qpn_;
   std::deque<Operation> operations_;
   size_t first_open_ = 0;       // the request after the last one that has a completion
-  size_t first_unwritten_ = 0;  // the first before which not all are known to have taken effect
+  size_t first_unwritten_ = 0;  // the first request that is not known to have taken effect
   size_t next_message_ = 0;     // no earlier message can still arrive
 };
 

@@ -41,7 +41,7 @@ struct Batch {
 // part: the size of each part of the data area.
 Batch plan_batch(uint64_t seed, uint64_t number, size_t part, bool atomics);
 
-// Where things lie in a data area.
+// The places in a data area.
 struct Layout {
   size_t part = 0;
 

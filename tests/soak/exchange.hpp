@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the two programs of a pair do with one connection. They meet, both make the transfers of a batch, they meet
-// again, and each compares the bytes that arrived in its memory with the seed's.
+// The exchange of the two programs of a pair over one connection. They meet, both make the transfers of a batch, they
+// meet again, and each compares the bytes that arrived in its memory with the seed's.
 #ifndef DAPPLE_TESTS_SOAK_EXCHANGE_HPP
 #define DAPPLE_TESTS_SOAK_EXCHANGE_HPP
 
@@ -74,7 +74,7 @@ class Exchange {
   Layout layout_;
   Batch batch_;
   uint64_t posted_ = 0, completed_ = 0;
-  // What the peer has said.
+  // The messages of the peer so far.
   bool greeted_ = false, bye_ = false;
   uint64_t ready_ = 0, done_ = 0;  // batches, counted from 1
   uint32_t arrived_ = 0;           // of its Sends in this batch

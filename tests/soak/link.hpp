@@ -64,7 +64,7 @@ class Link {
   virtual void close() = 0;
 };
 
-// What a worker keeps between its connections: a listener, an open adapter.
+// The objects that a worker keeps between its connections: a listener, an open adapter.
 class Station {
  public:
   virtual ~Station() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// What the seed decides: the pairs, and who is killed when.
+// The decisions of the seed: the pairs, and the kills with their times.
 #ifndef DAPPLE_TESTS_SOAK_PLAN_HPP
 #define DAPPLE_TESTS_SOAK_PLAN_HPP
 

@@ -128,7 +128,7 @@ class VerbsLink : public Link {
 
   bool next(Completion& completion) override {
     if (poll_one(completion)) return true;
-    // The completions of what it still answered come before.
+    // The completions of requests that the peer still answered come first.
     if (gone_ && sends_ == 0) end_with(End::kPeerGone, "the socket of the peer is closed");
     return false;
   }
@@ -215,7 +215,7 @@ class VerbsLink : public Link {
     if (error != 0) call_failed("ibv_modify_qp", error);
   }
 
-  // Nobody uses the handle: what matters is that its making succeeds, or fails for want of memory.
+  // Nobody uses the handle. Making it must succeed, or fail for lack of memory.
   void make_and_destroy_handle() {
     ibv_ah_attr attr = {};
     attr.is_global = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Changes of netdevs and addresses: the GIDs of a device, and what members are told.
+// Changes of netdevs and addresses: the GIDs of a device, and the notices to members.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -119,7 +119,7 @@ static void closing_without_close_range(void) {
   show("without close_range", status_of(child));
 }
 
-/* What a compiler makes of open() with flags that it does not know. */
+/* A compiler calls this function instead of open() if it does not know the flags. */
 int __open_2(const char* path, int flags);
 
 static void opening_without_a_mode(const char* folder) {

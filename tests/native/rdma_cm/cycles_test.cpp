@@ -17,7 +17,7 @@ using namespace dapple;
 using namespace dapple::tests;
 
 #if defined(__SANITIZE_ADDRESS__)
-// AddressSanitizer keeps up to 256 MiB of freed memory otherwise, which looks as if it grew.
+// By default AddressSanitizer keeps up to 256 MiB of freed memory, which looks like growth.
 extern "C" [[gnu::visibility("default")]] const char*
 __asan_default_options() {  // NOLINT(bugprone-reserved-identifier)
   return "quarantine_size_mb=1";

@@ -21,7 +21,7 @@ using namespace dapple::tests;
 
 namespace {
 
-constexpr int kSoon = 30000;  // milliseconds, for what must happen
+constexpr int kSoon = 30000;  // milliseconds, for events that must come
 
 bool readable(const rdma_event_channel* channel, int milliseconds = 0) {
   pollfd waiting = {channel->fd, POLLIN, 0};

@@ -32,7 +32,8 @@ constexpr uint32_t kMessageSize = 8;
 
 enum class Last : uint32_t { kSleeps, kDestroys, kExits, kExitsInAPost };
 constexpr const char* kLastNames[] = {"it sleeps", "it destroys its queue pair", "it exits", "it exits in a post"};
-// A lock prefers the first thread that takes it often, and this thread could take it twice.
+// A lock favours the first thread that takes it often, and that thread could take the lock twice. In kExitsInAPost the
+// posting thread must not be the favoured one, so another thread answers the first messages.
 constexpr uint64_t kOfAnotherThread = 300;  // messages
 
 struct Shared {

@@ -12,7 +12,7 @@ namespace dapple::tests {
 
 inline constexpr size_t kBufferSize = 64 * 1024;
 inline constexpr uint32_t kDepth = 64;
-// For what must happen. A busy machine may stop a program for seconds.
+// The limit of a wait for an event that must come. A busy machine may stop a program for seconds.
 inline constexpr double kPatience = 60;  // seconds
 inline constexpr unsigned kPeerRights =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

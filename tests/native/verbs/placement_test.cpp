@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Writes and Reads that the sender carries out in the target's memory: the bytes, what packets have to do, and their
-// order among other requests. Runs under dapple-run.
+// Writes and Reads that the sender carries out in the target's memory: the bytes, the requests that still need packets,
+// and the order among other requests. Runs under dapple-run.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -26,7 +26,7 @@
 #define IPV6_IA_NAME "ofa-v2-rxe6"
 
 #define WAIT_US 60000000U /* for expected events; an emulated machine's clock may run several times too fast */
-#define SOON_US 200000U   /* for what must not */
+#define SOON_US 200000U   /* for events that must not come */
 
 void check_status(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);
 void check_class(DAT_RETURN found, DAT_RETURN expected, const char* what, const char* file, int line);

@@ -85,7 +85,7 @@ static void disconnect__graceful_and_abrupt(void** state) {
     connect_ends(f);
     one_message(f, i * 100);
     disconnect_ends(f, flags[i]);
-    assert_ok(dat_ep_disconnect(f->active.ep, flags[i])); /* a second time is no error, and no event */
+    assert_ok(dat_ep_disconnect(f->active.ep, flags[i])); /* a second call is not an error, and makes no event */
     expect_nothing(f->active.connect);
     expect_nothing(f->passive.connect);
     reset_ends(f);

@@ -125,7 +125,7 @@ static void rmr_bind__by_the_context_of_the_region(void** state) {
   assert_ok(dat_ep_post_rdma_write(peer.ep, 1, &source, cookie(12), &there, DAT_COMPLETION_DEFAULT_FLAG));
   assert_int_equal(length_of(peer.request, 12), kSize);
   assert_true(is_filled(f->memory + HALF, kSize, 21));
-  /* Held while a window is bound to it. */
+  /* The LMR cannot be freed while a window is bound to it. */
   assert_error(dat_lmr_free(f->lmr), DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
   part.segment_length = 0;
   assert_ok(dat_rmr_bind(rmr, &part, DAT_MEM_PRIV_NONE_FLAG, end.ep, cookie(13), DAT_COMPLETION_DEFAULT_FLAG, NULL));
@@ -167,7 +167,7 @@ static void queries__say_it_in_1_2s_values(void** state) {
   assert_int_equal(f->attr.num_vendor_attr, 0);
   assert_true(f->attr.num_transport_attr > 0);
   assert_true(f->attr.max_message_size >= UINT64_C(1) << 23);
-  assert_true(f->attr.max_lmr_block_size > UINT32_MAX); /* which 2.0 cannot say */
+  assert_true(f->attr.max_lmr_block_size > UINT32_MAX); /* 2.0 cannot express such a size */
   for (DAT_COUNT i = 0; i < f->provider.num_provider_specific_attr; i++) {
     const DAT_NAMED_ATTR* named = &f->provider.provider_specific_attr[i];
     if (strcmp(named->name, "DAT_EXTENSION_INTERFACE") == 0) assert_string_equal(named->value, "FALSE");

@@ -38,7 +38,7 @@ static void lmr_create__says_what_is_registered(void** state) {
     struct region r;
     unsigned char* start = f->memory + ranges[i][0];
     assert_ok(create(f, start, ranges[i][1], f->pz, DAT_MEM_PRIV_ALL_FLAG, &r));
-    /* At least what was asked for. */
+    /* The registered range contains the requested one. */
     assert_true(r.address <= (uintptr_t)start);
     assert_true(r.address + r.size >= (uintptr_t)start + ranges[i][1]);
     assert_int_not_equal(r.lmr_context, 0);

@@ -62,7 +62,7 @@ void inject_arm(enum inject_call call, uint32_t path, int error);
 /* Stops remembering, and lets calls succeed again. */
 void inject_off(void);
 
-/* Whether the armed call has failed, and on which thread. */
+/* Tells whether the armed call has failed, and on which thread. */
 enum inject_fired { kNotFired, kFiredOnMain, kFiredElsewhere };
 enum inject_fired inject_fired(void);
 

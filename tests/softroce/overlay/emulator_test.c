@@ -293,7 +293,7 @@ static void reuse__before_the_completion_is_named(void** state) {
   for_device(mine, 4096);
 }
 
-/* ---- What the CPU changed ---- */
+/* ---- Changes by the CPU ---- */
 
 static void read_theirs(size_t offset, uint32_t length) {
   struct ibv_send_wr request = {.opcode = IBV_WR_RDMA_READ};

@@ -64,7 +64,7 @@ void child__that_hangs() {
   CHECK(result.failure == "it did not end within 1 s");
 }
 
-// More than a pipe holds, and more than is kept.
+// The output is more than a pipe holds, and more than the parent keeps.
 void child__that_talks_without_end() {
   const ChildResult result = run_in_child(
       [](int) {

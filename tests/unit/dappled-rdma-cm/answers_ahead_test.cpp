@@ -11,14 +11,14 @@ using namespace dapple::dappled::rdma_cm::test;
 
 namespace {
 
-constexpr uint32_t kRoute = 1;  // a set of answers; the bit of a queue pair's state is for INIT_QP_ATTR
+constexpr uint32_t kRoute = 1;  // a bit of a set of answers; INIT_QP_ATTR has a bit for each state
 constexpr uint32_t bit(ibv_qp_state state) {
   return 2U << state;
 }
 constexpr uint32_t kFirst = bit(IBV_QPS_INIT);
 constexpr uint32_t kAll = kFirst | bit(IBV_QPS_RTR) | bit(IBV_QPS_RTS);
 
-// Compares with what a question gets, and returns the set.
+// Compares each answer in the bytes with the reply to its question. Returns the set of the answers.
 uint32_t check(Host& host, Channel& channel, uint32_t id, std::span<const uint8_t> bytes) {
   uint32_t set = 0;
   while (!bytes.empty()) {

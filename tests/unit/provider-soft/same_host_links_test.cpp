@@ -99,7 +99,7 @@ void greet(const OwnedFd& socket, const RingHello& hello, int file) {
   assert_int_equal(send_message(socket.get(), std::as_bytes(std::span(&hello, 1)), sent), 0);
 }
 
-// Tells whether the other end has closed. `why`: what it said before.
+// Tells whether the other end has closed. `why`: the reason that it sent before.
 bool closed(const OwnedFd& socket, Way* why = nullptr) {
   uint8_t byte = 0;
   ssize_t size;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// A machine as a text file, for tests: what its sysfs and devicetree hold, and what must come of it. A line is a
-// keyword and its arguments; # begins a comment. Paths have no blanks.
+// A machine as a text file, for tests: the contents of its sysfs and devicetree, and the expected attributes. A line is
+// a keyword and its arguments; # begins a comment. Paths have no blanks.
 //
 //   like NAME                   all of that file; lines below replace its paths and fields
-//   without PATH                is missing here, unlike there
+//   without PATH                this machine lacks a path that NAME has
 //   architecture NAME           x86-64, arm64, riscv64, riscv64-without-zicbom, ppc64le
 //   device PATH                 the folder below class/infiniband
 //   folder PATH

@@ -193,7 +193,7 @@ void overlapping_regions_share_a_page(void**) {
 
 std::atomic<bool> over;
 
-// Fills its half of each line, as a sender does that has no other, and cleans it.
+// Fills its half of the line and cleans it, like a sender that does not own the other half.
 void* fill_halves(void* half) {
   const auto offset = reinterpret_cast<uintptr_t>(half);
   for (uint64_t round = 1; round <= 20'000; ++round) {
@@ -273,7 +273,7 @@ void remove__shadow_is_gone(void**) {
   assert_int_equal(shadow.totals().needless_lines, before.needless_lines);
 }
 
-// As a registration cache does: it releases the latest registration first, and takes them again in another order.
+// The test acts like a registration cache, which does not release registrations in the order in which it made them.
 void remove__regions_that_come_again_lie_in_one_piece(void**) {
   const size_t before = num_maps();
   ShadowRegion* parts[kPages];
@@ -282,7 +282,7 @@ void remove__regions_that_come_again_lie_in_one_piece(void**) {
     for (size_t i = 0; i < kPages; ++i) shadow.remove(parts[kPages - 1 - (i * 7) % kPages]);
   }
   ShadowRegion* region = add(0, kPages * kPage);
-  // Its view, and the bookkeeping of each two megabytes.
+  // The region's view, and the bookkeeping of each two megabytes.
   assert_true(num_maps() <= before + 6);
   shadow.remove(region);
   assert_int_equal(shadow.num_pages(), 0);

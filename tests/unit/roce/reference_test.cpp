@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// Sends whose packets refer to their bytes: when they do, what they are to PSNs, receives and errors, and how packets
-// with the bytes take over.
+// Sends whose packets refer to their bytes: the conditions for such packets, their effects on PSNs, receives and
+// errors, and the change to packets that have the bytes.
 #include "tests/unit/roce/pair.hpp"
 // C++'s headers use names that cmocka defines as macros.
 #include "tests/unit/provider/cmocka.hpp"
@@ -125,7 +125,7 @@ void fetch_fails__bytes_come_once_by_packets_and_from_then_on(void**) {
   assert_true(pair.packets() > 1);
 }
 
-// It is no retry: a connection without any goes on.
+// To send the bytes after a failed fetch is not a retry: a connection without retries goes on.
 void fetch_fails__no_retries_are_left__succeeds(void**) {
   Referring pair;
   QpAttributes attributes = pair.a.qp->attributes();
@@ -208,7 +208,7 @@ void receive__key_is_gone__the_same_errors_as_by_packets(void**) {
   }
 }
 
-// The host learns of it before the program does.
+// The host learns of the failure before the program does.
 void sender__fails__lends_nothing_any_more(void**) {
   Referring pair;
   pair.b.post_receive(kLength, kPlace);

@@ -43,7 +43,7 @@ Argument Table::further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype
   return optional_further(kind, handle, subtype).also("NULL", nullptr, handle_error(subtype));
 }
 
-// NULL is no wrong value here.
+// NULL is not a wrong value here.
 Argument Table::optional_further(Kind kind, DAT_HANDLE handle, DAT_RETURN_SUBTYPE subtype) const {
   const DAT_RETURN expected = handle_error(subtype);
   Argument argument = good(handle)
