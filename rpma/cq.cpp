@@ -58,7 +58,7 @@ void rpma_cq::retire_rest() noexcept {
   ibv_wc completion{};
   while (has_slots && cq && dapple::verbs::poll(cq.get(), &completion, 1) == 1) {
     auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
-    slot->owner->discard(*slot);
+    if (slot) slot->owner->discard(*slot);
   }
 }
 

@@ -167,9 +167,11 @@ class RecvSlots final : public SlotOwner {
   Owned* made_ = nullptr;  // all
 };
 
-// Turns the slot of a completion back into the program's wr_id. Call it in the CQ's order.
+// Turns the slot of a completion back into the program's wr_id. Call it in the CQ's order. siw may end a connection
+// with a failed completion that belongs to no request (docs/siw.md); its wr_id stays 0.
 inline void resolve_slot(ibv_wc& completion) {
   auto* slot = reinterpret_cast<Slot*>(completion.wr_id);
+  if (!slot) return;
   completion.wr_id = slot->wr_id;
   slot->owner->complete(*slot, completion.status == IBV_WC_SUCCESS);
 }

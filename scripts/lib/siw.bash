@@ -3,9 +3,12 @@
 # SPDX-FileCopyrightText: The dapple authors
 #
 # siw, the kernel's software iWARP, sometimes leaves a client's first message unread, so that both sides wait for ever,
-# or does not answer a Read, so that the connection is lost: docs/siw.md. If asked to, the kernel logs these events.
+# does not answer a Read, or loses its place in the stream, so that the connection is lost: docs/siw.md. If asked to, the kernel logs
+# these events.
 # Sourced by scripts that run where the device is; on other devices these functions do nothing.
 
+siw_events='siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$|read.response failed: -14$'
+siw_events+='|siw: (received (ddp|rdmap) version unsupported|received unknown packet type|packet intersection)'
 siw_control=/sys/kernel/debug/dynamic_debug/control
 if [[ ${SOFTROCE_DEVICE:-} = siw* ]]; then
   [ -e "$siw_control" ] || mount -t debugfs debugfs /sys/kernel/debug
@@ -20,7 +23,7 @@ fi
 # data is not for this function. 14 is EFAULT.
 siw_error() {
   [[ ${SOFTROCE_DEVICE:-} = siw* ]] &&
-    dmesg | grep -E 'siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$|read.response failed: -14$' | tail -n 1
+    dmesg | grep -E "$siw_events" | tail -n 1
 }
 
 # siw_erred: true if the kernel has logged such an event since siw_mark.

@@ -73,6 +73,26 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
+// As siw does when it ends a connection.
+void evd_dequeue__passes_over_completions_of_no_request() {
+  fake_device::reset();
+  fake_device::state.holds = true;
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  Ep& ep = ia.connected_ep({.request = &evd}, {});
+  Event event;
+  fake_device::complete_nothing(ep.qp_num());
+  CHECK(!take_event(evd, event));
+  CHECK(ep.post_rdma_write({&kSegment, 1}, 7, kRemote, 0).has_value());
+  fake_device::complete_nothing(ep.qp_num());
+  fake_device::fail(ep.qp_num(), IBV_WC_WR_FLUSH_ERR);
+  fake_device::complete_nothing(ep.qp_num());
+  CHECK(take_event(evd, event).has_value());
+  CHECK_EQUAL(event.dto.user_cookie, 7);
+  CHECK(event.dto.status == DtoStatus::kFlushed);
+  CHECK(!take_event(evd, event));
+}
+
 // The EVD was made for fewer requests, because most suppressed requests make no completion while they succeed.
 void ep_post__suppressed_ones_have_room_to_be_flushed() {
   constexpr uint32_t kPosted = 63;
@@ -188,6 +208,7 @@ int main() {
       TEST_IN_CHILD(ep_post__completes_and_the_connection_ends_before_the_post_returns),
       TEST_IN_CHILD(ep_post__suppressed_ones_have_room_to_be_flushed),
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
+      TEST_IN_CHILD(evd_dequeue__passes_over_completions_of_no_request),
       TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd__of_software_events_takes_no_descriptor),
       TEST_IN_CHILD(ep_free__fails_while_datagrams_connect),

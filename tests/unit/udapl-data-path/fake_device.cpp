@@ -268,6 +268,14 @@ void fail(uint32_t qp_num, ibv_wc_status status) {
   finish_receives(*qps.at(qp_num), status);
 }
 
+void complete_nothing(uint32_t qp_num) {
+  std::lock_guard guard(mutex);
+  ibv_wc completion{};
+  completion.status = IBV_WC_GENERAL_ERR;
+  completion.qp_num = qp_num;
+  put(qps.at(qp_num)->qp.send_cq, completion);
+}
+
 void reach_limit(const dapple::udapl::Srq& srq) {
   std::lock_guard guard(mutex);
   if (std::exchange(reinterpret_cast<SharedQueue*>(srq.verbs_srq())->limit, 0) == 0) return;

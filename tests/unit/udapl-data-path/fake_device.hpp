@@ -53,6 +53,8 @@ void reset();
 void complete(uint32_t qp_num);
 // The same with another status.
 void fail(uint32_t qp_num, ibv_wc_status status);
+// A failed completion that belongs to no request, on the CQ of the queue pair's requests.
+void complete_nothing(uint32_t qp_num);
 // The device reports that the SRQ has come below its limit, if it has one.
 void reach_limit(const dapple::udapl::Srq& srq);
 // The peer accepts the last attempt to connect that had no answer.

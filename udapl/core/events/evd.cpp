@@ -242,6 +242,8 @@ bool Evd::deliver_next(Event& out) {
 
 // True if the consumer will see this completion.
 [[gnu::always_inline]] inline bool Evd::complete(ibv_wc& completion) {
+  if (has_no_request(completion)) [[unlikely]]
+    return false;
   WorkRequest& request = request_of(completion);
   taken_from_device(&request);
   if (!is_fast(completion, request)) [[unlikely]]

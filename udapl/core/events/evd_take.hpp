@@ -67,7 +67,7 @@ template <class Sink>
 [[gnu::always_inline]] inline Evd::Completed Evd::complete_batch_to(Sink sink) {
   const int count = poll_into_empty();
   if (count == 0) return Completed::kNothing;
-  if (count == 1) [[likely]] {
+  if (count == 1 && !has_no_request(completions_.first())) [[likely]] {
     const ibv_wc& only = completions_.first();
     const WorkRequest& request = request_of(only);
     taken_from_device(&request);

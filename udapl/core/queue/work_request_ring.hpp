@@ -71,6 +71,11 @@ struct WorkRequest {
 inline uint64_t wr_id_of(const WorkRequest& request) {
   return reinterpret_cast<uint64_t>(&request);
 }
+// siw may end a connection with a failed completion of its own, which belongs to no request (docs/siw.md).
+inline bool has_no_request(const ibv_wc& completion) {
+  return completion.status != IBV_WC_SUCCESS && completion.wr_id == 0;
+}
+// Not for a completion that has none.
 inline WorkRequest& request_of(const ibv_wc& completion) {
   return *reinterpret_cast<WorkRequest*>(completion.wr_id);
 }
