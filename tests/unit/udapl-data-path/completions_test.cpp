@@ -4,6 +4,7 @@
 // Completions at moments that no real device can be made to produce, and devices that are removed.
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
@@ -91,6 +92,29 @@ void evd_dequeue__passes_over_completions_of_no_request() {
   CHECK_EQUAL(event.dto.user_cookie, 7);
   CHECK(event.dto.status == DtoStatus::kFlushed);
   CHECK(!take_event(evd, event));
+}
+
+// The channel of the EVD stays readable, but the CNO reports the EVD once.
+void cno_wait__reports_an_evd_whose_device_has_gone() {
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& evd = ia.evd(64);
+  Cno& cno = ia.cno();
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(evd.set_cno(&cno).has_value());
+  }
+  fake_device::remove();
+  const auto triggered = cno.notifier()->wait(5'000'000);
+  CHECK(triggered && *triggered == &evd);
+  pollfd set = {cno.notifier()->fd(), POLLIN, 0};
+  CHECK_EQUAL(poll(&set, 1, 0), 0);
+  const auto nothing = cno.notifier()->wait(1000);
+  CHECK(!nothing && nothing.error().type == Type::kQueueEmpty);
+  Event event;
+  uint32_t more;
+  const auto result = wait_for_event(evd, 5'000'000, 1, event, more);
+  CHECK(!result && result.error().type == Type::kInternalError);
 }
 
 // The EVD was made for fewer requests, because most suppressed requests make no completion while they succeed.
@@ -209,6 +233,7 @@ int main() {
       TEST_IN_CHILD(ep_post__suppressed_ones_have_room_to_be_flushed),
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
       TEST_IN_CHILD(evd_dequeue__passes_over_completions_of_no_request),
+      TEST_IN_CHILD(cno_wait__reports_an_evd_whose_device_has_gone),
       TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd__of_software_events_takes_no_descriptor),
       TEST_IN_CHILD(ep_free__fails_while_datagrams_connect),

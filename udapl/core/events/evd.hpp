@@ -122,6 +122,10 @@ class Evd : public Object {
   // The CNO's notifier calls this with its lock held. It takes the notifications off the channel. True if the CNO must
   // report this EVD.
   bool serve_channel();
+  // True if the device is gone. The CQ then sends no more notifications.
+  bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
+  // -1 for an EVD without a channel of its own.
+  int channel_fd() const { return channel_ ? channel_->fd : -1; }
   // The connection manager calls this with the control mutex held, after a notification on the channel that EVDs share.
   void on_notification();
   // The connection manager calls this with the control mutex held, when no more notifications will come on that
@@ -219,7 +223,6 @@ class Evd : public Object {
   bool deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& sink);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would poll or arm the CQ returns INTERNAL_ERROR from now on.
-  bool cq_broken() const { return !working_cq_.load(std::memory_order_relaxed) && cq_; }
   void break_cq();
   // Counts the wait and unlocks data_mutex_.
   Error finish_empty_dequeue();
@@ -238,7 +241,6 @@ class Evd : public Object {
   Result<> resize_cq(uint32_t min_qlen);
   void wake();
   void notify();
-  int channel_fd() const { return channel_ ? channel_->fd : -1; }
   Result<ibv_comp_channel*> open_channel();
   bool arm_for_cno();
   void trigger_cno();

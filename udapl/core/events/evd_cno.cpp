@@ -4,6 +4,7 @@
 // An EVD and its CNO. While the EVD is enabled and no thread waits on it, its CQ is armed and its channel is in the
 // CNO's set. A thread that takes a notification from the channel arms the CQ again before it notifies the CNO. So every
 // completion either came before the CNO's notification or notifies again.
+#include <cerrno>
 #include <utility>
 
 #include "ibverbs-glue/no_cancel.hpp"
@@ -102,7 +103,9 @@ bool Evd::serve_channel() {
   void* context = nullptr;
   unsigned int notifications = 0;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++notifications;
-  if (notifications == 0) return false;
+  const bool lost = errno != EAGAIN && errno != EINTR;
+  if (lost) break_cq();
+  if (notifications == 0 && !lost) return false;
   counters_.add_shared(EvdCounter::kDtoCallback, notifications);
   ibv_ack_cq_events(cq_.get(), notifications);
   if (waited_on()) {

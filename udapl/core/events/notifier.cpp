@@ -108,7 +108,10 @@ void Notifier::collect() {
   const int count = epoll_wait(set_.get(), ready, kBatch, 0);
   for (int i = 0; i < count; ++i) {
     auto* evd = static_cast<Evd*>(ready[i].data.ptr);
-    if (evd && evd->serve_channel()) push(*evd);
+    if (!evd) continue;
+    if (evd->serve_channel()) push(*evd);
+    // The channel of a removed device stays readable.
+    if (evd->cq_broken()) epoll_ctl(set_.get(), EPOLL_CTL_DEL, evd->channel_fd(), nullptr);
   }
 }
 
