@@ -381,6 +381,42 @@ void cno_modify_agent__takes_over_and_leaves() {
   CHECK(f.cno.notifier->agent().function == nullptr);
 }
 
+// The new agent is called right after the former one, and waits for the thread that set it.
+void cno_modify_agent__does_not_wait_for_the_new_agent() {
+  struct Slow {
+    std::atomic<bool> called = false, may_end = false;
+    WaitAgent agent() {
+      return {[](void* self, void*) {
+                auto& slow = *static_cast<Slow*>(self);
+                slow.called = true;
+                while (!slow.may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              },
+              this};
+    }
+  };
+  Slow former, next;
+  Fixture f;
+  CHECK(f.cno.notifier->set_agent(former.agent()).has_value());
+  post(f.evd);
+  while (!former.called) std::this_thread::yield();
+  post(f.other);
+  std::atomic<bool> returned = false;
+  std::thread modifier([&] {
+    CHECK(f.cno.notifier->set_agent(next.agent()).has_value());
+    returned = true;
+  });
+  while (f.cno.notifier->agent().instance_data != &next) std::this_thread::yield();
+  CHECK(!returned);
+  former.may_end = true;
+  while (!next.called) std::this_thread::yield();
+  for (int patience = 5000; !returned && patience; --patience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(returned);
+  next.may_end = true;
+  modifier.join();
+  CHECK(f.cno.notifier->set_agent({}).has_value());
+}
+
 // The agent ends itself before the waiter has taken the EVD that was passed on.
 void cno_modify_agent__by_the_agent__the_waiter_learns_too() {
   Fixture f;
@@ -462,6 +498,7 @@ int main() {
       TEST(cno_agent__is_called_on_a_thread_of_ours_for_each),
       TEST(cno_agent__and_a_waiter_both_learn),
       TEST(cno_modify_agent__takes_over_and_leaves),
+      TEST(cno_modify_agent__does_not_wait_for_the_new_agent),
       TEST(cno_modify_agent__by_the_agent__the_waiter_learns_too),
       TEST(cno_modify_agent__after_the_last_evd__it_learns_of_the_end),
       TEST(cno_agent__may_free_its_cno),

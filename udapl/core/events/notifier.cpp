@@ -203,7 +203,9 @@ Result<> Notifier::set_agent(const WaitAgent& agent) {
   tell_deserted_ = told_ = false;
   renew();
   raise(agent_fd_);
-  if (std::this_thread::get_id() != agent_id_) called_.wait(lock, [this] { return !calling_; });
+  if (std::this_thread::get_id() != agent_id_) {
+    called_.wait(lock, [this, former = calls_] { return !calling_ || calls_ != former; });
+  }
   return {};
 }
 
@@ -238,6 +240,7 @@ void Notifier::call_agent(std::unique_lock<std::mutex>& lock, Evd* evd) {
   const WaitAgent agent = agent_;
   if (!agent.function) return;
   calling_ = true;
+  ++calls_;
   lock.unlock();
   agent.function(agent.instance_data, evd);
   lock.lock();

@@ -120,6 +120,7 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
   std::thread::id agent_id_;
   pid_t agent_pid_ = 0;
   bool calling_ = false;        // the agent is being called
+  uint64_t calls_ = 0;          // of agents, including that one
   bool tell_deserted_ = false;  // the agent's thread must report that the last EVD was freed
   bool told_ = false;           // the agent knows that no EVD is left: close() does not tell it again
   bool tell_closed_ = false;
