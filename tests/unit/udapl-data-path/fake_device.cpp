@@ -518,6 +518,7 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr*) {
 }
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if (mask & IBV_SRQ_MAX_WR && state.cannot_resize) return ENOSYS;
+  if (mask & IBV_SRQ_LIMIT && state.cannot_limit) return ENOMEM;
   std::lock_guard guard(mutex);
   if (mask & IBV_SRQ_LIMIT) reinterpret_cast<SharedQueue*>(srq)->limit = attr->srq_limit;
   return 0;

@@ -32,6 +32,7 @@ struct State {
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
   std::atomic<bool> cannot_resize = false;  // a CQ or an SRQ keeps its size
+  std::atomic<bool> cannot_limit = false;   // an SRQ keeps its limit
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state

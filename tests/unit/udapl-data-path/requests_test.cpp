@@ -295,6 +295,26 @@ void srq_set_low_watermark__one_event_for_each() {
   CHECK(!take_event(async, event));
 }
 
+// The report of the former watermark, which still counts, is on its way.
+void srq_set_low_watermark__refused_by_the_device__the_former_event_comes() {
+  fake_device::reset();
+  fake_device::state.holds = true;
+  SharedRig rig;
+  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
+  CHECK(rig.ia.get().create_async_evd(8).has_value());
+  std::lock_guard guard(control_mutex());
+  Evd& async = *rig.ia.get().async_evd();
+  Event event;
+  CHECK(rig.srq->set_low_watermark(kPlaces).has_value());
+  fake_device::reach_limit(*rig.srq);
+  fake_device::state.cannot_limit = true;
+  CHECK(!rig.srq->set_low_watermark(1).has_value());
+  CHECK(take_event(async, event).has_value());
+  CHECK(!rig.srq->set_low_watermark(1).has_value());
+  CHECK(!take_event(async, event));
+  fake_device::state.cannot_limit = false;
+}
+
 void srq__places_of_a_freed_ep() {
   fake_device::reset();
   SharedRig rig;
@@ -325,6 +345,7 @@ int main() {
       TEST_IN_CHILD(srq__each_place_is_free_after_its_event),
       TEST_IN_CHILD(srq_resize__up_to_the_length_of_the_device),
       TEST_IN_CHILD(srq_set_low_watermark__one_event_for_each),
+      TEST_IN_CHILD(srq_set_low_watermark__refused_by_the_device__the_former_event_comes),
       TEST_IN_CHILD(srq__places_of_a_freed_ep),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -108,9 +108,11 @@ Result<> Srq::set_low_watermark(uint32_t low_watermark) {
   if (low_watermark > attr_.max_recv_dtos) return fail(Type::kInvalidParameter, Subtype::kAttr);
   // The device may have reported the former watermark, and nobody has seen that yet. It is not reported for this one.
   const bool watched = watches_.exchange(false);
+  dropped_report_ = false;
   ConnectionManager::instance().serve_device_events();
   if (int error = modify_limit(low_watermark)) {
     watches_ = watched;
+    if (dropped_report_) report_low_watermark();
     return fail_errno(error);
   }
   attr_.low_watermark = low_watermark;
@@ -124,7 +126,10 @@ Result<> Srq::set_low_watermark(uint32_t low_watermark) {
 
 // Both the device and set_low_watermark() may find the queue below one setting of the watermark.
 void Srq::report_low_watermark() {
-  if (!watches_.exchange(false)) return;
+  if (!watches_.exchange(false)) {
+    dropped_report_ = true;
+    return;
+  }
   ia().report_async(EventKind::kAsyncSrq, *this, static_cast<int>(SrqReason::kLowWatermark));
 }
 

@@ -93,7 +93,8 @@ class Srq : public Object {
   uint32_t device_length_;  // of the device's queue, in receives; not every device can shrink a queue
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
-  std::atomic<bool> watches_ = false;  // the device watches for the low watermark, and nothing has been reported
+  std::atomic<bool> watches_ = false;         // the device watches for the low watermark, and nothing has been reported
+  std::atomic<bool> dropped_report_ = false;  // the device has reported a watermark meanwhile
 
   SmallMutex mutex_;
   std::deque<Slot> slots_;  // a container that never moves its elements
