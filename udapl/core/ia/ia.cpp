@@ -171,6 +171,7 @@ void Ia::borrow_async_evd(Evd& evd) {
 }
 
 Result<ibv_cq*> Ia::idle_cq() {
+  errno = ENOSPC;  // as in Evd::open_queues()
   if (!idle_cq_) idle_cq_.reset(ibv_create_cq(context(), 1, nullptr, nullptr, 0));
   if (!idle_cq_) return refused_queue(errno);
   return idle_cq_.get();
