@@ -146,8 +146,10 @@ static void deregister(struct buffer* buffer) {
   buffer->mr = NULL;
 }
 
-/* A function of its own, so that stacks show it. The argument is volatile, because compilers may remove a pair of
- * malloc() and free(). */
+/*
+ * A function of its own, so that stacks show it. The argument is volatile, because compilers may remove a pair of
+ * malloc() and free().
+ */
 static void drop_block(char* volatile block) {
   free(block);
 }

@@ -81,7 +81,7 @@ Slots::Grant Slots::take_port(soft::Problem& problem) {
 }
 
 bool Slots::take_free(uint32_t& slot, soft::OwnedFd& lease) {
-  errno = 0;
+  errno = 0;  // take() asks for the reason, and without a free slot no system call sets it
   // Takes the slots in turn, so that the QP numbers of a slot's last owner stay unused as long as possible.
   for (uint32_t i = 1; i <= group_.size(); i++) {
     const uint32_t candidate = (last_ + i) % group_.size();

@@ -54,8 +54,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   // Forgets all requests.
   void clear();
 
-  // Also sets the limit, if there is one. EINVAL: the depth is less than the waiting requests or the limit; or as
-  // initialize().
+  // Also sets the limit if `limit` has a value. EINVAL: the depth is less than the number of waiting requests, or than
+  // the limit; or as initialize().
   int resize(uint32_t depth, std::optional<uint32_t> limit = std::nullopt);
 
   // IBTA 10.2.9.3: a limit above 0 notes once that fewer requests than that are left, and is 0 again then. EINVAL: more

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
 #
-# siw, the kernel's software iWARP, sometimes leaves a client's first message unread, so that both sides wait for ever,
-# does not answer a Read, or loses its place in the stream, so that the connection is lost: docs/siw.md. If asked to, the kernel logs
-# these events.
-# Sourced by scripts that run where the device is; on other devices these functions do nothing.
+# siw, the kernel's software iWARP, sometimes leaves a client's first message unread, and both sides wait for ever. It may also lose the
+# connection, because it does not answer a Read or loses its place in the TCP stream: docs/siw.md. If asked to, the kernel logs these
+# events. Sourced by scripts that run where the device is; on other devices these functions do nothing.
 
 siw_events='siw_cm_llp_data_ready: .*state: 7|rresp len: [0-9]+ != 0$|read.response failed: -14$'
 siw_events+='|siw: (received (ddp|rdmap) version unsupported|received unknown packet type|packet intersection)'

@@ -128,7 +128,7 @@ void open_in_child(const std::string& registry_name, const DatEntry& entry, int 
   const DAT_RETURN status = registry.open(name.data(), kQlen, &async, &ia, entry.major, entry.minor,
                                           entry.thread_safe ? DAT_TRUE : DAT_FALSE);
   if (status != DAT_SUCCESS) return write_all(out, "problem " + registry.describe(status) + "\n");
-  // For an automatic entry the registry prefers the library of its own folder, and the loader now finds that one.
+  // For an automatic entry the registry may have loaded the library of its own folder. The loader finds that one now.
   if (!entry.library.empty()) write_all(out, "file " + file_of(entry.library) + "\n");
   write_all(out, "open\n");
   (void)registry.close(ia, DAT_CLOSE_ABRUPT_FLAG);

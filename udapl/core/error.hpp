@@ -34,6 +34,11 @@ inline tl::unexpected<Error> fail(Type type, Subtype subtype = Subtype::kNone) {
   return tl::unexpected(Error{type, subtype});
 }
 
+// True if a call that does not wait found nothing, or a signal interrupted it.
+inline bool found_nothing(int error) {
+  return error == EAGAIN || error == EINTR;
+}
+
 // True if a call failed for lack of resources that may become free later; then its arguments may be right.
 inline bool is_shortage(int error) {
   return error == ENOMEM || error == ENOBUFS || error == EMFILE || error == ENFILE || error == ENOSPC;

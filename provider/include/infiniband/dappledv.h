@@ -158,7 +158,7 @@ struct dappledv_device_attr {
   uint8_t sync_for_device_required;
   /* 1: dappledv_sync_for_cpu() has work to do beyond ordering. DAT's lmr_sync_req is the OR of the two. */
   uint8_t sync_for_cpu_required;
-  /* 1: after the calls CPU and device agree. 0: the calls cannot reach a cache. */
+  /* 1: after the calls CPU and device agree. 0: there is a cache that the calls cannot reach. */
   uint8_t sync_complete;
   /*
    * 0: the device requires maintenance, but user space has no instruction for it, so the device must not be used. 1:

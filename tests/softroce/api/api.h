@@ -136,9 +136,11 @@ DAT_EVENT expect_event(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number);
 DAT_DTO_COMPLETION_EVENT_DATA expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, DAT_DTOS operation,
                                          DAT_DTO_COMPLETION_STATUS status);
 /*
- * The completion of a Write, after which the peer's memory holds the data. On iWARP a completion says only that the
- * source may be used again (RFC 5040), so an RDMA Read of the same connection follows, which finds the data placed.
+ * Returns when the data of the active end's completed Writes is in the peer's memory. On iWARP the completion of a
+ * Write says only that the source may be used again (RFC 5040). An RDMA Read of the same connection completes later.
  */
+void expect_placed(const struct fixture* f);
+/* The same after the completion of a Write of the active end, which it returns. */
 DAT_DTO_COMPLETION_EVENT_DATA expect_written(const struct fixture* f, uint64_t number);
 /*
  * On iWARP, for a Write or Send that the peer refuses: it completes when it has been sent (RFC 5040). If the refusal

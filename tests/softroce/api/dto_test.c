@@ -514,6 +514,7 @@ static void post__from_several_threads_on_a_thread_safe_ia(void** state) {
     assert_true(number / 1000 < kPosters);
     assert_int_equal(number % 1000, next[number / 1000]++); /* each thread's posts keep their order */
   }
+  expect_placed(&f);
   for (unsigned int i = 0; i < kPosters; ++i) {
     pthread_join(threads[i], NULL);
     assert_int_equal(posters[i].wrong, 0);

@@ -161,10 +161,10 @@ static void expect_access(struct fixture* f, int priv, bool reads, bool writes) 
     if (write) {
       sync_for_write(f, HALF + 10, 100);
       assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &here, cookie(7), &there, DAT_COMPLETION_DEFAULT_FLAG));
-      if (!allowed && on_iwarp()) {
-        expect_sent(f->active.request, 7, DAT_DTO_RDMA_WRITE);
-      } else if (allowed) {
+      if (allowed) {
         expect_written(f, 7);
+      } else if (on_iwarp()) {
+        expect_sent(f->active.request, 7, DAT_DTO_RDMA_WRITE);
       } else {
         expect_dto(f->active.request, 7, DAT_DTO_RDMA_WRITE, status);
       }

@@ -131,7 +131,7 @@ static void sync__around_a_peers_access(void** state) {
   memset(f->memory + HALF, 0x55, HALF);
   assert_ok(dat_lmr_sync_rdma_write(f->ia, &there, 1));
   assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &near, cookie(1), &target, DAT_COMPLETION_DEFAULT_FLAG));
-  expect_dto(f->active.request, 1, DAT_DTO_RDMA_WRITE, DAT_DTO_SUCCESS);
+  expect_written(f, 1);
   assert_ok(dat_lmr_sync_rdma_write(f->ia, &there, 1));
   assert_true(is_filled(f->memory + HALF + 100, 5000, 1));
   assert_true(is_all(f->memory + HALF, 100, 0x55));

@@ -480,7 +480,7 @@ static void send_with_invalidate__makes_the_window_stale(void** state) {
     write_through(f, context, address(f, 0), 0, DAT_DTO_SUCCESS);
     assert_int_equal(send_invalidate(f, DAT_TRUE, context, DAT_DTO_RECEIVE_WITH_INVALIDATE).rmr_context, context);
     assert_int_equal(params_of(rmr).rmr_context, 0);
-    if (round == 1) unbind(f, rmr); /* like a program that does not know of it */
+    if (round == 1) unbind(f, rmr); /* like a program that has not noticed the invalidation */
     if (round == 2) write_through(f, context, address(f, 0), 0, DAT_DTO_ERR_REMOTE_ACCESS);
   }
   assert_ok(dat_lmr_free(f->lmr)); /* nothing is bound to it any more */

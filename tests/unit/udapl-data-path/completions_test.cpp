@@ -74,7 +74,7 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
-// As siw does when it ends a connection.
+// siw makes such a completion when it ends a connection in error.
 void evd_dequeue__passes_over_completions_of_no_request() {
   fake_device::reset();
   fake_device::state.holds = true;

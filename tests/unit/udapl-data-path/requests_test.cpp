@@ -266,15 +266,20 @@ void srq_resize__up_to_the_length_of_the_device() {
   CHECK_EQUAL(rig.srq->attr().max_recv_dtos, kPlaces);
 }
 
+// Fills the SRQ. Returns the EVD of its events.
+Evd& fill_and_watch(SharedRig& rig) {
+  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
+  CHECK(rig.ia.get().create_async_evd(8).has_value());
+  return *rig.ia.get().async_evd();
+}
+
 // The device's report of the former watermark is on its way when the program sets another one.
 void srq_set_low_watermark__one_event_for_each() {
   fake_device::reset();
   fake_device::state.holds = true;
   SharedRig rig;
-  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
-  CHECK(rig.ia.get().create_async_evd(8).has_value());
+  Evd& async = fill_and_watch(rig);
   std::lock_guard guard(control_mutex());
-  Evd& async = *rig.ia.get().async_evd();
   Event event;
   const auto report = [&] {
     fake_device::reach_limit(*rig.srq);
@@ -300,10 +305,8 @@ void srq_set_low_watermark__refused_by_the_device__the_former_event_comes() {
   fake_device::reset();
   fake_device::state.holds = true;
   SharedRig rig;
-  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.post(i));
-  CHECK(rig.ia.get().create_async_evd(8).has_value());
+  Evd& async = fill_and_watch(rig);
   std::lock_guard guard(control_mutex());
-  Evd& async = *rig.ia.get().async_evd();
   Event event;
   CHECK(rig.srq->set_low_watermark(kPlaces).has_value());
   fake_device::reach_limit(*rig.srq);
@@ -312,7 +315,6 @@ void srq_set_low_watermark__refused_by_the_device__the_former_event_comes() {
   CHECK(take_event(async, event).has_value());
   CHECK(!rig.srq->set_low_watermark(1).has_value());
   CHECK(!take_event(async, event));
-  fake_device::state.cannot_limit = false;
 }
 
 void srq__places_of_a_freed_ep() {

@@ -223,7 +223,7 @@ void ConnectionManager::serve_device_events() {
     ibv_async_event event;
     if (watch.broken) continue;
     while (ibv_get_async_event(context, &event) == 0) serve_device_event(context, event);
-    watch.broken = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
+    watch.broken = !found_nothing(errno) && !is_shortage(errno);
     if (watch.broken) report_catastrophe(context, IBV_EVENT_DEVICE_FATAL);
   }
 }
@@ -238,7 +238,7 @@ void ConnectionManager::serve_shared_channels() {
       ibv_ack_cq_events(cq, 1);
       static_cast<Evd*>(evd)->on_notification();
     }
-    watch.lost = errno != EAGAIN && errno != EINTR && !is_shortage(errno);
+    watch.lost = !found_nothing(errno) && !is_shortage(errno);
     if (!watch.lost) continue;
     arena<Evd>().for_each([of = context](Evd& told) {
       if (told.ia().context() == of) told.on_lost_channel();

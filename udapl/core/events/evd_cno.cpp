@@ -103,7 +103,7 @@ bool Evd::serve_channel() {
   void* context = nullptr;
   unsigned int notifications = 0;
   while (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) ++notifications;
-  const bool lost = errno != EAGAIN && errno != EINTR;
+  const bool lost = !found_nothing(errno);
   if (lost) break_cq();
   if (notifications == 0 && !lost) return false;
   counters_.add_shared(EvdCounter::kDtoCallback, notifications);

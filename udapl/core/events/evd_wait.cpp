@@ -71,7 +71,7 @@ inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (ibv_get_cq_event(channel_.get(), &cq, &context) == 0) [[likely]] {
     ++unacknowledged_;
     counters_.add_shared(EvdCounter::kDtoCallback);
-  } else if (errno != EAGAIN && errno != EINTR) {
+  } else if (!found_nothing(errno)) {
     break_cq();
   }
   if (unacknowledged_ >= kAcknowledgeBatch) {

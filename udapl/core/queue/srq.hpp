@@ -94,7 +94,7 @@ class Srq : public Object {
   verbs::Srq srq_;
   std::atomic<bool> failed_ = false;
   std::atomic<bool> watches_ = false;         // the device watches for the low watermark, and nothing has been reported
-  std::atomic<bool> dropped_report_ = false;  // the device has reported a watermark meanwhile
+  std::atomic<bool> dropped_report_ = false;  // a report came while nothing watched; see set_low_watermark()
 
   SmallMutex mutex_;
   std::deque<Slot> slots_;  // a container that never moves its elements
