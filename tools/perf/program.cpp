@@ -177,7 +177,7 @@ void add_options(CLI::App& app, Options& options) {
   constexpr const char* kNoText = " ";
   // An unset variable of a script gives such a value.
   const auto not_empty = [](const std::string& word) { return std::string(word.empty() ? "an empty word" : ""); };
-  CLI::Option* host = app.add_option("HOST", options.host, "The server's address; without one, be the server")
+  CLI::Option* host = app.add_option("HOST", options.host, "The server's address; without one, act as server")
                           ->option_text(kNoText)
                           ->check(not_empty);
   app.add_option("-d,--device", options.ia,
@@ -207,7 +207,7 @@ void add_options(CLI::App& app, Options& options) {
       app.add_flag("--persistent", options.persistent, "As a server, serve one client after another")
           ->option_text(kNoText)
           ->excludes(host);
-  app.add_flag("--self", options.self, "Be server and client, on this machine")
+  app.add_flag("--self", options.self, "Act as server and client, on this machine")
       ->option_text(kNoText)
       ->excludes(host)
       ->excludes(persistent);
