@@ -21,9 +21,9 @@ foreign=
 # check_privileges: ends the script if this machine lets no one enter a root.
 check_privileges() {
   local why
-  [ "$(id -u)" = 0 ] || die "only root can make and enter a root"
+  [ "$(id -u)" = 0 ] || die "only the user root can make and enter a root file system"
   why=$(unshare --mount --pid --fork sh -c 'mount --make-rprivate / && mount -t proc proc /proc' 2>&1) ||
-    die "a root needs mounts and processes of its own, which this machine does not allow (in a container: --privileged): $why"
+    die "a root file system needs its own mount and PID namespaces, which this machine does not allow (in a container: --privileged): $why"
 }
 
 # write_private_apt FOLDER SUITE ARCHITECTURE[,ARCHITECTURE]: writes apt.conf and sources.list for that release alone.

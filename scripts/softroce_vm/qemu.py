@@ -47,7 +47,7 @@ def choose_accel(cache: Cache, image: Image, wanted: str) -> str:
     for answer in answers:
         if answer.exists():
             return answer.read_text().strip()
-    say("trying whether KVM works here")
+    say("testing whether KVM works here")
     with tempfile.NamedTemporaryFile(prefix="softroce.", dir="/tmp") as console:
         command = qemu_command(image, "kvm", 512, "softroce.probe")
         output_of("timeout", "-k", "1", "15", *command, "-serial", f"file:{console.name}")

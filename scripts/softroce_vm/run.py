@@ -66,7 +66,7 @@ def _watch(guests: Sequence[Guest], timeout: int | None) -> int:
         time.sleep(TICK_S)
     for guest, code in zip(guests, codes):
         if code is None:
-            say(f"guest {guest.number} was still running when the other one had failed, and was ended")
+            say(f"guest {guest.number} was still running after the other one failed, and was ended")
         else:
             guest.settle()
     return next((code for code in codes if code), 0)

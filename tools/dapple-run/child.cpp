@@ -37,7 +37,7 @@ struct sigaction await_children() {
 pid_t fork_awaited() {
   static const struct sigaction found = await_children();
   const pid_t made = fork();
-  if (made < 0) fail(kCannotRun, "no process for the program: %s", strerror(errno));
+  if (made < 0) fail(kCannotRun, "cannot start a process for the program: %s", strerror(errno));
   if (made == 0) sigaction(SIGCHLD, &found, nullptr);
   return made;
 }

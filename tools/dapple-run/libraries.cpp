@@ -142,8 +142,8 @@ void fix_addresses(const std::string& program) {
   int bits = 0;
   const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/sys/vm/mmap_rnd_bits", "re"), fclose);
   if (file == nullptr || fscanf(file.get(), "%d", &bits) != 1 || bits <= kMostRandomBits) return;
-  say("%s is built with ThreadSanitizer, which may refuse this machine's addresses, and the system does not let "
-      "dapple-run fix them: sysctl vm.mmap_rnd_bits=%d helps",
+  say("%s is built with ThreadSanitizer, which may fail with this machine's random addresses, and the system does not "
+      "let dapple-run turn address randomization off: sysctl vm.mmap_rnd_bits=%d helps",
       program.c_str(), kMostRandomBits);
 }
 
