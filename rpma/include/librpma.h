@@ -622,8 +622,8 @@ enum rpma_feature {
 
 /*
  * Tells whether the peer's own machine has a feature. A native operation also needs it on the other side. The call may
- * make and destroy a queue pair to find the features of libibverbs. reason: NULL, or set to the reason in one static
- * line for people. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is not in the enum; RPMA_E_PROVIDER: the
+ * make and destroy a queue pair to find the features of libibverbs. reason: NULL, or set to the reason in one static,
+ * human-readable line. Errors: RPMA_E_INVAL: peer or has is NULL, or feature is not in the enum; RPMA_E_PROVIDER: the
  * queues for the test cannot be made. Threads: safe.
  */
 int rpma_peer_has_feature(const struct rpma_peer* peer, enum rpma_feature feature, bool* has, const char** reason);

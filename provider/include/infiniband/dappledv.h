@@ -190,9 +190,9 @@ struct dappledv_device_attr {
    * caches_persistent is yes (eADR) and a wait is sufficient. Static.
    */
   const char* persist_instruction;
-  /* The reason in one line for people, without a full stop. Static, never NULL. */
+  /* The reason in one human-readable line without a full stop. Static, never NULL. */
   const char* explanation;
-  /* The reason why this CPU or kernel gives user space no cache maintenance, for people; NULL if it does. Static. */
+  /* The reason why this CPU or kernel gives user space no cache maintenance, in one line; NULL if it does. Static. */
   const char* refusal;
 };
 
@@ -219,7 +219,7 @@ struct dappledv_region_attr {
   int dmabuf_fd;
   /* 0. */
   uint32_t reserved_too;
-  /* The reason in one line for people, without a full stop. Static, never NULL. */
+  /* The reason in one human-readable line without a full stop. Static, never NULL. */
   const char* explanation;
 };
 
@@ -362,7 +362,7 @@ struct dappledv_range_attr {
   uint8_t cxl;
   /* 0. */
   uint8_t reserved[3];
-  /* The source of the answer, in one line for people, without a full stop. Static, never NULL. */
+  /* The source of the answer, in one human-readable line without a full stop. Static, never NULL. */
   const char* explanation;
 };
 
@@ -407,9 +407,9 @@ enum dappledv_attach_flags {
 int dappledv_attach(struct ibv_context* context, uint64_t flags) DAPPLEDV_NOEXCEPT;
 
 /*
- * The reason why dappledv_attach(context, 0) would be refused, in one line for people without a full stop; NULL if it
- * would not be refused. The call changes and prints nothing. context: an open device, or NULL to check only libibverbs.
- * Static.
+ * The reason why dappledv_attach(context, 0) would be refused, in one human-readable line without a full stop; NULL if
+ * it would not be refused. The call changes and prints nothing. context: an open device, or NULL to check only
+ * libibverbs. Static.
  */
 const char* dappledv_attach_obstacle(struct ibv_context* context) DAPPLEDV_NOEXCEPT;
 
