@@ -68,6 +68,8 @@ class Context {
   MemoryTable memory;
   // For queue pairs: the table, or the layers around it.
   roce::Memory& seen_memory() { return disordered_writes_ ? *disordered_writes_ : checked_memory(); }
+  // Tells whether nothing watches or disturbs the accesses of queue pairs.
+  bool memory_is_bare() { return &seen_memory() == &memory; }
   EventPipes pipes;
   // Counts for all devices of the process, because peers compare the domains of keys and queue pairs.
   static inline constinit std::atomic<uint32_t> next_domain{1};

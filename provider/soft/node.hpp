@@ -24,6 +24,7 @@
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/multicast.hpp"
 #include "provider/soft/outages.hpp"
+#include "provider/soft/placement/fetch_ahead.hpp"
 #include "provider/soft/placement/publication.hpp"
 #include "provider/soft/problem.hpp"
 #include "provider/soft/qp_table.hpp"
@@ -177,6 +178,8 @@ class Node final : public ArrivalSink {
   uint32_t turns_ = 0;                  // without a look at the network
   uint32_t polled_turns_ = 0;           // by threads that poll
   uint64_t fetched_bytes_ = 0;          // of peers
+  uint64_t arrivals_ = 0;               // packets
+  AheadOfItsPacket ahead_;              // the message of the next one, perhaps
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

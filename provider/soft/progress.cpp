@@ -50,8 +50,13 @@ void Node::receive_into(Qp& qp, const Arrival& arrival, const roce::Packet& pack
 
 void Node::receive_reference(Qp& qp, const Arrival& arrival, roce::Packet packet) {
   const QpDescription sender = counterpart(qp.path, qp.qpn, 0);
+  Context& context = *qp.context;
+  const FetchAhead ahead = {arrivals_,       arrival.next_reference, {qp.pd->number, qp.qpn},
+                            qp.own_receives, context.memory,         ahead_};
+  // A shared receive may go to another queue pair.
+  const bool looks_ahead = qp.srq == nullptr && qp.checked == nullptr && context.memory_is_bare();
   const FetchedBytes bytes(qp.ring != nullptr ? &qp.ring->peer_memory() : nullptr, sender, *arrival.reference,
-                           counters_.placement);
+                           counters_.placement, looks_ahead ? &ahead : nullptr);
   packet.loan = &bytes;
   qp.engine->receive(clock_, packet);
   // A thread that fetches bytes for a while counts as one that polls meanwhile.
@@ -72,6 +77,7 @@ void Node::hand_out(Qp& qp, const Arrival& arrival, const roce::Packet& packet) 
 }
 
 void Node::arrived(const Arrival& arrival) {
+  arrivals_++;
   roce::Packet packet;
   if (roce::parse(arrival.headers, arrival.transport, packet) != roce::ParseError::kNone) {
     counters_.node.malformed.add();

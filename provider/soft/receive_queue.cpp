@@ -21,9 +21,7 @@ int ReceiveQueue::initialize(uint32_t depth, uint32_t max_segments) {
   return slots_ == nullptr || segments_ == nullptr ? ENOMEM : 0;
 }
 
-bool ReceiveQueue::take(roce::ReceiveRequest& request) {
-  const std::lock_guard lock(mutex_);
-  if (count_ == 0) return false;
+inline void ReceiveQueue::copy_first(roce::ReceiveRequest& request) const {
   assert(head_ < depth_ && count_ <= depth_);
   const Slot& slot = slots_[head_];
   assert(slot.segment_count <= max_segments_);
@@ -31,8 +29,15 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   request.segment_count = slot.segment_count;
   request.mark = slot.mark;
   copy_segments({&segments_[size_t{head_} * max_segments_], slot.segment_count}, request.segments);
+}
+
+bool ReceiveQueue::take(roce::ReceiveRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) return false;
+  copy_first(request);
   head_ = head_ + 1 == depth_ ? 0 : head_ + 1;
   --count_;
+  ++gone_;
   if (count_ < limit_) {
     limit_ = 0;
     limit_notice_.store(true, std::memory_order_release);
@@ -40,8 +45,22 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   return true;
 }
 
+bool ReceiveQueue::peek(roce::ReceiveRequest& request, uint64_t& number) {
+  const std::lock_guard lock(mutex_);
+  if (count_ == 0) return false;
+  copy_first(request);
+  number = gone_;
+  return true;
+}
+
+uint64_t ReceiveQueue::next_number() {
+  const std::lock_guard lock(mutex_);
+  return gone_;
+}
+
 void ReceiveQueue::clear() {
   const std::lock_guard lock(mutex_);
+  gone_ += count_;
   count_ = 0;
 }
 

@@ -51,6 +51,11 @@ class ReceiveQueue final : public roce::ReceiveSource {
     return post(id, segments, [] { return uint16_t{0}; });
   }
   bool take(roce::ReceiveRequest& request) override;
+  // The request that take() would take, and its number: all requests are counted in the order in which they leave the
+  // queue.
+  bool peek(roce::ReceiveRequest& request, uint64_t& number);
+  // The number of the next request.
+  uint64_t next_number();
   // Forgets all requests.
   void clear();
 
@@ -67,6 +72,8 @@ class ReceiveQueue final : public roce::ReceiveSource {
   }
 
  private:
+  void copy_first(roce::ReceiveRequest& request) const;
+
   struct Slot {
     uint64_t id;
     uint32_t segment_count;
@@ -79,6 +86,7 @@ class ReceiveQueue final : public roce::ReceiveSource {
   uint32_t head_ = 0;
   uint32_t count_ = 0;
   uint32_t limit_ = 0;
+  uint64_t gone_ = 0;  // requests that have left the queue
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<roce::Segment[]> segments_;  // max_segments_ for each slot
   std::atomic<bool> limit_notice_{false};

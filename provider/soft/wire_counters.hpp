@@ -59,6 +59,7 @@ struct PlacementCounters {
   Counter bytes;
   Counter fetches;  // for Sends that refer to their bytes
   Counter fetched_bytes;
+  Counter fetched_ahead;  // with the message before, in one call
 };
 
 }  // namespace dapple::soft

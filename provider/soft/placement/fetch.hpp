@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "provider/soft/placement/fetch_ahead.hpp"
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/wire_counters.hpp"
@@ -19,25 +20,31 @@ inline constexpr uint64_t kLeastReferred = GuardedProcess::kLeast;
 // The bytes that a packet refers to, in the memory of the peer that has sent it.
 class FetchedBytes final : public roce::Loan {
  public:
-  // `peer`: null if this process does not reach the peer's memory. `sender`: the peer's queue pair. All references
-  // outlive this.
+  // `peer`: null if this process does not reach the peer's memory. `sender`: the peer's queue pair. `ahead`: null if
+  // messages are fetched one by one. All references outlive this.
   FetchedBytes(PeerMemory* peer, const QpDescription& sender, const RingReference& reference,
-               PlacementCounters& counters)
+               PlacementCounters& counters, const FetchAhead* ahead)
       : Loan(reference.length, reference.packets),
         peer_(peer),
         sender_(sender),
         reference_(reference),
-        counters_(counters) {}
+        counters_(counters),
+        ahead_(ahead) {}
   // False also if the peer has taken the memory back, or its requests have failed meanwhile.
   bool copy(uint64_t offset, std::byte* to, size_t size) const override;
 
  private:
+  bool is_there(const std::byte* to) const;
+  bool copy_with_next(std::byte* to) const;
+  bool copy_both(std::byte* to, std::byte* next_to) const;
+  bool copy_parts(uint64_t offset, std::byte* to, size_t size) const;
   bool copy_from(const RingReference::Source& source, uint64_t offset, std::byte* to, size_t size) const;
 
   PeerMemory* const peer_;
   const QpDescription& sender_;
   const RingReference& reference_;
   PlacementCounters& counters_;
+  const FetchAhead* const ahead_;
 };
 
 }  // namespace dapple::soft

@@ -6,6 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cassert>
+
 #include "provider/soft/ordered_copy.hpp"
 
 namespace dapple::soft {
@@ -16,11 +18,12 @@ constexpr size_t kWord = sizeof(uint64_t);
 // The parts of memory on one side of a copy: a word of the guard page, and the bytes.
 class Parts {
  public:
-  Parts(uint64_t word, uint64_t bytes, size_t size) : parts_{part(word, kWord), part(bytes, size)} {}
+  explicit Parts(uint64_t word) : parts_{part(word, kWord)} {}
+  void add(uint64_t bytes, size_t size) { parts_[count_++] = part(bytes, size); }
   void split_off(size_t last) {
-    parts_[1].iov_len -= last;
-    parts_[2] = part(reinterpret_cast<uint64_t>(parts_[1].iov_base) + parts_[1].iov_len, last);
-    count_ = 3;
+    iovec& whole = parts_[count_ - 1];
+    whole.iov_len -= last;
+    add(reinterpret_cast<uint64_t>(whole.iov_base) + whole.iov_len, last);
   }
   const iovec* begin() const { return parts_; }
   size_t count() const { return count_; }
@@ -30,8 +33,8 @@ class Parts {
     return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
   }
 
-  iovec parts_[3];
-  size_t count_ = 2;
+  iovec parts_[1 + GuardedProcess::kMostPieces];
+  size_t count_ = 1;
 };
 
 // Not the C library's functions: those are cancellation points.
@@ -68,7 +71,8 @@ void GuardedProcess::open(pid_t process, const Guard& guard) {
   process_.store(process, std::memory_order_relaxed);
   std::byte word[kWord] = {};
   const uint64_t for_peers = guard.address + kWord;
-  const bool reached = read(for_peers, word, kWord) && write(for_peers, word, kWord);
+  const Piece own_word = {for_peers, word, kWord};
+  const bool reached = read({&own_word, 1}) && write(for_peers, word, kWord);
   if (!reached) process_.store(0, std::memory_order_relaxed);
 }
 
@@ -76,18 +80,27 @@ bool GuardedProcess::write(uint64_t address, const std::byte* from, size_t size)
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
   const uint64_t word = 0;
-  Parts sources(address_of(&word), address_of(from), size), targets(guard_.address + kWord, address, size);
+  Parts sources(address_of(&word)), targets(guard_.address + kWord);
+  sources.add(address_of(from), size);
+  targets.add(address, size);
   make_last_word_visible_last(sources, targets, size_of_last_word(address, size));
   const int64_t copied = write_to(process, sources, targets);
   if (copied < static_cast<int64_t>(kWord)) process_.store(0, std::memory_order_relaxed);
   return copied == static_cast<int64_t>(kWord + size);
 }
 
-bool GuardedProcess::read(uint64_t address, std::byte* to, size_t size) {
+bool GuardedProcess::read(std::span<const Piece> pieces) {
   const pid_t process = process_.load(std::memory_order_relaxed);
   if (process == 0) return false;
+  assert(pieces.size() <= kMostPieces);
   uint64_t nonce = 0;
-  const Parts targets(address_of(&nonce), address_of(to), size), sources(guard_.address, address, size);
+  Parts targets(address_of(&nonce)), sources(guard_.address);
+  size_t size = 0;
+  for (const Piece& piece : pieces) {
+    targets.add(address_of(piece.to), piece.size);
+    sources.add(piece.address, piece.size);
+    size += piece.size;
+  }
   const int64_t copied = read_from(process, targets, sources);
   const bool proved = copied >= static_cast<int64_t>(kWord) && nonce == guard_.nonce;
   if (!proved) process_.store(0, std::memory_order_relaxed);

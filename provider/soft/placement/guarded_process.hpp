@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "provider/soft/placement/guard_page.hpp"
 
@@ -28,10 +29,17 @@ class GuardedProcess {
   // False for ever after a copy that has not found the guard page.
   bool usable() const { return process_.load(std::memory_order_relaxed) != 0; }
 
-  // False if not all was copied. `size` is not 0. write(): the bytes of the last word (size_of_last_word()) become
-  // visible last.
+  // False if not all was copied. `size` is not 0. The bytes of the last word (size_of_last_word()) become visible last.
   bool write(uint64_t address, const std::byte* from, size_t size);
-  bool read(uint64_t address, std::byte* to, size_t size);
+
+  static constexpr size_t kMostPieces = 2;
+  struct Piece {
+    uint64_t address;
+    std::byte* to;
+    size_t size;  // not 0
+  };
+  // Copies at most kMostPieces pieces with one system call. False if not all was copied.
+  bool read(std::span<const Piece> pieces);
 
  private:
   std::atomic<pid_t> process_{0};

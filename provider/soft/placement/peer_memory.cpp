@@ -150,7 +150,8 @@ bool PeerMemory::Grant::write(uint64_t address, const std::byte* from, size_t si
 }
 
 bool PeerMemory::Grant::read(uint64_t address, std::byte* to, size_t size) {
-  if (peer_.copies_once(size) && peer_.process_.read(address, to, size)) return true;
+  const GuardedProcess::Piece piece = {address, to, size};
+  if (peer_.copies_once(size) && peer_.process_.read({&piece, 1})) return true;
   const iovec whole = part(to, size);
   return peer_.copied(read_at(peer_.memory_.get(), &whole, 1, address), size);
 }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "provider/soft/owned_fd.hpp"
 #include "provider/soft/placement/announcements.hpp"
@@ -41,6 +42,8 @@ class PeerMemory {
   // some dozens of microseconds. The kernel looks at the guard page for each copy that it makes once, so those are
   // longer.
   uint64_t most_at_once(uint64_t size) const { return copies_once(size) ? 1024 * 1024 : 64 * 1024; }
+  // While there is a grant for each piece. False if not all was copied, as always unless the kernel copies once.
+  bool read_together(std::span<const GuardedProcess::Piece> pieces) { return process_.read(pieces); }
   // The number that distinguishes the peer's table from all others. After open(), if it is usable.
   uint64_t nonce() const { return nonce_; }
 

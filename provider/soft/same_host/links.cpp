@@ -20,6 +20,7 @@
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/undisturbed.hpp"
 #include "provider/soft/unix_message.hpp"
+#include "roce/opcode.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -50,6 +51,26 @@ bool same_user(int socket, pid_t* process = nullptr) {
 // The reason that the peer reports if this process lacks something.
 Way lack_for_peer(int error) {
   return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
+}
+
+constexpr size_t kQpnOffset = 5;  // in the BTH
+constexpr size_t kQpnSize = 3;
+
+bool has(const RingPacket& packet, uint16_t marks) {
+  const roce::OpcodeInfo& info = roce::opcode_info(static_cast<uint8_t>(packet.headers[0]));
+  return info.known && info.has(marks);
+}
+
+// After `packet`, which ends a message: the reference of the packet behind it, if that is a whole message between the
+// same queue pairs. Null otherwise.
+const RingReference* reference_behind(const RingReader& reader, const RingPacket& packet, RingReference& room) {
+  RingPacket behind;
+  if (!has(packet, roce::kEnds) || reader.peek(behind) != RingReader::Next::kPacket) return nullptr;
+  if (behind.kind != EntryKind::kReference || !take_reference(behind.bytes, room)) return nullptr;
+  const bool same = memcmp(behind.source, packet.source, sizeof packet.source) == 0 &&
+                    memcmp(behind.destination, packet.destination, sizeof packet.destination) == 0 &&
+                    memcmp(behind.headers + kQpnOffset, packet.headers + kQpnOffset, kQpnSize) == 0;
+  return same && has(behind, roce::kStarts) && has(behind, roce::kEnds) ? &room : nullptr;
 }
 
 }  // namespace
@@ -198,7 +219,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
     if (from_[i] == nullptr || !from_[i]->greeted || from_[i]->refused) continue;
     RingReader& reader = from_[i]->reader;
     RingPacket found;
-    RingReference reference;
+    RingReference reference, reference_ahead;
     size_t bytes = 0, fetched = 0;
     auto next = RingReader::Next::kNothing;
     for (uint32_t packet = 0; packet < kPacketsAtOnce && fetched < kFetchedAtOnce; packet++) {
@@ -215,6 +236,8 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
         found.bytes = found.bytes.first(reference.headers);
         size = reference.headers + reference.length;
         fetched += reference.length;
+        if (packet + 1 < kPacketsAtOnce && fetched < kFetchedAtOnce)
+          arrival.next_reference = reference_behind(reader, found, reference_ahead);
       }
       delivered++;
       delivered_bytes += size;

@@ -136,14 +136,24 @@ bool RingWriter::wait_for_room() {
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {
+  return look(read_, packet);
+}
+
+RingReader::Next RingReader::peek(RingPacket& packet) const {
+  uint64_t position = read_;
+  return look(position, packet);
+}
+
+// Moves `position` behind the packet that it finds there.
+inline RingReader::Next RingReader::look(uint64_t& position, RingPacket& packet) const {
   for (int wraps = 0; wraps < 2; wraps++) {
-    const size_t place = read_ % kRingBytes;
-    const uint32_t size = size_of(memory_, read_).load(std::memory_order_acquire);
+    const size_t place = position % kRingBytes;
+    const uint32_t size = size_of(memory_, position).load(std::memory_order_acquire);
     if (size == 0) return Next::kNothing;
     const auto* entry = reinterpret_cast<const RingEntry*>(memory_.data() + place);
     packet.kind = entry->kind;
     if (packet.kind == EntryKind::kWrap) {
-      read_ += kRingBytes - place;
+      position += kRingBytes - place;
       continue;
     }
     if (size > kLongestRingPacket || place + entry_bytes(size) > kRingBytes) return Next::kBroken;
@@ -151,7 +161,7 @@ RingReader::Next RingReader::next(RingPacket& packet) {
     memcpy(packet.destination, entry->destination, sizeof packet.destination);
     packet.bytes = {memory_.data() + place + sizeof(RingEntry), size};
     memcpy(packet.headers, packet.bytes.data(), std::min<size_t>(size, sizeof packet.headers));
-    read_ += entry_bytes(size);
+    position += entry_bytes(size);
     return Next::kPacket;
   }
   return Next::kBroken;

@@ -114,6 +114,8 @@ class RingReader {
   enum class Next { kNothing, kPacket, kBroken };
   // kBroken: no writer of ours has written this, and the ring is of no use any more.
   Next next(RingPacket& packet);
+  // The same, and the packet stays the next one. Its writer may change it until then.
+  Next peek(RingPacket& packet) const;
   // After some calls of next(): the writer may use the space of the packets that were read. True if the writer waits
   // for it.
   [[nodiscard]] bool release();
@@ -123,6 +125,8 @@ class RingReader {
   void stay_awake() { memory_.control().sleeping.store(0, std::memory_order_relaxed); }
 
  private:
+  Next look(uint64_t& position, RingPacket& packet) const;
+
   const RingMemory& memory_;
   uint64_t read_ = 0;
   uint64_t released_ = 0;

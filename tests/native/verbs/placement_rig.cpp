@@ -59,8 +59,8 @@ bool PlacementEnd::connect(uint8_t timeout) {
   return await(kMomentOfPatience, [&] { return peer != 0; }) && tests::connect(qp_, peer, timeout);
 }
 
-bool PlacementEnd::post_receive(size_t size) {
-  ibv_sge piece = {reinterpret_cast<uintptr_t>(buffer), static_cast<uint32_t>(size), mr_->lkey};
+bool PlacementEnd::post_receive(size_t size, size_t offset) {
+  ibv_sge piece = {reinterpret_cast<uintptr_t>(buffer) + offset, static_cast<uint32_t>(size), mr_->lkey};
   ibv_recv_wr request = {0, nullptr, &piece, 1};
   ibv_recv_wr* bad = nullptr;
   return ibv_post_recv(qp_, &request, &bad) == 0;
@@ -126,6 +126,10 @@ uint64_t fetched() {
   return sum_of("fetches", nullptr);
 }
 
+uint64_t fetched_ahead() {
+  return sum_of("fetched_ahead", nullptr);
+}
+
 bool await_fetch(PlacementEnd& sender) {
   const uint64_t before = fetched();
   return await(kMomentOfPatience, [&] {
@@ -165,6 +169,8 @@ bool obey(PlacementEnd& target, Order order) {
       return target.post_receive();
     case Order::kReceiveAll:
       return target.post_receive(kReached);
+    case Order::kReceiveHalves:
+      return target.post_receive(kReached / 2) && target.post_receive(kReached / 2, kReached / 2);
     case Order::kFork: {
       const pid_t child = start_process([] { return pause(); });
       return child > 0;

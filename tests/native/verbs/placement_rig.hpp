@@ -25,11 +25,12 @@ enum class Order : uint32_t {
   kRegister,   // the memory, again
   kRegisterReadOnly,
   kDeregister,
-  kToError,     // the queue pair
-  kReceive,     // posts a receive
-  kReceiveAll,  // the same, of the whole memory
-  kFork,        // a child that stays
-  kExecute,     // another program, in this process
+  kToError,        // the queue pair
+  kReceive,        // posts a receive
+  kReceiveAll,     // the same, of the whole memory
+  kReceiveHalves,  // two, of a half each
+  kFork,           // a child that stays
+  kExecute,        // another program, in this process
 };
 
 struct PlacementStage {
@@ -56,7 +57,7 @@ class PlacementEnd {
   bool register_memory(void* memory, size_t size, unsigned access);
   bool deregister();
   bool connect(uint8_t timeout);
-  bool post_receive(size_t size = 4096);
+  bool post_receive(size_t size = 4096, size_t offset = 0);
   ibv_qp* qp() const { return qp_; }
   ibv_mr* mr() const { return mr_; }
 
@@ -93,6 +94,8 @@ inline constexpr bool kFetches = true;
 #endif
 // Parts of Sends that the receivers have fetched.
 uint64_t fetched();
+// Of these: together with the message before.
+uint64_t fetched_ahead();
 // Sends until one has been fetched, or once if none is. False if this does not happen.
 bool await_fetch(PlacementEnd& sender);
 // Writes until one has gone without packets. False if none does.

@@ -165,6 +165,27 @@ void sends(PlacementEnd& sender) {
   send_all_sizes(sender, kFetches);
 }
 
+// Both messages are in the ring before the target goes on.
+void two_sends_at_once(PlacementEnd& sender) {
+  if (!await_fetch(sender)) return failed("nothing is fetched");
+  const uint64_t before = fetched_ahead();
+  for (const uint32_t size : {uint32_t{kLeastFetched}, 65541u, 512 * 1024u}) {
+    fill(sender.buffer, kReached, size);
+    memset(reached(), 0, kReached);
+    if (!order(Order::kReceiveHalves)) return failed("no receives");
+    kill(placement_stage->target, SIGSTOP);
+    if (!sender.post(IBV_WR_SEND, 0, size, 0, 0) || !sender.post(IBV_WR_SEND, 0, size, 0, size))
+      return failed("not posted");
+    kill(placement_stage->target, SIGCONT);
+    expect(sender.complete(), IBV_WC_SUCCESS, "the first Send");
+    expect(sender.complete(), IBV_WC_SUCCESS, "the second Send");
+    if (memcmp(reached(), sender.buffer, size) != 0) failed("the first Send", "wrong bytes");
+    if (memcmp(reached() + kReached / 2, sender.buffer + size, size) != 0) failed("the second Send", "wrong bytes");
+    if (reached()[size] != 0 || reached()[kReached / 2 + size] != 0) failed("two Sends", "a byte behind them");
+  }
+  if (fetched_ahead() - before != (kFetches ? 3 : 0)) failed("two Sends", "not fetched at once");
+}
+
 void sends_before_receives(PlacementEnd& sender) {
   constexpr uint32_t kSend = 1024 * 1024;
   if (!await_fetch(sender)) return failed("nothing is fetched");
@@ -199,6 +220,7 @@ int main() {
   run_placement("a queue pair in error", target_is_in_error, {.timeout = 14});
   run_placement("a Write behind a Send", write_behind_a_send);
   run_placement("Sends of all sizes", sends);
+  run_placement("two Sends at once", two_sends_at_once);
   run_placement("Sends before their receives", sends_before_receives);
   run_placement("a receive that is too short", receive_is_too_short);
   run_placement("the sender lends nothing", not_fetched, {.sender_off = "DAPPLE_PLACEMENT"});

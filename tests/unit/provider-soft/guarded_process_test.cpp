@@ -143,6 +143,11 @@ Outcome hammer_programs(bool guarded) {
   return outcome;
 }
 
+bool read_from(GuardedProcess& peer, uint64_t address, std::byte* to, size_t size) {
+  const GuardedProcess::Piece piece = {address, to, size};
+  return peer.read({&piece, 1});
+}
+
 bool allowed() {
   GuardPage page;
   GuardedProcess self;
@@ -205,7 +210,7 @@ void write_and_read__another_process__copy(void**) {
   for (const size_t size : {size_t{1}, size_t{4}, size_t{8}, size_t{13}, size_t{4096}, kSize - 16}) {
     assert_true(peer.write(kAddress + 8, from, size));
     memset(to, 0, sizeof to);
-    assert_true(peer.read(kAddress + 8, to, size));
+    assert_true(read_from(peer, kAddress + 8, to, size));
     assert_memory_equal(to, from, size);
     assert_true(size == kSize || to[size] == std::byte{0});
   }
@@ -217,7 +222,7 @@ void write_and_read__memory_is_not_there__fail_and_the_process_stays(void**) {
   static std::byte bytes[kSize];
   peer.open(target.process, target.guard);
   assert_false(peer.write(kAddress + kSize / 2, bytes, kSize));
-  assert_false(peer.read(kAddress + kSize / 2, bytes, kSize));
+  assert_false(read_from(peer, kAddress + kSize / 2, bytes, kSize));
   assert_true(peer.usable());
 }
 
@@ -229,7 +234,7 @@ void write_and_read__process_has_ended__fail_for_ever(void**) {
     peer.open(target.process, target.guard);
     assert_true(peer.usable());
     target.end();
-    assert_false(writes ? peer.write(kAddress, bytes, sizeof bytes) : peer.read(kAddress, bytes, sizeof bytes));
+    assert_false(writes ? peer.write(kAddress, bytes, sizeof bytes) : read_from(peer, kAddress, bytes, sizeof bytes));
     assert_false(peer.usable());
   }
 }

@@ -32,6 +32,29 @@ void take__in_order_with_the_segments_around_the_ring(void**) {
   }
 }
 
+void peek__the_next_request_stays(void**) {
+  ReceiveQueue queue;
+  assert_int_equal(queue.initialize(2, 2), 0);
+  ReceiveRequest request;
+  uint64_t number = 0;
+  assert_false(queue.peek(request, number));
+  for (uint64_t id = 0; id < 10; ++id) {
+    assert_int_equal(queue.next_number(), id);
+    assert_int_equal(queue.post(id, {kSegments, 2}), 0);
+    assert_true(queue.peek(request, number));
+    assert_int_equal(request.id, id);
+    assert_int_equal(request.segment_count, 2);
+    assert_int_equal(request.segments[1].length, 20);
+    assert_int_equal(number, id);
+    request = {};
+    assert_true(queue.take(request));
+    assert_int_equal(request.id, id);
+  }
+  assert_int_equal(queue.post(0, {}), 0);
+  queue.clear();
+  assert_int_equal(queue.next_number(), 11);
+}
+
 void post__full_or_too_many_segments_is_refused(void**) {
   ReceiveQueue queue;
   assert_int_equal(queue.initialize(2, 2), 0);
@@ -101,6 +124,7 @@ void resize__keeps_the_requests_and_refuses_to_lose_any(void**) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(take__in_order_with_the_segments_around_the_ring),
+      cmocka_unit_test(peek__the_next_request_stays),
       cmocka_unit_test(post__full_or_too_many_segments_is_refused),
       cmocka_unit_test(limit__is_noted_once_when_fewer_are_left),
       cmocka_unit_test(resize__keeps_the_requests_and_refuses_to_lose_any),

@@ -76,6 +76,21 @@ void next__a_packet__same_bytes_and_addresses(void**) {
   assert_true(ring.reader.next(ring.packet) == Next::kNothing);
 }
 
+// Around the end of the ring, too.
+void peek__a_packet__stays_the_next_one(void**) {
+  Ring ring;
+  RingPacket peeked;
+  assert_true(ring.reader.peek(peeked) == Next::kNothing);
+  for (size_t i = 0; i < 100; i++) {
+    assert_true(ring.write(4000, static_cast<uint8_t>(i)));
+    assert_true(ring.reader.peek(peeked) == Next::kPacket);
+    assert_true(ring.reader.next(ring.packet) == Next::kPacket);
+    assert_ptr_equal(peeked.bytes.data(), ring.packet.bytes.data());
+    assert_true(ring.all_are(static_cast<uint8_t>(i)));
+    (void)ring.reader.release();
+  }
+}
+
 void reserve__not_committed__nothing_to_read(void**) {
   Ring ring;
   assert_non_null(ring.writer.reserve(100));
@@ -243,6 +258,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(next__empty_ring__nothing),
       cmocka_unit_test(next__a_packet__same_bytes_and_addresses),
+      cmocka_unit_test(peek__a_packet__stays_the_next_one),
       cmocka_unit_test(reserve__not_committed__nothing_to_read),
       cmocka_unit_test(reserve__full_ring__null_until_the_reader_releases),
       cmocka_unit_test(next__many_laps_of_all_sizes__every_packet_in_order),
