@@ -155,7 +155,9 @@ void Registry::clear() {
   const std::unique_lock loading(loading_mutex_, std::try_to_lock);
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!loading || !lock) return;
-  if (std::any_of(listed_.begin(), listed_.end(), [](const Listed& listed) { return listed.users > 0; })) return;
+  const auto in_use = [](const auto& entry) { return entry.users > 0; };
+  if (std::any_of(listed_.begin(), listed_.end(), in_use)) return;
+  if (std::any_of(registered_.begin(), registered_.end(), in_use)) return;
   std::vector<ConfEntry>().swap(lines_);
   std::list<Listed>().swap(listed_);
   std::string().swap(conf_path_);
