@@ -4,6 +4,10 @@
  * A server that accepts and dies at once, while our last message of the handshake is on its way: its kernel then
  * disconnects, or rejects the connection that it has accepted. In both cases an EP without posted requests gets an
  * event for the end. The server uses librdmacm.
+ *
+ * Linux handles messages of the connection manager on several CPUs. If it handles the rejection before the acceptance,
+ * it does not know the server's number of the connection yet, and drops the rejection. Then our device has a connection
+ * to nobody, and only a request shows this.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -15,7 +19,7 @@
 #include "tests/softroce/api/api.h"
 
 /* The message takes 0.1 to 0.5 ms in a guest; in some of each hundred rounds the connection is rejected in this way. */
-enum { kRounds = 1000, kLongest_ns = 500000 };
+enum { kRounds = 1000, kLongest_ns = 500000, kSilence_us = 20000000, kMostDropped = 10 };
 
 struct server {
   struct rdma_event_channel* channel;
@@ -51,8 +55,24 @@ static void* serve(void* context) {
   return NULL;
 }
 
+/* Waits for the end of the active end's connection. True if only a request has shown it. */
+static bool hear_of_the_end(const struct fixture* f) {
+  DAT_EVENT event;
+  DAT_COUNT more;
+  DAT_LMR_TRIPLET segment = local(f, 0, 64);
+  if (dat_evd_wait(f->active.connect, kSilence_us, 1, &event, &more) == DAT_SUCCESS) {
+    assert_int_equal(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
+    return false;
+  }
+  assert_ok(dat_ep_post_send(f->active.ep, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+  expect_dto(f->active.request, 1, DAT_DTO_SEND, DAT_DTO_ERR_TRANSPORT);
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_BROKEN);
+  return true;
+}
+
 static void vanished_server__is_heard_of(void** state) {
   struct fixture* f = *state;
+  int dropped = 0;
   struct sockaddr_in address;
   struct server s;
   pthread_t thread;
@@ -71,14 +91,13 @@ static void vanished_server__is_heard_of(void** state) {
     assert_ok(dat_ep_connect(f->active.ep, f->attr.ia_address_ptr, ntohs(address.sin_port), WAIT_US, 0, NULL,
                              DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
     assert_ok(dat_evd_wait(f->active.connect, WAIT_US, 1, &event, &more));
-    if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
-      assert_ok(dat_evd_wait(f->active.connect, WAIT_US, 1, &event, &more));
-      assert_int_equal(event.event_number, DAT_CONNECTION_EVENT_DISCONNECTED);
-    }
+    if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED && hear_of_the_end(f)) ++dropped;
     assert_int_equal(state_of(f->active.ep), DAT_EP_STATE_DISCONNECTED);
     assert_ok(dat_ep_reset(f->active.ep));
   }
   pthread_join(thread, NULL);
+  if (dropped > 0) print_message("%d of %d rejections were dropped\n", dropped, kRounds);
+  assert_true(dropped <= (on_software_device() ? 0 : kMostDropped));
   rdma_destroy_id(s.listener);
   rdma_destroy_event_channel(s.channel);
 }
