@@ -7,8 +7,9 @@
  *
  * The program sleeps between the posts and the completions, in which the device does the rest. A figure is the time of
  * one post of the quickest run of posts, which only queue their requests, plus the time of one completion of the
- * quickest batch. So it contains what the library adds and little of the device. A library may take several completions
- * at once, so a single one of them says little. Nor does a single post: some processors count time in steps of 10 ns.
+ * quickest batch. So it contains what the library adds and little of the device. The time of a single completion says
+ * little, because a library may take several at once. The time of a single post says little, because some processors
+ * count time in steps of 10 ns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,9 @@
 
 #define WARM_UP 20U /* batches */
 #define POSTS_OF_A_RUN 16U
-_Static_assert(MAX_OUTSTANDING % POSTS_OF_A_RUN == 0, "a batch is some runs");
 #define MAX_PATIENCE_US 100000U
+
+_Static_assert(MAX_OUTSTANDING % POSTS_OF_A_RUN == 0, "a batch consists of whole runs");
 
 void check(bool good, const char* what) {
   if (good) return;

@@ -68,7 +68,7 @@ inline constexpr CounterName kCounterNames[] = {
     {"placed_bytes", "their bytes", false},
     {"fetches", "copies from there for Sends", false},
     {"fetched_bytes", "their bytes", false},
-    {"fetched_ahead", "of these copies: together with the one before", false},
+    {"fetched_ahead", "Sends whose bytes were copied with those of the Send before", false},
     {"received_packets", "packets received", false},
     {"received_bytes", "bytes received", false},
     {"received_batches", "receptions, with packets that the kernel merged", false},

@@ -178,8 +178,8 @@ class Node final : public ArrivalSink {
   uint32_t turns_ = 0;                  // without a look at the network
   uint32_t polled_turns_ = 0;           // by threads that poll
   uint64_t fetched_bytes_ = 0;          // of peers
-  uint64_t arrivals_ = 0;               // packets
-  AheadOfItsPacket ahead_;              // the message of the next one, perhaps
+  uint64_t arrivals_ = 0;               // packets that have arrived
+  AheadOfItsPacket ahead_;              // see FetchAhead
   std::atomic<bool> links_due_{false};  // links_ has something to attend to
 
   // Under receive_mutex_: the queue pairs whose acknowledgements wait for an answer, pinned.

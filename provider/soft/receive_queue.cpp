@@ -45,11 +45,10 @@ bool ReceiveQueue::take(roce::ReceiveRequest& request) {
   return true;
 }
 
-bool ReceiveQueue::peek(roce::ReceiveRequest& request, uint64_t& number) {
+bool ReceiveQueue::peek(roce::ReceiveRequest& request) {
   const std::lock_guard lock(mutex_);
   if (count_ == 0) return false;
   copy_first(request);
-  number = gone_;
   return true;
 }
 

@@ -51,10 +51,9 @@ class ReceiveQueue final : public roce::ReceiveSource {
     return post(id, segments, [] { return uint16_t{0}; });
   }
   bool take(roce::ReceiveRequest& request) override;
-  // The request that take() would take, and its number: all requests are counted in the order in which they leave the
-  // queue.
-  bool peek(roce::ReceiveRequest& request, uint64_t& number);
-  // The number of the next request.
+  // The request that take() would take now.
+  bool peek(roce::ReceiveRequest& request);
+  // The number of that request: requests are counted in the order in which they leave the queue.
   uint64_t next_number();
   // Forgets all requests.
   void clear();

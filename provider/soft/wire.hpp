@@ -36,8 +36,8 @@ struct Arrival {
   std::span<const std::byte> headers;        // a copy of its first bytes, for roce::parse()
   std::span<const std::byte> grh;            // kGrhSize bytes for UD receives
   const RingReference* reference = nullptr;  // to the payload, if `transport` ends with the headers
-  // That of the next arrival, if that is a whole message from the same queue pair to the same one, and `transport` ends
-  // one. Its sender may still change it.
+  // A copy of the next packet's reference, if `transport` ends a message, and the next packet is a whole message from
+  // the same queue pair to the same one.
   const RingReference* next_reference = nullptr;
 };
 

@@ -25,7 +25,7 @@ perftest_programs() {
 was_refused() { grep -qiE 'reject|refused|unreachable|NON_PEER|Unexpected CM event|no server listens' "$1"; }
 
 # lost_its_channel FILE: true if rping's client has closed its event channel while its other thread was about to read from it. That
-# thread then ends the program with 1 although its pings have succeeded. rping itself permits this.
+# thread then ends the program with 1 although its pings have succeeded. This is a defect of rping.
 lost_its_channel() { [ "$(tail -n 2 "$1")" = $'client DISCONNECT EVENT...\nrdma_get_cm_event: Bad file descriptor' ]; }
 
 # connect FILE COMMAND...: runs a client with its output in the file. Nothing shows from outside that a server of librdmacm listens: a

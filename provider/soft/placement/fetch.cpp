@@ -9,7 +9,6 @@
 #include "provider/keep_errno.hpp"
 
 namespace dapple::soft {
-
 namespace {
 
 using Piece = GuardedProcess::Piece;
@@ -33,7 +32,7 @@ bool FetchedBytes::copy(uint64_t offset, std::byte* to, size_t size) const {
 }
 
 bool FetchedBytes::is_there(const std::byte* to) const {
-  const AheadOfItsPacket& message = ahead_->ahead;
+  const AheadOfItsPacket& message = ahead_->message;
   if (message.arrival != ahead_->arrival || message.qpn != ahead_->receiver.qpn || message.bytes != to) return false;
   // The sender could have changed the packet, and the program could have posted the receive anew.
   if (memcmp(&message.reference, &reference_, sizeof reference_) != 0) return false;
@@ -63,14 +62,16 @@ bool FetchedBytes::copy_with_next(std::byte* to) const {
   const uint64_t both = uint64_t{reference_.length} + next->length;
   if (!peer_->copies_once(reference_.length) || both > peer_->most_at_once(both)) return false;
   roce::ReceiveRequest receive;
-  AheadOfItsPacket message = {.arrival = ahead_->arrival + 1, .qpn = ahead_->receiver.qpn, .reference = *next};
-  if (!ahead_->receives.peek(receive, message.receive)) return false;
-  if (receive.segment_count == 0 || receive.segments[0].length < next->length) return false;
+  if (!ahead_->receives.peek(receive) || receive.segment_count == 0 || receive.segments[0].length < next->length)
+    return false;
   Fetch fetch(*this, to);
   if (ahead_->memory.lend(ahead_->receiver, {receive.segments, 1}, 0, next->length, true, fetch) != roce::Fault::kNone)
     return false;
-  message.bytes = fetch.next_to;
-  ahead_->ahead = message;
+  ahead_->message = {.arrival = ahead_->arrival + 1,
+                     .receive = ahead_->receives.next_number(),
+                     .qpn = ahead_->receiver.qpn,
+                     .bytes = fetch.next_to,
+                     .reference = *next};
   return true;
 }
 

@@ -29,11 +29,11 @@ struct AheadOfItsPacket {
 // What a packet's receiver knows of the packet behind it. All references outlive this.
 struct FetchAhead {
   uint64_t arrival;           // the packet's number
-  const RingReference* next;  // that of the packet behind it, or null; its sender may still change it there
+  const RingReference* next;  // a copy of the reference of the packet behind it, or null
   roce::Accessor receiver;
   ReceiveQueue& receives;
   MemoryTable& memory;
-  AheadOfItsPacket& ahead;  // the packet's own message, or afterwards the next one
+  AheadOfItsPacket& message;  // the packet's own, or later the next packet's
 };
 
 }  // namespace dapple::soft

@@ -20,7 +20,7 @@
 #include "provider/soft/same_host/reference.hpp"
 #include "provider/soft/undisturbed.hpp"
 #include "provider/soft/unix_message.hpp"
-#include "roce/opcode.hpp"
+#include "roce/packet.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -53,24 +53,25 @@ Way lack_for_peer(int error) {
   return lack_of(error) == Way::kNoDescriptor ? Way::kPeerNoDescriptor : Way::kPeerNoMemory;
 }
 
-constexpr size_t kQpnOffset = 5;  // in the BTH
-constexpr size_t kQpnSize = 3;
-
-bool has(const RingPacket& packet, uint16_t marks) {
-  const roce::OpcodeInfo& info = roce::opcode_info(static_cast<uint8_t>(packet.headers[0]));
-  return info.known && info.has(marks);
+// `headers`: the size of the packet's headers.
+bool parse(const RingPacket& found, size_t headers, roce::Packet& packet) {
+  return roce::parse({found.headers, headers}, found.bytes.first(headers), packet) == roce::ParseError::kNone;
 }
 
-// After `packet`, which ends a message: the reference of the packet behind it, if that is a whole message between the
-// same queue pairs. Null otherwise.
-const RingReference* reference_behind(const RingReader& reader, const RingPacket& packet, RingReference& room) {
+// The reference of the packet behind `found`, if `found` ends a message, and the packet behind it is a whole message
+// between the same queue pairs. Null otherwise. `headers`: the size of the headers of `found`.
+const RingReference* reference_behind(const RingReader& reader, const RingPacket& found, size_t headers,
+                                      RingReference& room) {
   RingPacket behind;
-  if (!has(packet, roce::kEnds) || reader.peek(behind) != RingReader::Next::kPacket) return nullptr;
-  if (behind.kind != EntryKind::kReference || !take_reference(behind.bytes, room)) return nullptr;
-  const bool same = memcmp(behind.source, packet.source, sizeof packet.source) == 0 &&
-                    memcmp(behind.destination, packet.destination, sizeof packet.destination) == 0 &&
-                    memcmp(behind.headers + kQpnOffset, packet.headers + kQpnOffset, kQpnSize) == 0;
-  return same && has(behind, roce::kStarts) && has(behind, roce::kEnds) ? &room : nullptr;
+  roce::Packet first, second;
+  if (reader.peek(behind) != RingReader::Next::kPacket || behind.kind != EntryKind::kReference) return nullptr;
+  if (!take_reference(behind.bytes, room)) return nullptr;
+  if (!parse(found, headers, first) || !parse(behind, room.headers, second)) return nullptr;
+  const bool same = memcmp(behind.source, found.source, sizeof found.source) == 0 &&
+                    memcmp(behind.destination, found.destination, sizeof found.destination) == 0 &&
+                    first.headers.destination_qpn == second.headers.destination_qpn;
+  const bool is_whole = second.info->has(roce::kStarts) && second.info->has(roce::kEnds);
+  return same && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
 }
 
 }  // namespace
@@ -237,7 +238,7 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
         size = reference.headers + reference.length;
         fetched += reference.length;
         if (packet + 1 < kPacketsAtOnce && fetched < kFetchedAtOnce)
-          arrival.next_reference = reference_behind(reader, found, reference_ahead);
+          arrival.next_reference = reference_behind(reader, found, reference.headers, reference_ahead);
       }
       delivered++;
       delivered_bytes += size;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 #include "provider/soft/placement/peer_memory.hpp"
 #include "provider/soft/placement/publication.hpp"

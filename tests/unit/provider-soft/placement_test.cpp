@@ -22,7 +22,6 @@
 
 using namespace dapple::soft;
 using namespace dapple::tests;
-using dapple::roce::RemoteRange;
 
 namespace {
 
