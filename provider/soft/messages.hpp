@@ -83,7 +83,7 @@ struct DeviceInfo {
   char name[64] = {};       // "dapple0"
   uint32_t index = 0;       // kFirstDeviceIndex and more, as long as the netdev lives
   uint32_t generation = 0;  // counts the changes of this device
-  uint64_t guid = 0;        // random for each namespace and device; in the host's byte order
+  uint64_t guid = 0;        // of the namespace and the device; in the host's byte order
   uint32_t netdev_index = 0;
   uint32_t netdev_mtu = 0;
   char netdev[16] = {};
