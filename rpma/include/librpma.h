@@ -402,7 +402,7 @@ int rpma_conn_req_recv(struct rpma_conn_req* req, struct rpma_mr_local* dst, siz
 
 /*
  * The peer's private data; ptr is NULL and len 0 if there is none. Some networks add zeros at the end. It is freed with
- * the request. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
+ * the request, or with the connection that the request becomes. Errors: RPMA_E_INVAL: a pointer is NULL. Threads: safe.
  */
 int rpma_conn_req_get_private_data(const struct rpma_conn_req* req, struct rpma_conn_private_data* pdata);
 
@@ -580,7 +580,7 @@ enum rpma_log_level {
 };
 
 enum rpma_log_threshold {
-  RPMA_LOG_THRESHOLD,     /* messages beyond it are not made; RPMA_LOG_LEVEL_WARNING at first */
+  RPMA_LOG_THRESHOLD,     /* no messages beyond it are made; RPMA_LOG_LEVEL_WARNING at first */
   RPMA_LOG_THRESHOLD_AUX, /* the default function also prints messages up to it on stderr; RPMA_LOG_DISABLED at first */
   RPMA_LOG_THRESHOLD_MAX
 };

@@ -24,8 +24,9 @@
  *
  * Threads: any number of threads may call every function at the same time, dappledv_attach() with a condition. Only
  * functions of an attached context block on another thread. No function keeps a reference to its arguments. Only the
- * queries and the functions of an attached context allocate memory. The queries, dappledv_persist_region() and the
- * functions of faults read the environment: like getenv(3) they must not run while another thread changes it.
+ * queries, dappledv_attach(), dappledv_persist_region(), the functions of faults and the functions of an attached
+ * context allocate memory. The queries, dappledv_attach(), dappledv_persist_region() and the functions of faults read
+ * the environment: like getenv(3) they must not run while another thread changes it.
  *
  * Structures: a later version of this header adds fields at the end, each with a bit in comp_mask. A program sets the
  * bits of the wanted fields before a call that fills the structure. The call fills these fields if it knows them,
@@ -99,7 +100,7 @@ enum dappledv_certainty {
   DAPPLEDV_CERTAINTY_ASSUMED,
 };
 
-/* The answer to a question that may have none. */
+/* An answer, which may be unknown. */
 enum dappledv_answer {
   DAPPLEDV_ANSWER_UNKNOWN = 0,
   DAPPLEDV_ANSWER_NO,
@@ -172,10 +173,13 @@ struct dappledv_device_attr {
 
   /*
    * Data in the CPU's caches survives a loss of power, so persistent memory needs no maintenance. A property of the
-   * machine, not of the device; unknown if the kernel reports no persistent memory.
+   * machine, not of the device; unknown if the kernel reports no persistent memory, or no domain for a part of it.
    */
   uint8_t caches_persistent;
-  /* Allowed by the PCIe function's Device Control register; unknown without the privilege to read it. */
+  /*
+   * Tell whether the Device Control register of the PCIe function allows these. Unknown without the privilege to read
+   * the register.
+   */
   uint8_t pci_relaxed_ordering;
   uint8_t pci_no_snoop;
   /* 0. */
@@ -356,9 +360,9 @@ struct dappledv_range_attr {
   uint64_t length;
   enum dappledv_memory memory;
   enum dappledv_caching caching;
-  /* The kernel's report for the persistent memory of a DAX mapping; other memory has no report. */
+  /* The kernel's report for the persistent memory of a DAX mapping; other memory and private mappings have none. */
   enum dappledv_persistence persistence;
-  /* Yes if memory attached by CXL holds the range or a part of it: an enum dappledv_answer. */
+  /* Yes if memory attached by CXL holds the range, or a part of its mapping: an enum dappledv_answer. */
   uint8_t cxl;
   /* 0. */
   uint8_t reserved[3];
@@ -437,10 +441,11 @@ int dappledv_sync_mr_for_cpu(struct ibv_context* context, const struct ibv_sge* 
  * For unit tests under dapple-run: lets the next call of a verb by this process fail on a software device, without any
  * other effect. The call after it succeeds again.
  *
- * verb: "ibv_reg_mr", "ibv_post_send" or another function of DAPPLE_FAULTS in dapple-soft(7), and error: an errno. Or
- * verb is "completion", and error a value of enum ibv_wc_status: the next successful completion gets this status, and
- * its queue pair is in error. Or verb is "event", and error a value of enum ibv_event_type: this event comes with the
- * next successful completion. A second call for the same verb replaces the first, until the fault has come.
+ * verb: "ibv_reg_mr", "ibv_post_send" or another function of DAPPLE_FAULTS in dapple-soft(7) whose name begins with
+ * "ibv_", and error: an errno. Or verb is "completion", and error a value of enum ibv_wc_status: the next successful
+ * completion gets this status, and its queue pair is in error. Or verb is "event", and error a value of enum
+ * ibv_event_type: this event comes with the next successful completion. A second call for the same verb replaces the
+ * first, until the fault has come.
  *
  * The first call of this function or of dappledv_fault_clear() must come before the process opens a software device:
  * otherwise the devices get faster operations, which do not count calls. The call lists the RDMA devices.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path of an endpoint. Nothing here allocates, and nothing locks unless the IA was opened thread-safe.
+// The data path of an endpoint. Nothing here locks unless the IA was opened thread-safe. It allocates only for the first
+// unsignalled request, and if a queue is full.
 #include <algorithm>
 #include <mutex>
 

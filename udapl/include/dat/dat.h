@@ -6,11 +6,14 @@
  *
  * Ownership: an object belongs to its IA and lives until its free function or dat_ia_close(). Structures passed in are
  * read during the call and not kept. Data buffers of a DTO belong to the provider until its completion. Returned
- * strings and arrays live as long as the object that returned them. Threads: on a non-thread-safe IA one thread at a
- * time may be inside calls on it and its objects. On a thread-safe IA several may, but no thread may use an object
- * while or after another thread frees it. Errors: NULL, a freed handle or one of another kind is DAT_INVALID_HANDLE; a
- * pointer that is not a handle at all is undefined. Output arguments are set on success only, unless a function says
- * otherwise.
+ * strings and arrays live as long as the object that returned them.
+ *
+ * Threads: any thread may make any call at any time, but no thread may use an object while or after another thread
+ * frees it. On an IA that was not opened thread-safe, only one thread at a time may post to an endpoint, reset it or
+ * modify it.
+ *
+ * Errors: NULL, a freed handle or one of another kind is DAT_INVALID_HANDLE; a pointer that is not a handle at all is
+ * undefined. Output arguments are set on success only, unless a function says otherwise.
  */
 #ifndef DAPPLE_DAT_DAT_H
 #define DAPPLE_DAT_DAT_H
@@ -195,8 +198,9 @@ extern DAT_RETURN DAT_API dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE* 
                                        DAT_PROVIDER_ATTR* provider_attr);
 
 /*
- * DAT_CLOSE_ABRUPT_FLAG destroys everything the IA still owns; DAT_CLOSE_GRACEFUL_FLAG returns DAT_INVALID_STATE if the
- * IA owns any object. The last close of a provider unloads it.
+ * DAT_CLOSE_ABRUPT_FLAG destroys everything the IA still owns. DAT_CLOSE_GRACEFUL_FLAG returns DAT_INVALID_STATE if the
+ * IA has objects other than its own asynchronous EVD, or if another IA reports errors to an EVD of this IA. The last
+ * close of a provider ends it; dapple's own provider stays loaded.
  */
 extern DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags);
 
@@ -463,8 +467,10 @@ extern DAT_RETURN DAT_API dat_ep_dup_connect(DAT_EP_HANDLE ep_handle, DAT_EP_HAN
                                              DAT_COUNT private_data_size, const DAT_PVOID private_data, DAT_QOS qos);
 extern DAT_RETURN DAT_API dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS flags);
 
-/* Posting does not block and allocates nothing. The caller may reuse the segment list on return, the buffers at
- * completion. */
+/*
+ * Posting waits for no event. It allocates memory only for the first suppressed request of an endpoint, and if a queue
+ * is full. The caller may reuse the segment list on return, and the buffers at completion.
+ */
 extern DAT_RETURN DAT_API dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, DAT_LMR_TRIPLET* local_iov,
                                            DAT_DTO_COOKIE user_cookie, DAT_COMPLETION_FLAGS flags);
 extern DAT_RETURN DAT_API dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments, DAT_LMR_TRIPLET* local_iov,
@@ -729,9 +735,9 @@ typedef struct dat_provider_info {
 /*
  * Copies up to max_to_return entries to the structures that provider_list points at; the caller owns both. First come
  * the entries of dat.conf in its order, then usable ports that it does not name, then entries of dat.conf whose port
- * cannot be used now. *entries_returned is the number of copies. DAT_SUCCESS even if there are more entries. With
- * max_to_return 0: DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and *entries_returned is the number of entries. Safe from
- * any thread.
+ * cannot be used now, then providers that registered themselves. *entries_returned is the number of copies. DAT_SUCCESS
+ * even if there are more entries. With max_to_return 0 or less: DAT_INVALID_PARAMETER|DAT_INVALID_ARG1, and
+ * *entries_returned is the number of entries. Safe from any thread.
  */
 extern DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max_to_return, DAT_COUNT* entries_returned,
                                                       DAT_PROVIDER_INFO* provider_list[]);

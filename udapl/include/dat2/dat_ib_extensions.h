@@ -3,8 +3,8 @@
 /*
  * The InfiniBand extensions, for every IA whose attribute extension_supported is DAT_EXTENSION_IB (InfiniBand and
  * RoCE): atomics, RDMA Write with immediate data, datagrams, counters, collectives. Each is a macro over
- * dat_extension_op(). The named provider attributes below list the extensions of an IA; the others return
- * DAT_NOT_IMPLEMENTED.
+ * dat_extension_op(). The named provider attributes below list the extensions of an IA. An extension that the device
+ * lacks returns DAT_MODEL_NOT_SUPPORTED; the collectives return DAT_NOT_IMPLEMENTED.
  */
 #ifndef DAPPLE_DAT2_DAT_IB_EXTENSIONS_H
 #define DAPPLE_DAT2_DAT_IB_EXTENSIONS_H
