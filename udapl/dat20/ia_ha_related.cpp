@@ -5,13 +5,15 @@
 
 namespace dapple::udapl::functions {
 
-// The IAs of one device are related, because a fault of the device affects them all.
+// The IAs of one device are related, because a fault of the device affects them all. Only names that this process has
+// opened are known here.
 DAT_RETURN ia_ha_related(Ia& ia, const DAT_NAME_PTR name, DAT_BOOLEAN* answer) {
   if (!name) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
   if (!answer) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
   return guarded([&] {
     const std::string* params = params_of(name);
-    const Result<bool> related = params ? ia.is_on_device_of(*params) : false;
+    if (!params) return error(DAT_MODEL_NOT_SUPPORTED);
+    const Result<bool> related = ia.is_on_device_of(*params);
     if (!related) return to_dat(related.error());
     *answer = to_dat(*related);
     return kSuccess;
