@@ -246,6 +246,21 @@ static void connect__wrong_state(void** state) {
                DAT_INVALID_STATE_EP_UNCONNECTED);
 }
 
+static void ep_reset__query_shows_no_connection(void** state) {
+  struct fixture* f = *state;
+  DAT_EP_PARAM param;
+  connect_ends(f);
+  assert_ok(dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &param));
+  assert_non_null(param.remote_ia_address_ptr);
+  assert_int_equal(param.remote_port_qual, f->port);
+  disconnect_ends(f, DAT_CLOSE_ABRUPT_FLAG);
+  reset_ends(f);
+  assert_ok(dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &param));
+  assert_null(param.remote_ia_address_ptr);
+  assert_int_equal(param.remote_port_qual, 0);
+  assert_int_equal(param.local_port_qual, 0);
+}
+
 static void connect__without_a_connection_evd(void** state) {
   struct fixture* f = *state;
   DAT_EP_HANDLE ep;
@@ -387,6 +402,7 @@ int main(void) {
       ENDS_TEST(connect__request_dropped_unanswered),
       ENDS_TEST(connect__time_is_up),
       ENDS_TEST(connect__wrong_state),
+      ENDS_TEST(ep_reset__query_shows_no_connection),
       ENDS_TEST(connect__without_a_connection_evd),
       ENDS_TEST(psp_free__requests_stay_valid),
       ENDS_TEST(psp_create__conn_qual_over_16_bits),

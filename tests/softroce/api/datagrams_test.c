@@ -312,6 +312,18 @@ static void counters__of_datagrams(void** state) {
   assert_int_equal(ia[DCNT_IA_CM_AH_RESOLVED], 2);
 }
 
+static void connect__address_of_another_family(void** state) {
+  struct fixture* f = *state;
+  struct sockaddr_in6 other = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+  DAT_EP_PARAM param;
+  assert_error(dat_ep_connect(f->active.ep, (DAT_IA_ADDRESS_PTR)&other, f->port, WAIT_US, 0, NULL, DAT_QOS_BEST_EFFORT,
+                              DAT_CONNECT_DEFAULT_FLAG),
+               DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+  assert_ok(dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &param));
+  assert_null(param.remote_ia_address_ptr);
+  assert_int_equal(param.remote_port_qual, 0);
+}
+
 static int set_up_ipv6_ends(void** state) {
   const DAT_EP_ATTR attr = ud_attributes();
   struct fixture* f;
@@ -339,6 +351,7 @@ static void ipv6__datagrams(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       UD_ENDS_TEST(send_ud__arrives_behind_a_routing_header),
+      UD_ENDS_TEST(connect__address_of_another_family),
       UD_ENDS_TEST(send_ud__gathers_its_segments),
       UD_ENDS_TEST(send_ud__suppressed_ones_make_no_event),
       UD_ENDS_TEST(send_ud__takes_a_receive_of_a_shared_queue),

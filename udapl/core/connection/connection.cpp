@@ -33,9 +33,6 @@ Connection::Connection(Ep& ep) : ep_(ep), client_(ep) {}
 Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                              std::span<const uint8_t> private_data) {
   assert(ep_.state() == EpState::kUnconnected && private_data.size() <= kMaxConnectData);
-  if (remote->sa_family != ep_.ia().address()->sa_family)
-    return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
-
   id_ = ConnectionManager::instance().new_id(ep_);
   if (!id_) return fail_errno(errno);
   remember_peer(remote, conn_qual);
@@ -49,7 +46,7 @@ Result<> Connection::connect(const sockaddr* remote, uint64_t conn_qual, uint32_
   }
   if (auto resolving = resolve_address(); !resolving) {
     id_.reset();
-    remote_ = {};
+    forget_peer();
     return resolving;
   }
   ep_.enter(EpState::kActiveConnectionPending);
@@ -64,6 +61,11 @@ const sockaddr* Connection::remote_address() const {
 void Connection::remember_peer(const sockaddr* address, uint64_t port) {
   remote_ = verbs::SocketAddress(address);
   remote_port_ = port;
+}
+
+void Connection::forget_peer() {
+  remote_ = {};
+  remote_port_ = local_port_ = 0;
 }
 
 Result<> Connection::resolve_address() {
@@ -244,6 +246,7 @@ void Connection::reset() {
   assert(!id_ && !request_);
   broken_ = false;
   private_data_.assign({});
+  forget_peer();
   ep_.enter(EpState::kUnconnected);
 }
 

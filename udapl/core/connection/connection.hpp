@@ -34,7 +34,8 @@ class Connection {
 
   explicit Connection(Ep& ep);
 
-  // Begins on an Ep that Ep::connect() has checked. timeout is in microseconds. The result arrives as an event.
+  // Begins on an Ep that Ep::connect() has checked, as it has the address. timeout is in microseconds. The result
+  // arrives as an event.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
   Result<> disconnect(bool abrupt);
@@ -60,7 +61,7 @@ class Connection {
   // Prepares an Ep with a new queue pair for its next connection.
   void reset();
 
-  const sockaddr* remote_address() const;  // null before the first attempt to connect
+  const sockaddr* remote_address() const;  // null before the first attempt to connect, and after reset()
   uint64_t local_port() const { return local_port_; }
   uint64_t remote_port() const { return remote_port_; }
   void remember_peer(const sockaddr* address, uint64_t port);
@@ -77,6 +78,7 @@ class Connection {
   void on_deadline();
 
  private:
+  void forget_peer();
   Result<> resolve_address();
   Result<> resolve_route();
   Result<> send_connect();

@@ -27,11 +27,11 @@ int Datagrams::bring_up(ibv_qp* qp, const Ia& ia) {
 
 Result<> Datagrams::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                             std::span<const uint8_t> private_data) {
-  ep_.connection().remember_peer(remote, conn_qual);
   const verbs::SocketAddress peer(remote, to_port(conn_qual));
   auto connection = UdConnection::connect(*this, peer.get(), timeout_us, private_data);
   if (!connection) return tl::unexpected(connection.error());
   connections_.add(**connection);
+  ep_.connection().remember_peer(remote, conn_qual);
   update_state();
   return {};
 }

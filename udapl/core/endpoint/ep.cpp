@@ -272,6 +272,7 @@ Result<> Ep::connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeou
   if (!takes_peers()) return tl::unexpected(state_error());
   if (auto ready = check_configured(); !ready) return ready;
   if (private_data.size() > Connection::kMaxConnectData) return fail(Type::kInvalidParameter, Subtype::kPrivateData);
+  if (remote->sa_family != ia().address()->sa_family) return fail(Type::kInvalidAddress, Subtype::kAddressUnsupported);
   auto begun = datagrams_ ? datagrams_->connect(remote, conn_qual, timeout_us, private_data)
                           : connection_.connect(remote, conn_qual, timeout_us, private_data);
   if (begun) counters_.add(EpCounter::kConnect);
