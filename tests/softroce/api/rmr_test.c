@@ -530,6 +530,17 @@ static void rdma_read_to_rmr__lands_where_the_window_is(void** state) {
                DAT_NO_SUBTYPE);
 }
 
+static void rdma_read_to_rmr__endpoint_without_a_zone(void** state) {
+  struct fixture* f = *state;
+  DAT_RMR_TRIPLET sink = {address(f, 64), 10, 0};
+  const DAT_RMR_TRIPLET source = remote(f, 500, 10);
+  DAT_EP_HANDLE ep;
+  assert_ok(dat_ep_create(f->ia, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, DAT_HANDLE_NULL, NULL, &ep));
+  assert_error(dat_ep_post_rdma_read_to_rmr(ep, &sink, cookie(3), &source, DAT_COMPLETION_DEFAULT_FLAG),
+               DAT_INVALID_STATE, DAT_INVALID_STATE_EP_UNCONFIGURED);
+  assert_ok(dat_ep_free(ep));
+}
+
 /* The sink, one byte too long, is the error, on devices whose longest message is not out of reach. */
 static void rdma_read_to_rmr__longer_than_a_message(void** state) {
   struct fixture* f = *state;
@@ -587,8 +598,9 @@ int main(void) {
           ONLY_20(WINDOW_TEST(send_with_invalidate__makes_the_window_stale), )
               ONLY_20(WINDOW_TEST(send_with_invalidate__false_is_a_plain_send), )
                   ONLY_20(WINDOW_TEST(rdma_read_to_rmr__lands_where_the_window_is), )
-                      ONLY_20(WINDOW_TEST(rdma_read_to_rmr__longer_than_a_message), )
-                          IA_TEST(ia_close__graceful_not_with_a_window_left),
+                      ONLY_20(WINDOW_TEST(rdma_read_to_rmr__endpoint_without_a_zone), )
+                          ONLY_20(WINDOW_TEST(rdma_read_to_rmr__longer_than_a_message), )
+                              IA_TEST(ia_close__graceful_not_with_a_window_left),
   };
   return RUN_TESTS(tests);
 }

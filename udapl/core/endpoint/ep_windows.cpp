@@ -48,6 +48,7 @@ Result<> Ep::post_send_with_invalidate(std::span<const ibv_sge> segments, uint64
 Result<> Ep::post_rdma_read_to_rmr(const RemoteBuffer& sink, uint64_t cookie, const RemoteBuffer& remote,
                                    uint32_t flags) {
   if (flags & ~request_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
+  if (!pz_) return tl::unexpected(state_error());
   const auto window = ia().windows().find(sink.context, *pz_);
   if (!window) return fail(Type::kProtectionViolation);
   if (!(window->privileges & kRemoteWrite)) return fail(Type::kPrivilegesViolation);
