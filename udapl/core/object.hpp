@@ -5,6 +5,7 @@
 // asking us, so that word belongs to the ABI. The rest tells the API's functions the kind of the handle.
 #pragma once
 
+#include <atomic>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -41,12 +42,13 @@ class Object {
   void release() { --users_; }
   bool in_use() const { return users_ != 0; }
 
+  // Any thread may set and get the context at any time.
   void set_consumer_context(uint64_t context) {
-    consumer_context_ = context;
-    has_consumer_context_ = true;
+    consumer_context_.store(context, std::memory_order_relaxed);
+    has_consumer_context_.store(true, std::memory_order_release);
   }
-  bool has_consumer_context() const { return has_consumer_context_; }
-  uint64_t consumer_context() const { return consumer_context_; }
+  bool has_consumer_context() const { return has_consumer_context_.load(std::memory_order_acquire); }
+  uint64_t consumer_context() const { return consumer_context_.load(std::memory_order_relaxed); }
 
  private:
   friend class ObjectList;
@@ -56,8 +58,8 @@ class Object {
   Ia* ia_;
   Object* next_ = nullptr;   // in the list of its parent
   Object** link_ = nullptr;  // the pointer that points to this object there; null in no list
-  uint64_t consumer_context_ = 0;
-  bool has_consumer_context_ = false;
+  std::atomic<uint64_t> consumer_context_ = 0;
+  std::atomic<bool> has_consumer_context_ = false;
 };
 
 // The objects of one kind that a parent has, newest first. Adding one cannot fail. The control mutex guards the list.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
+#include <thread>
 #include <vector>
 
 #include "tests/unit/udapl-registry/checks.hpp"
@@ -49,12 +50,29 @@ void object_list__loses_objects_while_it_is_visited() {
   CHECK((numbers_in(list) == std::vector{2}));
 }
 
+// ThreadSanitizer sees a race.
+void consumer_context__set_while_another_thread_gets_it() {
+  Thing thing(1);
+  std::thread setter([&] {
+    for (uint64_t i = 1; i <= 10000; ++i) thing.set_consumer_context(i);
+  });
+  uint64_t last = 0;
+  while (last < 10000) {
+    if (!thing.has_consumer_context()) continue;
+    const uint64_t now = thing.consumer_context();
+    CHECK(now >= last && now > 0);
+    last = now;
+  }
+  setter.join();
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
       TEST(object_list__has_what_was_added_and_not_removed),
       TEST(object_list__loses_objects_while_it_is_visited),
+      TEST(consumer_context__set_while_another_thread_gets_it),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
