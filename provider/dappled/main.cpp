@@ -108,7 +108,7 @@ soft::OwnedFd listen_on_name(bool& another) {
 // dappled inherits the limits of the program that starts it, but it serves all programs of the network namespace.
 // Descriptors that members hold in queues count against dappled's limit too.
 void raise_limits() {
-  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA}) {
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE}) {
     rlimit limit;
     if (getrlimit(resource, &limit) != 0) continue;
     limit.rlim_cur = limit.rlim_max;

@@ -32,7 +32,8 @@ using dapple::tests::status_of;
 namespace {
 
 const char* program_name;
-constexpr rlim_t kLimit = rlim_t{1} << 30;  // bytes of memory
+constexpr rlim_t kLimit = rlim_t{1} << 30;      // bytes of memory
+constexpr rlim_t kFileLimit = rlim_t{1} << 16;  // bytes, fewer than dappled's own files have
 // A sanitizer's shadow counts as memory: nothing starts below the limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kShadowed = true;
@@ -95,20 +96,20 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
 void dappled__started_by_a_limited_program__has_its_hard_limits(void**) {
   if (kShadowed) skip();
   assert_true(tests::ends_soon());
-  rlimit before[2];
-  constexpr __rlimit_resource kResources[] = {RLIMIT_AS, RLIMIT_DATA};
-  for (int i = 0; i < 2; i++) {
+  rlimit before[3];
+  constexpr __rlimit_resource kResources[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE};
+  for (int i = 0; i < 3; i++) {
     assert_int_equal(getrlimit(kResources[i], &before[i]), 0);
     rlimit limited = before[i];
-    limited.rlim_cur = kLimit;
+    limited.rlim_cur = kResources[i] == RLIMIT_FSIZE ? kFileLimit : kLimit;
     assert_int_equal(setrlimit(kResources[i], &limited), 0);
   }
   Slot slot;
   const auto link = tests::link_with_slot(slot);
-  for (int i = 0; i < 2; i++) assert_int_equal(setrlimit(kResources[i], &before[i]), 0);
+  for (int i = 0; i < 3; i++) assert_int_equal(setrlimit(kResources[i], &before[i]), 0);
   assert_non_null(link.get());
   const auto process = static_cast<pid_t>(status_of(*link).process);
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 3; i++) {
     rlimit found;
     assert_int_equal(prlimit(process, kResources[i], nullptr, &found), 0);
     assert_true(found.rlim_cur == before[i].rlim_max && found.rlim_max == before[i].rlim_max);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -45,6 +46,22 @@ int drop_rig(void**) {
   delete rig;
   rig = nullptr;
   return 0;
+}
+
+// A signal would end the program that opens a device.
+void open__files_are_limited__is_closed(void**) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rlimit limit = {};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 64 * 1024;
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    Publication publication;
+    _exit(publication.open() ? 1 : 0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
 }
 
 bool write(uint64_t offset, const std::byte* from, size_t size) {
@@ -426,6 +443,7 @@ void write__the_process_has_ended__refused_for_ever(void**) {
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(open__files_are_limited__is_closed),
       cmocka_unit_test_setup_teardown(write_and_read__within_the_region__copy, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(write_and_read__many_bytes__copy, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(write__pages_are_read_only__copies, make_rig, drop_rig),
