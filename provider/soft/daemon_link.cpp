@@ -91,6 +91,11 @@ void DaemonLink::disconnect() {
   socket_.reset();
 }
 
+// One that does not answer would not answer the next connection either.
+bool DaemonLink::died_in_the_middle(const Problem& problem) const {
+  return !socket_ && problem.error != ETIMEDOUT;
+}
+
 bool DaemonLink::connected(Problem& problem) {
   if (socket_) return true;
   for (int i = 0; i < kTries; i++) {
@@ -99,13 +104,14 @@ bool DaemonLink::connected(Problem& problem) {
       // The last dappled may have died before it could report a change.
       note_change();
       if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
-        if (!socket_) continue;  // it died in the middle
+        if (died_in_the_middle(problem)) continue;
         disconnect();
         return false;
       }
       if (reconnected_ != nullptr) reconnected_(*this, problem);
       if (socket_) return true;
-      continue;
+      if (died_in_the_middle(problem)) continue;
+      return false;
     }
     if (!nobody || start_ == Start::kNever) return false;
     if (!start_daemon(problem) && problem.error != ESRCH) return false;

@@ -113,6 +113,7 @@ class DaemonLink {
 
   bool connected(Problem& problem);  // connects if needed
   bool connect_once(Problem& problem, bool& nobody);
+  bool died_in_the_middle(const Problem& problem) const;
   void disconnect();
   bool announce(Problem& problem);
   void read_reports();

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // dappled is stopped while a thread asks it. Messages still wake a thread that waits for events, and when dappled goes
-// on, the program connects to it again without a further question. Runs under dapple-run.
+// on, the program connects to it again without a further question. A second question fails as soon as the first did.
+// Runs under dapple-run.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +26,7 @@ namespace {
 // Less than the time for which a question waits, and than the next attempt to connect.
 constexpr int kMostDelay = 6000;            // ms
 constexpr double kAfterwards = 4;           // seconds
+constexpr double kMostOfAQuestion = 25;     // seconds: that of this thread, and another thread's attempt to connect
 constexpr useconds_t kBetween = 5000;       // µs
 constexpr useconds_t kNoticed = 1'000'000;  // µs; dappled has seen what happened while it was stopped
 
@@ -67,8 +69,12 @@ void run() {
     if (answer != -1 && end == 0) end = now() + kAfterwards;
     usleep(kBetween);
   }
-  kill(dappled, SIGCONT);
   asker.join();
+  ibv_port_attr attr;
+  const double begin = now();
+  const int second = ibv_query_port(pair->context, 1, &attr);
+  if (second == 0 || now() - begin > kMostOfAQuestion) failed("the second question");
+  kill(dappled, SIGCONT);
   if (end != 0 && answer != ETIMEDOUT) failed("the question", strerror(answer));
   usleep(kNoticed);
   if (!await(kPatience, [&] { return watcher.status(after) && after.members == before.members; })) {
