@@ -33,27 +33,20 @@ int destroy_ah(ibv_ah* ibv) {
   return 0;
 }
 
-namespace {
-
-int on_netdev(ibv_qp* ibv, const union ibv_gid* gid,
-              int (Multicast::*change)(Qp& qp, const uint8_t group[16], uint32_t netdev_index)) {
-  if (!usable(ibv->context)) return ENODEV;
-  if (ibv->qp_type != IBV_QPT_UD) return EINVAL;
-  DeviceInfo info;
-  Context* context = context_of(ibv->context);
-  const int error = context->refresh(info);
-  if (error != 0) return error;
-  return (context->node.multicast().*change)(*ours<Qp>(ibv), gid->raw, info.netdev_index);
-}
-
-}  // namespace
-
 int attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
-  return on_netdev(qp, gid, &Multicast::attach);
+  if (!usable(qp->context)) return ENODEV;
+  if (qp->qp_type != IBV_QPT_UD) return EINVAL;
+  DeviceInfo info;
+  Context* context = context_of(qp->context);
+  if (const int error = context->refresh(info); error != 0) return error;
+  return context->node.multicast().attach(*ours<Qp>(qp), gid->raw, info.netdev_index);
 }
 
+// Also when the netdev is gone, or dappled does not answer: otherwise the queue pair could never be destroyed.
 int detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t) {
-  return on_netdev(qp, gid, &Multicast::detach);
+  if (!usable(qp->context)) return ENODEV;
+  if (qp->qp_type != IBV_QPT_UD) return EINVAL;
+  return context_of(qp->context)->node.multicast().detach(*ours<Qp>(qp), gid->raw);
 }
 
 }  // namespace dapple::soft::verbs

@@ -41,13 +41,15 @@ int Multicast::attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
   return 0;
 }
 
-int Multicast::detach(Qp& qp, const uint8_t group[16], uint32_t netdev_index) {
+int Multicast::detach(Qp& qp, const uint8_t group[16]) {
   const std::lock_guard lock(mutex_);
   Attachment* attachment = find(qp.qpn, group);
   if (attachment == nullptr) return EINVAL;
   attachment->qpn = 0;
   qp.multicast_groups.fetch_sub(1);
-  return joined(group, netdev_index) ? 0 : wire_.leave(group, netdev_index);
+  // If the wire cannot leave, the netdev is gone, and its memberships with it.
+  if (!joined(group, attachment->netdev_index)) (void)wire_.leave(group, attachment->netdev_index);
+  return 0;
 }
 
 uint32_t Multicast::members(const uint8_t group[16], uint32_t* qpns, uint32_t room) {

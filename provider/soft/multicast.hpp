@@ -25,7 +25,7 @@ class Multicast {
   // 0; EINVAL: not a group; ENOMEM: too many; or the error of joining. Attaching twice counts once.
   int attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index);
   // EINVAL if it is not attached.
-  int detach(Qp& qp, const uint8_t group[16], uint32_t netdev_index);
+  int detach(Qp& qp, const uint8_t group[16]);
 
   // The numbers of the queue pairs that a packet to the group is for; at most `room`.
   uint32_t members(const uint8_t group[16], uint32_t* qpns, uint32_t room);

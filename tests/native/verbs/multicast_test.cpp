@@ -273,6 +273,24 @@ void multicast__to_a_group__reaches_all_members_and_nobody_else(void** state) {
   for (Receiver& receiver : receivers) assert_true(receiver.ends_well());
 }
 
+// A program cleans up after IBV_EVENT_DEVICE_FATAL.
+void detach__netdev_is_gone__queue_pair_can_be_destroyed(void**) {
+  if (!run("ip link add c0 type veth peer name c1 && ip addr add 10.78.0.1/24 dev c0 && ip link set c0 up")) skip();
+  const pid_t child = fork();
+  if (child == 0) {
+    static Party party;
+    const ibv_gid group = gid_of("::ffff:239.1.1.8");
+    if (!party.open("::ffff:10.78.0.1") || ibv_attach_mcast(party.qp, &group, 0) != 0) _exit(1);
+    if (!run("ip link del c0")) _exit(2);
+    if (ibv_detach_mcast(party.qp, &group, 0) != 0) _exit(3);
+    if (ibv_destroy_qp(party.qp) != 0 || ibv_dereg_mr(party.mr) != 0 || ibv_destroy_cq(party.cq) != 0) _exit(4);
+    _exit(ibv_dealloc_pd(party.pd) == 0 && ibv_close_device(party.context) == 0 ? 0 : 5);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 #define GROUP_TEST(group)                                                                                      \
   {                                                                                                            \
     "multicast__to_" group "__reaches_all_members_and_nobody_else",                                            \
@@ -291,6 +309,7 @@ int main() {
       // A group of one link, whose address does not name the netdev.
       GROUP_TEST("ff12::77"),
       GROUP_TEST("::ffff:239.1.1.7"),
+      cmocka_unit_test(detach__netdev_is_gone__queue_pair_can_be_destroyed),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
