@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
+
 namespace dapple::dappled {
 namespace {
 
@@ -42,11 +44,18 @@ Netdev* find(Netdevs& netdevs, uint32_t index) {
   return nullptr;
 }
 
+Netdev* find_or_add(Netdevs& netdevs, uint32_t index) {
+  if (Netdev* known = find(netdevs, index)) return known;
+  if (netdevs.count == soft::kMaxDevices) return nullptr;
+  Netdev& made = netdevs.devices[netdevs.count++];
+  made = {};
+  made.index = index;
+  return &made;
+}
+
 void take_link(nlmsghdr* message, Netdevs& netdevs) {
   const auto* link = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
-  if (netdevs.count == soft::kMaxDevices) return;
-  Netdev& netdev = netdevs.devices[netdevs.count++];
-  netdev = {};
+  Netdev netdev;
   netdev.index = static_cast<uint32_t>(link->ifi_index);
   netdev.up = (link->ifi_flags & IFF_UP) != 0 && (link->ifi_flags & IFF_RUNNING) != 0;
   netdev.loopback = (link->ifi_flags & IFF_LOOPBACK) != 0;
@@ -71,12 +80,18 @@ void take_link(nlmsghdr* message, Netdevs& netdevs) {
         break;
     }
   }
+  // A host may have hundreds of ports of bridges, which take no room here.
+  const bool has_address = find(netdevs, netdev.index) != nullptr;
+  if (!has_address && !netdev.can_do_without_address()) return;
+  Netdev* place = find_or_add(netdevs, netdev.index);
+  if (place == nullptr) return;
+  netdev.address_count = place->address_count;
+  memcpy(netdev.addresses, place->addresses, sizeof netdev.addresses);
+  *place = netdev;
 }
 
 void take_address(nlmsghdr* message, Netdevs& netdevs) {
   const auto* address = static_cast<const ifaddrmsg*>(NLMSG_DATA(message));
-  Netdev* netdev = find(netdevs, address->ifa_index);
-  if (netdev == nullptr || netdev->address_count == soft::kMaxGids) return;
   const bool ipv4 = address->ifa_family == AF_INET;
   if (!ipv4 && address->ifa_family != AF_INET6) return;
   const size_t wanted = ipv4 ? 4 : 16;
@@ -93,6 +108,8 @@ void take_address(nlmsghdr* message, Netdevs& netdevs) {
   // No program can bind to an IPv6 address before duplicate address detection has ended.
   const bool tentative = (flags & IFA_F_TENTATIVE) != 0 && (flags & IFA_F_OPTIMISTIC) == 0;
   if (value == nullptr || tentative || (flags & IFA_F_DADFAILED) != 0) return;
+  Netdev* netdev = find_or_add(netdevs, address->ifa_index);
+  if (netdev == nullptr || netdev->address_count == soft::kMaxGids) return;
   uint8_t* gid = netdev->addresses[netdev->address_count++];
   if (ipv4) {
     gid[10] = gid[11] = 0xFF;
@@ -128,19 +145,24 @@ int receive(int socket, uint32_t sequence, Take take) {
 
 int read_once(int socket, uint32_t sequence, Netdevs& netdevs) {
   netdevs.count = 0;
-  int error = ask(socket, RTM_GETLINK, sequence);
+  // The kernel lists IPv4 before IPv6.
+  int error = ask(socket, RTM_GETADDR, sequence);
   if (error == 0) {
     error = receive(socket, sequence, [&](nlmsghdr* message) {
-      if (message->nlmsg_type == RTM_NEWLINK) take_link(message, netdevs);
-    });
-  }
-  // The kernel lists IPv4 before IPv6.
-  if (error == 0) error = ask(socket, RTM_GETADDR, sequence + 1);
-  if (error == 0) {
-    error = receive(socket, sequence + 1, [&](nlmsghdr* message) {
       if (message->nlmsg_type == RTM_NEWADDR) take_address(message, netdevs);
     });
   }
+  if (error == 0) error = ask(socket, RTM_GETLINK, sequence + 1);
+  if (error == 0) {
+    error = receive(socket, sequence + 1, [&](nlmsghdr* message) {
+      if (message->nlmsg_type == RTM_NEWLINK) take_link(message, netdevs);
+    });
+  }
+  // A link may have gone after its addresses were listed.
+  Netdev* const end = std::remove_if(netdevs.devices, netdevs.devices + netdevs.count,
+                                     [](const Netdev& netdev) { return netdev.name[0] == '\0'; });
+  std::sort(netdevs.devices, end, [](const Netdev& a, const Netdev& b) { return a.index < b.index; });
+  netdevs.count = static_cast<uint32_t>(end - netdevs.devices);
   return error;
 }
 

@@ -21,6 +21,8 @@ struct Netdev {
   bool loopback = false;
   bool ethernet = false;
   bool enslaved = false;  // a port of a bridge, a bond, ...
+  // A port of a bridge has no address of its own, and neither have tunnels that the kernel makes by itself.
+  bool can_do_without_address() const { return loopback || (ethernet && !enslaved); }
   uint32_t address_count = 0;
   uint8_t addresses[soft::kMaxGids][16] = {};  // IPv4 as ::ffff:a.b.c.d; IPv4 first
 };
@@ -30,7 +32,8 @@ struct Netdevs {
   Netdev devices[soft::kMaxDevices];
 };
 
-// 0, or an errno. Leaves out netdevs beyond kMaxDevices, and addresses that cannot be used yet.
+// 0, or an errno. Leaves out netdevs that need an address and have none, netdevs beyond kMaxDevices, and addresses that
+// cannot be used yet.
 int read_netdevs(Netdevs& netdevs);
 
 // A socket that becomes readable when netdevs or addresses change.

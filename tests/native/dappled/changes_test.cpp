@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 
 #include "provider/soft/daemon_link.hpp"
 #include "tests/native/dappled/member.hpp"
@@ -51,6 +52,28 @@ void dappled__addresses_change__keep_their_places(void**) {
   for (uint32_t i = 0; i < kMaxGids; i++) assert_true(device.gids[i].valid == 0 || device.gids[i].gid[12] != 10);
 }
 
+// As on a host of containers.
+void dappled__many_ports_of_a_bridge__take_no_place(void**) {
+  if (!tests::run("ip link add bridge0 type bridge")) skip();
+  assert_true(
+      tests::run("for i in $(seq 35); do ip link add p$i type veth peer name q$i && ip link set p$i master bridge0 && "
+                 "ip link set q$i master bridge0 || exit 1; done"));
+  assert_true(tests::run("ip link add late0 type veth peer name late1 && ip addr add 10.9.9.7/32 dev late0"));
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  DeviceList list;
+  assert_true(link->devices(list, problem));
+  bool found = false;
+  for (uint32_t i = 0; i < list.count; i++) {
+    DeviceInfo device;
+    assert_true(link->device(list.indexes[i], device, problem));
+    assert_int_not_equal(device.netdev[0], 'p');
+    found = found || strcmp(device.netdev, "late0") == 0;
+  }
+  assert_true(found);
+  tests::run("ip link del late0; for i in $(seq 35); do ip link del p$i; done; ip link del bridge0");
+}
+
 void dappled__changes__are_told_to_members(void**) {
   Problem problem;
   auto member = DaemonLink::open(problem);
@@ -93,6 +116,7 @@ int main() {
   tests::need_new_namespace();
   const CMUnitTest all[] = {
       cmocka_unit_test(dappled__addresses_change__keep_their_places),
+      cmocka_unit_test(dappled__many_ports_of_a_bridge__take_no_place),
       cmocka_unit_test(dappled__changes__are_told_to_members),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
