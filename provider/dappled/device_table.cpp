@@ -11,10 +11,8 @@
 namespace dapple::dappled {
 namespace {
 
-// A port of a bridge has no address of its own, and neither have tunnels that the kernel makes by itself.
 bool usable(const Netdev& netdev) {
-  if (netdev.address_count > 0 || netdev.loopback) return true;
-  return netdev.ethernet && !netdev.enslaved;
+  return netdev.address_count > 0 || netdev.can_do_without_address();
 }
 
 int rank_of(const Netdev& netdev) {
@@ -84,9 +82,9 @@ uint64_t DeviceTable::guid_of(const Netdev& netdev) const {
   return (value ^ value >> 31) | 1;  // 0 means no GUID
 }
 
-void DeviceTable::add(const Netdev& netdev) {
+void DeviceTable::add(const Netdev& netdev, std::span<const uint32_t> freed) {
   uint32_t index = soft::kFirstDeviceIndex;
-  while (find(index) != nullptr) index++;
+  while (find(index) != nullptr || std::find(freed.begin(), freed.end(), index) != freed.end()) index++;
   soft::DeviceInfo& device = devices_[count_++];
   device = {};
   device.index = index;
@@ -102,10 +100,14 @@ void DeviceTable::sort() {
 }
 
 void DeviceTable::update(const Netdevs& netdevs) {
+  // The users of a device notice that it has gone only if no other has its index after the same update.
+  uint32_t freed[soft::kMaxDevices];
+  size_t freed_count = 0;
   for (uint32_t i = 0; i < count_;) {
     if (const Netdev* netdev = find_netdev(netdevs, devices_[i].netdev_index)) {
       refresh(devices_[i++], *netdev);
     } else {
+      freed[freed_count++] = devices_[i].index;
       devices_[i] = devices_[--count_];
       generation_++;
     }
@@ -118,7 +120,7 @@ void DeviceTable::update(const Netdevs& netdevs) {
       const bool known = std::any_of(devices_, devices_ + count_, [&](const soft::DeviceInfo& device) {
         return device.netdev_index == netdev.index;
       });
-      if (!known) add(netdev);
+      if (!known) add(netdev, {freed, freed_count});
     }
   }
   sort();

@@ -7,6 +7,7 @@
 #define DAPPLE_PROVIDER_DAPPLED_DEVICE_TABLE_HPP
 
 #include <cstdint>
+#include <span>
 
 #include "provider/dappled/netdevs.hpp"
 #include "provider/soft/messages.hpp"
@@ -31,7 +32,7 @@ class DeviceTable {
 
  private:
   uint64_t guid_of(const Netdev& netdev) const;
-  void add(const Netdev& netdev);
+  void add(const Netdev& netdev, std::span<const uint32_t> freed);
   void refresh(soft::DeviceInfo& device, const Netdev& netdev);
   void sort();
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include "provider/soft/context.hpp"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,8 @@ int Context::refresh(DeviceInfo& info) {
   const bool known = node.link().device(device_index, info, problem);
   node.look_for_changes();
   if (!known) return problem.error != 0 ? problem.error : EIO;
+  // The device has gone, and another one has its index.
+  if (htobe64(info.guid) != node_guid) return ENODEV;
   if (node.port_is_down(device_index)) info.up = 0;
   const std::lock_guard lock(info_mutex_);
   info_ = info;

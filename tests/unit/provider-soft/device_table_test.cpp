@@ -100,6 +100,20 @@ void update__netdev_gone__frees_its_number(void**) {
   assert_true(table.at(0).guid != guid);
 }
 
+// Users of the old device would take the new one for it.
+void update__netdev_replaced__has_another_number(void**) {
+  DeviceTable table(kHere);
+  table.update(netdevs);
+  const uint32_t index = table.at(0).index;
+  netdevs.devices[2].index = 9;
+  table.update(netdevs);
+  assert_int_equal(table.count(), 3);
+  assert_null(table.find(index));
+  add(10, "eth10");
+  table.update(netdevs);
+  assert_string_equal(table.find(index)->netdev, "eth10");
+}
+
 void update__address_gone__leaves_others_in_place(void**) {
   Netdev& eth0 = netdevs.devices[2];
   DeviceTable table(kHere);
@@ -161,6 +175,7 @@ int main() {
       cmocka_unit_test_setup(update__nothing_new__changes_nothing, start),
       cmocka_unit_test_setup(update__next_dappled__gives_the_same_guids, start),
       cmocka_unit_test_setup(update__netdev_gone__frees_its_number, start),
+      cmocka_unit_test_setup(update__netdev_replaced__has_another_number, start),
       cmocka_unit_test_setup(update__address_gone__leaves_others_in_place, start),
       cmocka_unit_test_setup(restore__known_device__has_its_identity_again, start),
       cmocka_unit_test_setup(restore__nonsense__is_ignored, start),
