@@ -217,7 +217,11 @@ Requester::Step Requester::step_cursor(PacketSink& sink) {
     return Step::kAgain;
   }
   if (entry.failed) return Step::kWait;
-  return window_allows(entry) ? Step::kSend : Step::kWait;
+  if (window_allows(entry)) return Step::kSend;
+  // In SQD the program may have taken the last right to Reads away.
+  const bool never = wants_response(entry.request.opcode) && core_.values.max_rd_atomic == 0 && !outstanding();
+  if (never) fail(entry, CompletionStatus::kLocalQpOperation);
+  return Step::kWait;
 }
 
 void Requester::sent(SendEntry& entry, uint32_t end) {

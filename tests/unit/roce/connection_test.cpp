@@ -623,6 +623,26 @@ void sqd__requests_under_way__finished_then_drained(void**) {
   assert_int_equal(pair.a.sent.size(), 3);
 }
 
+// The third Read has a PSN already and waits for the end of the second.
+void sqd__no_more_reads_allowed__waiting_read_fails(void**) {
+  Pair pair;
+  for (int i = 0; i < 3; i++) post(pair.a, pair.a.request(SendOpcode::kRead, 8));
+  pair.transmit();
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  assert_true(pair.a.qp->modify(attributes, kState));
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 2);
+  attributes.max_rd_atomic = 0;
+  assert_true(pair.a.qp->modify(attributes, kState | kMaxRdAtomic));
+  attributes.state = QpState::kRts;
+  assert_true(pair.a.qp->modify(attributes, kState));
+  pair.run();
+  assert_int_equal(pair.a.sent.size(), 3);
+  assert_sent(pair.a, 1, CompletionStatus::kSuccess);
+  assert_sent(pair.a, 2, CompletionStatus::kLocalQpOperation);
+}
+
 void error__posts_afterwards__flushed_at_once(void**) {
   Pair pair;
   QpAttributes attributes;
@@ -703,6 +723,7 @@ int main() {
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
       cmocka_unit_test(sqd__requests_under_way__finished_then_drained),
+      cmocka_unit_test(sqd__no_more_reads_allowed__waiting_read_fails),
       cmocka_unit_test(error__posts_afterwards__flushed_at_once),
       cmocka_unit_test(modify__missing_unknown_or_impossible__refused_and_nothing_changed),
       cmocka_unit_test(window__losses__shrinks_and_recovers),
