@@ -86,6 +86,10 @@ void Server::run() {
     cm_.advance();
     give_wire();
     retry_waiting();
+    if (accepts_later_) {
+      accept_later(false);
+      accept_all();
+    }
     if (slots_left_) slots_left_ = slots_.tidy();
   }
   cm_.drop_wire();
@@ -95,7 +99,7 @@ void Server::run() {
 }
 
 int Server::wait_time() const {
-  if (waiting_ > 0) return kRetry;
+  if (waiting_ > 0 || accepts_later_) return kRetry;
   if (slots_left_) return kTidy;
   if (members_ > 0) return -1;
   if (cm_.channels() > 0) return -1;
@@ -116,6 +120,7 @@ bool Server::finished() {
 }
 
 void Server::accept_all() {
+  if (!reserve_) reserve_.reset(eventfd(0, EFD_CLOEXEC));
   for (int i = 0; i < 4 * kEventsAtOnce; i++) {
     soft::OwnedFd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket) {
@@ -123,8 +128,9 @@ void Server::accept_all() {
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
-    if ((errno == EMFILE || errno == ENFILE) && reserve_) {
-      // Otherwise the connection would wait in the queue, and this loop would spin.
+    if (errno == EMFILE || errno == ENFILE) {
+      // The connection stays in the queue, so the loop must not look there for a while.
+      if (!reserve_) return accept_later(true);
       reserve_.reset();
       soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       refused.reset();
@@ -134,6 +140,11 @@ void Server::accept_all() {
     }
     return;
   }
+}
+
+void Server::accept_later(bool later) {
+  accepts_later_ = later;
+  watch(listener_.get(), kListenerKey, !later);
 }
 
 void Server::accept_one(soft::OwnedFd socket) {

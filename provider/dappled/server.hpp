@@ -50,6 +50,7 @@ class Server {
   };
 
   void accept_all();
+  void accept_later(bool later);
   void accept_one(soft::OwnedFd socket);
   void drop(Connection& connection);
   void wait_for_port(Connection& connection, Milliseconds until);  // 0: no longer
@@ -93,7 +94,8 @@ class Server {
   soft::OwnedFd listener_;
   Milliseconds linger_;
   soft::OwnedFd epoll_;
-  soft::OwnedFd reserve_;  // is closed to accept, and refuse, a connection when no descriptor is left
+  soft::OwnedFd reserve_;       // is closed to accept, and refuse, a connection when no descriptor is left
+  bool accepts_later_ = false;  // there is no reserve, either
   NetdevWatch netdev_watch_;
   Netdevs netdevs_;
   bool unread_ = true;  // the netdevs have changed since they were read
