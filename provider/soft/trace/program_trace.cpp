@@ -38,8 +38,14 @@ bool trace_is_possible(Problem& problem) {
 }
 
 void trace_open(const char* device, int error) {
+  // Anybody may choose the name, so it is shown without characters that would need an escape.
+  char program[64] = {};
+  for (size_t i = 0; i < sizeof program - 1 && program_invocation_short_name[i] != '\0'; i++) {
+    const char letter = program_invocation_short_name[i];
+    program[i] = letter < ' ' || letter > '~' || letter == '"' || letter == '\\' ? '?' : letter;
+  }
   TraceLine line;
-  line.text("call", "ibv_open_device").text("device", device).text("program", program_invocation_short_name);
+  line.text("call", "ibv_open_device").text("device", device).text("program", program);
   program_trace()->append(line.error(error));
 }
 
