@@ -94,7 +94,7 @@ bool Server::take(rpma_conn_req* taken) noexcept {
   if (!succeeded(rpma_conn_req_get_private_data(request.get(), &data), "rpma_conn_req_get_private_data")) return false;
   if (data.ptr && data.len >= sizeof greeting) std::memcpy(&greeting, data.ptr, sizeof greeting);
   if (!data.ptr || data.len < sizeof greeting || greeting.magic != kMagic || greeting.method != kMethod ||
-      greeting.flushes > kMaxFlushes) {
+      greeting.flushes > kMaxFlushes || (kMethod == Method::kAppliance && greeting.flushes != 0)) {
     say("a client of another engine was rejected");
     return true;
   }
@@ -110,10 +110,13 @@ bool Server::take(rpma_conn_req* taken) noexcept {
   if (!make_offer(offer)) return false;
   const rpma_conn_private_data answer = {&offer, sizeof offer};
   rpma_conn_req* given = request.release();
+  // A client that has gone meanwhile makes this fail.
+  if (!made(connection_, "rpma_conn_req_connect",
+            [&](rpma_conn** out) { return rpma_conn_req_connect(&given, &answer, out); })) {
+    return true;
+  }
   state_ = State::kAccepting;
-  return made(connection_, "rpma_conn_req_connect",
-              [&](rpma_conn** out) { return rpma_conn_req_connect(&given, &answer, out); }) &&
-         succeeded(rpma_conn_get_event_fd(connection_.get(), &events_), "rpma_conn_get_event_fd") &&
+  return succeeded(rpma_conn_get_event_fd(connection_.get(), &events_), "rpma_conn_get_event_fd") &&
          unblocked(events_) && succeeded(rpma_conn_get_cq(connection_.get(), &completions_), "rpma_conn_get_cq") &&
          succeeded(rpma_cq_get_fd(completions_, &completions_fd_), "rpma_cq_get_fd") && unblocked(completions_fd_);
 }
