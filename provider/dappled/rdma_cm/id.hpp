@@ -76,6 +76,7 @@ struct Membership {
   Membership* newer = nullptr;
   uint32_t number = 0;
   uint32_t events_reported = 0;
+  uint32_t token = 0;  // of the command that made it
   uint64_t uid = 0;
   CmId* id = nullptr;
   bool unread = true;  // its event waits

@@ -62,6 +62,7 @@ void Service::write(CmId& id) {
     entry.memberships[entry.membership_count++] = {.uid = membership->uid,
                                                    .number = membership->number,
                                                    .events_reported = membership->events_reported,
+                                                   .token = membership->token,
                                                    .group = membership->group.gid,
                                                    .family = membership->group.family,
                                                    .unread = membership->unread};

@@ -22,6 +22,7 @@ struct SavedMembership {
   uint64_t uid = 0;
   uint32_t number = 0;
   uint32_t events_reported = 0;
+  uint32_t token = 0;
   Gid group{};
   uint16_t family = 0;
   uint8_t unread = 0;

@@ -128,7 +128,8 @@ int Service::migrate_id(Call& call) {
   if (!read(call, command)) return EINVAL;
   if (call.room < sizeof(rdma_ucm_migrate_resp)) return ENOSPC;
   if (call.source == nullptr) return EBADF;
-  CmId* id = nullptr;
+  CmId* id = may_be_repeated(call) ? ids_.find(call.channel, command.id) : nullptr;
+  if (id != nullptr && id->last_token == call.token) return write(call, rdma_ucm_migrate_resp{id->events_reported});
   if (const int error = look_up(*call.source, command.id, id); error != 0) return error;
   if (call.source != &call.channel) {
     if (ids_.find(call.channel, command.id) != nullptr) return EEXIST;
@@ -144,6 +145,7 @@ int Service::migrate_id(Call& call) {
       event = next;
     }
     move(*id, call.channel);
+    id->last_token = call.token;
     note(*id);
   }
   return write(call, rdma_ucm_migrate_resp{id->events_reported});

@@ -26,6 +26,11 @@ int Service::join_ip_mcast(Call& call) {
   if (!read_address(command.addr, group)) return EINVAL;
   CmId* id = nullptr;
   if (const int error = find_with_device(call, command.id, id); error != 0) return error;
+  if (may_be_repeated(call)) {
+    for (const Membership* made = id->memberships.first(); made != nullptr; made = made->newer) {
+      if (made->token == call.token) return write(call, rdma_ucm_create_id_resp{made->number});
+    }
+  }
   if ((id->state != State::kBound && id->state != State::kAddressResolved) || !id->is_datagram() || group.is_any()) {
     return EINVAL;
   }
@@ -33,6 +38,7 @@ int Service::join_ip_mcast(Call& call) {
   Membership* membership = add_membership(*id, next_membership_, command.uid, group);
   if (membership == nullptr) return ENOMEM;
   next_membership_++;
+  membership->token = call.token;
   if (id->qkey == 0) id->qkey = kUdpQkey;
   report_join(*membership);
   return write(call, rdma_ucm_create_id_resp{membership->number});

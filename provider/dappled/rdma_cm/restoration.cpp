@@ -119,6 +119,7 @@ void Service::resume_memberships(CmId& id, const JournalEntry& entry) {
     Membership* membership = add_membership(id, saved.number, saved.uid, group);
     if (membership == nullptr) return;
     membership->events_reported = saved.events_reported;
+    membership->token = saved.token;
     membership->unread = saved.unread != 0;
     if (membership->unread) report_join(*membership);
   }

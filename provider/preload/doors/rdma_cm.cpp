@@ -135,8 +135,10 @@ int ask(const RdmaCmCommand& command, soft::CmCommandRequest& request, soft::CmC
   const int error = link->cm_command(request, reply, again, problem);
   // The refusal did not come from dappled.
   if (error != 0 && link->fd() < 0) complain(problem);
-  if (error != 0 && again && command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID) {
-    // The first dappled has destroyed the id, and the id's events were lost with that dappled.
+  const bool is_gone = command.header.cmd == RDMA_USER_CM_CMD_DESTROY_ID ||
+                       (command.header.cmd == RDMA_USER_CM_CMD_LEAVE_MCAST && error == ENOENT);
+  if (error != 0 && again && is_gone) {
+    // The first dappled has destroyed the id, or left the group, and the events about it were lost with that dappled.
     reply = {};
     reply.length = sizeof(rdma_ucm_destroy_id_resp);
     return 0;

@@ -159,6 +159,28 @@ void die__in_groups__stays_in_them(void** state) {
   pair.finish();
 }
 
+// The program asks the next dappled, because it has no answer from the first.
+void join__repeated__joins_once(void** state) {
+  Pair& pair = pair_of(state);
+  Host& host = pair.client;
+  const uint32_t id = host.create(pair.active, RDMA_PS_UDP, 11);
+  assert_int_equal(host.bind(pair.active, id, ipv4(1, 0)), 0);
+  rdma_ucm_create_id_resp first, again, other;
+  host.token = 7;
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 5), first), 0);
+  host.die(pair.active);
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 5), again), 0);
+  assert_int_equal(again.id, first.id);
+  host.token = 8;
+  assert_int_equal(host.ask(pair.active, RDMA_USER_CM_CMD_JOIN_IP_MCAST, join_of(id, 5), other), 0);
+  assert_int_not_equal(other.id, first.id);
+  host.token = 0;
+  assert_int_equal(host.event(pair.active, EventKind::kMulticastJoin).id, first.id);
+  assert_int_equal(host.event(pair.active, EventKind::kMulticastJoin).id, other.id);
+  host.assert_no_event(pair.active);
+  pair.finish();
+}
+
 void leave__unread_event__goes_along(void** state) {
   Pair& pair = pair_of(state);
   Host& host = pair.client;
@@ -192,6 +214,7 @@ int main() {
       RDMA_CM_TEST(die__after_the_answer__the_client_alone_hears_of_it),
       RDMA_CM_TEST(join__group__gives_its_address),
       RDMA_CM_TEST(die__in_groups__stays_in_them),
+      RDMA_CM_TEST(join__repeated__joins_once),
       RDMA_CM_TEST(leave__unread_event__goes_along),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -243,6 +243,27 @@ void repeat__command_that_was_carried_out__succeeds_without_effect(void** state)
   assert_int_not_equal(pair.server.create(pair.passive, RDMA_PS_TCP, 6), id);
 }
 
+void repeat__id_that_has_moved__is_there(void** state) {
+  Pair& pair = pair_of(state);
+  pair.listen();
+  Host& host = pair.server;
+  Channel other;
+  rdma_ucm_migrate_id migrate = {};
+  rdma_ucm_migrate_resp response;
+  migrate.id = pair.listener;
+  host.token = 5;
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
+  host.die(other);
+  assert_int_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive), 0);
+  // Another command is not taken for a repetition.
+  host.token = 6;
+  assert_int_not_equal(host.ask(other, RDMA_USER_CM_CMD_MIGRATE_ID, migrate, response, sizeof response, &pair.passive),
+                       0);
+  host.token = 0;
+  host.service->close(host.now, other);
+  pair.finish();
+}
+
 void repeat__event_that_was_handed_over__comes_again(void** state) {
   Pair& pair = pair_of(state);
   pair.establish();
@@ -395,6 +416,7 @@ int main() {
       RDMA_CM_TEST(restore__disconnecting__goes_on),
       RDMA_CM_TEST(restore__after_destroying_some__keeps_the_others),
       RDMA_CM_TEST(repeat__command_that_was_carried_out__succeeds_without_effect),
+      RDMA_CM_TEST(repeat__id_that_has_moved__is_there),
       RDMA_CM_TEST(repeat__event_that_was_handed_over__comes_again),
       RDMA_CM_TEST(repeat__request_that_was_handed_over__is_gone),
       RDMA_CM_TEST(restore__program_died_with_its_dappled__peer_hears_of_it),
