@@ -13,6 +13,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -102,12 +103,11 @@ double seconds_of(const char* text) {
 }
 
 // The words of a file stand on lines or between commas; a line that begins with # is a comment.
-std::string words_of(FILE* file) {
+std::string words_of(std::istream& file) {
   std::string words;
-  char line[1024];
-  while (fgets(line, sizeof line, file) != nullptr) {
+  for (std::string line; std::getline(file, line);) {
     std::string_view text = line;
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == ',')) text.remove_suffix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == ',')) text.remove_suffix(1);
     if (text.empty() || text.front() == '#') continue;
     words += (words.empty() ? "" : ",") + std::string(text);
   }
@@ -122,9 +122,9 @@ void set_variable(Options& options, const char* name, const char* value) {
 void set_faults(Options& options, const char* given) {
   std::string words = given;
   if (words.find('=') == std::string::npos) {
-    const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(given, "re"), fclose);
-    if (file == nullptr) fail(kWrongUse, "--faults: %s is neither a word with = nor a readable file", given);
-    words = words_of(file.get());
+    std::ifstream file(given);
+    if (!file) fail(kWrongUse, "--faults: %s is neither a word with = nor a readable file", given);
+    words = words_of(file);
   }
   set_variable(options, "DAPPLE_FAULTS", words.c_str());
 }

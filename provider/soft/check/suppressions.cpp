@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <memory>
@@ -29,9 +30,13 @@ bool Suppressions::read(const std::string& file, std::string& error) {
     error = "suppressions=" + file + ": " + strerror(errno);
     return false;
   }
-  char line[1024];
-  while (fgets(line, sizeof line, input.get()) != nullptr) {
-    std::string_view text = line;
+  struct Room {
+    ~Room() { free(bytes); }
+    char* bytes = nullptr;
+    size_t size = 0;
+  } line;
+  while (getline(&line.bytes, &line.size, input.get()) >= 0) {
+    std::string_view text = line.bytes;
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     if (text.empty() || text.front() == '#') continue;
     const size_t colon = text.find(':');
