@@ -104,10 +104,39 @@ std::string last_line(int fd) {
   return line;
 }
 
+constexpr int kEndings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+volatile pid_t group = 0;  // of the program that runs, or 0
+
+// The group's processes do not get a terminal's signals.
+void end_with_group(int signal_number) {
+  if (group > 0) kill(-group, SIGKILL);
+  raise(signal_number);  // SA_RESETHAND: this ends dapple-run
+}
+
+void watch_signals() {
+  struct sigaction action = {};
+  action.sa_handler = end_with_group;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal_number : kEndings) {
+    struct sigaction found = {};
+    sigaction(signal_number, nullptr, &found);
+    if (found.sa_handler != SIG_IGN) sigaction(signal_number, &action, nullptr);
+  }
+}
+
 // The child and all processes that it starts are one process group, so that run() can kill all of them.
 pid_t start(int output, void (*execute)(void*), void* argument) {
+  sigset_t endings;
+  sigset_t before;
+  sigemptyset(&endings);
+  for (const int signal_number : kEndings) sigaddset(&endings, signal_number);
+  sigprocmask(SIG_BLOCK, &endings, &before);
   const pid_t child = fork_awaited();
   setpgid(child, child);
+  if (child > 0) group = child;
+  if (child == 0) group = 0;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   if (child > 0) return child;
   const int input = open("/dev/null", O_RDONLY);
   if (input < 0 || dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
@@ -128,6 +157,7 @@ Ending run(double timeout, void (*execute)(void*), void* argument) {
   }
   kill(-child, SIGKILL);
   if (ended <= 0) status = await(child);
+  group = 0;
   Ending ending;
   ending.seconds = now() - begin;
   ending.said = last_line(output.fd());
@@ -189,6 +219,7 @@ void print_row(const Place& place, uint64_t call, const Ending& ending) {
 }  // namespace
 
 int enumerate(const EnumerateOptions& options, void (*execute)(void* argument), void* argument) {
+  watch_signals();
   const Points points;
   const char* given = getenv("DAPPLE_FAULTS");
   const std::string faults = given == nullptr || given[0] == '\0' ? "" : std::string(given) + ",";
