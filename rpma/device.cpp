@@ -21,13 +21,22 @@ constinit std::mutex mutex;
 constinit Device::Known* in_use = nullptr;
 constinit Device::Known* left = nullptr;  // an answer whose last peer was deleted; at most one is kept
 
+// False if the value is too long.
+template <size_t kSize>
+bool copy_variable(const char* name, char (&to)[kSize]) {
+  const char* value = secure_getenv(name);
+  if (!value) return true;
+  if (std::strlen(value) >= kSize) return false;
+  std::strcpy(to, value);
+  return true;
+}
+
 // Fills in the question of this query. False if later queries must not use its answer. `file` is then 0, so the
 // question equals no question for which the result is true.
 bool fill(ibv_context* context, Question& question) {
-  question = {context, context->device, 0, {}};
-  const char* coherence = secure_getenv("DAPPLE_COHERENCE");
-  if (coherence && std::strlen(coherence) >= sizeof question.coherence) return false;
-  if (coherence) std::strcpy(question.coherence, coherence);
+  question = {context, context->device, 0, {}, {}};
+  if (!copy_variable("DAPPLE_COHERENCE", question.coherence)) return false;
+  if (!copy_variable("DAPPLE_PERSISTENCE", question.persistence)) return false;
   struct stat status;
   if (fstat(context->cmd_fd, &status) != 0) return false;
   // With an overlay, which may have been attached since an earlier query, the answer may be the emulator's. This call

@@ -18,7 +18,8 @@ struct Question {
   const ibv_context* context;
   const ibv_device* device;
   dev_t file;
-  char coherence[64];  // DAPPLE_COHERENCE
+  char coherence[64];    // DAPPLE_COHERENCE
+  char persistence[64];  // DAPPLE_PERSISTENCE
 
   bool operator==(const Question&) const = default;
 };

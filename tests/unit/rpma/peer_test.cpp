@@ -65,6 +65,14 @@ void another_override_is_another_question(void**) {
   assert_int_equal(questions(), 4);
 }
 
+void another_report_of_persistence_is_another_question(void**) {
+  make_and_delete();
+  setenv("DAPPLE_PERSISTENCE", "cpu_cache", 1);
+  make_and_delete();
+  unsetenv("DAPPLE_PERSISTENCE");
+  assert_int_equal(questions(), 2);
+}
+
 void a_device_with_an_overlay_may_be_emulated_by_now(void**) {
   make_and_delete();
   fake::state.attached = true;
@@ -95,6 +103,7 @@ int main() {
       cmocka_unit_test_setup(the_answer_outlives_the_last_peer, set_up),
       cmocka_unit_test_setup(another_device_at_the_same_address_is_asked, set_up),
       cmocka_unit_test_setup(another_override_is_another_question, set_up),
+      cmocka_unit_test_setup(another_report_of_persistence_is_another_question, set_up),
       cmocka_unit_test_setup(a_device_with_an_overlay_may_be_emulated_by_now, set_up),
       cmocka_unit_test_setup(a_question_that_fails_leaves_no_answer, set_up),
   };
