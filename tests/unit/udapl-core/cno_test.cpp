@@ -477,10 +477,22 @@ void cno_agent__may_free_its_cno() {
   while (!suicide.done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+// Another thread may close the CNO while its agent sets the next one.
+void cno_modify_agent__of_a_closed_cno__is_refused() {
+  no_device::OpenIa ia(true);
+  Cno* const cno = Cno::create(ia.get(), {}, false).value();
+  const std::shared_ptr<Notifier> notifier = cno->notifier();
+  Notifier::Threads agents;
+  CHECK(Cno::free(*cno, false, agents).has_value());
+  CHECK(!notifier->set_agent({.function = [](void*, void*) {}, .instance_data = nullptr}).has_value());
+  CHECK(agents.empty());
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
+      TEST(cno_modify_agent__of_a_closed_cno__is_refused),
       TEST(cno_wait__names_each_evd_that_has_triggered),
       TEST(cno_wait__one_deadline_in_microseconds),
       TEST(cno_wait__wakes),

@@ -189,6 +189,7 @@ WaitAgent Notifier::agent() const {
 
 Result<> Notifier::set_agent(const WaitAgent& agent) {
   std::unique_lock lock(mutex_);
+  if (closed_) return fail(Type::kInvalidHandle);
   if (agent.function && agent_thread_.empty()) {
     Threads thread(1);  // this comes first: a thread without an entry here could not be ended
     auto started =
