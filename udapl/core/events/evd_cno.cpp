@@ -91,6 +91,7 @@ void Evd::notify_cno_of_more_than(uint32_t known) {
   {
     std::lock_guard guard(data_mutex_);
     if (cq_ && request_notification()) break_cq();
+    if (software_.urgent()) flush_rings();
     while (available() <= known && complete_batch()) {
     }
     more = available() > known || cq_broken();  // a caller that asks the EVD gets the error
