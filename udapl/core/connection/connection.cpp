@@ -424,7 +424,9 @@ void Connection::on_device_event(ibv_event_type type) {
   const bool refused = type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR;
   if (refused && ep_.state() == EpState::kConnected && ep_.ia().rules().tells_peer_of_refusals)
     return client_.set_deadline(now_ns() + kRefusalNs);
-  if (ep_.is_up()) break_off();
+  if (ep_.is_up()) return break_off();
+  // establish() breaks the connection off.
+  if (ep_.state() == EpState::kCompletionPending) broken_.store(true, std::memory_order_release);
 }
 
 bool Connection::qp_has_failed() const {
