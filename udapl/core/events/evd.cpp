@@ -351,6 +351,11 @@ void Evd::forget(Ep& ep) {
   });
 }
 
+void Evd::forget_datagrams(const Ep& ep) {
+  software_.remove_if(
+      [&ep](const Event& event) { return data_of(event.kind) == EventData::kDatagrams && event.datagrams.ep == &ep; });
+}
+
 void Evd::forget_errors(const Object& object) {
   software_.remove_if([&object](const Event& event) {
     return data_of(event.kind) == EventData::kAsync && event.async.object == &object;
