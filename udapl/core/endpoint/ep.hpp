@@ -239,6 +239,7 @@ class Ep : public Object {
                       DtoOperation operation, uint32_t flags);
   Result<> check_can_request(DtoOperation operation) const;
   Result<> check_can_request_slowly(DtoOperation operation) const;
+  Result<> check_can_receive(size_t segment_count, uint32_t flags) const;
   bool may_be_fast(DtoOperation operation, uint32_t flags) const;
   Result<> check_request(std::span<const ibv_sge> segments, uint32_t max_segments, uint32_t flags) const;
   void maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // SPDX-FileCopyrightText: The dapple authors
 //
-// The data path of an endpoint. Nothing here locks unless the IA was opened thread-safe. It allocates only for the first
-// unsignalled request, and if a queue is full.
+// The data path of an endpoint. Nothing here locks unless the IA was opened thread-safe. It allocates only for the
+// first unsignalled request, and if a queue is full.
 #include <algorithm>
 #include <mutex>
 
@@ -58,24 +58,30 @@ Result<> Ep::check_can_request_slowly(DtoOperation operation) const {
   return tl::unexpected(state_error());
 }
 
-Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
-  if (segments.size() > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
+// Under the lock, because another thread may modify the endpoint.
+Result<> Ep::check_can_receive(size_t segment_count, uint32_t flags) const {
+  if (segment_count > attr_.max_recv_iov) return fail(Type::kInvalidParameter, Subtype::kSegmentCount);
   if (flags & ~recv_flags()) return fail(Type::kInvalidParameter, Subtype::kFlags);
-  const uint64_t length = total_length(segments);
+  if (!qp_) [[unlikely]]
+    return tl::unexpected(state_error());
+  return {};
+}
+
+Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
   // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
   std::unique_lock guard(post_mutex_);
-  if (!qp_) [[unlikely]]
-    return tl::unexpected(state_error());
+  if (auto can = check_can_receive(segments.size(), flags); !can) return can;
   if (!evds_.recv || srq_) return fail(Type::kInvalidState);
   if (receives_.full()) [[unlikely]] {
     // Suppressed requests leave the ring only when a thread looks at the CQ, and their consumer may have no reason to.
     guard.unlock();
     evds_.recv->reap();
     guard.lock();
-    if (!qp_) return tl::unexpected(state_error());
+    if (auto can = check_can_receive(segments.size(), flags); !can) return can;
     if (receives_.full()) return fail(Type::kInsufficientResources);
   }
+  const uint64_t length = total_length(segments);
   WorkRequest& request = receives_.next();
   request.set(*this, DtoOperation::kReceive, cookie, length, flags, may_be_fast(DtoOperation::kReceive, flags));
   if (ia().maintains_caches()) maintain_before_post(request, receives_, segments, true);
