@@ -279,6 +279,8 @@ void Ia::destroy_objects(Notifier::Threads& agents) {
   destroy_all<Cr>();  // requests that have been dequeued; the others went with their EVDs
   list_of(Kind::kCno).for_each<Cno>([&](Cno& cno) {
     if (Cno::free(cno, true, agents)) return;
+    // An EVD that the device keeps has it; but nobody may wait on it any more.
+    cno.notifier()->close(true, agents);
     ObjectList::remove(cno);
     arena<Cno>().abandon(&cno, tables().dead);
   });
