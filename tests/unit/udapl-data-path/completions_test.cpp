@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,6 +116,27 @@ void cno_wait__reports_an_evd_whose_device_has_gone() {
   uint32_t more;
   const auto result = wait_for_event(evd, 5'000'000, 1, event, more);
   CHECK(!result && result.error().type == Type::kInternalError);
+}
+
+// The device does not let go of the queue pair, so the EVD and the CNO stay, too.
+void ia_close__device_keeps_an_object__a_wait_on_the_cno_ends() {
+  fake_device::reset();
+  auto ia = std::make_unique<fake_device::Ia>(true);
+  Evd& evd = ia->evd(64);
+  Cno& cno = ia->cno();
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(evd.set_cno(&cno).has_value());
+  }
+  ia->connected_ep({.recv = &evd}, {});
+  const std::shared_ptr<Notifier> notifier = cno.notifier();
+  fake_device::state.keeps_queue_pairs = true;
+  std::thread waiter([&] {
+    const auto found = notifier->wait(10'000'000);
+    CHECK(found && !*found);
+  });
+  ia.reset();
+  waiter.join();
 }
 
 // The EVD was made for fewer requests, because most suppressed requests make no completion while they succeed.
@@ -225,6 +247,35 @@ void ep_free__fails_while_datagrams_connect() {
   fake_device::state.keeps_queue_pairs = false;
 }
 
+// As above, but an event of the exchange waits already.
+void ep_free__fails_with_an_event_of_datagrams() {
+  fake_device::reset();
+  fake_device::Ia ia(false);
+  Evd& connect = ia.evd(8, kEvdConnection);
+  fake_device::state.unanswered = true;
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  Ep* ep = nullptr;
+  {
+    std::lock_guard guard(control_mutex());
+    const EpEvds evds{.recv = nullptr, .request = nullptr, .connect = &connect};
+    ep = Ep::create(ia.get(), &ia.pz(), evds, {.datagrams = true}).value();
+    for (int i = 0; i < 2; ++i) CHECK(ep->connect(reinterpret_cast<sockaddr*>(&peer), 1, 1, {}).has_value());
+  }
+  Event event;
+  uint32_t more;
+  CHECK(wait_for_event(connect, 5'000'000, 1, event, more).has_value());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  {
+    std::lock_guard guard(control_mutex());
+    fake_device::state.keeps_queue_pairs = true;
+    CHECK(!Ep::free(*ep));
+  }
+  CHECK(!wait_for_event(connect, 1000, 1, event, more));
+  fake_device::state.keeps_queue_pairs = false;
+}
+
 }  // namespace
 
 int main() {
@@ -234,9 +285,11 @@ int main() {
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
       TEST_IN_CHILD(evd_dequeue__passes_over_completions_of_no_request),
       TEST_IN_CHILD(cno_wait__reports_an_evd_whose_device_has_gone),
+      TEST_IN_CHILD(ia_close__device_keeps_an_object__a_wait_on_the_cno_ends),
       TEST_IN_CHILD(evd_post__a_storm_of_lost_events_is_told_in_few_lines),
       TEST_IN_CHILD(evd__of_software_events_takes_no_descriptor),
       TEST_IN_CHILD(ep_free__fails_while_datagrams_connect),
+      TEST_IN_CHILD(ep_free__fails_with_an_event_of_datagrams),
       TEST_IN_CHILD(srq_query__with_many_endpoints_on_one_evd),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

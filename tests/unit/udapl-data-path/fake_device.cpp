@@ -249,11 +249,11 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 
 void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
-  state.keeps_queue_pairs = state.unanswered = state.cannot_resize = false;
+  state.keeps_queue_pairs = state.cleans_cqs = state.unanswered = state.cannot_resize = false;
   state.refuses = 0;
   state.overflows = state.unsignalled = 0;
   state.most_entries = 0;
-  state.in_post = state.after_poll = state.before_arming = nullptr;
+  state.in_post = state.in_disconnect = state.after_poll = state.before_arming = nullptr;
   state.vendor_id = 0;
   state.transport = IBV_TRANSPORT_IB;
 }
@@ -559,6 +559,11 @@ int ibv_query_qp(ibv_qp* which, ibv_qp_attr* attr, int, ibv_qp_init_attr*) {
 int ibv_destroy_qp(ibv_qp* which) {
   if (state.keeps_queue_pairs) return EBUSY;
   std::lock_guard guard(mutex);
+  for (ibv_cq* cq : {which->send_cq, which->recv_cq}) {
+    if (!state.cleans_cqs) break;
+    std::erase_if(reinterpret_cast<Cq*>(cq)->entries,
+                  [which](const ibv_wc& completion) { return completion.qp_num == which->qp_num; });
+  }
   qps.erase(which->qp_num);
   delete reinterpret_cast<Qp*>(which);
   return 0;
@@ -627,6 +632,7 @@ int rdma_init_qp_attr(rdma_cm_id*, ibv_qp_attr*, int* mask) {
   return 0;
 }
 int rdma_disconnect(rdma_cm_id* id) {
+  call_once(state.in_disconnect);
   report(id, RDMA_CM_EVENT_DISCONNECTED);
   return 0;
 }

@@ -38,8 +38,10 @@ struct State {
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
   std::atomic<bool> misses_late = false;  // receives posted in that state stay until the queue pair is put there again
   std::atomic<bool> keeps_queue_pairs = false;  // a queue pair cannot be destroyed
+  std::atomic<bool> cleans_cqs = false;         // a queue pair takes its completions along when it is destroyed
   std::atomic<bool> unanswered = false;         // attempts to connect get no answer
   std::function<void()> in_post;                // called inside ibv_post_send, after the device has handled the request
+  std::function<void()> in_disconnect;          // called once, inside the next rdma_disconnect
   std::function<void()> after_poll;             // called once, inside the next ibv_poll_cq that finds nothing
   std::function<void()> before_arming;          // called once, inside the next ibv_req_notify_cq
   uint32_t vendor_id = 0;

@@ -329,6 +329,35 @@ void srq__places_of_a_freed_ep() {
   }
 }
 
+// A peer sends until the connection ends, and the device drops what the queue pair leaves behind.
+void srq__places_of_messages_at_the_end_of_an_ep() {
+  fake_device::reset();
+  fake_device::state.cleans_cqs = true;
+  SharedRig rig;
+  Ep& ep = rig.ia.connected_ep({.recv = &rig.ia.evd(16)}, {}, rig.srq);
+  fake_device::state.in_disconnect = [&] { CHECK(rig.post(1)); };
+  std::lock_guard guard(control_mutex());
+  CHECK(Ep::free(ep).has_value());
+  CHECK(!fake_device::state.in_disconnect);
+  CHECK_EQUAL(rig.srq->count().outstanding, 0);
+}
+
+// A CNO learns of flushed requests also if it was not there when they were flushed.
+void flush__while_the_evd_is_disabled__triggers_the_cno_afterwards() {
+  become_siw();
+  Rig rig;
+  Cno& cno = rig.ia.cno();
+  std::lock_guard guard(control_mutex());
+  CHECK(rig.recv.set_cno(&cno).has_value());
+  CHECK(rig.ep.post_recv({&kSegment, 1}, 1, 0).has_value());
+  fake_device::state.never_flushes = true;
+  CHECK(rig.recv.set_enabled(false).has_value());
+  CHECK(rig.ep.disconnect(true).has_value());
+  CHECK(rig.recv.set_enabled(true).has_value());
+  const auto triggered = cno.notifier()->take();
+  CHECK(triggered && *triggered == &rig.recv);
+}
+
 }  // namespace
 
 int main() {
@@ -349,6 +378,8 @@ int main() {
       TEST_IN_CHILD(srq_set_low_watermark__one_event_for_each),
       TEST_IN_CHILD(srq_set_low_watermark__refused_by_the_device__the_former_event_comes),
       TEST_IN_CHILD(srq__places_of_a_freed_ep),
+      TEST_IN_CHILD(srq__places_of_messages_at_the_end_of_an_ep),
+      TEST_IN_CHILD(flush__while_the_evd_is_disabled__triggers_the_cno_afterwards),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

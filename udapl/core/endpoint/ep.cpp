@@ -197,8 +197,14 @@ Result<> Ep::free(Ep& ep) {
   ep.abandon();
   const uint32_t qp_num = ep.qp_num();
   if (ep.qp_) ep.fail_qp();
-  if (int error = ia.windows().forget(ep)) return fail_errno(error);
-  if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
+  // Some providers drop the completions of a queue pair that is destroyed, and a shared queue needs its own back.
+  if (ep.srq_) (void)ep.empty_cqs();
+  {
+    // A bind on another endpoint that fails gives the window back to this one.
+    const auto binding = ia.windows().binding();
+    if (int error = ia.windows().forget(ep)) return fail_errno(error);
+    if (int error = verbs::destroy(ep.qp_)) return fail_errno(error);
+  }
   for (Evd* evd : {ep.evds_.recv, ep.evds_.request, ep.evds_.connect}) {
     if (evd) evd->forget(ep);
   }
