@@ -19,8 +19,8 @@ declare -A contents=(
   [libdapple-dev]='usr/include/infiniband/dappledv\.h|usr/lib/T/(libdapple\.so|pkgconfig/dapple\.pc)
     usr/lib/T/cmake/dapple/dapple-(config|config-version|dapple|dapple-none)\.cmake
     usr/share/man/man3/dappledv_[a-z_]+\.3\.gz|D/examples/.*'
-  [dapple-provider]='usr/bin/dapple-run|C/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/libexec/dapple/dappled|usr/share/man/man(1/dapple-run\.1|7/dapple-soft\.7)\.gz
-    D/examples/(ci|containers)/[A-Za-z.-]+'
+  [dapple-provider]='usr/bin/dapple-run|C/dapple-run|usr/lib/T/dapple/libdapple-[a-z0-9]+\.so|usr/libexec/dapple/dappled|usr/share/man/man(1/dapple-(run|check)\.1|7/dapple-soft\.7)\.gz
+    D/examples/(ci|containers|dapple-check)/[A-Za-z.-]+'
   [dapple-utils]='usr/bin/dapple-[a-z]+|C/dapple-[a-z]+|usr/share/man/man1/dapple-[a-z]+\.1\.gz|usr/share/man/man7/dapple\.7\.gz
     usr/share/lintian/overrides/dapple-utils'
   [dapple-udapl]='usr/lib/T/(libdat2?|libdapl(ofa|oscm|oucm|cma|scm))\.so\.[12](\.0\.0)?
@@ -45,7 +45,7 @@ dapple-doc Multi-Arch foreign
 dapple-softroce Architecture amd64
 dapple-softroce Multi-Arch foreign
 dapple-utils Multi-Arch foreign
-dapple-utils Suggests dapple-udapl
+dapple-utils Suggests dapple-provider, dapple-udapl
 dapple-udapl Multi-Arch same
 dapple-udapl Provides libdapl2 (= 2.1.10.1.f1e05b7a-3)
 dapple-udapl Conflicts libdapl2

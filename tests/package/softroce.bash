@@ -26,8 +26,9 @@ exit_code_comes_through() {
 
 pings() {
   # shellcheck disable=SC2016  # for the guest's shell
-  as_nobody dapple-softroce --timeout 300 sh -c 'rping -s -a "$SOFTROCE_ADDRESS" -C 3 & sleep 2
-    rping -c -v -a "$SOFTROCE_ADDRESS" -C 3 && wait' | grep 'ping data: rdma-ping-2'
+  as_nobody dapple-softroce --timeout 300 sh -c 'rping -s -a "$SOFTROCE_ADDRESS" -C 3 & server=$!
+    until rping -c -v -a "$SOFTROCE_ADDRESS" -C 3; do kill -0 "$server" || exit 1; sleep 1; done
+    wait "$server"' | grep 'ping data: rdma-ping-2'
 }
 
 # fetches_as_nobody: uses the user's own cache instead of the system's.
