@@ -603,7 +603,7 @@ static void accept_client(struct side* server, DAT_EVD_HANDLE request_evd) {
 /* The range that the client names; it must lie inside of the buffer, with its guards. */
 static DAT_LMR_TRIPLET range_of(const struct region* buffer, const struct message* written) {
   const uint64_t start = (uint64_t)(size_t)buffer->memory;
-  if (written->length > buffer->length || written->address < start + kGuardBytes ||
+  if (written->length > buffer->length - 2 * kGuardBytes || written->address < start + kGuardBytes ||
       written->address - start > buffer->length - written->length - kGuardBytes) {
     fail("the client names %" PRIu64 " bytes outside of the buffer; is it the same version of this program?",
          written->length);
