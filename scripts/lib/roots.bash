@@ -94,7 +94,9 @@ in_root() {
     # and the root is not a mount point.
     cd "$place" || exit 125
     if pivot_root . . 2>/dev/null; then umount -l . || exit 125; fi
-    exec env --default-signal=INT,QUIT -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    proxies=()
+    for name in http_proxy https_proxy ftp_proxy no_proxy; do [ -z "${!name-}" ] || proxies+=("$name=${!name}"); done
+    exec env --default-signal=INT,QUIT -i "${proxies[@]}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
       DEBIAN_FRONTEND=noninteractive chroot . "$@"
   ' in_root "$place" "$kept" "${#shown[@]}" "${shown[@]}" "$@" <&0 &
   entered=$!
