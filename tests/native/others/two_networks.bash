@@ -41,6 +41,7 @@ make_two_networks() {
   while [ "$(readlink /proc/$other/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
   there=(nsenter -t "$other" -n --)
   ip link set lo up && "${there[@]}" ip link set lo up
+  [ -e /proc/sys/net/ipv6 ] || { echo "SKIP: this kernel has no IPv6"; exit 77; }
   ip link add va type veth peer name vb netns $other || { echo "SKIP: no veth"; exit 77; }
   # A link-local address would appear later, which is an event that makes UCX warn.
   ip link set va addrgenmode none && "${there[@]}" ip link set vb addrgenmode none
