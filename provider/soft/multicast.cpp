@@ -52,10 +52,12 @@ int Multicast::detach(Qp& qp, const uint8_t group[16]) {
   return 0;
 }
 
-uint32_t Multicast::members(const uint8_t group[16], uint32_t* qpns, uint32_t room) {
+uint32_t Multicast::members(const uint8_t group[16], uint32_t netdev_index, uint32_t* qpns, uint32_t room) {
   const std::lock_guard lock(mutex_);
   uint32_t count = 0;
   for (const Attachment& attachment : attachments_) {
+    // A queue pair of another device may be attached to the same group.
+    if (netdev_index != 0 && attachment.netdev_index != netdev_index) continue;
     if (count < room && attachment.qpn != 0 && memcmp(attachment.group, group, 16) == 0) qpns[count++] = attachment.qpn;
   }
   return count;

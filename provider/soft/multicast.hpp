@@ -27,8 +27,8 @@ class Multicast {
   // EINVAL if it is not attached.
   int detach(Qp& qp, const uint8_t group[16]);
 
-  // The numbers of the queue pairs that a packet to the group is for; at most `room`.
-  uint32_t members(const uint8_t group[16], uint32_t* qpns, uint32_t room);
+  // The numbers of the queue pairs that a packet to the group is for, if it came in by this netdev; at most `room`.
+  uint32_t members(const uint8_t group[16], uint32_t netdev_index, uint32_t* qpns, uint32_t room);
 
  private:
   struct Attachment {

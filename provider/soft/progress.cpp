@@ -92,7 +92,7 @@ void Node::arrived(const Arrival& arrival) {
   const uint32_t qpn = packet.headers.destination_qpn;
   if (qpn == kMulticastQpn) {
     uint32_t members[kMaxAttachments];
-    const uint32_t count = multicast_.members(arrival.destination, members, kMaxAttachments);
+    const uint32_t count = multicast_.members(arrival.destination, arrival.netdev_index, members, kMaxAttachments);
     for (uint32_t i = 0; i < count; ++i) {
       if (Qp* qp = qps_.find(members[i])) hand_out(*qp, arrival, packet);
     }
