@@ -83,8 +83,9 @@ template <bool kSanitized>
 int poll_cq(ibv_cq* ibv, int count, ibv_wc* completions) {
   Cq* cq = ours<Cq>(ibv);
   if (count <= 0) return count < 0 ? -EINVAL : 0;
+  // In a child of fork() the completions are the parent's.
+  if (!usable(ibv->context)) return -ENODEV;
   if (cq->queue.empty()) {
-    if (!usable(ibv->context)) return -ENODEV;
     cq->context->node.progress();
     if (cq->queue.empty()) return 0;
   }
