@@ -73,6 +73,11 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
   const int error = below().rereg_mr(mr, flags, pd, address, length, access);
   if (error == 0) {
     checker().objects.remove(mr);
+    // libibverbs does this after the call.
+    if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+      mr->addr = address;
+      mr->length = length;
+    }
     note_region(mr);
   }
   return error;
