@@ -140,6 +140,8 @@ struct Qp {
   uint32_t qpn = 0;
   std::atomic<uint32_t> multicast_groups{0};
 
+  std::mutex modifying;  // calls of ibv_modify_qp() follow each other; taken before the lock
+
   std::unique_ptr<check::CheckedQp> checked;  // under dapple-run --check; the engine needs it
 
   // The rest is guarded by the lock, except for the atomics.

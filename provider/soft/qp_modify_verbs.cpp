@@ -126,6 +126,7 @@ int modify_qp(ibv_qp* ibv, ibv_qp_attr* attr, int attr_mask) {
   Path path;
   const int error = check(qp, *attr, mask, path);
   if (error != 0) return error;
+  const std::lock_guard modifying(qp.modifying);
   // Packets that a peer sent before it disconnected have arrived by now: its last acknowledgements must count.
   const bool ends = (mask & roce::kState) != 0 && (attr->qp_state == IBV_QPS_ERR || attr->qp_state == IBV_QPS_RESET);
   if (ends) qp.node->catch_up();
