@@ -32,6 +32,7 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
   }
   QpAttributes next = to == QpState::kReset ? QpAttributes{} : values;
   if (to == QpState::kReset) next.path_mtu = config.datagram_mtu;
+  if (from == QpState::kRts && to == QpState::kSqd) next.notify_drained = false;  // each time it is asked for anew
   apply(next, attributes, mask);
   if ((to != from || (mask & kMaxDestRdAtomic)) && !prepare(to, next)) return false;
   values = next;

@@ -623,6 +623,20 @@ void sqd__requests_under_way__finished_then_drained(void**) {
   assert_int_equal(pair.a.sent.size(), 3);
 }
 
+void sqd__event_not_asked_for_again__does_not_come(void**) {
+  Pair pair;
+  QpAttributes attributes;
+  for (const bool notify : {true, false}) {
+    attributes.state = QpState::kSqd;
+    attributes.notify_drained = true;
+    const uint32_t asked = notify ? uint32_t{kNotifyDrained} : 0;
+    assert_true(pair.a.qp->modify(attributes, kState | asked));
+    assert_int_equal(pair.a.raised.size(), 1);
+    attributes.state = QpState::kRts;
+    assert_true(pair.a.qp->modify(attributes, kState));
+  }
+}
+
 // The third Read has a PSN already and waits for the end of the second.
 void sqd__no_more_reads_allowed__waiting_read_fails(void**) {
   Pair pair;
@@ -723,6 +737,7 @@ int main() {
       cmocka_unit_test(send__longer_than_the_receive__both_ends_learn),
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
       cmocka_unit_test(sqd__requests_under_way__finished_then_drained),
+      cmocka_unit_test(sqd__event_not_asked_for_again__does_not_come),
       cmocka_unit_test(sqd__no_more_reads_allowed__waiting_read_fails),
       cmocka_unit_test(error__posts_afterwards__flushed_at_once),
       cmocka_unit_test(modify__missing_unknown_or_impossible__refused_and_nothing_changed),
