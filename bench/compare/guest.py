@@ -28,10 +28,12 @@ def measure_guest(rows: list[Row], results: Results, rounds: int) -> None:
         raise Failed(f"the guest ended with {done.returncode}: {done.stdout}")
     found: dict[tuple[str, str], list[float]] = {}
     for words in (line.split() for line in done.stdout.splitlines()):
-        if len(words) == 3 and words[0] in ("kernel", "dapple"):
+        if len(words) == 3 and words[0] in ("kernel", "dapple", "udp"):
             found.setdefault((words[0], words[1]), []).append(float(words[2]))
     for row in rows:
         what = row.name.removeprefix("guest_")
         scale = MIB / 1e9 if what == "bw" else 1.0
-        for ours, theirs in zip(found.get(("dapple", what), []), found.get(("kernel", what), []), strict=True):
-            results.add(row, {"mode": "guest", "ours": ours * scale, "theirs": theirs * scale})
+        figures = {name: [value * scale for value in found.get((side, what), [])]
+                   for name, side in (("ours", "dapple"), ("theirs", "kernel"), ("beside", "udp")) if name != "beside" or row.beside}
+        for values in zip(*figures.values(), strict=True):
+            results.add(row, {"mode": "guest", **dict(zip(figures, values, strict=True))})

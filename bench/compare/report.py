@@ -20,9 +20,9 @@ PROSE = """# Performance
 writes this page from its results. A missed target is shown as one.
 
 Each cell has the lowest, the median and the highest of the rounds. The ratio is dapple's figure divided by the other's: of the best rounds
-where the programs print averages, and of the medians elsewhere. The last column is the machine's own limit. For a latency this is half a
-round trip of one cache line between the two CPUs. For a bandwidth on one host it is the speed of the kernel's copy between two processes.
-Over UDP it is the speed of one memcpy.
+where the programs print averages, and of the medians elsewhere. With two decimal places, as it is shown, it meets the target or misses it.
+The last column is the machine's own limit. For a latency this is half a round trip of one cache line between the two CPUs. For a bandwidth
+on one host it is the speed of the kernel's copy between two processes. Over UDP it is the speed of one memcpy.
 
 Two CPUs of a virtual machine share a cache at times. Each round measures the round trip of a cache line before and after. Only rounds that
 were in the same mode before and after are compared, with rounds of the same mode: *near* (below 0.07 us) or *far*. The mode with more rounds

@@ -109,7 +109,8 @@ def figures_of(row: Row, rounds: list[Round]) -> Figures | None:
     same = [one for one in rounds if one["mode"] == mode]
     ours = Spread.of([one["ours"] - one.get("raw", 0) for one in same])
     theirs = Spread.of([one["theirs"] - one.get("raw", 0) for one in same])
-    beside = Spread.of([one["beside"] for one in same]) if row.beside else None
+    others = [one["beside"] for one in same if "beside" in one]
+    beside = Spread.of(others) if row.beside and others else None
     pair = decisive(row, ours), decisive(row, theirs)
     ratio = pair[0] / pair[1] if min(pair) > 0 else None
     return Figures(mode, len(same), len(rounds) - len(same), ours, theirs, ratio, beside)
@@ -123,6 +124,7 @@ def decisive(row: Row, spread: Spread) -> float:
 
 
 def is_met(row: Row, figures: Figures) -> bool:
+    """The ratio counts as it is shown: a machine's noise is larger than its third digit."""
     if figures.ratio is not None:
-        return row.good(figures.ratio)
+        return row.good(round(figures.ratio, 2))
     return figures.ours.median <= 0

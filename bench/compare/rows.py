@@ -26,7 +26,7 @@ class Row:
     # Averages are as good as their best round; other programs only make them worse. p50 has its median.
     best: bool = True
     raw: Measure | None = None  # the cost that both contain: it is subtracted from both figures
-    beside: tuple[str, Measure] | None = None  # another program, for information
+    beside: tuple[str, Measure | None] | None = None  # another program, for information
     limit: str = ""  # the machine's own, of bench-limits
     wish: float | None = None  # the next target
 
@@ -39,6 +39,8 @@ WIRE = "Over UDP, one veth pair, every ICRC checked"
 GUEST = "Over UDP in one guest, beside the kernel's rdma_rxe"
 LIBRARIES = "The libraries on the software device, above raw verbs"
 OTHERS = "Connections and sync calls"
+
+BARE_UDP = "bare UDP sockets, the same two packets"
 
 SHM = ["-p", "shm", "-e", "rdm"]
 TCP = ["-p", "tcp", "-e", "msg"]
@@ -98,7 +100,7 @@ def wire() -> list[Row]:
         Row("udp_lat_8", WIRE, "UDP: ib_send_lat, 8 bytes, average", "libfabric tcp", "us", 0.8,
             lambda stand: stand.device.latency(stand.wire, "ib_send_lat", 8, stand.some(20000))[1],
             lambda stand: fi_pingpong(stand.wire, TCP, 8, stand.some(20000))[0], limit="pingpong_us",
-            beside=("bare UDP sockets, the same two packets", lambda stand: udp_pingpong(stand.build, stand.wire, stand.some(20000)))),
+            beside=(BARE_UDP, lambda stand: udp_pingpong(stand.build, stand.wire, stand.some(20000)))),
         Row(f"udp_bw_{MIB}", WIRE, "UDP: ib_send_lat, 1 MiB there and back: bandwidth", "libfabric tcp", "GB/s", 0.7,
             lambda stand: MIB / stand.device.latency(stand.wire, "ib_send_lat", MIB, stand.some(400))[1] / 1e3,
             lambda stand: fi_pingpong(stand.wire, TCP, MIB, stand.some(400))[1], lower_is_better=False, limit=f"memcpy_{MIB}"),
@@ -107,7 +109,8 @@ def wire() -> list[Row]:
 
 def guest() -> list[Row]:
     return [
-        Row("guest_lat", GUEST, "in a guest: ib_send_lat, 8 bytes, typical", "rdma_rxe", "us", 0.5, None, None, best=False),
+        Row("guest_lat", GUEST, "in a guest: ib_send_lat, 8 bytes, typical", "rdma_rxe", "us", 0.5, None, None, best=False,
+            beside=(BARE_UDP, None)),
         Row("guest_bw", GUEST, "in a guest: ib_write_bw, 64 KiB", "rdma_rxe", "GB/s", 2.0, None, None, lower_is_better=False, best=False),
     ]
 
