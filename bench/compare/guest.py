@@ -4,6 +4,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from network import Failed
 from programs import MIB
@@ -14,12 +15,11 @@ from stand import ROOT
 PATIENCE_S = 3000
 
 
-def measure_guest(rows: list[Row], results: Results, rounds: int) -> None:
+def measure_guest(rows: list[Row], results: Results, rounds: int, build: Path) -> None:
     missing = rounds - min((len(results.rounds(row)) for row in rows), default=rounds)
     if missing <= 0:
         return
     print(f"{missing} rounds in a guest", file=sys.stderr, flush=True)
-    build = ROOT / "build/ci"
     # Both ends are on one device, so without this setting dapple would use shared memory and not UDP.
     command = [str(ROOT / "scripts/softroce"), "--kernel", "6.1", "--timeout", str(PATIENCE_S), "--share", str(build),
                "--env", "DAPPLE_SAME_HOST=off", "--", str(ROOT / "bench/soft/rxe-guest"), str(build), str(missing)]
