@@ -14,6 +14,11 @@
 #include "provider/soft/placement/place.hpp"
 
 namespace dapple::soft {
+namespace {
+
+constexpr size_t kShort = 128;
+
+}  // namespace
 
 std::unique_ptr<SendBatch> BatchPool::take() {
   {
@@ -35,9 +40,11 @@ Turn::Turn(BatchPool& pool, Qp& qp)
       path_(qp.init.qp_type != IBV_QPT_UD ? &qp.path : nullptr),
       ring_(qp.ring != nullptr && !qp.ring->broken() ? qp.ring : nullptr) {}
 
-Turn::~Turn() {
+void Turn::end() {
   if (has_ring_) {
+    ring_->writer().publish();
     ring_->mutex.unlock();
+    has_ring_ = false;
     if (packets_ > 0) ring_->wake_reader();
   }
   if (batch_ == nullptr) return;
@@ -59,9 +66,13 @@ std::byte* Turn::reserve(size_t size) {
 
 std::byte* Turn::reserve_in_ring(size_t size, EntryKind kind) {
   if (!has_ring_) ring_->mutex.lock();
-  has_ring_ = true;
-  kind_ = kind;
-  room_ = ring_->writer().reserve(size);
+  has_ring_ = used_ring_ = true;
+  // To gather the bytes of a long packet may take long, and the peer need not wait for them before it sees others.
+  if (size > kShort) ring_->writer().publish();
+  RingAddresses addresses;
+  memcpy(addresses.source, path_->source, sizeof addresses.source);
+  memcpy(addresses.destination, path_->destination, sizeof addresses.destination);
+  room_ = ring_->writer().reserve(size, addresses, kind);
   if (room_ == nullptr) ring_->full.store(true, std::memory_order_relaxed);
   return room_;
 }
@@ -104,7 +115,7 @@ std::byte* Turn::refer(const roce::Reference& reference, size_t headers) {
 
 void Turn::commit(const roce::AddressVector* to) {
   ++packets_;
-  if (has_ring_) return ring_->writer().commit(path_->source, path_->destination, kind_);
+  if (has_ring_) return ring_->writer().commit();
   if (path_ == nullptr) {
     Path path;
     // A datagram to an address that is gone is lost.
@@ -133,6 +144,8 @@ roce::Placed Turn::place(const roce::Transfer& transfer, uint64_t& done) {
     if (packets_are_quicker(transfer)) return roce::Placed::kNo;
   }
   const uint64_t most = kPlacedBytesOfATurn - std::min(placements_.bytes, kPlacedBytesOfATurn);
+  // A peer that polls need not wait for the copy before it sees earlier packets.
+  if (has_ring_) ring_->writer().publish();
   if (most == 0 || placements_.writes + placements_.reads == kPacketsOfATurn) return roce::Placed::kPart;
   const uint64_t before = done;
   const roce::Placed placed =

@@ -43,8 +43,7 @@ class Turn final : public roce::PacketSink {
  public:
   // A turn lives under the queue pair's lock.
   Turn(BatchPool& pool, Qp& qp);
-  // Sends the committed packets.
-  ~Turn();
+  ~Turn() { end(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
@@ -53,6 +52,8 @@ class Turn final : public roce::PacketSink {
   std::byte* refer(const roce::Reference& reference, size_t headers) override;
   roce::Placed place(const roce::Transfer& transfer, uint64_t& done) override;
   bool would_place(const roce::Transfer& transfer) override;
+  // Sends the committed packets. Afterwards only the counts may be read.
+  void end();
   uint32_t packets() const { return packets_; }
   // Counts of the transfers that were copied to or from the peer's memory instead of sent.
   struct Placements {
@@ -61,7 +62,7 @@ class Turn final : public roce::PacketSink {
     uint64_t bytes = 0;
   };
   const Placements& placements() const { return placements_; }
-  bool has_ring() const { return has_ring_; }
+  bool used_ring() const { return used_ring_; }
 
  private:
   static constexpr uint32_t kPacketsOfATurn = 256;
@@ -77,9 +78,9 @@ class Turn final : public roce::PacketSink {
   const Path* const path_;  // to the peer, or null if each packet has its own address (UD)
   RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
   bool has_ring_ = false;   // and its lock
+  bool used_ring_ = false;
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
-  EntryKind kind_ = EntryKind::kPacket;  // of the packet in the room
   uint32_t packets_ = 0;
   Placements placements_;
 };

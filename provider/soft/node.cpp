@@ -172,10 +172,11 @@ void Node::remove(Qp& qp) {
 bool Node::transmit(Qp& qp, roce::Now now) {
   Turn turn(batches_, qp);
   const bool more = qp.engine->transmit(now, turn);
+  turn.end();
   const Turn::Placements& placed = turn.placements();
   qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;
   if (placed.bytes > 0) count(placed);
-  if (turn.has_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
+  if (turn.used_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
   return more;
 }
 

@@ -67,8 +67,7 @@ const RingReference* reference_behind(const RingReader& reader, const RingPacket
   if (reader.peek(behind) != RingReader::Next::kPacket || behind.kind != EntryKind::kReference) return nullptr;
   if (!take_reference(behind.bytes, room)) return nullptr;
   if (!parse(found, headers, first) || !parse(behind, room.headers, second)) return nullptr;
-  const bool same = memcmp(behind.source, found.source, sizeof found.source) == 0 &&
-                    memcmp(behind.destination, found.destination, sizeof found.destination) == 0 &&
+  const bool same = memcmp(&behind.addresses, &found.addresses, sizeof found.addresses) == 0 &&
                     first.headers.destination_qpn == second.headers.destination_qpn;
   const bool is_whole = second.info->has(roce::kStarts) && second.info->has(roce::kEnds);
   return same && first.info->has(roce::kEnds) && is_whole ? &room : nullptr;
@@ -242,8 +241,8 @@ size_t SameHostLinks::receive(ArrivalSink& sink) {
       }
       delivered++;
       delivered_bytes += size;
-      memcpy(arrival.source, found.source, sizeof arrival.source);
-      memcpy(arrival.destination, found.destination, sizeof arrival.destination);
+      memcpy(arrival.source, found.addresses.source, sizeof arrival.source);
+      memcpy(arrival.destination, found.addresses.destination, sizeof arrival.destination);
       arrival.netdev_index = 0;
       arrival.transport = found.bytes;
       arrival.headers = {found.headers, std::min(found.bytes.size(), sizeof found.headers)};

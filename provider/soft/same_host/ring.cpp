@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <utility>
 
@@ -22,15 +23,29 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 // Bytes that the reader may keep to itself; the writer sees the rest as free.
 constexpr uint64_t kKept = kRingBytes / 8;
 
-// Entries begin at cache lines.
-constexpr size_t entry_bytes(size_t packet) {
-  return (sizeof(RingEntry) + packet + kLine - 1) / kLine * kLine;
+// A writer publishes its entries at the latest when they have that many bytes, so that long packets do not wait.
+constexpr uint64_t kMostUnpublished = 4 * kLine;
+
+constexpr size_t bytes_before(bool has_addresses) {
+  return sizeof(RingEntry) + (has_addresses ? sizeof(RingAddresses) : 0);
 }
 
-// A packet, the unused end before it, and the place of the next entry.
-constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket) + kLine;
+// Of an entry and its packet.
+constexpr size_t entry_bytes(size_t packet, bool has_addresses) {
+  return (bytes_before(has_addresses) + packet + sizeof(RingEntry) - 1) / sizeof(RingEntry) * sizeof(RingEntry);
+}
+
+constexpr uint16_t in_units(size_t bytes) {
+  return static_cast<uint16_t>(bytes / sizeof(RingEntry));
+}
+
+// The rest of a line, and the next entry.
+constexpr size_t kBehind = kLine;
+// A packet, the unused end before it, and what is behind it.
+constexpr size_t kMostNeeded = 2 * entry_bytes(kLongestRingPacket, true) + kBehind;
 static_assert(kMostNeeded + kKept <= kRingBytes);
-static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint32_t>::is_always_lock_free);
+static_assert(kMostNeeded / sizeof(RingEntry) <= UINT16_MAX);
+static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic_ref<uint64_t>::is_always_lock_free);
 
 void fetch_to_write(const std::byte* line) {
 #if defined(__x86_64__)
@@ -41,8 +56,16 @@ void fetch_to_write(const std::byte* line) {
 #endif
 }
 
-std::atomic_ref<uint32_t> size_of(const RingMemory& memory, uint64_t position) {
-  return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(memory.data() + position % kRingBytes));
+std::atomic_ref<uint64_t> entry_at(const RingMemory& memory, uint64_t position) {
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(memory.data() + position % kRingBytes));
+}
+
+uint64_t as_word(const RingEntry& entry) {
+  return std::bit_cast<uint64_t>(entry);
+}
+
+RingEntry read_entry(const RingMemory& memory, uint64_t position) {
+  return std::bit_cast<RingEntry>(entry_at(memory, position).load(std::memory_order_acquire));
 }
 
 }  // namespace
@@ -83,12 +106,12 @@ void RingMemory::unmap() {
   memory_ = nullptr;
 }
 
-std::byte* RingWriter::reserve(size_t size) {
+std::byte* RingWriter::reserve(size_t size, const RingAddresses& addresses, EntryKind kind) {
   assert(size > 0 && size <= kLongestRingPacket);
-  const size_t bytes = entry_bytes(size);
+  const bool has_addresses = memcmp(&addresses, &addresses_, sizeof addresses) != 0;
+  const size_t bytes = entry_bytes(size, has_addresses);
   const size_t rest = kRingBytes - written_ % kRingBytes;
-  // The place of the next entry is cleared, too.
-  const size_t needed = (rest < bytes ? rest : 0) + bytes + kLine;
+  const size_t needed = (rest < bytes ? rest : 0) + bytes + kBehind;
   if (written_ + needed - read_ > kRingBytes) {
     const uint64_t read = memory_.control().read.load(std::memory_order_acquire);
     // No reader of ours goes back, or ahead of the writer.
@@ -96,29 +119,54 @@ std::byte* RingWriter::reserve(size_t size) {
     read_ = read;
     if (written_ + needed - read_ > kRingBytes) return nullptr;
   }
-  if (rest < bytes) {
-    auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-    entry->kind = EntryKind::kWrap;
-    size_of(memory_, written_ + rest).store(0, std::memory_order_relaxed);
-    size_of(memory_, written_).store(sizeof(RingEntry), std::memory_order_release);
-    written_ += rest;
-  }
-  reserved_ = size;
-  return memory_.data() + written_ % kRingBytes + sizeof(RingEntry);
+  if (rest < bytes) append({sizeof(RingEntry), EntryKind::kWrap, 0, in_units(rest)});
+  reserved_ = {static_cast<uint32_t>(size), kind, has_addresses, in_units(bytes)};
+  reserved_addresses_ = addresses;
+  std::byte* entry = memory_.data() + written_ % kRingBytes;
+  if (has_addresses) memcpy(entry + sizeof(RingEntry), &addresses, sizeof addresses);
+  return entry + bytes_before(has_addresses);
 }
 
-void RingWriter::commit(const uint8_t source[16], const uint8_t destination[16], EntryKind kind) {
-  auto* entry = reinterpret_cast<RingEntry*>(memory_.data() + written_ % kRingBytes);
-  entry->kind = kind;
-  memcpy(entry->source, source, sizeof entry->source);
-  memcpy(entry->destination, destination, sizeof entry->destination);
-  const uint64_t next = written_ + entry_bytes(reserved_);
-  size_of(memory_, next).store(0, std::memory_order_relaxed);
-  size_of(memory_, written_).store(static_cast<uint32_t>(reserved_), std::memory_order_release);
-  written_ = next;
+void RingWriter::append(const RingEntry& entry) {
+  if (any_) {
+    store_last();
+  } else {
+    first_place_ = written_;
+  }
+  any_ = true;
+  last_ = entry;
+  last_place_ = written_;
+  written_ += entry.space * sizeof(RingEntry);
+}
+
+void RingWriter::store_last() {
+  if (last_place_ == first_place_) {
+    first_ = last_;
+  } else {
+    entry_at(memory_, last_place_).store(as_word(last_), std::memory_order_relaxed);
+  }
+}
+
+void RingWriter::commit() {
+  assert(reserved_.size != 0);
+  append(reserved_);
+  addresses_ = reserved_addresses_;
+  reserved_.size = 0;
+  if (written_ - first_place_ >= kMostUnpublished) publish();
+}
+
+void RingWriter::publish() {
+  if (!any_) return;
+  const uint64_t gap = (kLine - written_ % kLine) % kLine;
+  last_.space = static_cast<uint16_t>(last_.space + in_units(gap));
+  written_ += gap;
+  store_last();
+  any_ = false;
+  entry_at(memory_, written_).store(0, std::memory_order_relaxed);
+  entry_at(memory_, first_place_).store(as_word(first_), std::memory_order_release);
   // The reader's CPU has had these lines since the last round. They come back while the next packet is made.
   for (size_t line = 1; line <= kLinesAhead; line++)
-    fetch_to_write(memory_.data() + (next + line * kLine) % kRingBytes);
+    fetch_to_write(memory_.data() + (written_ + line * kLine) % kRingBytes);
 }
 
 bool RingWriter::must_wake() {
@@ -136,7 +184,9 @@ bool RingWriter::wait_for_room() {
 }
 
 RingReader::Next RingReader::next(RingPacket& packet) {
-  return look(read_, packet);
+  const Next found = look(read_, packet);
+  if (found == Next::kPacket) addresses_ = packet.addresses;
+  return found;
 }
 
 RingReader::Next RingReader::peek(RingPacket& packet) const {
@@ -148,20 +198,23 @@ RingReader::Next RingReader::peek(RingPacket& packet) const {
 inline RingReader::Next RingReader::look(uint64_t& position, RingPacket& packet) const {
   for (int wraps = 0; wraps < 2; wraps++) {
     const size_t place = position % kRingBytes;
-    const uint32_t size = size_of(memory_, position).load(std::memory_order_acquire);
-    if (size == 0) return Next::kNothing;
-    const auto* entry = reinterpret_cast<const RingEntry*>(memory_.data() + place);
-    packet.kind = entry->kind;
-    if (packet.kind == EntryKind::kWrap) {
+    const RingEntry entry = read_entry(memory_, position);
+    if (entry.size == 0) return Next::kNothing;
+    packet.kind = entry.kind;
+    if (entry.kind == EntryKind::kWrap) {
       position += kRingBytes - place;
       continue;
     }
-    if (size > kLongestRingPacket || place + entry_bytes(size) > kRingBytes) return Next::kBroken;
-    memcpy(packet.source, entry->source, sizeof packet.source);
-    memcpy(packet.destination, entry->destination, sizeof packet.destination);
-    packet.bytes = {memory_.data() + place + sizeof(RingEntry), size};
-    memcpy(packet.headers, packet.bytes.data(), std::min<size_t>(size, sizeof packet.headers));
-    position += entry_bytes(size);
+    const bool has_addresses = entry.has_addresses != 0;
+    const size_t space = entry.space * sizeof(RingEntry);
+    if (entry.size > kLongestRingPacket || entry_bytes(entry.size, has_addresses) > space || place + space > kRingBytes)
+      return Next::kBroken;
+    const std::byte* at = memory_.data() + place;
+    packet.addresses = addresses_;
+    if (has_addresses) memcpy(&packet.addresses, at + sizeof(RingEntry), sizeof packet.addresses);
+    packet.bytes = {at + bytes_before(has_addresses), entry.size};
+    memcpy(packet.headers, packet.bytes.data(), std::min<size_t>(entry.size, sizeof packet.headers));
+    position += space;
     return Next::kPacket;
   }
   return Next::kBroken;
@@ -178,7 +231,7 @@ bool RingReader::release() {
 }
 
 bool RingReader::empty() const {
-  return size_of(memory_, read_).load(std::memory_order_acquire) == 0;
+  return read_entry(memory_, read_).size == 0;
 }
 
 void RingReader::sleep() {

@@ -3,9 +3,11 @@
 //
 // A ring of packets from one process to another, in a file in memory that the writer makes and both map.
 //
-// One writer and one reader. The reader polls the place of the next entry, so a packet costs the transfer of its own
-// cache lines and no others. An entry is published by the store of its size, after the next place was cleared; so a
-// writer that is killed leaves whole entries. Neither end waits for the other: a full ring takes nothing.
+// One writer and one reader. The reader polls the place of the next entry, so packets cost the transfer of their own
+// cache lines and no others. The writer publishes some entries together: it clears the place behind them, and then
+// stores the first one. So a writer that is killed leaves whole entries, and two short packets cost one cache line. The
+// next entries begin at a new line, so the writer does not write to a line that the reader is still reading. Neither
+// end waits for the other: a full ring takes nothing.
 //
 // Neither end trusts the other with more than the packets. The reader copies all that it decides by, and checks it
 // before use. The file cannot shrink, and its pages exist from the start, so no access faults, unless the other end
@@ -28,19 +30,25 @@ inline constexpr size_t kRingBytes = 128 * 1024;
 // A packet without ICRC: payload of 4,096, and headers.
 inline constexpr size_t kLongestRingPacket = 4096 + 256;
 
-enum class EntryKind : uint32_t {
+enum class EntryKind : uint8_t {
   kPacket,
   kWrap,       // no packet: the next entry is at the ring's start
   kReference,  // a packet with a reference to its bytes (reference.hpp)
 };
 
-struct RingEntry {
-  uint32_t size;  // of the packet behind the entry; 0: not published
-  EntryKind kind;
+struct RingAddresses {
   uint8_t source[16];
   uint8_t destination[16];
 };
-static_assert(sizeof(RingEntry) == 40);
+
+// Is stored and read as one word.
+struct RingEntry {
+  uint32_t size;  // of the packet; 0: not published
+  EntryKind kind;
+  uint8_t has_addresses;  // 0: the addresses are those of the packet before; else they stand in front of the packet
+  uint16_t space;         // to the next entry, in units of sizeof(RingEntry)
+};
+static_assert(sizeof(RingEntry) == sizeof(uint64_t));
 
 // The mapping of one end. Not inherited by a child of fork().
 class RingMemory {
@@ -82,25 +90,36 @@ class RingWriter {
   explicit RingWriter(const RingMemory& memory) : memory_(memory) {}
 
   // Room for a packet, or null if the ring is full.
-  std::byte* reserve(size_t size);
-  // Publishes the packet in the room of the last reserve().
-  void commit(const uint8_t source[16], const uint8_t destination[16], EntryKind kind = EntryKind::kPacket);
-  // After the last commit(): true if the reader sleeps, and no earlier call has reported this.
+  std::byte* reserve(size_t size, const RingAddresses& addresses, EntryKind kind = EntryKind::kPacket);
+  // The packet in the room of the last reserve() is complete. It is published now or by publish().
+  void commit();
+  // Publishes the packets that are complete.
+  void publish();
+  // After publish(): true if the reader sleeps, and no earlier call has reported this.
   bool must_wake();
   // After reserve() has failed: the reader wakes this end when there is room. False if there is room now.
   bool wait_for_room();
 
  private:
+  void append(const RingEntry& entry);
+  void store_last();
+
   const RingMemory& memory_;
   uint64_t written_ = 0;  // counts up; the place is modulo kRingBytes
   uint64_t read_ = 0;     // control().read when it was last needed
-  size_t reserved_ = 0;
+  RingEntry reserved_ = {};
+  RingAddresses reserved_addresses_ = {};
+  RingAddresses addresses_ = {};  // of the last packet that is complete
+  // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
+  // of its line.
+  bool any_ = false;
+  uint64_t first_place_ = 0, last_place_ = 0;
+  RingEntry first_ = {}, last_ = {};
 };
 
 struct RingPacket {
   EntryKind kind;
-  uint8_t source[16];
-  uint8_t destination[16];
+  RingAddresses addresses;
   std::byte headers[roce::kMaxHeaderSize];  // a copy of the first bytes
   // In the ring, until release(). The writer should leave them alone, and may change them.
   std::span<const std::byte> bytes;
@@ -128,6 +147,7 @@ class RingReader {
   Next look(uint64_t& position, RingPacket& packet) const;
 
   const RingMemory& memory_;
+  RingAddresses addresses_ = {};  // of the last packet
   uint64_t read_ = 0;
   uint64_t released_ = 0;
 };

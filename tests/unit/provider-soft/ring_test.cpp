@@ -10,13 +10,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "tests/unit/provider/cmocka.hpp"
 
+using dapple::soft::EntryKind;
 using dapple::soft::kLongestRingPacket;
 using dapple::soft::kRingBytes;
 using dapple::soft::OwnedFd;
+using dapple::soft::RingAddresses;
 using dapple::soft::RingEntry;
 using dapple::soft::RingMemory;
 using dapple::soft::RingPacket;
@@ -26,8 +29,10 @@ using Next = RingReader::Next;
 
 namespace {
 
-constexpr uint8_t kSource[16] = {1, 2, 3};
-constexpr uint8_t kDestination[16] = {4, 5, 6};
+constexpr RingAddresses kAddresses = {{1, 2, 3}, {4, 5, 6}};
+constexpr RingAddresses kOtherSource = {{1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, {4, 5, 6}};
+constexpr RingAddresses kOtherDestination = {{1, 2, 3}, {4, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+constexpr size_t kLine = 64;
 
 struct Ring {
   RingMemory memory;
@@ -38,12 +43,25 @@ struct Ring {
 
   Ring() { assert_int_equal(memory.create(file), 0); }
 
-  bool write(size_t size, uint8_t value) {
-    std::byte* to = writer.reserve(size);
+  // As part of some packets that are published together.
+  bool add(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses,
+           EntryKind kind = EntryKind::kPacket) {
+    std::byte* to = writer.reserve(size, addresses, kind);
     if (to == nullptr) return false;
     memset(to, value, size);
-    writer.commit(kSource, kDestination);
+    writer.commit();
     return true;
+  }
+  bool write(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses) {
+    const bool added = add(size, value, addresses);
+    writer.publish();
+    return added;
+  }
+  void expect(size_t size, uint8_t value, const RingAddresses& addresses = kAddresses) {
+    assert_true(reader.next(packet) == Next::kPacket);
+    assert_int_equal(packet.bytes.size(), size);
+    assert_true(all_are(value));
+    assert_memory_equal(&packet.addresses, &addresses, sizeof addresses);
   }
   bool all_are(uint8_t value) const {
     for (size_t i = 0; i < packet.bytes.size(); i++) {
@@ -52,10 +70,7 @@ struct Ring {
     return true;
   }
   // As a writer that follows no rules.
-  void overwrite(size_t place, uint32_t size, uint32_t reserved) {
-    const uint32_t words[] = {size, reserved};
-    memcpy(memory.data() + place, words, sizeof words);
-  }
+  void overwrite(size_t place, const RingEntry& entry) const { memcpy(memory.data() + place, &entry, sizeof entry); }
 };
 
 void next__empty_ring__nothing(void**) {
@@ -68,12 +83,141 @@ void next__a_packet__same_bytes_and_addresses(void**) {
   Ring ring;
   assert_true(ring.write(20, 7));
   assert_false(ring.reader.empty());
-  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
-  assert_int_equal(ring.packet.bytes.size(), 20);
-  assert_true(ring.all_are(7));
-  assert_memory_equal(ring.packet.source, kSource, 16);
-  assert_memory_equal(ring.packet.destination, kDestination, 16);
+  ring.expect(20, 7);
   assert_true(ring.reader.next(ring.packet) == Next::kNothing);
+}
+
+void next__addresses_change__those_of_each_packet(void**) {
+  Ring ring;
+  RingPacket peeked;
+  assert_true(ring.write(20, 1) && ring.write(20, 2) && ring.write(20, 3, kOtherSource));
+  assert_true(ring.write(20, 4, kOtherSource) && ring.write(20, 5) && ring.write(20, 6, kOtherDestination));
+  ring.expect(20, 1);
+  ring.expect(20, 2);
+  assert_true(ring.reader.peek(peeked) == Next::kPacket);
+  assert_memory_equal(&peeked.addresses, &kOtherSource, sizeof kOtherSource);
+  ring.expect(20, 3, kOtherSource);
+  assert_true(ring.reader.peek(peeked) == Next::kPacket);
+  assert_memory_equal(&peeked.addresses, &kOtherSource, sizeof kOtherSource);
+  ring.expect(20, 4, kOtherSource);
+  ring.expect(20, 5);
+  ring.expect(20, 6, kOtherDestination);
+}
+
+void next__reference_between_packets__each_has_its_kind(void**) {
+  Ring ring;
+  assert_true(ring.add(20, 1) && ring.add(20, 2, kAddresses, EntryKind::kReference) && ring.add(20, 3));
+  ring.writer.publish();
+  ring.expect(20, 1);
+  assert_true(ring.packet.kind == EntryKind::kPacket);
+  ring.expect(20, 2);
+  assert_true(ring.packet.kind == EntryKind::kReference);
+  ring.expect(20, 3);
+  assert_true(ring.packet.kind == EntryKind::kPacket);
+}
+
+// The room of an abandoned packet goes to the next one, with its addresses.
+void reserve__never_committed__addresses_of_the_next_packet(void**) {
+  Ring ring;
+  assert_true(ring.write(20, 1));
+  assert_non_null(ring.writer.reserve(20, kOtherSource));
+  assert_true(ring.write(20, 2, kOtherSource));
+  assert_non_null(ring.writer.reserve(4000, kAddresses));
+  assert_true(ring.write(20, 3, kOtherSource));
+  ring.expect(20, 1);
+  ring.expect(20, 2, kOtherSource);
+  ring.expect(20, 3, kOtherSource);
+}
+
+// Also if it would not have fitted before the end of the ring.
+void reserve__never_committed_at_the_end__nothing_to_read(void**) {
+  for (const bool behind_another : {false, true}) {
+    Ring ring;
+    for (size_t position = 0; kRingBytes - position > kLongestRingPacket; position += 4032) {
+      assert_true(ring.write(4000, 1));
+      ring.expect(4000, 1);
+      (void)ring.reader.release();
+    }
+    if (behind_another) assert_true(ring.add(20, 2));
+    assert_non_null(ring.writer.reserve(kLongestRingPacket, kAddresses));
+    ring.writer.publish();
+    if (behind_another) ring.expect(20, 2);
+    assert_true(ring.reader.next(ring.packet) == Next::kNothing);
+    assert_true(ring.reader.empty());
+    assert_true(ring.write(20, 3));
+    ring.expect(20, 3);
+    assert_true(ring.packet.bytes.data() < ring.memory.data() + kLine);
+  }
+}
+
+void commit__short_packets__nothing_to_read_until_published(void**) {
+  Ring ring;
+  assert_true(ring.add(12, 1) && ring.add(20, 2));
+  assert_true(ring.reader.empty());
+  assert_true(ring.reader.next(ring.packet) == Next::kNothing);
+  ring.writer.publish();
+  ring.expect(12, 1);
+  ring.expect(20, 2);
+  assert_true(ring.reader.empty());
+}
+
+void commit__long_packets__published_at_once(void**) {
+  Ring ring;
+  assert_true(ring.add(12, 1) && ring.add(4096, 2));
+  ring.expect(12, 1);
+  ring.expect(4096, 2);
+  assert_true(ring.reader.empty());
+}
+
+// A writer that writes to a line that its reader looks at would wait for the line.
+void publish__two_short_packets__one_line_that_no_other_packet_shares(void**) {
+  Ring ring;
+  const auto line = [&](const std::byte* at) { return (at - ring.memory.data()) / static_cast<ptrdiff_t>(kLine); };
+  assert_true(ring.write(20, 1));
+  ring.expect(20, 1);
+  for (int i = 0; i < 10; i++) {
+    assert_true(ring.add(16, 2) && ring.add(20, 3));
+    ring.writer.publish();
+    ring.expect(16, 2);
+    const ptrdiff_t first = line(ring.packet.bytes.data());
+    ring.expect(20, 3);
+    assert_int_equal(line(ring.packet.bytes.data() + 19), first);
+    assert_true(ring.write(20, 4));
+    ring.expect(20, 4);
+    assert_int_equal(line(ring.packet.bytes.data()), first + 1);
+  }
+}
+
+// Of several at a time, around the end of the ring, too.
+void publish__many_laps_of_groups__every_packet_in_order(void**) {
+  Ring ring;
+  size_t written = 0, read = 0;
+  const auto size_of = [](size_t number) { return 1 + number * number % 211; };
+  const auto addresses_of = [](size_t number) { return number % 5 == 0 ? kOtherDestination : kAddresses; };
+  while (read < 20'000) {
+    const size_t most = 1 + written % 17;
+    for (size_t i = 0; i < most; i++, written++)
+      assert_true(ring.add(size_of(written), static_cast<uint8_t>(written), addresses_of(written)));
+    ring.writer.publish();
+    for (; read < written; read++) ring.expect(size_of(read), static_cast<uint8_t>(read), addresses_of(read));
+    assert_true(ring.reader.empty());
+    (void)ring.reader.release();
+  }
+}
+
+// The group ends with the last packet that the ring has taken. From all places, and with all sizes.
+void publish__group_that_fills_the_ring__those_that_it_took(void**) {
+  Ring ring;
+  for (size_t size = 1; size <= 300; size++) {
+    size_t written = 0;
+    while (ring.add(size, static_cast<uint8_t>(written))) written++;
+    ring.writer.publish();
+    assert_true(ring.writer.wait_for_room());
+    for (size_t i = 0; i < written; i++) ring.expect(size, static_cast<uint8_t>(i));
+    assert_true(ring.reader.empty());
+    assert_true(ring.reader.release());
+    assert_false(ring.writer.wait_for_room());
+  }
 }
 
 // Around the end of the ring, too.
@@ -93,7 +237,7 @@ void peek__a_packet__stays_the_next_one(void**) {
 
 void reserve__not_committed__nothing_to_read(void**) {
   Ring ring;
-  assert_non_null(ring.writer.reserve(100));
+  assert_non_null(ring.writer.reserve(100, kAddresses));
   assert_true(ring.reader.next(ring.packet) == Next::kNothing);
 }
 
@@ -101,18 +245,18 @@ void reserve__full_ring__null_until_the_reader_releases(void**) {
   Ring ring;
   size_t count = 0;
   while (ring.write(1000, static_cast<uint8_t>(count))) count++;
-  assert_in_range(count, kRingBytes / 1200, kRingBytes / 1000);
-  assert_null(ring.writer.reserve(1000));
+  assert_in_range(count, kRingBytes / 1100, kRingBytes / 1000);
+  assert_null(ring.writer.reserve(1000, kAddresses));
   assert_true(ring.reader.next(ring.packet) == Next::kPacket);
   static_cast<void>(ring.reader.release());
   // The reader does not report small amounts.
-  assert_null(ring.writer.reserve(1000));
+  assert_null(ring.writer.reserve(1000, kAddresses));
   for (size_t i = 1; i < count; i++) {
     assert_true(ring.reader.next(ring.packet) == Next::kPacket);
     assert_true(ring.all_are(static_cast<uint8_t>(i)));
   }
   static_cast<void>(ring.reader.release());
-  assert_non_null(ring.writer.reserve(1000));
+  assert_non_null(ring.writer.reserve(1000, kAddresses));
 }
 
 void next__many_laps_of_all_sizes__every_packet_in_order(void**) {
@@ -135,20 +279,32 @@ void next__many_laps_of_all_sizes__every_packet_in_order(void**) {
 void two_threads__no_packet_lost_or_changed(void**) {
   Ring ring;
   constexpr uint32_t kPackets = 200'000;
+  constexpr uint32_t kPatience = 1'000'000'000;
+  const auto size_of = [](uint32_t number) { return 8 + number % 300; };
+  const auto addresses_of = [](uint32_t number) { return number % 7 == 0 ? kOtherSource : kAddresses; };
   std::thread writer([&] {
     for (uint32_t i = 0; i < kPackets;) {
-      if (ring.write(8 + i % 300, static_cast<uint8_t>(i))) i++;
+      const uint32_t group = 1 + i % 9;
+      for (uint32_t j = 0; j < group && i < kPackets; j++) {
+        if (!ring.add(size_of(i), static_cast<uint8_t>(i), addresses_of(i))) break;
+        i++;
+      }
+      ring.writer.publish();
     }
   });
-  uint32_t bad = 0;
-  for (uint32_t i = 0; i < kPackets;) {
+  uint32_t bad = 0, received = 0;
+  for (uint32_t tries = 0; received < kPackets && tries < kPatience; tries++) {
     const Next next = ring.reader.next(ring.packet);
     if (next == Next::kBroken) break;
     if (next == Next::kNothing) continue;
-    if (ring.packet.bytes.size() != 8 + i % 300 || !ring.all_are(static_cast<uint8_t>(i))) bad++;
-    i++;
+    const RingAddresses addresses = addresses_of(received);
+    const bool good = ring.packet.bytes.size() == size_of(received) && ring.all_are(static_cast<uint8_t>(received)) &&
+                      memcmp(&ring.packet.addresses, &addresses, sizeof addresses) == 0;
+    if (!good) bad++;
+    received++;
     static_cast<void>(ring.reader.release());
   }
+  assert_int_equal(received, kPackets);
   writer.join();
   assert_int_equal(bad, 0);
   assert_true(ring.reader.empty());
@@ -181,33 +337,62 @@ void wait_for_room__full_ring__release_tells_once(void**) {
   assert_false(ring.writer.wait_for_room());
 }
 
+constexpr uint16_t kMuchSpace = 600;
+
 void next__size_beyond_the_limit__broken(void**) {
   Ring ring;
-  ring.overwrite(0, kLongestRingPacket + 1, 0);
+  ring.overwrite(0, {kLongestRingPacket + 1, EntryKind::kPacket, 0, kMuchSpace});
   assert_true(ring.reader.next(ring.packet) == Next::kBroken);
-  ring.overwrite(0, UINT32_MAX, 0);
+  ring.overwrite(0, {UINT32_MAX, EntryKind::kPacket, 0, UINT16_MAX});
   assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(0, {kLongestRingPacket, EntryKind::kPacket, 0, kMuchSpace});
+  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
+}
+
+void next__packet_beyond_its_space__broken(void**) {
+  Ring ring;
+  ring.overwrite(0, {24, EntryKind::kPacket, 0, 0});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(0, {24, EntryKind::kPacket, 0, 3});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  // The addresses take four units.
+  ring.overwrite(0, {24, EntryKind::kPacket, 1, 7});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(0, {24, EntryKind::kPacket, 0xFF, 7});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(0, {24, EntryKind::kPacket, 0xFF, 8});
+  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
+}
+
+void next__first_packet_without_addresses__zeros(void**) {
+  Ring ring;
+  constexpr RingAddresses kZeros = {};
+  ring.overwrite(0, {1, EntryKind::kPacket, 0, 2});
+  ring.expect(1, 0, kZeros);
 }
 
 void next__packet_beyond_the_end__broken(void**) {
   Ring ring;
-  // Up to the last lines.
-  while (kRingBytes - 4096 > 0 && ring.write(kLongestRingPacket, 1)) {
+  const size_t left = 4096;
+  size_t position = 0;
+  while (kRingBytes - position > left) {
+    const size_t space = std::min<size_t>(kRingBytes - position - left, kMuchSpace * sizeof(RingEntry));
+    ring.overwrite(position, {8, EntryKind::kPacket, 0, static_cast<uint16_t>(space / sizeof(RingEntry))});
     assert_true(ring.reader.next(ring.packet) == Next::kPacket);
-    static_cast<void>(ring.reader.release());
-    static size_t position = 0;
-    position += (sizeof(RingEntry) + kLongestRingPacket + 63) / 64 * 64;
-    if (kRingBytes - position >= kLongestRingPacket + 64) continue;
-    ring.overwrite(position, kLongestRingPacket, 0);
-    assert_true(ring.reader.next(ring.packet) == Next::kBroken);
-    return;
+    position += space;
   }
-  fail();
+  constexpr auto kUnits = static_cast<uint16_t>(left / sizeof(RingEntry));
+  ring.overwrite(position, {kLongestRingPacket, EntryKind::kPacket, 0, kMuchSpace});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(position, {8, EntryKind::kPacket, 0, kUnits + 1});
+  assert_true(ring.reader.next(ring.packet) == Next::kBroken);
+  ring.overwrite(position, {8, EntryKind::kPacket, 0, kUnits});
+  assert_true(ring.reader.next(ring.packet) == Next::kPacket);
 }
 
 void next__nothing_but_wraps__broken(void**) {
   Ring ring;
-  ring.overwrite(0, 40, 1);
+  ring.overwrite(0, {8, EntryKind::kWrap, 0, 1});
   assert_true(ring.reader.next(ring.packet) == Next::kBroken);
 }
 
@@ -217,14 +402,13 @@ void reserve__reader_that_lies__null(void**) {
   }
   // A hostile reader claims to have read what was not written, or takes back what it released.
   ring.memory.control().read.store(UINT64_MAX);
-  assert_null(ring.writer.reserve(4000));
+  assert_null(ring.writer.reserve(4000, kAddresses));
   ring.memory.control().read.store(kRingBytes / 2);
-  assert_non_null(ring.writer.reserve(8));
-  ring.writer.commit(kSource, kDestination);
+  assert_true(ring.write(8, 1));
   while (ring.write(4000, 1)) {
   }
   ring.memory.control().read.store(0);
-  assert_null(ring.writer.reserve(4000));
+  assert_null(ring.writer.reserve(4000, kAddresses));
 }
 
 int map(int file) {
@@ -258,6 +442,15 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(next__empty_ring__nothing),
       cmocka_unit_test(next__a_packet__same_bytes_and_addresses),
+      cmocka_unit_test(next__addresses_change__those_of_each_packet),
+      cmocka_unit_test(next__reference_between_packets__each_has_its_kind),
+      cmocka_unit_test(reserve__never_committed__addresses_of_the_next_packet),
+      cmocka_unit_test(reserve__never_committed_at_the_end__nothing_to_read),
+      cmocka_unit_test(commit__short_packets__nothing_to_read_until_published),
+      cmocka_unit_test(commit__long_packets__published_at_once),
+      cmocka_unit_test(publish__two_short_packets__one_line_that_no_other_packet_shares),
+      cmocka_unit_test(publish__many_laps_of_groups__every_packet_in_order),
+      cmocka_unit_test(publish__group_that_fills_the_ring__those_that_it_took),
       cmocka_unit_test(peek__a_packet__stays_the_next_one),
       cmocka_unit_test(reserve__not_committed__nothing_to_read),
       cmocka_unit_test(reserve__full_ring__null_until_the_reader_releases),
@@ -266,6 +459,8 @@ int main() {
       cmocka_unit_test(must_wake__reader_sleeps__once),
       cmocka_unit_test(wait_for_room__full_ring__release_tells_once),
       cmocka_unit_test(next__size_beyond_the_limit__broken),
+      cmocka_unit_test(next__packet_beyond_its_space__broken),
+      cmocka_unit_test(next__first_packet_without_addresses__zeros),
       cmocka_unit_test(next__packet_beyond_the_end__broken),
       cmocka_unit_test(next__nothing_but_wraps__broken),
       cmocka_unit_test(reserve__reader_that_lies__null),

@@ -28,13 +28,15 @@ namespace {
 
 // dappled hands out the lowest slots first.
 constexpr uint32_t kThirdSlot = 252, kOneSlot = 253, kOtherSlot = 254;
-constexpr uint8_t kAddress[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+constexpr RingAddresses kAddresses = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1},
+                                      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 2}};
 
 class Sink final : public ArrivalSink {
  public:
   void arrived(const Arrival& arrival) override {
     packets.emplace_back(arrival.transport.begin(), arrival.transport.end());
-    good = good && memcmp(arrival.source, kAddress, 16) == 0 && memcmp(arrival.destination, kAddress, 16) == 0;
+    good = good && memcmp(arrival.source, kAddresses.source, 16) == 0 &&
+           memcmp(arrival.destination, kAddresses.destination, 16) == 0;
   }
   std::vector<std::vector<std::byte>> packets;
   bool good = true;
@@ -78,10 +80,11 @@ struct Process {
 
 bool write(RingTo* ring, size_t size, uint8_t value) {
   const std::lock_guard lock(ring->mutex);
-  std::byte* to = ring->writer().reserve(size);
+  std::byte* to = ring->writer().reserve(size, kAddresses);
   if (to == nullptr) return false;
   memset(to, value, size);
-  ring->writer().commit(kAddress, kAddress);
+  ring->writer().commit();
+  ring->writer().publish();
   return true;
 }
 
@@ -594,9 +597,10 @@ void reader_refuses_an_overwritten_ring__writer_copies_no_more(void**) {
   assert_int_equal(other.receive(), 0);
   one.links.attend();
   assert_true(ring->peer_memory().usable());
-  std::byte* packet = ring->writer().reserve(8);
-  ring->writer().commit(kAddress, kAddress);
-  reinterpret_cast<RingEntry*>(packet - sizeof(RingEntry))->size = 0xFFFF;
+  std::byte* packet = ring->writer().reserve(8, kAddresses);
+  ring->writer().commit();
+  ring->writer().publish();
+  reinterpret_cast<RingEntry*>(packet - sizeof(RingAddresses) - sizeof(RingEntry))->size = 0xFFFF;
   assert_int_equal(other.receive(), 0);
   one.links.attend();
   assert_true(ring->broken());
