@@ -173,7 +173,7 @@ void two_sends_at_once(PlacementEnd& sender) {
     fill(sender.buffer, kReached, size);
     memset(reached(), 0, kReached);
     if (!order(Order::kReceiveHalves)) return failed("no receives");
-    kill(placement_stage->target, SIGSTOP);
+    if (!stop(placement_stage->target)) return failed("not stopped");
     if (!sender.post(IBV_WR_SEND, 0, size, 0, 0) || !sender.post(IBV_WR_SEND, 0, size, 0, size))
       return failed("not posted");
     kill(placement_stage->target, SIGCONT);
