@@ -33,7 +33,9 @@ def measure_guest(rows: list[Row], results: Results, rounds: int, build: Path) -
     for row in rows:
         what = row.name.removeprefix("guest_")
         scale = MIB / 1e9 if what == "bw" else 1.0
-        figures = {name: [value * scale for value in found.get((side, what), [])]
-                   for name, side in (("ours", "dapple"), ("theirs", "kernel"), ("beside", "udp")) if name != "beside" or row.beside}
+        sides = {"ours": "dapple", "theirs": "kernel"}
+        if row.beside:
+            sides["beside"] = "udp"
+        figures = {name: [value * scale for value in found.get((side, what), [])] for name, side in sides.items()}
         for values in zip(*figures.values(), strict=True):
             results.add(row, {"mode": "guest", **dict(zip(figures, values, strict=True))})

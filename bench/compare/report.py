@@ -20,7 +20,7 @@ PROSE = """# Performance
 writes this page from its results. A missed target is shown as one.
 
 Each cell has the lowest, the median and the highest of the rounds. The ratio is dapple's figure divided by the other's: of the best rounds
-where the programs print averages, and of the medians elsewhere. With two decimal places, as it is shown, it meets the target or misses it.
+where the programs print averages, and of the medians elsewhere. It is rounded to two decimal places, and then compared with the target.
 The last column is the machine's own limit. For a latency this is half a round trip of one cache line between the two CPUs. For a bandwidth
 on one host it is the speed of the kernel's copy between two processes. Over UDP it is the speed of one memcpy.
 

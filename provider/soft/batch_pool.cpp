@@ -16,7 +16,7 @@
 namespace dapple::soft {
 namespace {
 
-constexpr size_t kShort = 128;
+constexpr size_t kShort = 128;  // bytes
 
 }  // namespace
 
@@ -67,7 +67,7 @@ std::byte* Turn::reserve(size_t size) {
 std::byte* Turn::reserve_in_ring(size_t size, EntryKind kind) {
   if (!has_ring_) ring_->mutex.lock();
   has_ring_ = used_ring_ = true;
-  // To gather the bytes of a long packet may take long, and the peer need not wait for them before it sees others.
+  // Gathering the bytes of a long packet takes a while. The peer sees the packets before it meanwhile.
   if (size > kShort) ring_->writer().publish();
   RingAddresses addresses;
   memcpy(addresses.source, path_->source, sizeof addresses.source);

@@ -78,7 +78,7 @@ class Turn final : public roce::PacketSink {
   const Path* const path_;  // to the peer, or null if each packet has its own address (UD)
   RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
   bool has_ring_ = false;   // and its lock
-  bool used_ring_ = false;
+  bool used_ring_ = false;  // stays true when the ring is left
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cassert>
 #include <span>
 
+#include "provider/soft/file_limit.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "roce/ports.hpp"
 
@@ -40,9 +40,7 @@ bool Publication::open() {
   OwnedFd memory(::open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC));
   OwnedFd file(memfd_create("dapple-placement", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || !file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) return false;
-  // A file beyond the program's limit would end it by a signal.
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof *table_) return false;
+  if (!file_may_have(sizeof *table_)) return false;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.
   if (fallocate(file.get(), 0, 0, sizeof *table_) != 0) return false;
   void* mapped = mmap(nullptr, sizeof *table_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);

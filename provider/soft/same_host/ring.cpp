@@ -6,13 +6,14 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
 #include <cassert>
 #include <utility>
+
+#include "provider/soft/file_limit.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -71,9 +72,7 @@ RingEntry read_entry(const RingMemory& memory, uint64_t position) {
 }  // namespace
 
 int RingMemory::create(OwnedFd& file) {
-  // A file beyond the program's limit would end it by a signal.
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < kFileBytes) return EFBIG;
+  if (!file_may_have(kFileBytes)) return EFBIG;
   OwnedFd made(memfd_create("dapple-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made) return errno;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.
@@ -128,12 +127,12 @@ std::byte* RingWriter::reserve(size_t size, const RingAddresses& addresses, Entr
 }
 
 void RingWriter::append(const RingEntry& entry) {
-  if (any_) {
+  if (has_unpublished_) {
     store_last();
   } else {
     first_place_ = written_;
   }
-  any_ = true;
+  has_unpublished_ = true;
   last_ = entry;
   last_place_ = written_;
   written_ += entry.space * sizeof(RingEntry);
@@ -156,12 +155,12 @@ void RingWriter::commit() {
 }
 
 void RingWriter::publish() {
-  if (!any_) return;
+  if (!has_unpublished_) return;
   const uint64_t gap = (kLine - written_ % kLine) % kLine;
   last_.space = static_cast<uint16_t>(last_.space + in_units(gap));
   written_ += gap;
   store_last();
-  any_ = false;
+  has_unpublished_ = false;
   entry_at(memory_, written_).store(0, std::memory_order_relaxed);
   entry_at(memory_, first_place_).store(as_word(first_), std::memory_order_release);
   // The reader's CPU has had these lines since the last round. They come back while the next packet is made.

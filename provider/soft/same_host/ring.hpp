@@ -112,7 +112,7 @@ class RingWriter {
   RingAddresses addresses_ = {};  // of the last packet that is complete
   // The entries that are not published yet: publish() stores the first of them last, and it gives the last one the rest
   // of its line.
-  bool any_ = false;
+  bool has_unpublished_ = false;
   uint64_t first_place_ = 0, last_place_ = 0;
   RingEntry first_ = {}, last_ = {};
 };

@@ -223,6 +223,13 @@ void srq_query__with_many_endpoints_on_one_evd() {
   CHECK_EQUAL(recv.counters().at(kPolls) - before, 1);
 }
 
+sockaddr_in loopback() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
 // The device does not let go of the queue pair, so the EP stays; but its exchange is over, and no event tells of it.
 void ep_free__fails_while_datagrams_connect() {
   constexpr uint32_t kTimeout_us = 20'000;
@@ -230,14 +237,12 @@ void ep_free__fails_while_datagrams_connect() {
   fake_device::Ia ia(false);
   Evd& connect = ia.evd(8, kEvdConnection);
   fake_device::state.unanswered = true;
-  sockaddr_in peer{};
-  peer.sin_family = AF_INET;
-  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in peer = loopback();
   {
     std::lock_guard guard(control_mutex());
     const EpEvds evds{.recv = nullptr, .request = nullptr, .connect = &connect};
     Ep* const ep = Ep::create(ia.get(), &ia.pz(), evds, {.datagrams = true}).value();
-    CHECK(ep->connect(reinterpret_cast<sockaddr*>(&peer), 1, kTimeout_us, {}).has_value());
+    CHECK(ep->connect(reinterpret_cast<const sockaddr*>(&peer), 1, kTimeout_us, {}).has_value());
     fake_device::state.keeps_queue_pairs = true;
     CHECK(!Ep::free(*ep));
   }
@@ -253,15 +258,13 @@ void ep_free__fails_with_an_event_of_datagrams() {
   fake_device::Ia ia(false);
   Evd& connect = ia.evd(8, kEvdConnection);
   fake_device::state.unanswered = true;
-  sockaddr_in peer{};
-  peer.sin_family = AF_INET;
-  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in peer = loopback();
   Ep* ep = nullptr;
   {
     std::lock_guard guard(control_mutex());
     const EpEvds evds{.recv = nullptr, .request = nullptr, .connect = &connect};
     ep = Ep::create(ia.get(), &ia.pz(), evds, {.datagrams = true}).value();
-    for (int i = 0; i < 2; ++i) CHECK(ep->connect(reinterpret_cast<sockaddr*>(&peer), 1, 1, {}).has_value());
+    for (int i = 0; i < 2; ++i) CHECK(ep->connect(reinterpret_cast<const sockaddr*>(&peer), 1, 1, {}).has_value());
   }
   Event event;
   uint32_t more;

@@ -197,7 +197,8 @@ Result<> Ep::free(Ep& ep) {
   ep.abandon();
   const uint32_t qp_num = ep.qp_num();
   if (ep.qp_) ep.fail_qp();
-  // Some providers drop the completions of a queue pair that is destroyed, and a shared queue needs its own back.
+  // Some providers drop the completions of a queue pair that is destroyed, and the shared queue would miss their
+  // places.
   if (ep.srq_) (void)ep.empty_cqs();
   {
     // A bind on another endpoint that fails gives the window back to this one.

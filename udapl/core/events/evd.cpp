@@ -345,10 +345,9 @@ void Evd::forget_completions(Ep& ep) {
 void Evd::forget(Ep& ep) {
   forget_completions(ep);
   software_.remove_if([&ep](const Event& event) {
-    const EventData data = data_of(event.kind);
-    return (data == EventData::kConnection && event.connection.ep == &ep) ||
-           (data == EventData::kDatagrams && event.datagrams.ep == &ep);
+    return data_of(event.kind) == EventData::kConnection && event.connection.ep == &ep;
   });
+  forget_datagrams(ep);
 }
 
 void Evd::forget_datagrams(const Ep& ep) {

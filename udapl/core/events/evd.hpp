@@ -111,9 +111,10 @@ class Evd : public Object {
   void forget_completions(Ep& ep);
   // Forgets these completions and the reports about the endpoint's connection, because the endpoint is destroyed.
   void forget(Ep& ep);
+  // Forgets the reports about the endpoint's exchanges for datagrams, because they are abandoned.
+  void forget_datagrams(const Ep& ep);
   // Forgets the asynchronous errors of an object that is destroyed.
   void forget_errors(const Object& object);
-  void forget_datagrams(const Ep& ep);
   // The CNO to notify of events while no thread waits here, or null. For the first two functions the caller holds the
   // control mutex.
   Result<> set_cno(Cno* cno);
