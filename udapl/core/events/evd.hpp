@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "ibverbs-glue/verbs.hpp"
 #include "udapl/core/arena.hpp"
@@ -200,9 +201,9 @@ class Evd : public Object {
   void report(const ibv_wc& completion, Event& out);
 
   void flush_rings();
-  // Waits, after the caller's first look. looked_at: the value of signals_ at that look; empty if there was none.
-  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at, const ErasedSink& sink,
-                           uint32_t& more);
+  // Waits, after the caller's first look. signals: the value of signals_ at that look; empty if there was none.
+  Result<> wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> signals,
+                           const ErasedSink& sink, uint32_t& more);
   void learn_to_spin(int64_t waited_ns);
   void leave_wait(uint32_t more);
   // A thread's place as the waiter. The destructor releases it, even if pthread_cancel() ends the wait.
@@ -222,6 +223,7 @@ class Evd : public Object {
   Result<> sleep_without_channel(const Wait& wait);
   void take_notification();
   bool arm(const Wait& wait);
+  bool look_at_all(Wait& wait, const ErasedSink& sink, uint32_t& more);
   bool deliver_if_enough(uint32_t threshold, const uint32_t* unless_signals, const ErasedSink& sink);
   bool heard(uint32_t signals) const { return signals != signals_ || software_.any(); }
   // Every call that would poll or arm the CQ returns INTERNAL_ERROR from now on.

@@ -139,25 +139,23 @@ template <class Sink>
     return fail(Type::kInvalidState, Subtype::kEvdWaiter);
   counters_.add(EvdCounter::kWait);
   // Events that wait when the call begins are taken without reading the clock.
-  uint32_t signals = 0;
-  const uint32_t* looked_at = nullptr;
+  std::optional<uint32_t> signals;
   if (threshold == 1 && !aborted_.load(std::memory_order_seq_cst)) [[likely]] {
     data_mutex_.lock();
-    signals = signals_;
     if (deliver_next_to(sink)) {
       more = available();
       data_mutex_.unlock();
       leave_wait(more);
       return {};
     }
+    signals = signals_;
     data_mutex_.unlock();
-    looked_at = &signals;
   }
   Sink unhurried = sink;
   const ErasedSink erased{&unhurried,
                           [](Evd& evd, void* where) { return evd.deliver_next_to(*static_cast<Sink*>(where)); },
                           [](Evd& evd, void* where) { return evd.complete_batch_to(*static_cast<Sink*>(where)); }};
-  return wait_for_events(timeout_us, threshold, looked_at, erased, more);
+  return wait_for_events(timeout_us, threshold, signals, erased, more);
 }
 
 }  // namespace dapple::udapl

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "ibverbs-glue/no_cancel.hpp"
 #include "udapl/core/clock.hpp"
@@ -41,7 +40,7 @@ struct Asleep {
 // all.
 inline void Evd::learn_to_spin(int64_t waited_ns) {
   if (waited_ns < kMaxSpinNs) {
-    spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
+    if (spinning_helps()) spin_ns_ = std::min(kMaxSpinNs, std::max(kMinSpinNs, spin_ns_ * 2));
   } else {
     spin_ns_ = spin_ns_ > kMinSpinNs ? spin_ns_ / 2 : 0;
   }
@@ -136,46 +135,50 @@ inline bool Evd::deliver_if_enough(uint32_t threshold, const uint32_t* unless_si
   return false;
 }
 
-Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, const uint32_t* looked_at,
+// Delivers an event if there are enough of them, whether or not they may wake a thread. The events that stay do not
+// wake this thread later.
+bool Evd::look_at_all(Wait& wait, const ErasedSink& sink, uint32_t& more) {
+  std::lock_guard guard(data_mutex_);
+  const bool delivered = deliver_if_enough(wait.threshold, nullptr, sink);
+  wait.signals = signals_;
+  more = available();
+  return delivered;
+}
+
+Result<> Evd::wait_for_events(uint32_t timeout_us, uint32_t threshold, std::optional<uint32_t> signals,
                               const ErasedSink& sink, uint32_t& more) {
   const Leaving leaving{*this, more};
   const int64_t start = now_ns();
   Wait wait{.deadline_ns = timeout_us == kInfinite ? kNever : start + int64_t{timeout_us} * 1000,
             .threshold = threshold,
             .waitable = unwaitable_.load(std::memory_order_relaxed) & ~1U,
-            .signals = looked_at ? *looked_at : 0};
-  const int64_t spin_until = spinning_helps() ? start + spin_ns_ : start;
-  bool looked = looked_at != nullptr;
-  bool look = !looked;
-  bool last_look = false;
-  for (int64_t now = start;; now = now_ns()) {
-    // These tests come first, so that a thread that always finds events stops as well.
+            .signals = signals.value_or(0)};
+  if (!signals) {
+    if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
+    if (look_at_all(wait, sink, more)) return {};
+  }
+  const int64_t spin_until = start + spin_ns_;
+  for (int64_t now = start;;) {
+    if (cq_broken()) return fail(Type::kInternalError);
+    if (now >= wait.deadline_ns) {
+      if (look_at_all(wait, sink, more)) return {};
+      return fail(Type::kTimeoutExpired);
+    }
+    if (now >= spin_until) {
+      // After a time-out there are two more looks.
+      if (auto result = sleep(wait); !result && result.error().type != Type::kTimeoutExpired) return result;
+    }
+    // These tests come before the look, so that a thread that always finds events stops as well.
     if (aborted_.load(std::memory_order_seq_cst)) return fail(Type::kAbort);
     if (unwaitable_.load(std::memory_order_relaxed) != wait.waitable)
       return fail(Type::kInvalidState, Subtype::kEvdUnwaitable);
-    if (look) {
-      // Events that wait when the call begins count, even if they may not wake a thread, and so do events at the
-      // time-out.
-      std::lock_guard guard(data_mutex_);
-      if (deliver_if_enough(threshold, looked && !last_look ? &wait.signals : nullptr, sink)) {
-        more = available();
-        learn_to_spin(now - start);
-        return {};
-      }
-      // The events of this look do not wake the thread later.
-      if (!std::exchange(looked, true)) wait.signals = signals_;
-      more = available();
-    }
-    look = true;
-    if (cq_broken()) return fail(Type::kInternalError);
-    if (now >= wait.deadline_ns) {
-      if (std::exchange(last_look, true)) return fail(Type::kTimeoutExpired);
-      continue;
-    }
-    if (now < spin_until) continue;
-    if (auto result = sleep(wait); !result) {
-      if (result.error().type == Type::kTimeoutExpired) continue;  // one last look
-      return result;
+    now = now_ns();
+    std::lock_guard guard(data_mutex_);
+    const bool delivered = deliver_if_enough(threshold, &wait.signals, sink);
+    more = available();
+    if (delivered) {
+      learn_to_spin(now - start);
+      return {};
     }
   }
 }
