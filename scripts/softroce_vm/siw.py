@@ -71,12 +71,13 @@ def _unpack(debs: list[Path], root: Path) -> None:
 
 def _make(root: Path, release: str) -> None:
     """Runs make with that folder as its root. It has its own mounts of /dev, and of /proc for objtool."""
-    ensure(succeeds("unshare", "-rm", "true"), "siw needs root or unprivileged user namespaces; see unshare(1)")
+    ensure(succeeds("unshare", "-rm", "--pid", "--fork", "true"), "siw needs root or unprivileged user namespaces; see unshare(1)")
     enter = 'mount --rbind /dev "$1/dev" && mount --rbind /proc "$1/proc" && exec chroot "$1" /usr/bin/bash -c "$2"'
     script = f"""export PATH=/usr/bin:/bin
         make -s -j{os.cpu_count()} -C /usr/src/linux-headers-{release} M=/siw CONFIG_RDMA_SIW=m modules &&
         objcopy -g -R .BTF -R .BTF.base /siw/siw.ko /siw/siw.small"""
-    command = ("unshare", "-rm", "sh", "-c", enter, "sh", root, script)
+    # A signal to this program kills unshare, and make must not outlive it.
+    command = ("unshare", "-rm", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", root, script)
     run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if run.returncode:
         print(*os.fsdecode(run.stdout).splitlines()[-20:], sep="\n", file=sys.stderr)
