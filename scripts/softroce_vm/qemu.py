@@ -50,7 +50,9 @@ def choose_accel(cache: Cache, image: Image, wanted: str) -> str:
     say("testing whether KVM works here")
     with tempfile.NamedTemporaryFile(prefix="softroce.", dir="/tmp") as console:
         command = qemu_command(image, "kvm", 512, "softroce.probe")
-        output_of("timeout", "-k", "1", "15", *command, "-serial", f"file:{console.name}")
+        # A signal to this program kills timeout, and QEMU must not outlive it.
+        command = ["timeout", "-k", "1", "15", "setpriv", "--pdeathsig", "KILL", *command]
+        output_of(*command, "-serial", f"file:{console.name}")
         accel = "kvm" if b"softroce: probe passed" in Path(console.name).read_bytes() else "tcg"
     for answer in answers:
         with suppress(OSError):
