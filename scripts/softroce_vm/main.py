@@ -27,7 +27,8 @@ def main() -> int:
     for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV"):
         os.environ.pop(name, None)
     os.environ["LC_ALL"] = "C"
-    os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
+    # An empty entry would be the working folder.
+    os.environ["PATH"] = (os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin").removeprefix(":")
     for number in SIGNALS:
         # A signal that the caller ignores, as nohup does, stays ignored.
         if signal.getsignal(number) != signal.SIG_IGN:
