@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 VETH_ADDRESSES = ("10.79.0.1", "10.79.0.2")
 NETNS_PATIENCE_S = 5
+# A signal to this program ends the command, too.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
 class Failed(Exception):
@@ -23,7 +25,7 @@ class Namespace:
     keeper: subprocess.Popen[bytes]
 
     def command(self, words: list[str]) -> list[str]:
-        return ["nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", "--", *words]
+        return [*ENDS_WITH_US, "nsenter", f"--net=/proc/{self.keeper.pid}/ns/net", "--", *words]
 
     def run(self, *words: str) -> None:
         subprocess.run(self.command(list(words)), check=True)
@@ -50,7 +52,7 @@ class Place:
 
 
 def make_namespace() -> Namespace:
-    keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+    keeper = subprocess.Popen([*ENDS_WITH_US, "unshare", "--net", "sleep", "infinity"])
     own = os.readlink("/proc/self/ns/net")
     end = time.monotonic() + NETNS_PATIENCE_S
     while time.monotonic() < end:
