@@ -47,11 +47,11 @@ apt_get() {
 
 # Prints the packages of the groups that are not installed.
 missing_packages() {
-  local group package
-  for group in "$@"; do
-    # The program itself would need python3, which may be missing.
-    awk -v group="$group" '$1 == group { print $2 }' scripts/lib/packages scripts/softroce_vm/packages || return 1
-  done | sort -u | while IFS= read -r package; do
+  local packages package
+  # The program itself would need python3, which may be missing.
+  packages=$(awk -v groups=" $* " 'NF && index(groups, " " $1 " ") { print $2 }' scripts/lib/packages scripts/softroce_vm/packages) ||
+    return 1
+  sort -u <<<"$packages" | while IFS= read -r package; do
     # shellcheck disable=SC2016  # the field is dpkg's
     case $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) in
       'install ok installed') ;;
