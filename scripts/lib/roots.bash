@@ -32,17 +32,30 @@ write_private_apt() { "$root/scripts/lib/debian" configure "$@"; }
 # cached_root NAME SUITE PACKAGE...: sets `place` to a root of that Debian release with these packages, which must not
 # be changed. If `foreign` names another architecture, its packages can be installed in the root, too. mmdebstrap's
 # variant is $variant, by default apt. An old root is made again if the archive is reachable, because the packages that
-# its lists name soon disappear, on sid first.
+# its lists name soon disappear, on sid first. One process at a time makes roots of a name.
 cached_root() {
-  local name=$1 suite=$2 new packages days=3 old
+  local name=$1 suite=$2 packages days=3
   shift 2
   packages=$(printf '%s\n' "$@" | sort -u | paste -sd,)
   place=$roots/$suite-$name-$(sha256sum <<<"$packages" | head -c 8)
   [ "$suite" != bookworm ] || days=30
-  if [ -e "$place/complete" ] && [ -z "$(find "$place/complete" -mmin "+$((days * 1440))")" ]; then return 0; fi
+  mkdir -p "$roots" || return 1
+  # Runs that were killed left these.
+  find "$roots" -maxdepth 1 \( -name 'work.??????' -o -name 'ci.??????' \) -mtime +0 -exec rm -rf {} +
+  is_fresh "$place" "$days" || {
+    flock -n 9 || { say "waiting for another program that makes a root" && flock 9; } || return 1
+    is_fresh "$place" "$days" || make_cached_root "$name" "$suite" "$packages"
+  } 9>"$roots/.$suite-$name.lock"
+}
+
+# is_fresh PLACE DAYS: succeeds if the root is complete and not older.
+is_fresh() { [ -e "$1/complete" ] && [ -z "$(find "$1/complete" -mmin "+$(($2 * 1440))")" ]; }
+
+# make_cached_root NAME SUITE PACKAGE,...: the part of cached_root that makes `place`.
+make_cached_root() {
+  local name=$1 suite=$2 packages=$3 new=$place.new old
   say "making a root of Debian's $suite with ${packages:-nothing more}"
-  mkdir -p "$roots"
-  new=$place.new.$$
+  rm -rf "$new"
   # The lists stay, so that packages can be installed; https needs certificates for that.
   mkdir "$new" && write_private_apt "$new/apt" "$suite" "amd64${foreign:+,$foreign}" &&
     { ! grep -q ' https:' "$new/apt/sources.list" || packages+=${packages:+,}ca-certificates; } &&
@@ -57,7 +70,7 @@ cached_root() {
   rm -rf "$new/root/var/cache/apt/archives"/*.deb
   mkdir -p "$new/root/var/cache/apt/archives/partial"
   for old in "$roots/$suite-$name"-*; do [ "$old" = "$new" ] || rm -rf "$old"; done
-  mv "$new/root" "$place" && touch "$place/complete"
+  touch "$new/root/complete" && mv -T "$new/root" "$place" || return 1
   rm -rf "$new"
 }
 
