@@ -22,7 +22,7 @@ function(dapple_short_copies target)
   endif()
 endfunction()
 
-# dapple_shared(NAME OUTPUT base SOVERSION n [VERSION n.n.n] [PACKAGE] MAP file SOURCES ... LIBS ...)
+# dapple_shared(NAME OUTPUT base SOVERSION n [PACKAGE] MAP file SOURCES ... LIBS ...)
 # dapple_shared(NAME OUTPUT base FOLDER folder [PLAIN] MAP file SOURCES ... LIBS ...)
 #
 # A library that applications load. It exports what MAP says and nothing else, and binds at load. libstdc++ is inside and
@@ -31,16 +31,13 @@ endfunction()
 # FOLDER: the library is in a folder beside the others. Others load it by its path only, and it finds them relative to its own
 # place. PACKAGE: dapple_package writes the files by which programs find the library. PLAIN: the library has no sanitizer.
 function(dapple_shared name)
-  cmake_parse_arguments(arg "PACKAGE;PLAIN" "OUTPUT;SOVERSION;VERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "PACKAGE;PLAIN" "OUTPUT;SOVERSION;MAP;FOLDER" "SOURCES;LIBS" ${ARGN})
   add_library(${name} SHARED ${arg_SOURCES})
   set(flags dapple_flags)
   if(arg_PLAIN)
     set(flags dapple_plain_flags)
   endif()
   target_link_libraries(${name} PRIVATE ${flags} ${arg_LIBS})
-  if(NOT arg_VERSION)
-    set(arg_VERSION ${arg_SOVERSION}.0.0)
-  endif()
   cmake_path(ABSOLUTE_PATH arg_MAP BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES OUTPUT_NAME ${arg_OUTPUT} LINK_DEPENDS ${arg_MAP})
   if(arg_FOLDER)
@@ -51,7 +48,7 @@ function(dapple_shared name)
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${arg_FOLDER}
       BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${up}/${arg_FOLDER}/${up}")
   else()
-    set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_VERSION})
+    set_target_properties(${name} PROPERTIES SOVERSION ${arg_SOVERSION} VERSION ${arg_SOVERSION}.0.0)
   endif()
   target_link_options(${name} PRIVATE
     -Wl,--version-script=${arg_MAP}
