@@ -33,8 +33,8 @@ target_compile_options(dapple_plain_flags INTERFACE
 target_include_directories(dapple_plain_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(dapple_plain_flags INTERFACE _GNU_SOURCE)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Objects that are optimized together serve other links, too: there gcc must not optimize them once more. One partition
-  # needs no make.
+  # Other targets link the objects that are optimized together, too, with -fno-lto: gcc must not optimize them again there.
+  # With one partition, gcc does not run make.
   set(together $<BOOL:$<TARGET_PROPERTY:DAPPLE_OPTIMIZED_TOGETHER>>)
   target_link_options(dapple_plain_flags INTERFACE $<IF:${together},-flto,-fno-lto> $<${together}:-flto-partition=one>)
 endif()

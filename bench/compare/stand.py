@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # SPDX-FileCopyrightText: The dapple authors
-"""What the rows measure with: the build, the places, and the results of programs that serve several rows of a round."""
+"""The build, the places and the shared results of a round, which the rows use."""
 
 import subprocess
 from collections.abc import Callable
