@@ -189,14 +189,16 @@ void free_context(Context* context) {
   const InsidePlugin inside;
   // A child of fork() has only a copy of the parent's node, in whatever state its locks were.
   if (context->generation == Node::generation()) {
-    // The background thread and queue pairs that the program leaked may write events at any time, and the descriptor's
-    // number may belong to another file soon.
+    const Undisturbed undisturbed;
+    // The kernel ends the queue pairs of a closed device, too: peers must not reach memory that the program frees next.
+    if (context->live_queue_pairs.load() != 0) context->node.remove_all(*context);
+    // The background thread may write events at any time, and the descriptor's number may belong to another file soon.
     context->node.remove(*context);
     context->pipes.close(context->async_writer);
   } else {
     close_own(context->async_writer);
   }
-  // Queue pairs that the program leaked still use it.
+  // The queue pairs that the program has left stay in memory, and they use it.
   if (context->live_queue_pairs.load() == 0) delete context;
 }
 

@@ -45,11 +45,24 @@ int Multicast::detach(Qp& qp, const uint8_t group[16]) {
   const std::lock_guard lock(mutex_);
   Attachment* attachment = find(qp.qpn, group);
   if (attachment == nullptr) return EINVAL;
-  attachment->qpn = 0;
+  drop(qp, *attachment);
+  return 0;
+}
+
+void Multicast::detach_from_all(Qp& qp) {
+  const std::lock_guard lock(mutex_);
+  for (Attachment& attachment : attachments_) {
+    if (attachment.qpn == qp.qpn) drop(qp, attachment);
+  }
+}
+
+void Multicast::drop(Qp& qp, Attachment& attachment) {
+  attachment.qpn = 0;
   qp.multicast_groups.fetch_sub(1);
   // If the wire cannot leave, the netdev is gone, and its memberships with it.
-  if (!joined(group, attachment->netdev_index)) (void)wire_.leave(group, attachment->netdev_index);
-  return 0;
+  if (!joined(attachment.group, attachment.netdev_index)) {
+    (void)wire_.leave(attachment.group, attachment.netdev_index);
+  }
 }
 
 uint32_t Multicast::members(const uint8_t group[16], uint32_t netdev_index, uint32_t* qpns, uint32_t room) {

@@ -26,6 +26,7 @@ class Multicast {
   int attach(Qp& qp, const uint8_t group[16], uint32_t netdev_index);
   // EINVAL if it is not attached.
   int detach(Qp& qp, const uint8_t group[16]);
+  void detach_from_all(Qp& qp);
 
   // The numbers of the queue pairs that a packet to the group is for, if it came in by this netdev; at most `room`.
   uint32_t members(const uint8_t group[16], uint32_t netdev_index, uint32_t* qpns, uint32_t room);
@@ -38,6 +39,7 @@ class Multicast {
   };
 
   Attachment* find(uint32_t qpn, const uint8_t group[16]);
+  void drop(Qp& qp, Attachment& attachment);
   bool joined(const uint8_t group[16], uint32_t netdev_index) const;
 
   Wire& wire_;

@@ -12,6 +12,7 @@
 #include "provider/soft/context.hpp"
 #include "provider/soft/doors.hpp"
 #include "provider/soft/heavy_barrier.hpp"
+#include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/placement/wanted.hpp"
 #include "provider/soft/random_number.hpp"
 #include "provider/soft/same_host/delivery.hpp"
@@ -159,6 +160,7 @@ int Node::add(Qp& qp) {
 }
 
 void Node::remove(Qp& qp) {
+  revoke_qp(qp);
   {
     const std::lock_guard lock(qp.mutex);
     qp.dying = true;
@@ -167,6 +169,14 @@ void Node::remove(Qp& qp) {
   timers_.remove(qp);
   forget_ready(qp);
   qps_.remove(qp, std::unique_lock(receive_mutex_));
+  leave_way({qp.ring, qp.way_place});
+}
+
+void Node::remove_all(Context& context) {
+  while (Qp* qp = qps_.any_of(context)) {
+    multicast_.detach_from_all(*qp);
+    remove(*qp);
+  }
 }
 
 bool Node::transmit(Qp& qp, roce::Now now) {

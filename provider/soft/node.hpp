@@ -70,8 +70,11 @@ class Node final : public ArrivalSink {
   int add(Qp& qp);
   // The queue pair has its engine: from now on it receives.
   static void open(Qp& qp) { QpTable::open(qp); }
-  // Afterwards the queue pair receives nothing, and only the caller's thread uses it. The caller holds no lock.
+  // Afterwards the queue pair receives nothing, no peer copies for it, and only the caller's thread uses it. The caller
+  // holds no lock.
   void remove(Qp& qp);
+  // The same for all queue pairs that the program has left in a device that it closes.
+  void remove_all(Context& context);
 
   // Under the queue pair's lock, after calls of its engine: sends, and handles its state and its deadline.
   void settle(Qp& qp, roce::Now now);

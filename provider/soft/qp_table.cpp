@@ -22,6 +22,15 @@ uint32_t QpTable::add(Qp& qp) {
   return 0;
 }
 
+Qp* QpTable::any_of(const Context& context) {
+  const std::lock_guard lock(mutex_);
+  for (const std::atomic<Qp*>& entry : qps_) {
+    Qp* qp = entry.load(std::memory_order_relaxed);
+    if (qp != nullptr && qp->context == &context) return qp;
+  }
+  return nullptr;
+}
+
 void QpTable::remove(Qp& qp, std::unique_lock<BriefMutex> receiving) {
   assert(receiving.owns_lock());
   {

@@ -32,6 +32,9 @@ class QpTable {
   // Afterwards no thread has it pinned. The caller pins nothing; it holds `receiving` and no other lock.
   void remove(Qp& qp, std::unique_lock<BriefMutex> receiving);
 
+  // One of those that this device has open, or null. The caller must see to it that no other thread removes it.
+  Qp* any_of(const Context& context);
+
   // Called under the receive lock. Null if there is none.
   Qp* find(uint32_t qpn) const {
     if (qpn - first_ >= kQpsOfASlot) return nullptr;

@@ -11,7 +11,6 @@
 #include "provider/soft/check/checked_qp.hpp"
 #include "provider/soft/context.hpp"
 #include "provider/soft/extended_post.hpp"
-#include "provider/soft/placement/qp_publication.hpp"
 #include "provider/soft/planned_completions.hpp"
 #include "provider/soft/port_mtu.hpp"
 #include "provider/soft/post.hpp"
@@ -193,9 +192,7 @@ int destroy_qp(ibv_qp* ibv) {
     const Undisturbed undisturbed;
     // The peer's last acknowledgements may have arrived already. A NIC has completed their requests then.
     if (has_outstanding_sends(*qp)) qp->node->catch_up();
-    revoke_qp(*qp);
     qp->node->remove(*qp);
-    qp->node->leave_way({qp->ring, qp->way_place});
   }
   qp->context->withdraw(&qp->abi, qp->event_count);
   wait_for_acknowledgements(ibv->mutex, ibv->cond, ibv->events_completed, qp->event_count);

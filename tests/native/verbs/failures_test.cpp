@@ -323,6 +323,27 @@ void fork__child_is_refused_and_the_parent_goes_on(void**) {
 
 }  // namespace
 
+// The program leaves all objects of the device, and may free its memory at once.
+void closed_device__is_not_reached_by_peers(void**) {
+  static Pair* left = nullptr;  // its objects stay in memory
+  assert_true(begin({}));
+  left = make_pair({});
+  assert_non_null(left);
+  End& target = left->a;
+  assert_true(to_reset(pair->a.qp) && to_reset(target.qp));
+  assert_true(connect(pair->a.qp, target.qp->qp_num) && connect(target.qp, pair->a.qp->qp_num));
+  pair->a.buffer[0] = 1;
+  assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 1, &target), 0);
+  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+  assert_int_equal(target.buffer[0], 1);
+
+  assert_int_equal(ibv_close_device(left->context), 0);
+  pair->a.buffer[0] = 2;
+  assert_int_equal(post_send(pair->a, 2, IBV_WR_RDMA_WRITE, 0, 1, &target), 0);
+  expect(pair->a.cq, 2, IBV_WC_RETRY_EXC_ERR, IBV_WC_RDMA_WRITE);
+  assert_int_equal(target.buffer[0], 1);
+}
+
 int main() {
   need_new_namespace();
   const CMUnitTest tests[] = {
@@ -335,6 +356,7 @@ int main() {
       cmocka_unit_test_teardown(error__comes_after_what_has_come_before, finish),
       cmocka_unit_test_teardown(destruction__comes_after_what_has_come_before, finish),
       cmocka_unit_test_teardown(datagram__to_memory_that_is_unmapped_before_its_queue_pair_is_destroyed, finish),
+      cmocka_unit_test_teardown(closed_device__is_not_reached_by_peers, finish),
       cmocka_unit_test_teardown(fork__child_is_refused_and_the_parent_goes_on, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
