@@ -16,7 +16,8 @@
 namespace dapple::soft {
 namespace {
 
-constexpr size_t kShort = 128;  // bytes
+// Two cache lines. To gather the bytes of a longer packet takes longer than to publish the packets before it.
+constexpr size_t kShort = 128;
 
 }  // namespace
 
@@ -66,8 +67,8 @@ std::byte* Turn::reserve(size_t size) {
 
 std::byte* Turn::reserve_in_ring(size_t size, EntryKind kind) {
   if (!has_ring_) ring_->mutex.lock();
-  has_ring_ = used_ring_ = true;
-  // Gathering the bytes of a long packet takes a while. The peer sees the packets before it meanwhile.
+  has_ring_ = true;
+  // The peer sees the packets before a long one while its bytes are gathered.
   if (size > kShort) ring_->writer().publish();
   RingAddresses addresses;
   memcpy(addresses.source, path_->source, sizeof addresses.source);

@@ -62,7 +62,8 @@ class Turn final : public roce::PacketSink {
     uint64_t bytes = 0;
   };
   const Placements& placements() const { return placements_; }
-  bool used_ring() const { return used_ring_; }
+  // True if its packets go to a ring.
+  bool uses_ring() const { return ring_ != nullptr; }
 
  private:
   static constexpr uint32_t kPacketsOfATurn = 256;
@@ -78,7 +79,6 @@ class Turn final : public roce::PacketSink {
   const Path* const path_;  // to the peer, or null if each packet has its own address (UD)
   RingTo* const ring_;      // to the peer's process, or null; packets take it as long as the peer lives
   bool has_ring_ = false;   // and its lock
-  bool used_ring_ = false;  // stays true when the ring is left
   std::unique_ptr<SendBatch> batch_;
   std::byte* room_ = nullptr;
   uint32_t packets_ = 0;

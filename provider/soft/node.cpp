@@ -186,7 +186,7 @@ bool Node::transmit(Qp& qp, roce::Now now) {
   const Turn::Placements& placed = turn.placements();
   qp.stuck = more && turn.packets() == 0 && placed.bytes == 0;
   if (placed.bytes > 0) count(placed);
-  if (turn.used_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
+  if (turn.uses_ring() && turn.packets() > 0) counters_.same_host.sent_packets.add(turn.packets());
   return more;
 }
 
