@@ -48,6 +48,7 @@ bool Core::modify(const QpAttributes& attributes, uint32_t mask) {
 QpAttributes Core::attributes() const {
   QpAttributes now = values;
   now.state = now.current_state = state_;
+  tell_progress(now);
   return now;
 }
 

@@ -64,6 +64,8 @@ class Core : public QueuePair {
   virtual bool prepare(QpState to, const QpAttributes& next) = 0;
   // The state has changed from `from`.
   virtual void entered(QpState from) = 0;
+  // Sets the PSNs that have moved on since they were given, and whether the send queue drains.
+  virtual void tell_progress(QpAttributes& now) const = 0;
 
  private:
   void flush_receives();

@@ -38,6 +38,7 @@ struct QpConfig {
 struct QpAttributes {
   QpState state = QpState::kReset;
   QpState current_state = QpState::kReset;
+  bool draining = false;  // only told: in SQD, requests are under way
   bool notify_drained = false;
   uint32_t access = 0;  // Access bits that peers have
   uint32_t qkey = 0;
@@ -106,6 +107,7 @@ class QueuePair {
   // then nothing has changed. The host has checked kPkeyIndex, kPort and kAddress, and passes their bits so that
   // required attributes are found. A transition to kError flushes queued requests; a transition to kReset drops them.
   virtual bool modify(const QpAttributes& attributes, uint32_t mask) = 0;
+  // The PSNs are those of the next packets.
   virtual QpAttributes attributes() const = 0;
   QpState state() const { return state_; }
 

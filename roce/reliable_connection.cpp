@@ -34,6 +34,13 @@ void ReliableConnection::entered(QpState from) {
   }
 }
 
+void ReliableConnection::tell_progress(QpAttributes& now) const {
+  const bool may_send = state() == QpState::kRts || state() == QpState::kSqd;
+  if (state() == QpState::kRtr || may_send) now.receive_psn = responder_.expected_psn();
+  if (may_send) now.send_psn = requester_.next_new_psn();
+  now.draining = state() == QpState::kSqd && requester_.draining();
+}
+
 void ReliableConnection::receive(Now now, const Packet& packet) {
   const bool is_ready = state() == QpState::kRtr || state() == QpState::kRts || state() == QpState::kSqd;
   if (!is_ready || packet.info->transport != Transport::kRc) {

@@ -39,6 +39,9 @@ class Requester {
   void drain();
   void resume() { draining_ = false; }
   void check_drained();
+  bool draining() const { return draining_ && !drained_; }
+  // The PSN of the next packet that is new.
+  uint32_t next_new_psn() const { return highest_psn_; }
 
  private:
   // The next step for the entry at the cursor: send a packet of it, nothing now, look at the cursor again, or end the

@@ -35,6 +35,7 @@ class Responder {
   bool transmit_acknowledgement(PacketSink& sink);
   // Tells what these two functions have to send.
   Owes owes() const;
+  uint32_t expected_psn() const { return expected_psn_; }
 
  private:
   // The memory of an RDMA Read or an atomic, so that a duplicate is answered as the first was.

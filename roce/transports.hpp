@@ -24,6 +24,7 @@ class ReliableConnection final : public Core {
  private:
   bool prepare(QpState to, const QpAttributes& next) override;
   void entered(QpState from) override;
+  void tell_progress(QpAttributes& now) const override;
 
   Requester requester_{*this};
   Responder responder_{*this};
@@ -42,6 +43,7 @@ class Unreliable : public Core {
  protected:
   bool prepare(QpState, const QpAttributes&) override { return true; }
   void entered(QpState from) override;
+  void tell_progress(QpAttributes& now) const override;
   // The transport's part of a packet's headers.
   virtual void address(const SendEntry& entry, Headers& headers) const = 0;
 
@@ -62,6 +64,7 @@ class UnreliableConnection final : public Unreliable {
 
  private:
   void entered(QpState from) override;
+  void tell_progress(QpAttributes& now) const override;
   void address(const SendEntry& entry, Headers& headers) const override;
   void drop_message();
 

@@ -14,6 +14,11 @@ void Unreliable::entered(QpState from) {
   if (state() == QpState::kSqd && packet_ == 0 && values.notify_drained) raise(QpEvent::kSendQueueDrained);
 }
 
+void Unreliable::tell_progress(QpAttributes& now) const {
+  if (state() >= QpState::kRts && state() <= QpState::kSqe) now.send_psn = next_psn_;
+  now.draining = state() == QpState::kSqd && packet_ != 0;
+}
+
 Unreliable::Step Unreliable::step_local(const SendEntry& entry) {
   const bool is_invalidate = entry.request.opcode == SendOpcode::kLocalInvalidate;
   const Fault fault = is_invalidate ? memory.invalidate_local(self(), entry.request.immediate_or_rkey)
@@ -88,6 +93,11 @@ void UnreliableConnection::entered(QpState from) {
     established_ = false;
   }
   if (state() == QpState::kReset || state() == QpState::kRtr || state() == QpState::kError) inbound_.reset();
+}
+
+void UnreliableConnection::tell_progress(QpAttributes& now) const {
+  Unreliable::tell_progress(now);
+  if (state() >= QpState::kRtr && state() <= QpState::kSqe) now.receive_psn = expected_psn_;
 }
 
 // The receive in progress serves the next message.

@@ -158,6 +158,7 @@ int query_qp(ibv_qp* ibv, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
   attr->cap = qp.init.cap;
   attr->ah_attr = qp.address;
   attr->pkey_index = qp.pkey_index;
+  attr->sq_draining = now.draining ? 1 : 0;
   attr->en_sqd_async_notify = now.notify_drained ? 1 : 0;
   attr->max_rd_atomic = now.max_rd_atomic;
   attr->max_dest_rd_atomic = now.max_dest_rd_atomic;

@@ -604,37 +604,54 @@ void memory__revoked_in_mid_transfer__both_ends_learn(void**) {
 
 // --- States
 
+bool stop_sending(Endpoint& end, uint32_t asked) {
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
+  attributes.notify_drained = true;
+  return end.qp->modify(attributes, kState | asked);
+}
+
+bool send_again(Endpoint& end) {
+  QpAttributes attributes;
+  attributes.state = QpState::kRts;
+  return end.qp->modify(attributes, kState);
+}
+
 void sqd__requests_under_way__finished_then_drained(void**) {
   Pair pair;
   for (int i = 0; i < 3; i++) post(pair.a, pair.a.request(SendOpcode::kRead, 8));
   pair.transmit();
-  QpAttributes attributes;
-  attributes.state = QpState::kSqd;
-  attributes.notify_drained = true;
-  assert_true(pair.a.qp->modify(attributes, kState | kNotifyDrained));
+  assert_true(stop_sending(pair.a, kNotifyDrained));
   assert_true(pair.a.raised.empty());
+  assert_true(pair.a.qp->attributes().draining);
   pair.run();
+  assert_false(pair.a.qp->attributes().draining);
   assert_int_equal(pair.a.sent.size(), 2);
   assert_int_equal(pair.a.raised.size(), 1);
   assert_int_equal(pair.a.raised[0], QpEvent::kSendQueueDrained);
-  attributes.state = QpState::kRts;
-  assert_true(pair.a.qp->modify(attributes, kState));
+  assert_true(send_again(pair.a));
+  assert_false(pair.a.qp->attributes().draining);
   pair.run();
   assert_int_equal(pair.a.sent.size(), 3);
 }
 
 void sqd__event_not_asked_for_again__does_not_come(void**) {
   Pair pair;
-  QpAttributes attributes;
-  for (const bool notify : {true, false}) {
-    attributes.state = QpState::kSqd;
-    attributes.notify_drained = true;
-    const uint32_t asked = notify ? uint32_t{kNotifyDrained} : 0;
-    assert_true(pair.a.qp->modify(attributes, kState | asked));
+  for (const uint32_t asked : {uint32_t{kNotifyDrained}, 0u}) {
+    assert_true(stop_sending(pair.a, asked));
     assert_int_equal(pair.a.raised.size(), 1);
-    attributes.state = QpState::kRts;
-    assert_true(pair.a.qp->modify(attributes, kState));
+    assert_true(send_again(pair.a));
   }
+}
+
+void attributes__psns__are_those_of_the_next_packets(void**) {
+  Pair pair;
+  const QpAttributes sender = pair.a.qp->attributes();
+  const QpAttributes receiver = pair.b.qp->attributes();
+  post(pair.a, pair.a.request(SendOpcode::kWrite, 3 * sender.path_mtu));
+  pair.run();
+  assert_int_equal(pair.a.qp->attributes().send_psn, psn_add(sender.send_psn, 3));
+  assert_int_equal(pair.b.qp->attributes().receive_psn, psn_add(receiver.receive_psn, 3));
 }
 
 // The third Read has a PSN already and waits for the end of the second.
@@ -642,15 +659,14 @@ void sqd__no_more_reads_allowed__waiting_read_fails(void**) {
   Pair pair;
   for (int i = 0; i < 3; i++) post(pair.a, pair.a.request(SendOpcode::kRead, 8));
   pair.transmit();
-  QpAttributes attributes;
-  attributes.state = QpState::kSqd;
-  assert_true(pair.a.qp->modify(attributes, kState));
+  assert_true(stop_sending(pair.a, 0));
   pair.run();
   assert_int_equal(pair.a.sent.size(), 2);
+  QpAttributes attributes;
+  attributes.state = QpState::kSqd;
   attributes.max_rd_atomic = 0;
   assert_true(pair.a.qp->modify(attributes, kState | kMaxRdAtomic));
-  attributes.state = QpState::kRts;
-  assert_true(pair.a.qp->modify(attributes, kState));
+  assert_true(send_again(pair.a));
   pair.run();
   assert_int_equal(pair.a.sent.size(), 3);
   assert_sent(pair.a, 1, CompletionStatus::kSuccess);
@@ -738,6 +754,7 @@ int main() {
       cmocka_unit_test(memory__revoked_in_mid_transfer__both_ends_learn),
       cmocka_unit_test(sqd__requests_under_way__finished_then_drained),
       cmocka_unit_test(sqd__event_not_asked_for_again__does_not_come),
+      cmocka_unit_test(attributes__psns__are_those_of_the_next_packets),
       cmocka_unit_test(sqd__no_more_reads_allowed__waiting_read_fails),
       cmocka_unit_test(error__posts_afterwards__flushed_at_once),
       cmocka_unit_test(modify__missing_unknown_or_impossible__refused_and_nothing_changed),
