@@ -103,14 +103,11 @@ bool DaemonLink::connected(Problem& problem) {
     if (connect_once(problem, nobody)) {
       // The last dappled may have died before it could report a change.
       note_change();
-      if ((has_slot_ || known_count_ != 0) && !announce(problem)) {
-        if (died_in_the_middle(problem)) continue;
-        disconnect();
-        return false;
-      }
-      if (reconnected_ != nullptr) reconnected_(*this, problem);
-      if (socket_) return true;
+      const bool accepted = (!has_slot_ && known_count_ == 0) || announce(problem);
+      if (accepted && reconnected_ != nullptr) reconnected_(*this, problem);
+      if (accepted && socket_) return true;
       if (died_in_the_middle(problem)) continue;
+      disconnect();
       return false;
     }
     if (!nobody || start_ == Start::kNever) return false;
