@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <limits>
 #include <new>
+
+#include "provider/file_limit.hpp"
 
 namespace dapple::provider {
 
@@ -25,9 +27,8 @@ ShadowPages::~ShadowPages() {
 }
 
 const char* ShadowPages::open() {
-  // This check is necessary: a call that exceeds the limit raises SIGXFSZ, which ends the program.
-  rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
+  // A page's address is its place in the file.
+  if (!file_may_have(std::numeric_limits<off_t>::max())) {
     return "the emulator needs a large sparse file, but the size of files is limited (ulimit -f)";
   }
   file_ = memfd_create("dapple-shadow", MFD_CLOEXEC);

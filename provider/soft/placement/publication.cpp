@@ -11,7 +11,7 @@
 #include <cassert>
 #include <span>
 
-#include "provider/soft/file_limit.hpp"
+#include "provider/file_limit.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "roce/ports.hpp"
 
@@ -40,7 +40,7 @@ bool Publication::open() {
   OwnedFd memory(::open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC));
   OwnedFd file(memfd_create("dapple-placement", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || !file || getrandom(&nonce_, sizeof nonce_, 0) != sizeof nonce_) return false;
-  if (!file_may_have(sizeof *table_)) return false;
+  if (!provider::file_may_have(sizeof *table_)) return false;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.
   if (fallocate(file.get(), 0, 0, sizeof *table_) != 0) return false;
   void* mapped = mmap(nullptr, sizeof *table_, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);

@@ -13,7 +13,7 @@
 #include <cassert>
 #include <utility>
 
-#include "provider/soft/file_limit.hpp"
+#include "provider/file_limit.hpp"
 
 namespace dapple::soft {
 namespace {
@@ -72,7 +72,7 @@ RingEntry read_entry(const RingMemory& memory, uint64_t position) {
 }  // namespace
 
 int RingMemory::create(OwnedFd& file) {
-  if (!file_may_have(kFileBytes)) return EFBIG;
+  if (!provider::file_may_have(kFileBytes)) return EFBIG;
   OwnedFd made(memfd_create("dapple-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made) return errno;
   // fallocate() reports a lack of memory; a first access would end in SIGBUS.

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // The program's limit for the size of a file.
-#ifndef DAPPLE_PROVIDER_SOFT_FILE_LIMIT_HPP
-#define DAPPLE_PROVIDER_SOFT_FILE_LIMIT_HPP
+#ifndef DAPPLE_PROVIDER_FILE_LIMIT_HPP
+#define DAPPLE_PROVIDER_FILE_LIMIT_HPP
 
 #include <stdint.h>
 #include <sys/resource.h>
 
-namespace dapple::soft {
+namespace dapple::provider {
 
 // A program that makes a file larger than its limit is ended by a signal, so this is asked before.
 inline bool file_may_have(uint64_t bytes) {
@@ -16,6 +16,6 @@ inline bool file_may_have(uint64_t bytes) {
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes;
 }
 
-}  // namespace dapple::soft
+}  // namespace dapple::provider
 
-#endif  // DAPPLE_PROVIDER_SOFT_FILE_LIMIT_HPP
+#endif  // DAPPLE_PROVIDER_FILE_LIMIT_HPP
