@@ -126,11 +126,12 @@ int Emulator::before_reregistration(int flags, int access, void* state) {
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) return refuse(kOnDemandPaging);
   if (state == nullptr) return 0;
   auto* region = static_cast<ShadowRegion*>(state);
+  if ((access & kWritingAccess) != 0) {
+    shadow_.open_pages_of(region->address, region->length);
+    if (!may_be_writable(region->address, region->length)) return EFAULT;
+    watch(region);
+  }
   shadow_.set_peers_read(region, (access & kPeersReadingAccess) != 0);
-  if ((access & kWritingAccess) == 0) return 0;
-  shadow_.open_pages_of(region->address, region->length);
-  if (!may_be_writable(region->address, region->length)) return EFAULT;
-  watch(region);
   return 0;
 }
 
