@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   CLI::App app("Endurance of the software device. Every byte is checked; the exit code is 0 if nothing failed.",
                "soak");
   app.add_option("--minutes", minutes, "the length of the run")->check(CLI::Range(1, 10000));
-  app.add_option("--seconds", settings.seconds, "the same in seconds (60)")->check(CLI::Range(10, 600000));
+  app.add_option("--seconds", settings.seconds, "the same in seconds (60)")->check(CLI::Range(20, 600000));
   app.add_option("--seed", settings.seed, "decides the traffic and the kills (1)");
   app.add_option("--pairs", settings.pairs, "pairs of a server and a client (12)")
       ->check(CLI::Range(1U, soak::kMaxPairs));

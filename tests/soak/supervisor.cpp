@@ -140,6 +140,19 @@ class Supervisor {
       tests::failed("workers do not end");
     tests::expect_nothing_left();
     if (!fs::is_empty(folder_.work())) tests::failed("a file is left in", folder_.work().c_str());
+    expect_something_tested();
+  }
+
+  // A run in which nothing happened shows nothing.
+  void expect_something_tested() {
+    const Sums sums = sums_of(shared_, plans_.size());
+    if (sums.whole == 0) tests::failed("no connection was complete");
+    if (sums.checked == 0) tests::failed("no byte was checked");
+    // Programs that are killed seldom live long enough.
+    const bool some_stay = std::any_of(plans_.begin(), plans_.end(), [](const PairPlan& pair) {
+      return pair.group == Group::kSteady || pair.group == Group::kLimited;
+    });
+    if (some_stay && crew_.windows() == 0) tests::failed("no size was compared with an earlier one");
   }
 
   // The workers measure their patience by the clock.
