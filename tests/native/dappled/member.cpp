@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -77,8 +78,9 @@ std::unique_ptr<DaemonLink> link_with_slot(Slot& slot) {
 StatusReply status_of(DaemonLink& link) {
   StatusReply status;
   Problem problem;
-  if (!link.status(status, problem)) fprintf(stderr, "status: %s\n", problem.line);
-  return status;
+  if (link.status(status, problem)) return status;
+  fprintf(stderr, "status: %s\n", problem.line);
+  abort();
 }
 
 bool Member::start() {

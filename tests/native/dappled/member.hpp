@@ -15,6 +15,7 @@
 
 namespace dapple::tests {
 
+// Aborts if dappled does not tell its status.
 soft::StatusReply status_of(soft::DaemonLink& link);
 
 // A connection to dappled, and its slot. Null, and a line on standard error, if there is none.

@@ -4,7 +4,6 @@
 // Members keep their slots and counters, and hear everything, when other members or dappled die.
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "provider/soft/daemon_link.hpp"
 #include "tests/native/clock.hpp"
 #include "tests/native/dappled/member.hpp"
+#include "tests/native/kills/watcher.hpp"
 #include "tests/native/namespaces.hpp"
 #include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"
@@ -27,10 +27,7 @@ using dapple::tests::status_of;
 namespace {
 
 uint64_t counted_runts(DaemonLink& link) {
-  for (size_t i = 0; i < kCounterCount; i++) {
-    if (strcmp(kCounterNames[i].key, "runts") == 0) return status_of(link).counters[i];
-  }
-  return UINT64_MAX;
+  return tests::counter(status_of(link), "runts");
 }
 
 void dappled__members_killed__others_hear_everything(void**) {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,7 +75,8 @@ uint64_t counter(const soft::StatusReply& status, const char* key) {
   for (size_t i = 0; i < soft::kCounterCount; i++) {
     if (strcmp(soft::kCounterNames[i].key, key) == 0) return status.counters[i];
   }
-  return 0;
+  fprintf(stderr, "there is no counter %s\n", key);
+  abort();
 }
 
 }  // namespace dapple::tests

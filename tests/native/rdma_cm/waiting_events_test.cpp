@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,11 +85,7 @@ uint64_t counted(const char* name) {
   Watcher watcher;
   dapple::soft::StatusReply status;
   assert_true(watcher.status(status));
-  for (size_t i = 0; i < dapple::soft::kCounterCount; i++) {
-    if (strcmp(dapple::soft::kCounterNames[i].key, name) == 0) return status.counters[i];
-  }
-  fail_msg("no counter %s", name);
-  return 0;
+  return counter(status, name);
 }
 
 // A connection within the host, without queue pairs: its datagrams do not leave dappled.
