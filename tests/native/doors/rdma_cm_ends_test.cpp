@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "tests/native/doors/rdma_cm_rig.hpp"
+#include "tests/native/task_state.hpp"
 
 using namespace dapple::tests;
 
@@ -110,14 +111,16 @@ void cancel__of_a_question_about_devices_leaves_no_lock_held(void**) {
   const int fd = open_channel();
   kill(state->process, SIGSTOP);
   pthread_t thread;
-  const auto ask_for_a_device = [](void*) -> void* {
+  std::atomic<pid_t> task = 0;
+  const auto ask_for_a_device = [](void* its_task) -> void* {
+    *static_cast<std::atomic<pid_t>*>(its_task) = gettid();
     struct stat status;
     stat("/dev/infiniband/uverbs4096", &status);
     pthread_testcancel();
     return nullptr;
   };
-  assert_int_equal(pthread_create(&thread, nullptr, ask_for_a_device, nullptr), 0);
-  nap(50);
+  assert_int_equal(pthread_create(&thread, nullptr, ask_for_a_device, &task), 0);
+  assert_true(soon([&task] { return state_of(task) == 'S'; }));
   pthread_cancel(thread);
   nap(50);
   kill(state->process, SIGCONT);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "tests/native/namespaces.hpp"
+#include "tests/native/task_state.hpp"
 
 namespace dapple::tests {
 
@@ -78,6 +79,7 @@ Waiter::Waiter(int on) : fd(on) {
       &thread, nullptr,
       [](void* me) -> void* {
         auto* waiter = static_cast<Waiter*>(me);
+        waiter->task = gettid();
         errno = 0;
         waiter->result = get_event(waiter->fd, waiter->event);
         waiter->error = errno;
@@ -85,7 +87,7 @@ Waiter::Waiter(int on) : fd(on) {
         return nullptr;
       },
       this);
-  nap(30);
+  assert_true(soon([this] { return state_of(task) == 'S'; }));
 }
 
 void* Waiter::join() {

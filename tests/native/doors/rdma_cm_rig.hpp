@@ -65,12 +65,14 @@ void post(int channel);
 // A thread in a blocking GET_EVENT.
 struct Waiter {
   int fd;
+  std::atomic<pid_t> task = 0;
   std::atomic<bool> done = false;
   ssize_t result = 0;
   int error = 0;
   rdma_ucm_event_resp event = {};
   pthread_t thread = {};
 
+  // Returns when the thread sleeps.
   explicit Waiter(int on);
   bool waits() const { return !done; }
   void* join();

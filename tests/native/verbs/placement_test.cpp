@@ -4,11 +4,11 @@
 // Writes and Reads that the sender carries out in the target's memory: the bytes, the requests that still need packets,
 // and the order among other requests. Runs under dapple-run.
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/native/kills/stage.hpp"
+#include "tests/native/task_state.hpp"
 #include "tests/native/verbs/placement_rig.hpp"
 
 using namespace dapple::tests;
@@ -27,16 +27,8 @@ void expect(ibv_wc_status status, ibv_wc_status wanted, const char* what) {
 
 // Waits until the process is stopped.
 bool stop(pid_t process) {
-  char path[64], state = ' ';
-  snprintf(path, sizeof path, "/proc/%d/stat", process);
   kill(process, SIGSTOP);
-  return await(kMomentOfPatience, [&] {
-    FILE* file = fopen(path, "re");
-    if (file == nullptr) return false;
-    const bool is_read = fscanf(file, "%*d %*s %c", &state) == 1;
-    fclose(file);
-    return is_read && state == 'T';
-  });
+  return await(kMomentOfPatience, [process] { return state_of(process) == 'T'; });
 }
 
 void fill(char* buffer, size_t size, size_t seed) {

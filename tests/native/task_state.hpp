@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_TESTS_NATIVE_TASK_STATE_HPP
+#define DAPPLE_TESTS_NATIVE_TASK_STATE_HPP
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+namespace dapple::tests {
+
+// The kernel's letter for the state of a process or a thread: R runs, S sleeps, T is stopped. A space: it is gone.
+inline char state_of(pid_t task) {
+  char path[64], line[512] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", task);
+  FILE* file = fopen(path, "re");
+  if (file == nullptr) return ' ';
+  const char* read = fgets(line, sizeof line, file);
+  fclose(file);
+  // The name before the state is in parentheses and may contain some.
+  const char* name_end = read == nullptr ? nullptr : strrchr(line, ')');
+  return name_end != nullptr && strlen(name_end) > 2 ? name_end[2] : ' ';
+}
+
+}  // namespace dapple::tests
+
+#endif  // DAPPLE_TESTS_NATIVE_TASK_STATE_HPP
