@@ -32,6 +32,10 @@ void drain(Evd& evd) {
   }
 }
 
+void await_waiters(const Notifier& notifier, uint32_t count) {
+  while (notifier.waiters() < count) std::this_thread::yield();
+}
+
 struct OpenCno {
   explicit OpenCno(Ia& ia, const WaitAgent& agent = {}) : cno(Cno::create(ia, agent, false).value()) {}
   ~OpenCno() {
@@ -90,7 +94,7 @@ void cno_wait__one_deadline_in_microseconds() {
 void cno_wait__wakes() {
   Fixture f;
   std::thread waiter([&] { CHECK(f.cno.got(f.evd)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  await_waiters(*f.cno.notifier, 1);
   post(f.evd);
   waiter.join();
 }
@@ -240,7 +244,7 @@ void cno_wait__cancelled_leaves_nothing_behind() {
     return nullptr;
   };
   CHECK_EQUAL(pthread_create(&waiter, nullptr, run, f.cno.notifier.get()), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  await_waiters(*f.cno.notifier, 1);
   CHECK_EQUAL(pthread_cancel(waiter), 0);
   void* result = nullptr;
   CHECK_EQUAL(pthread_join(waiter, &result), 0);
@@ -266,7 +270,7 @@ void cno__everybody_learns_that_the_last_evd_has_gone() {
         CHECK(found && *found == nullptr);
       });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    await_waiters(*cno.notifier, 3);
   }
   for (auto& waiter : waiters) waiter.join();
   CHECK(cno.empty());
@@ -283,7 +287,7 @@ void cno__closing_releases_waiters() {
         CHECK(found && *found == nullptr);
       });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    await_waiters(*cno.notifier, 3);
   }
   for (auto& waiter : waiters) waiter.join();
 }
@@ -355,7 +359,7 @@ void cno_agent__and_a_waiter_both_learn() {
   no_device::OpenEvd open(ia.get(), 8);
   CHECK(open.get().set_cno(cno.cno).has_value());
   std::thread waiter([&] { CHECK(cno.got(open.get())); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  await_waiters(*cno.notifier, 1);
   post(open.get());
   waiter.join();
   CHECK(calls.reach(1));
@@ -373,7 +377,7 @@ void cno_modify_agent__takes_over_and_leaves() {
   CHECK(second.reach(1));
   CHECK_EQUAL(first.count(), 1);
   std::thread waiter([&] { CHECK(f.cno.got(f.evd)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  await_waiters(*f.cno.notifier, 1);
   f.cno.notifier->set_agent({});
   post(f.evd);
   waiter.join();
@@ -425,7 +429,7 @@ void cno_modify_agent__by_the_agent__the_waiter_learns_too() {
   for (int round = 0; round < 20; ++round) {
     CHECK(f.cno.notifier->set_agent(leaver).has_value());
     std::thread waiter([&] { CHECK(f.cno.got(f.evd, 2'000'000)); });
-    while (f.cno.notifier->waiters() == 0) std::this_thread::yield();
+    await_waiters(*f.cno.notifier, 1);
     post(f.evd);
     waiter.join();
     drain(f.evd);
