@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "tests/native/task_state.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 namespace {
@@ -61,16 +62,28 @@ void fork__takes_the_locks_of_programs_first(void**) {
 std::atomic<bool> wrote;
 std::atomic<bool> wrote_before_second_reader;
 
-void* write_once(void*) {
+void* write_once(void* task) {
+  *static_cast<std::atomic<pid_t>*>(task) = gettid();
   const dapple::provider::WriteLock ours;
   wrote = true;
   return nullptr;
 }
 
-void* read_once(void*) {
+void* read_once(void* task) {
+  *static_cast<std::atomic<pid_t>*>(task) = gettid();
   const dapple::provider::ReadLock ours;
   wrote_before_second_reader = wrote.load();
   return nullptr;
+}
+
+// Starts a thread and waits until it sleeps, or until it has ended although it should wait.
+pthread_t start_and_wait(void* (*run)(void*)) {
+  static std::atomic<pid_t> task;
+  pthread_t thread;
+  task = 0;
+  assert_int_equal(pthread_create(&thread, nullptr, run, &task), 0);
+  while (task == 0 || dapple::tests::state_of(task) == 'R') usleep(100);
+  return thread;
 }
 
 void writer__comes_before_later_readers(void**) {
@@ -79,10 +92,8 @@ void writer__comes_before_later_readers(void**) {
   alarm(20);
   {
     const dapple::provider::ReadLock first;
-    assert_int_equal(pthread_create(&writer, nullptr, write_once, nullptr), 0);
-    usleep(200'000);  // it waits
-    assert_int_equal(pthread_create(&reader, nullptr, read_once, nullptr), 0);
-    usleep(200'000);
+    writer = start_and_wait(write_once);
+    reader = start_and_wait(read_once);
     assert_false(wrote);
   }
   assert_int_equal(pthread_join(writer, nullptr), 0);
