@@ -30,7 +30,7 @@ struct Member {
   ~Member() { end(); }
   bool start();
   // The next number that has arrived; false if none arrives within `wait` milliseconds.
-  bool next(uint32_t& number, int wait = 2000) const;
+  bool next(uint32_t& number, int wait = 20000) const;
   // Sends a number to the slot, and tells whether it arrives.
   bool hears(uint32_t number, bool ipv6 = false) const;
   void end(int number = SIGKILL);

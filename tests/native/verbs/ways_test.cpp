@@ -174,7 +174,7 @@ int live(const Scenario& scenario, int number) {
     return std::all_of(std::begin(member->buffer), std::end(member->buffer),
                        [last](char byte) { return byte == last; });
   };
-  return await(5, arrived) ? 0 : 5;
+  return await(kPatience, arrived) ? 0 : 5;
 }
 
 class Stage {
@@ -199,7 +199,7 @@ class Stage {
   void expect_way(int number, Way way) {
     Way seen = Way::kNone;
     uint32_t queue_pairs = 0;
-    const bool as_expected = await(5, [&] {
+    const bool as_expected = await(kPatience, [&] {
       queue_pairs = 0;
       for (const info::ProgramWays& program : ways().programs) {
         if (program.process != static_cast<uint32_t>(processes_[number])) continue;
