@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -262,11 +261,13 @@ void threads__register_and_sync_at_once(void**) {
 
 std::atomic<bool> maintaining;
 std::atomic<bool> registered;
+std::atomic<bool> waited_in_vain;
 
 // Takes as long as a registration that runs beside it.
 void clean_until_registered(uint32_t, const void*, size_t) noexcept {
   maintaining = true;
-  for (int i = 0; i < 5000 && !registered; ++i) usleep(1000);
+  for (int i = 0; i < 20000 && !registered; ++i) usleep(1000);
+  waited_in_vain = !registered;
 }
 
 void* sync_slowly(void* segment) {
@@ -282,19 +283,15 @@ void sync__maintenance_keeps_nobody_waiting(void**) {
   ibv_mr* mr = reg_mr(memory, 64, at(memory));
   ibv_sge segment = {at(memory), 64, mr->lkey};
   pthread_t thread;
-  timespec begin;
-  timespec end;
   assert_int_equal(pthread_create(&thread, nullptr, sync_slowly, &segment), 0);
   while (!maintaining) usleep(100);
-  clock_gettime(CLOCK_MONOTONIC, &begin);
   ibv_mr* other = reg_mr(memory, 64, at(memory));
   const pid_t child = fork();
   if (child == 0) _exit(0);
-  clock_gettime(CLOCK_MONOTONIC, &end);
   registered = true;
   assert_int_equal(pthread_join(thread, nullptr), 0);
   assert_int_equal(waitpid(child, nullptr, 0), child);
-  assert_true(end.tv_sec - begin.tv_sec < 4);
+  assert_false(waited_in_vain);
   assert_int_equal(dereg_mr(mr), 0);
   assert_int_equal(dereg_mr(other), 0);
   end_context();
