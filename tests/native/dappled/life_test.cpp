@@ -144,7 +144,8 @@ void dappled__no_dev_null__starts(void**) {
   assert_true(tests::ends_soon());
 }
 
-void dappled__port_taken__is_told(void**) {
+// A program asks for a slot and a channel while this process has the port. Returns the time until both are refused.
+double seconds_until_refused() {
   assert_true(tests::ends_soon());
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -170,13 +171,21 @@ void dappled__port_taken__is_told(void**) {
   assert_false(link->cm_open(ends[1], name, journal, problem));
   assert_int_equal(problem.error, EADDRINUSE);
   assert_non_null(strstr(problem.line, process));
-  // dappled did not wait for members of an earlier dappled.
-  assert_true(tests::now() - begin < 1.5);
+  const double took = tests::now() - begin;
   close(ends[0]);
   close(ends[1]);
   // The port is free again: the same link gets its slot.
   close(fd);
   assert_true(link->slot(slot, problem));
+  return took;
+}
+
+void dappled__port_taken__is_told(void**) {
+  // The best of several times, so that other programs on the machine do not matter.
+  double took = 1e9;
+  for (int i = 0; i < 5 && took >= 1.5; i++) took = seconds_until_refused();
+  // dappled did not wait for members of an earlier dappled.
+  assert_true(took < 1.5);
 }
 
 void dappled__port_held_by_a_ping__is_awaited(void**) {

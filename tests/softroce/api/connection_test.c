@@ -346,8 +346,8 @@ static void refuse_many(int out) {
   _exit(0);
 }
 
-/* A request that finds no room at a busy server is sent again only after four seconds. */
-static void connect__many_at_once_to_a_busy_server(void** state) {
+/* Returns the time that a busy server took to answer many requests. */
+static double connect_many(void) {
   struct fixture* f;
   void* own = NULL;
   int fds[2];
@@ -356,8 +356,6 @@ static void connect__many_at_once_to_a_busy_server(void** state) {
   struct end ends;
   DAT_EP_HANDLE eps[kMany];
   struct timespec begun, ended;
-  (void)state;
-  SKIP_ON_IWARP(); /* siw runs out of queues, and TCP keeps requests that find no room */
   assert_int_equal(pipe(fds), 0);
   child = fork();
   if (child == 0) refuse_many(fds[1]);
@@ -381,12 +379,22 @@ static void connect__many_at_once_to_a_busy_server(void** state) {
   clock_gettime(CLOCK_MONOTONIC, &ended);
   const double took = (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) / 1e9;
   print_message("a busy server has answered %d requests after %.2f s\n", kMany, took);
-  assert_true(took < 3);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
   close(fds[0]);
   close(fds[1]);
   tear_down(&own);
+  return took;
+}
+
+/* A request that finds no room at a busy server is sent again only after four seconds. */
+static void connect__many_at_once_to_a_busy_server(void** state) {
+  double took = 1e9;
+  (void)state;
+  SKIP_ON_IWARP(); /* siw runs out of queues, and TCP keeps requests that find no room */
+  /* The best of several times, so that other programs on the machine do not matter. */
+  for (int i = 0; i < 3 && took >= 3; ++i) took = connect_many();
+  assert_true(took < 3);
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -87,11 +88,14 @@ void fork__child_beside_a_thread_that_loads_is_refused() {
     CHECK_EQUAL(b.closes, 0);
     CHECK_EQUAL(b.finis, 0);
   });
-  // The fork has waited for no thread.
-  const auto begun = std::chrono::steady_clock::now();
-  constexpr int kForks = 20;
-  for (int i = 0; i < kForks; i++) check_in_child([] {});
-  CHECK(std::chrono::steady_clock::now() - begun < kForks * std::chrono::milliseconds(90));
+  // The fork waits for no thread. The best of several times, so that other programs on the machine do not matter.
+  auto shortest = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 20; i++) {
+    const auto begun = std::chrono::steady_clock::now();
+    check_in_child([] {});
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - begun);
+  }
+  CHECK(shortest < std::chrono::milliseconds(90));
   pause.end();
   opener.join();
   CHECK_EQUAL(opened, kSuccess);
