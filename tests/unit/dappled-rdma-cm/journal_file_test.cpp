@@ -91,13 +91,20 @@ void write__killed_anywhere__leaves_a_whole_entry(void**) {
     const pid_t child = fork();
     for (uint32_t i = 0; child == 0; i++) journal.write(0, filled(i));
     assert_true(child > 0);
+    // The child has begun when the entry changes.
+    Entry entry = filled(0);
+    for (int i = 0; i < 100'000 && entry == filled(0); i++) {
+      usleep(100);
+      (void)journal.read(0, entry);
+    }
+    const bool has_begun = entry != filled(0);
     const timespec time = {0, 1'000'000 + round * 10'000};
     nanosleep(&time, nullptr);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
+    assert_true(has_begun);
     JournalFile next;
     soft::CmChannelName name;
-    Entry entry;
     assert_int_equal(open_same(next, journal, name), 0);
     assert_true(next.read(0, entry));
     assert_true(std::all_of(entry.begin(), entry.end(), [&](std::byte byte) { return byte == entry[0]; }));
