@@ -18,7 +18,6 @@ namespace dapple::tests {
 namespace {
 
 constexpr unsigned kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-constexpr uint32_t kRequests = 64;
 
 uint8_t timeout_of_this_run = 20;
 

@@ -18,6 +18,7 @@
 namespace dapple::tests {
 
 inline constexpr size_t kReached = 4 * 1024 * 1024;
+inline constexpr uint32_t kRequests = 64;        // places of each queue
 inline constexpr double kMomentOfPatience = 60;  // seconds
 
 enum class Order : uint32_t {

@@ -31,8 +31,12 @@ bool stop(pid_t process) {
   return await(kMomentOfPatience, [process] { return state_of(process) == 'T'; });
 }
 
+char pattern(size_t at, size_t seed) {
+  return static_cast<char>(at * 7 + seed + at / 251);
+}
+
 void fill(char* buffer, size_t size, size_t seed) {
-  for (size_t i = 0; i < size; i++) buffer[i] = static_cast<char>(i * 7 + seed + i / 251);
+  for (size_t i = 0; i < size; i++) buffer[i] = pattern(i, seed);
 }
 
 void transfer_all_sizes(PlacementEnd& sender) {
@@ -59,15 +63,22 @@ void target_is_stopped(PlacementEnd& sender) {
   kill(placement_stage->target, SIGCONT);
 }
 
+// Each transfer has a part of the memory to itself, and every fourth one is a Read.
 void queue_is_full_of_transfers(PlacementEnd& sender) {
-  constexpr uint32_t kWrites = 60;
+  constexpr size_t kPart = kReached / kRequests, kOurs = 3, kTheirs = 100;
+  const auto is_read = [](uint32_t number) { return number % 4 == 3; };
   if (!await_placement(sender)) return failed("nothing is placed");
-  for (uint32_t i = 0; i < kWrites; i++) {
-    sender.buffer[i] = static_cast<char>(i + 1);
-    if (!sender.post(i % 4 == 3 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 0, 1024 * 1024, placement_stage->rkey, 0))
-      failed("a post");
+  fill(sender.buffer, kReached, kOurs);
+  fill(reached(), kReached, kTheirs);
+  for (uint32_t i = 0; i < kRequests; i++) {
+    const ibv_wr_opcode opcode = is_read(i) ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    if (!sender.post(opcode, i * kPart, kPart, placement_stage->rkey, i * kPart)) failed("a post");
   }
-  for (uint32_t i = 0; i < kWrites; i++) expect(sender.complete(), IBV_WC_SUCCESS, "a transfer");
+  for (uint32_t i = 0; i < kRequests; i++) expect(sender.complete(), IBV_WC_SUCCESS, "a transfer");
+  for (size_t i = 0; i < kReached; i++) {
+    const char expected = pattern(i, is_read(static_cast<uint32_t>(i / kPart)) ? kTheirs : kOurs);
+    if (reached()[i] != expected || sender.buffer[i] != expected) return failed("a full queue", "wrong bytes");
+  }
 }
 
 void not_placed(PlacementEnd& sender) {
