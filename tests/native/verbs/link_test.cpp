@@ -6,6 +6,7 @@
 //   link@1=300ms, link@3=2s
 //
 // The tests run in this order, once.
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/rig.hpp"
 
 using namespace dapple::tests;
@@ -90,6 +91,7 @@ void link__down_for_long__retries_exceeded(void**) {
 }  // namespace
 
 int main() {
+  need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test(link__down_for_a_moment__the_connection_survives),
       cmocka_unit_test(link__down_for_long__retries_exceeded),

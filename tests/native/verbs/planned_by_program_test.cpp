@@ -7,6 +7,7 @@
 #include <infiniband/dappledv.h>
 #include <string.h>
 
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/rig.hpp"
 
 using namespace dapple::tests;
@@ -57,6 +58,7 @@ void fault_next__after_a_device_is_open__ebusy(void**) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(fault_next__completion__its_status_and_the_queue_pair_in_error, prepare, finish),
       cmocka_unit_test_setup_teardown(fault_next__event__with_the_next_completion, prepare, finish),

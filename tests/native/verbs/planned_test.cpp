@@ -9,6 +9,7 @@
 // The tests run in this order, once.
 #include <errno.h>
 
+#include "tests/native/namespaces.hpp"
 #include "tests/native/verbs/rig.hpp"
 
 using namespace dapple::tests;
@@ -76,6 +77,7 @@ void completion__the_third__fails_and_the_queue_pair_with_it(void**) {
 }  // namespace
 
 int main() {
+  need_new_namespace();
   const CMUnitTest tests[] = {
       cmocka_unit_test(registration__the_third__enomem_once),
       cmocka_unit_test(queue__the_third__eintr_once),
