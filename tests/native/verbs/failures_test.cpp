@@ -143,17 +143,20 @@ void refusals__have_the_documented_errors(void**) {
 }
 
 void vanished_peer__ends_the_retries_whether_somebody_polls_or_not(void**) {
-  PairOptions options;
-  options.channel = true;
-  assert_true(begin(options));
-  assert_int_equal(ibv_req_notify_cq(pair->b.cq, 0), 0);
-  assert_int_equal(ibv_destroy_qp(pair->a.qp), 0);
-  pair->a.qp = nullptr;
-  assert_int_equal(post_send(pair->b, 1, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
-  assert_int_equal(post_send(pair->b, 2, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
-  assert_true(becomes_readable(pair->channel->fd));
-  expect(pair->b.cq, 1, IBV_WC_RETRY_EXC_ERR, IBV_WC_RDMA_WRITE);
-  expect(pair->b.cq, 2, IBV_WC_WR_FLUSH_ERR, IBV_WC_RDMA_WRITE);
+  for (const bool polls : {false, true}) {
+    PairOptions options;
+    options.channel = !polls;
+    assert_true(begin(options));
+    if (!polls) assert_int_equal(ibv_req_notify_cq(pair->b.cq, 0), 0);
+    assert_int_equal(ibv_destroy_qp(pair->a.qp), 0);
+    pair->a.qp = nullptr;
+    assert_int_equal(post_send(pair->b, 1, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
+    assert_int_equal(post_send(pair->b, 2, IBV_WR_RDMA_WRITE, 0, 5000, &pair->a), 0);
+    if (!polls) assert_true(becomes_readable(pair->channel->fd));
+    expect(pair->b.cq, 1, IBV_WC_RETRY_EXC_ERR, IBV_WC_RDMA_WRITE);
+    expect(pair->b.cq, 2, IBV_WC_WR_FLUSH_ERR, IBV_WC_RDMA_WRITE);
+    finish(nullptr);
+  }
 }
 
 struct Traffic {
