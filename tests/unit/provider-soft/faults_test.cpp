@@ -120,7 +120,8 @@ void next__same_seed__same_fates(void**) {
   int differ = 0, dropped = 0, damaged = 0;
   for (int i = 0; i < 1000; i++) {
     const Fate x = a.next(100), y = b.next(100), z = other.next(100);
-    assert_true(x.dropped == y.dropped && x.damaged_bit == y.damaged_bit && x.delay_ns == y.delay_ns);
+    assert_true(x.dropped == y.dropped && x.duplicated == y.duplicated);
+    assert_true(x.damaged_bit == y.damaged_bit && x.delay_ns == y.delay_ns);
     assert_true(x.damaged_bit == UINT32_MAX || x.damaged_bit < 800);
     differ += x.dropped != z.dropped ? 1 : 0;
     dropped += x.dropped ? 1 : 0;
