@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
   shared = prepare_stage<Shared>();
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
-  unsigned seed = static_cast<unsigned>(time.tv_nsec);
+  auto seed = static_cast<unsigned>(number_from("DAPPLE_KILLS_SEED", static_cast<unsigned long>(time.tv_nsec)));
   printf("%lu kills, seed %u\n", kills, seed);
   fflush(stdout);
   const double begin = now();
