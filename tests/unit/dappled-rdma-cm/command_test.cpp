@@ -169,7 +169,7 @@ void take__events_with_tickets__are_reported(void** state) {
   assert_non_null(event);
   assert_int_not_equal(event->ticket, 0);
   const uint32_t ticket = event->ticket;
-  // Nobody gets it who asks.
+  // A program that asks does not get it.
   host.assert_no_event(pair.active);
   host.service->take(pair.active, ticket - 1);
   assert_int_equal(pair.active.events.size(), 1);
