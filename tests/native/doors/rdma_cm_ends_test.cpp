@@ -218,9 +218,6 @@ void death__a_command_is_asked_again(void**) {
 }
 
 void death__in_a_child_alone_with_the_channel(void**) {
-#ifdef __SANITIZE_THREAD__
-  skip();  // such a child must not start a thread
-#endif
   const int fd = open_channel();
   const int channel = last_channel();
   const int restores = state->restores;
