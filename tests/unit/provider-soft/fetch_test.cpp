@@ -6,10 +6,13 @@
 #include "provider/soft/placement/fetch.hpp"
 
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "provider/soft/memory_table.hpp"
+#include "provider/soft/unseen_access.hpp"
 #include "tests/unit/provider-soft/placement_rig.hpp"
 
 using namespace dapple::soft;
@@ -86,10 +89,24 @@ int drop_receiver(void**) {
   return 0;
 }
 
+// True if only the library can be in the way of a fetch. Other machines may lack the address of the guard page, and
+// ThreadSanitizer has no place for it.
+bool must_copy_at_once() {
+#if !defined(__x86_64__) || defined(DAPPLE_HAS_TSAN)
+  return false;
+#endif
+  char from = 1, to = 0;
+  const iovec local = {&to, 1}, remote = {&from, 1};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 &&
+         process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
 // Posts two receives, and receives the first message, with the second one behind it.
 void receive_first() {
   Receiver& r = *receiver;
-  if (!r.sender.peer->copies_once(kMessage)) skip();
+  const bool copies_once = r.sender.peer->copies_once(kMessage);
+  if (!copies_once && !must_copy_at_once()) skip_test("no process copies another one's memory here");
+  assert_true(copies_once);
   r.post(0);
   r.post(1);
   const RingReference next = r.message(1);
