@@ -34,7 +34,7 @@ void dappled__addresses_change__keep_their_places(void**) {
   assert_true(link->devices(before, problem));
   if (!tests::run("ip addr add 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo && ip addr del 10.9.9.1/32 dev lo"
                   " && ip addr add 10.9.9.3/32 dev lo")) {
-    skip();
+    skip_test("no address can be added to lo");
   }
   assert_true(link->devices(after, problem));
   assert_int_not_equal(before.generation, after.generation);
@@ -54,7 +54,7 @@ void dappled__addresses_change__keep_their_places(void**) {
 
 // As on a host of containers.
 void dappled__many_ports_of_a_bridge__take_no_place(void**) {
-  if (!tests::run("ip link add bridge0 type bridge")) skip();
+  if (!tests::run("ip link add bridge0 type bridge")) skip_test("no bridge can be made");
   assert_true(
       tests::run("for i in $(seq 35); do ip link add p$i type veth peer name q$i && ip link set p$i master bridge0 && "
                  "ip link set q$i master bridge0 || exit 1; done"));
@@ -83,7 +83,7 @@ void dappled__changes__are_told_to_members(void**) {
   assert_true(member->slot(slot, problem));
   assert_true(member->take_changed());  // a new connection may have missed any change
   guest->take_changed();
-  if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip();
+  if (!tests::run("ip addr add 10.9.9.1/32 dev lo")) skip_test("no address can be added to lo");
   assert_true(told_of_change(*member));
   // dappled notifies once, until the member has asked.
   assert_true(tests::run("ip addr del 10.9.9.1/32 dev lo && ip addr add 10.9.9.2/32 dev lo"));

@@ -94,7 +94,7 @@ void dappled__pipe_of_its_starter__is_closed(void**) {
 
 // A limit that a program sets for itself must not stop the others' dappled.
 void dappled__started_by_a_limited_program__has_its_hard_limits(void**) {
-  if (kShadowed) skip();
+  if (kShadowed) skip_test("the sanitizer's shadow counts as memory");
   assert_true(tests::ends_soon());
   rlimit before[3];
   constexpr __rlimit_resource kResources[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE};
@@ -139,7 +139,7 @@ void dappled__no_dev_null__starts(void**) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WEXITSTATUS(status) == 77) skip();
+  if (WEXITSTATUS(status) == 77) skip_test("/dev cannot be hidden");
   assert_int_equal(status, 0);
   assert_true(tests::ends_soon());
 }

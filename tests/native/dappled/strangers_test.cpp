@@ -109,7 +109,7 @@ void dappled__thousands_of_connections__are_bounded(void**) {
 }
 
 void dappled__another_user__is_refused(void**) {
-  if (!can_become_another_user()) skip();
+  if (!can_become_another_user()) skip_test("no other user can be had");
   Member member;
   assert_true(member.start());
   const pid_t child = fork();

@@ -220,7 +220,8 @@ void this_process__files_of_each_kind(void**) {
   assert_int_equal(ftruncate(ram, 4096), 0);
   void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ram, 0);
   assert_ptr_not_equal(memory, MAP_FAILED);
-  if (query_range(here, reinterpret_cast<uintptr_t>(memory), 4096, &attr) == ENOENT) skip();
+  if (query_range(here, reinterpret_cast<uintptr_t>(memory), 4096, &attr) == ENOENT)
+    skip_test("this kernel has no smaps");
   assert_int_equal(attr.memory, DAPPLEDV_MEMORY_PAGE_CACHE);
   assert_int_equal(attr.caching, DAPPLEDV_CACHING_WRITE_BACK);
   munmap(memory, 4096);

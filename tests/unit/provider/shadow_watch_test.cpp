@@ -55,7 +55,7 @@ ShadowRegion* add(size_t offset, size_t length) {
 // The exit status of a process that runs this under a watch. `said` holds its messages.
 int status_of(void (*work)()) {
 #if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
-  skip();
+  skip_test("no watch on this architecture or under ThreadSanitizer");
 #endif
   return status_of_child(60, [work] {
     signal(SIGSEGV, SIG_DFL);  // cmocka has one
