@@ -29,6 +29,7 @@ namespace {
 
 tests::VethPair veth;
 int this_namespace = -1;
+constexpr int kUdpNoCheck6Tx = 101;  // UDP_NO_CHECK6_TX of <linux/udp.h>
 
 // A program with a device: a link, a slot, a wire.
 struct Program {
@@ -451,6 +452,77 @@ void udp_wire__pcap__has_both_directions(void** state) {
   close(fd);
 }
 
+// Makes the kernel refuse to segment: it must fill in the checksums of segments. Counts the sockets.
+int refuse_segmentation(bool ipv6) {
+  int count = 0;
+  const int one = 1;
+  for (int fd = 3; fd < 1024; fd++) {
+    int protocol = 0, family = 0;
+    socklen_t size = sizeof protocol;
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_UDP) continue;
+    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+    sockaddr_in6 address = {};
+    size = sizeof address;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+    // The port is at the same place for both families. Slots only receive.
+    if (family != (ipv6 ? AF_INET6 : AF_INET) || ntohs(address.sin6_port) == kRocePort) continue;
+    const int result = ipv6 ? setsockopt(fd, IPPROTO_UDP, kUdpNoCheck6Tx, &one, sizeof one)
+                            : setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof one);
+    count += result == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+// The IPv4 identifications in a file of packets, from this offset on, that are not 0. Our receiver writes the one that
+// explains the ICRC.
+uint32_t other_identifications(int file, off_t from, uint32_t& packets) {
+  uint32_t others = 0;
+  packets = 0;
+  unsigned char bytes[16 + 20];
+  while (pread(file, bytes, sizeof bytes, from) == sizeof bytes) {
+    uint32_t size;
+    memcpy(&size, bytes + 8, sizeof size);
+    from += 16 + size;
+    packets++;
+    if (bytes[16] >> 4 == 4 && (bytes[16 + 4] | bytes[16 + 5]) != 0) others++;
+  }
+  return others;
+}
+
+// rdma_rxe takes the identification from the IPv4 header, and a packet that is sent by itself has 0 there.
+void udp_wire__segmentation_refused__packets_go_one_by_one(void**) {
+  char name[] = "pcap-test-XXXXXX";
+  const int file = mkstemp(name);
+  auto programs = std::make_unique<Program[]>(2);
+  Program &a = programs[0], &b = programs[1];
+  const bool a_opened = a.open();
+  setenv("DAPPLE_PCAP", name, 1);
+  const bool b_opened = b.open();
+  unsetenv("DAPPLE_PCAP");
+  unlink(name);
+  assert_true(a_opened && b_opened);
+  uint32_t packets = 0;
+  for (const bool ipv6 : {false, true}) {
+    const Path path = ipv6 ? path_between("::1", "::1", true) : path_between("127.0.0.1", "127.0.0.2", false);
+    const uint64_t before = a.wire->counters().segmentation_off.value();
+    check_run(a, b, path, 3, 1024);
+    assert_int_equal(refuse_segmentation(ipv6), 1);
+    assert_int_equal(a.wire->counters().segmentation_off.value(), before);
+    const off_t from = lseek(file, 0, SEEK_END);
+    check_run(a, b, path, 64, 1024);
+    const uint64_t after = a.wire->counters().segmentation_off.value();
+    assert_true(after > before);
+    // The next batch does not ask again.
+    check_run(a, b, path, 3, 1024);
+    assert_int_equal(a.wire->counters().segmentation_off.value(), after);
+    assert_int_equal(other_identifications(file, from, packets), 0);
+    assert_int_equal(packets, 67);
+  }
+  assert_int_equal(a.wire->counters().send_errors.value(), 0);
+  assert_int_equal(b.wire->counters().bad_icrc.value(), 0);
+  close(file);
+}
+
 }  // namespace
 
 int main() {
@@ -469,6 +541,7 @@ int main() {
       cmocka_unit_test(udp_wire__veth_with_gro__never_mixes_slots),
       cmocka_unit_test(udp_wire__faults__act_by_their_seed),
       cmocka_unit_test(udp_wire__pcap__has_both_directions),
+      cmocka_unit_test(udp_wire__segmentation_refused__packets_go_one_by_one),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
