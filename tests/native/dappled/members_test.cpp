@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The dapple authors
 //
 // Members keep their slots and counters, and hear everything, when other members or dappled die.
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -185,6 +188,55 @@ void dappled__forked_child__keeps_the_slot_of_its_parent(void**) {
   assert_true(tests::ends_soon());
 }
 
+// 239.7.7.7 and ff12::7777, as the kernel prints them.
+bool is_member_of_ipv4_group() {
+  return tests::run("grep -q 070707EF /proc/net/igmp");
+}
+
+bool is_member_of_ipv6_group() {
+  return tests::run("grep -q ff120000000000000000000000007777 /proc/net/igmp6");
+}
+
+bool join_groups(int socket) {
+  ip_mreqn ipv4 = {};
+  ipv6_mreq ipv6 = {};
+  inet_pton(AF_INET, "239.7.7.7", &ipv4.imr_multiaddr);
+  inet_pton(AF_INET6, "ff12::7777", &ipv6.ipv6mr_multiaddr);
+  ipv4.imr_ifindex = static_cast<int>(if_nametoindex("lo"));
+  ipv6.ipv6mr_interface = if_nametoindex("lo");
+  return setsockopt(socket, IPPROTO_IP, IP_ADD_MEMBERSHIP, &ipv4, sizeof ipv4) == 0 &&
+         setsockopt(socket, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ipv6, sizeof ipv6) == 0;
+}
+
+// A slot's socket outlives its owner. The next owner would receive the messages of the last one's groups.
+void dappled__slot_in_multicast_groups__next_owner_is_in_none(void**) {
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  assert_non_null(link.get());
+  const pid_t child = fork();
+  if (child == 0) {
+    Slot slot;
+    const auto own = tests::link_with_slot(slot);
+    if (own == nullptr || !join_groups(slot.receive_socket)) _exit(0);
+    _exit(is_member_of_ipv4_group() && is_member_of_ipv6_group() ? static_cast<int>(slot.number) : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+  const auto slot = static_cast<uint32_t>(WEXITSTATUS(status));
+  // dappled hands out the slots in turn.
+  std::vector<Member> members;
+  members.reserve(30);
+  do {
+    assert_true(members.size() < 30);
+    members.emplace_back();
+    assert_true(members.back().start());
+  } while (members.back().slot != slot);
+  assert_false(is_member_of_ipv4_group());
+  assert_false(is_member_of_ipv6_group());
+  assert_true(members.back().hears(1));
+}
+
 }  // namespace
 
 int main() {
@@ -194,6 +246,7 @@ int main() {
       cmocka_unit_test(dappled__killed__members_go_on),
       cmocka_unit_test(dappled__counters__outlive_programs_and_dappled),
       cmocka_unit_test(dappled__forked_child__keeps_the_slot_of_its_parent),
+      cmocka_unit_test(dappled__slot_in_multicast_groups__next_owner_is_in_none),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
