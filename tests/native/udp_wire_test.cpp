@@ -3,6 +3,7 @@
 //
 // Packets between slots: over loopback, and over a veth pair whose receiver merges them (GRO), with both IP versions.
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -20,7 +23,9 @@
 #include "provider/soft/udp_wire.hpp"
 #include "roce/packet.hpp"
 #include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"
+#include "tests/unit/provider/refused_call.hpp"
 
 using namespace dapple;
 using namespace dapple::soft;
@@ -523,6 +528,45 @@ void udp_wire__segmentation_refused__packets_go_one_by_one(void**) {
   close(file);
 }
 
+// The exit code of a program on a host without IPv6.
+int live_without_ipv6() {
+  if (!tests::refuse_call(SYS_socket, AF_INET6, EAFNOSUPPORT)) return 77;
+  auto programs = std::make_unique<Program[]>(2);
+  Program &a = programs[0], &b = programs[1];
+  if (!a.open() || !b.open()) return 1;
+  if (a.slot.dual_stack || b.slot.dual_stack) return 2;
+  constexpr uint32_t kPackets = 64;
+  const Path path = path_between("127.0.0.1", "127.0.0.2", false);
+  Arrivals arrivals;
+  for (uint32_t i = 0; i < kPackets; i++) {
+    if (!put(a, path, b.slot.number << 16 | 7, i, 1024)) return 3;
+  }
+  if (!a.batch->flush()) return 3;
+  receive_until(b, arrivals, kPackets);
+  if (!arrivals.good || arrivals.psns.size() != kPackets) return 4;
+  for (uint32_t i = 0; i < kPackets; i++) {
+    if (arrivals.psns[i] != i) return 5;
+  }
+  if (memcmp(arrivals.last.source, path.source, 16) != 0) return 6;
+  if (memcmp(arrivals.last.destination, path.destination, 16) != 0) return 6;
+  uint8_t group[16];
+  inet_pton(AF_INET6, "ff12::77", group);
+  return b.wire->join(group, 1) == EAFNOSUPPORT ? 0 : 7;
+}
+
+void udp_wire__host_without_ipv6__has_ipv4(void**) {
+  // A dappled that runs already has sockets for both versions.
+  assert_true(tests::ends_soon());
+  const pid_t child = fork();
+  if (child == 0) _exit(live_without_ipv6());
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) skip();
+  assert_int_equal(WEXITSTATUS(status), 0);
+  assert_true(tests::ends_soon());
+}
+
 }  // namespace
 
 int main() {
@@ -542,6 +586,7 @@ int main() {
       cmocka_unit_test(udp_wire__faults__act_by_their_seed),
       cmocka_unit_test(udp_wire__pcap__has_both_directions),
       cmocka_unit_test(udp_wire__segmentation_refused__packets_go_one_by_one),
+      cmocka_unit_test(udp_wire__host_without_ipv6__has_ipv4),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
