@@ -133,9 +133,12 @@ void Server::accept_all() {
       if (!reserve_) return accept_later(true);
       reserve_.reset();
       soft::OwnedFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      // The kernel takes a descriptor before it looks into the queue, which may be empty.
+      const bool none = !refused && errno == EAGAIN;
+      refused_connections_ += refused ? 1U : 0U;
       refused.reset();
-      refused_connections_++;
       reserve_.reset(eventfd(0, EFD_CLOEXEC));
+      if (none) return;
       continue;
     }
     return;
