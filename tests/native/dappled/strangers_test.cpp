@@ -6,8 +6,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <memory>
@@ -136,6 +138,88 @@ void dappled__another_user__is_refused(void**) {
   assert_true(member.hears(8));
 }
 
+// The limit of dappled's descriptors. Returns the one before, or 0.
+rlim_t limit_descriptors(pid_t process, rlim_t limit) {
+  rlimit limits;
+  if (prlimit(process, RLIMIT_NOFILE, nullptr, &limits) != 0) return 0;
+  const rlim_t before = limits.rlim_cur;
+  limits.rlim_cur = limit;
+  return prlimit(process, RLIMIT_NOFILE, &limits, nullptr) == 0 ? before : 0;
+}
+
+double cpu_seconds(pid_t process) {
+  clockid_t clock;
+  timespec time = {};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 1e9;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+enum class Fate { kServed, kRefused, kWaits };
+
+// What becomes of a connection that asks for dappled's status.
+Fate fate_of(int fd, int wait) {
+  HeaderOnly request;
+  seal(request, static_cast<uint16_t>(MessageKind::kStatus));
+  if (send(fd, &request, sizeof request, MSG_NOSIGNAL) < 0) return Fate::kRefused;
+  pollfd waiting = {fd, POLLIN, 0};
+  if (poll(&waiting, 1, wait) <= 0) return Fate::kWaits;
+  StatusReply reply;
+  return recv(fd, &reply, sizeof reply, 0) == sizeof reply ? Fate::kServed : Fate::kRefused;
+}
+
+void dappled__no_descriptor_left__others_are_refused(void**) {
+  constexpr rlim_t kLimit = 64;
+  constexpr size_t kMany = 100;
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  Member member;
+  assert_true(link != nullptr && member.start());
+  const auto process = static_cast<pid_t>(status_of(*link).process);
+  const uint64_t refused_before = status_of(*link).refused_connections;
+  const rlim_t before = limit_descriptors(process, kLimit);
+  assert_int_not_equal(before, 0);
+  int fds[kMany];
+  for (int& fd : fds) {
+    fd = raw_connection();
+    assert_true(fd >= 0);
+  }
+  size_t served = 0;
+  for (const int fd : fds) {
+    const Fate fate = fate_of(fd, 20000);
+    assert_true(fate != Fate::kWaits);
+    served += fate == Fate::kServed ? 1 : 0;
+  }
+  assert_in_range(served, 1, kLimit);
+  assert_int_equal(status_of(*link).refused_connections - refused_before, kMany - served);
+  assert_true(member.hears(9));
+  for (const int fd : fds) close(fd);
+  limit_descriptors(process, before);
+  Member fresh;
+  assert_true(fresh.start());
+  assert_true(fresh.hears(10));
+}
+
+// A connection that can be neither accepted nor refused stays in the queue.
+void dappled__no_descriptor_for_a_refusal__connection_waits(void**) {
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  assert_non_null(link.get());
+  const auto process = static_cast<pid_t>(status_of(*link).process);
+  // Even the number that a refusal needs is beyond this limit.
+  const rlim_t before = limit_descriptors(process, 1);
+  assert_int_not_equal(before, 0);
+  const double used_before = cpu_seconds(process);
+  const int fd = raw_connection();
+  assert_true(fate_of(fd, 1000) == Fate::kWaits);
+  // A loop that looks into the queue again and again would need most of that second.
+  assert_true(cpu_seconds(process) - used_before < 0.3);
+  assert_int_equal(status_of(*link).process, process);
+  limit_descriptors(process, before);
+  // The question waits, too, and this asks a second time.
+  assert_true(fate_of(fd, 20000) == Fate::kServed);
+  close(fd);
+}
+
 }  // namespace
 
 int main() {
@@ -144,6 +228,8 @@ int main() {
       cmocka_unit_test(dappled__garbage__harms_nobody),
       cmocka_unit_test(dappled__thousands_of_connections__are_bounded),
       cmocka_unit_test(dappled__another_user__is_refused),
+      cmocka_unit_test(dappled__no_descriptor_left__others_are_refused),
+      cmocka_unit_test(dappled__no_descriptor_for_a_refusal__connection_waits),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
