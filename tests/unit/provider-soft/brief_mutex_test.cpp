@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -140,6 +141,7 @@ void try_lock__held_by_the_favourite__fails(void**) {
 }  // namespace
 
 int main() {
+  if (!forbid_membarrier_if_wanted()) return 1;
   const CMUnitTest tests[] = {
       cmocka_unit_test(lock__favourite_and_rare_guests__one_at_a_time),
       cmocka_unit_test(lock__equal_guests__one_at_a_time),

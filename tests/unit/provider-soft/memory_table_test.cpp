@@ -14,6 +14,7 @@
 
 #include "provider/soft/heavy_barrier.hpp"
 #include "provider/soft/mapped_range.hpp"
+#include "tests/unit/provider-soft/forbidden_membarrier.hpp"
 #include "tests/unit/provider-soft/store_noise.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
@@ -323,6 +324,7 @@ void probe__holes_and_rights_are_seen(void**) {
 }  // namespace
 
 int main() {
+  if (!forbid_membarrier_if_wanted()) return 1;
   const CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(write__last_byte_of_the_region_and_none_beyond, make_rig, drop_rig),
       cmocka_unit_test_setup_teardown(access__without_the_right_is_refused, make_rig, drop_rig),
