@@ -4,6 +4,7 @@
 // Multicast by verbs alone: three processes in two network namespaces attach a queue pair to a group, and a fourth
 // sends to it. Runs under dapple-run.
 #include <arpa/inet.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netinet/ip.h>
 #include <poll.h>
@@ -273,16 +274,42 @@ void multicast__to_a_group__reaches_all_members_and_nobody_else(void** state) {
   for (Receiver& receiver : receivers) assert_true(receiver.ends_well());
 }
 
+bool becomes_readable(int fd, int milliseconds) {
+  pollfd waiting = {fd, POLLIN, 0};
+  return poll(&waiting, 1, milliseconds) == 1;
+}
+
+// Reads asynchronous events until one of this type comes.
+bool hears(ibv_context* context, ibv_event_type type) {
+  ibv_async_event event = {};
+  do {
+    if (!becomes_readable(context->async_fd, 20000) || ibv_get_async_event(context, &event) != 0) return false;
+    ibv_ack_async_event(&event);
+  } while (event.event_type != type);
+  return true;
+}
+
+// True if the program hears of its device's end, and once. `other` is a device that stays.
+bool hears_the_end(ibv_context* context, ibv_context* other) {
+  ibv_port_attr port;
+  if (!hears(context, IBV_EVENT_DEVICE_FATAL) || ibv_query_port(context, 1, &port) != ENODEV) return false;
+  // The program looks at all of its devices after each change.
+  if (!run("ip addr add 10.78.9.9/32 dev lo") || !hears(other, IBV_EVENT_GID_CHANGE)) return false;
+  return !becomes_readable(context->async_fd, 100) && ibv_query_port(other, 1, &port) == 0;
+}
+
 // A program cleans up after IBV_EVENT_DEVICE_FATAL.
 void detach__netdev_is_gone__queue_pair_can_be_destroyed(void**) {
   if (!run("ip link add c0 type veth peer name c1 && ip addr add 10.78.0.1/24 dev c0 && ip link set c0 up"))
     skip_test("no veth pair can be made");
   const pid_t child = fork();
   if (child == 0) {
-    static Party party;
+    static Party party, other;
     const ibv_gid group = gid_of("::ffff:239.1.1.8");
+    if (!other.open("::ffff:127.0.0.1")) _exit(1);
     if (!party.open("::ffff:10.78.0.1") || ibv_attach_mcast(party.qp, &group, 0) != 0) _exit(1);
     if (!run("ip link del c0")) _exit(2);
+    if (!hears_the_end(party.context, other.context)) _exit(6);
     if (ibv_detach_mcast(party.qp, &group, 0) != 0) _exit(3);
     if (ibv_destroy_qp(party.qp) != 0 || ibv_dereg_mr(party.mr) != 0 || ibv_destroy_cq(party.cq) != 0) _exit(4);
     _exit(ibv_dealloc_pd(party.pd) == 0 && ibv_close_device(party.context) == 0 ? 0 : 5);
