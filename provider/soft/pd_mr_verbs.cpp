@@ -67,6 +67,41 @@ void revoke(Mr& mr) {
   context_of(mr.abi.mr.context)->node.publication().revoke_key(std::exchange(mr.published, 0));
 }
 
+// 0, or an errno; then the region is as before.
+int change_region(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
+  if (!usable(ibv->context)) return ENODEV;
+  constexpr int kKnown = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  if (flags == 0 || (flags & ~kKnown) != 0) return EINVAL;
+  Mr* mr = ours<Mr>(ibv);
+  MemoryTable& memory = context_of(ibv->context)->memory;
+  RegionConfig config;
+  int error = memory.region_config(ibv->lkey, config);
+  if (error != 0) return error;
+  Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? ours<Pd>(new_pd) : mr->pd;
+  const uint32_t rights =
+      (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
+  uint64_t iova = config.iova;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
+    iova = reinterpret_cast<uintptr_t>(address);
+  } else {
+    address = config.memory;
+    length = config.length;
+  }
+  error = check_region(address, length, rights);
+  if (error != 0) return error;
+  revoke(*mr);
+  const RegionConfig changed = config_of(*pd, address, length, iova, rights);
+  error = memory.change_region(ibv->lkey, changed);
+  publish(*mr, error == 0 ? changed : config);
+  if (error != 0) return error;
+  AnnouncedQueue::end_all();
+  pd->users.fetch_add(1);
+  mr->pd->users.fetch_sub(1);
+  mr->pd = pd;
+  mr->abi.access = static_cast<int>(rights);
+  return 0;
+}
+
 }  // namespace
 
 ibv_pd* alloc_pd(ibv_context* ibv) {
@@ -134,37 +169,10 @@ ibv_mr* reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
 }
 
 int rereg_mr(ibv_mr* ibv, int flags, ibv_pd* new_pd, void* address, size_t length, int access) {
-  if (!usable(ibv->context)) return ENODEV;
-  constexpr int kKnown = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
-  if (flags == 0 || (flags & ~kKnown) != 0) return EINVAL;
-  Mr* mr = ours<Mr>(ibv);
-  MemoryTable& memory = context_of(ibv->context)->memory;
-  RegionConfig config;
-  int error = memory.region_config(ibv->lkey, config);
-  if (error != 0) return error;
-  Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? ours<Pd>(new_pd) : mr->pd;
-  const uint32_t rights =
-      (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? static_cast<uint32_t>(access) : static_cast<uint32_t>(mr->abi.access);
-  uint64_t iova = config.iova;
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
-    iova = reinterpret_cast<uintptr_t>(address);
-  } else {
-    address = config.memory;
-    length = config.length;
-  }
-  error = check_region(address, length, rights);
-  if (error != 0) return error;
-  revoke(*mr);
-  const RegionConfig changed = config_of(*pd, address, length, iova, rights);
-  error = memory.change_region(ibv->lkey, changed);
-  publish(*mr, error == 0 ? changed : config);
-  if (error != 0) return error;
-  AnnouncedQueue::end_all();
-  pd->users.fetch_add(1);
-  mr->pd->users.fetch_sub(1);
-  mr->pd = pd;
-  mr->abi.access = static_cast<int>(rights);
-  return 0;
+  const int error = change_region(ibv, flags, new_pd, address, length, access);
+  // libibverbs replaces the result by a number of its own, so the reason is in errno, as after a system call.
+  if (error != 0) errno = error;
+  return error;
 }
 
 int dereg_mr(ibv_mr* ibv) {

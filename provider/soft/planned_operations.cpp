@@ -80,8 +80,9 @@ int dereg_mr(ibv_mr* mr) {
 int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, int access) {
   const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   const uint64_t before = moves ? mr->length : 0, after = moves ? length : 0;
-  if (!fault_plan()->register_bytes(after)) return ENOMEM;
+  if (!fault_plan()->register_bytes(after)) return errno = ENOMEM;
   const int error = PlannedRereg::call(mr, flags, pd, address, length, access);
+  if (error != 0) errno = error;
   fault_plan()->unregister_bytes(error == 0 ? before : after);
   return error;
 }
