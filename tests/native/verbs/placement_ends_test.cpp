@@ -75,12 +75,17 @@ void taken_back_during_writes(PlacementEnd& sender, Order taking, const char* wh
     write_until_refused(sender, *progress, round);
     if (!ends_with(witness, 0)) return failed(what, "the witness");
     if (taking == Order::kDeregister && !order(Order::kRegister)) return failed("no registration");
+    if (taking == Order::kReregister && !order(Order::kReregister)) return failed("no way back");
     if (!reconnect(sender)) return failed("no connection");
   }
 }
 
 void key_is_revoked(PlacementEnd& sender) {
   taken_back_during_writes(sender, Order::kDeregister, "ibv_dereg_mr");
+}
+
+void region_moves(PlacementEnd& sender) {
+  taken_back_during_writes(sender, Order::kReregister, "ibv_rereg_mr");
 }
 
 void queue_pair_goes_to_error(PlacementEnd& sender) {
@@ -220,6 +225,7 @@ void both_fork(PlacementEnd& sender) {
 int main() {
   placement_stage = prepare_stage<PlacementStage>();
   run_placement("a key is revoked during Writes", key_is_revoked);
+  run_placement("a region moves during Writes", region_moves);
   run_placement("a queue pair goes to error during Writes", queue_pair_goes_to_error, {.timeout = 12});
   run_placement("the sender is stopped inside of a Write", sender_is_stopped);
   run_placement("the source of a Send is taken back", source_is_taken_back);

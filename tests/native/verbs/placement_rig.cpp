@@ -49,6 +49,10 @@ bool PlacementEnd::deregister() {
   return ibv_dereg_mr(mr_) == 0;
 }
 
+bool PlacementEnd::move_region(void* memory) {
+  return ibv_rereg_mr(mr_, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory, mr_->length, 0) == 0;
+}
+
 bool PlacementEnd::connect(uint8_t timeout) {
   ibv_qp_attr attr = {};
   attr.qp_state = IBV_QPS_RESET;
@@ -152,6 +156,12 @@ bool publish(PlacementEnd& target, unsigned access) {
   return true;
 }
 
+bool move(PlacementEnd& target) {
+  static char elsewhere[kReached];
+  char* const here = placement_stage->reached;
+  return target.move_region(target.mr()->addr == here ? elsewhere : here);
+}
+
 bool obey(PlacementEnd& target, Order order) {
   switch (order) {
     case Order::kReconnect:
@@ -162,6 +172,8 @@ bool obey(PlacementEnd& target, Order order) {
       return publish(target, IBV_ACCESS_REMOTE_READ);
     case Order::kDeregister:
       return target.deregister();
+    case Order::kReregister:
+      return move(target);
     case Order::kToError:
       return to_error(target.qp());
     case Order::kReceive:

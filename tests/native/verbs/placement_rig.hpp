@@ -26,6 +26,7 @@ enum class Order : uint32_t {
   kRegister,   // the memory, again
   kRegisterReadOnly,
   kDeregister,
+  kReregister,     // moves the region to other memory, or back
   kToError,        // the queue pair
   kReceive,        // posts a receive
   kReceiveAll,     // the same, of the whole memory
@@ -57,6 +58,7 @@ class PlacementEnd {
   bool open();
   bool register_memory(void* memory, size_t size, unsigned access);
   bool deregister();
+  bool move_region(void* memory);
   bool connect(uint8_t timeout);
   bool post_receive(size_t size = 4096, size_t offset = 0);
   ibv_qp* qp() const { return qp_; }

@@ -260,6 +260,75 @@ void windows__type_1_is_bound_by_the_verb(void**) {
   assert_int_equal(ibv_dealloc_mw(window), 0);
 }
 
+alignas(4096) char elsewhere[kBufferSize];
+
+// For post_send(), of an address outside of the buffer.
+size_t offset_of(const End& end, const char* address) {
+  return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(end.buffer);
+}
+
+void rereg__other_memory__keys_stay(void**) {
+  assert_true(begin({}));
+  ibv_mr* mr = pair->b.mr;
+  const uint32_t lkey = mr->lkey, rkey = mr->rkey;
+  memset(pair->a.buffer, 'x', 100);
+  memset(elsewhere, 0, sizeof elsewhere);
+  assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, elsewhere, sizeof elsewhere, 0), 0);
+  assert_int_equal(mr->lkey, lkey);
+  assert_int_equal(mr->rkey, rkey);
+  const size_t offset = offset_of(pair->b, elsewhere);
+  assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 100, &pair->b, offset), 0);
+  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+  assert_memory_equal(elsewhere, pair->a.buffer, 100);
+  assert_int_equal(post_receive(pair->b, 2, offset + 200, 100), 0);
+  assert_int_equal(post_send(pair->a, 3, IBV_WR_SEND, 0, 100), 0);
+  expect(pair->b.cq, 2, IBV_WC_SUCCESS, IBV_WC_RECV);
+  expect(pair->a.cq, 3, IBV_WC_SUCCESS, IBV_WC_SEND);
+  assert_memory_equal(elsewhere + 200, pair->a.buffer, 100);
+  assert_int_equal(post_send(pair->a, 4, IBV_WR_RDMA_WRITE, 0, 100, &pair->b), 0);
+  expect(pair->a.cq, 4, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+  assert_int_equal(pair->b.buffer[0], 0);
+}
+
+void rereg__no_rights__peer_is_refused(void**) {
+  assert_true(begin({}));
+  assert_int_equal(ibv_rereg_mr(pair->b.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0), 0);
+  pair->a.buffer[0] = 'x';
+  assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 1, &pair->b), 0);
+  expect(pair->a.cq, 1, IBV_WC_REM_ACCESS_ERR, IBV_WC_RDMA_WRITE);
+  assert_int_equal(pair->b.buffer[0], 0);
+}
+
+// libibverbs replaces the device's number by its own, so errno has the reason.
+void expect_no_rereg(int flags, void* address, int access, int reason) {
+  errno = 0;
+  assert_int_equal(ibv_rereg_mr(pair->b.mr, flags, nullptr, address, 4096, access), IBV_REREG_MR_ERR_CMD);
+  assert_int_equal(errno, reason);
+  const char next = static_cast<char>(pair->b.buffer[0] + 1);
+  pair->a.buffer[0] = next;
+  assert_int_equal(post_send(pair->a, 1, IBV_WR_RDMA_WRITE, 0, 1, &pair->b), 0);
+  expect(pair->a.cq, 1, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
+  assert_int_equal(pair->b.buffer[0], next);
+}
+
+void rereg__refused__region_stays_as_it_was(void**) {
+  PairOptions options;
+  options.windows = true;
+  assert_true(begin(options));
+  expect_no_rereg(IBV_REREG_MR_CHANGE_TRANSLATION, reinterpret_cast<void*>(4096), 0, EFAULT);
+  expect_no_rereg(IBV_REREG_MR_CHANGE_ACCESS, nullptr, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+  ibv_mw* window = ibv_alloc_mw(pair->pd, IBV_MW_TYPE_1);
+  assert_non_null(window);
+  ibv_mw_bind bind = {};
+  bind.send_flags = IBV_SEND_SIGNALED;
+  bind.bind_info = {pair->b.mr, reinterpret_cast<uintptr_t>(pair->b.buffer), 64, IBV_ACCESS_REMOTE_READ};
+  assert_int_equal(ibv_bind_mw(pair->b.qp, window, &bind), 0);
+  expect(pair->b.cq, 0, IBV_WC_SUCCESS, IBV_WC_BIND_MW);
+  expect_no_rereg(IBV_REREG_MR_CHANGE_TRANSLATION, elsewhere, 0, EBUSY);
+  assert_int_equal(ibv_dealloc_mw(window), 0);
+  assert_int_equal(ibv_rereg_mr(pair->b.mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, elsewhere, 4096, 0), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -273,6 +342,9 @@ int main() {
       cmocka_unit_test_teardown(srq__limit_event, finish),
       cmocka_unit_test_teardown(windows__type_2_is_bound_used_and_invalidated, finish),
       cmocka_unit_test_teardown(windows__type_1_is_bound_by_the_verb, finish),
+      cmocka_unit_test_teardown(rereg__other_memory__keys_stay, finish),
+      cmocka_unit_test_teardown(rereg__no_rights__peer_is_refused, finish),
+      cmocka_unit_test_teardown(rereg__refused__region_stays_as_it_was, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
