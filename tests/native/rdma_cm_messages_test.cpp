@@ -292,6 +292,39 @@ void command__wrong_key__is_refused(void**) {
   assert_int_equal(tell(channel, RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}), ENODEV);
 }
 
+void resolve(const Channel& channel, uint32_t id) {
+  rdma_ucm_resolve_ip resolve = {};
+  resolve.id = id;
+  resolve.dst_addr = loopback();
+  resolve.timeout_ms = 2000;
+  assert_int_equal(tell(channel, RDMA_USER_CM_CMD_RESOLVE_IP, resolve), 0);
+}
+
+// A process takes an unread event away with its id, and ends before it has put the others in order.
+void held_channel__connection_that_holds_it_ends__goes_on(void**) {
+  Channel channel;
+  assert_true(channel.open());
+  Problem problem;
+  auto other = DaemonLink::open(problem);
+  assert_non_null(other.get());
+  const uint32_t first = create(channel, 1);
+  resolve(channel, first);
+  assert_true(polls_readable(channel, kSoon));
+  char byte;
+  assert_int_equal(recv(channel.own.get(), &byte, 1, MSG_DONTWAIT), 1);
+  link_.swap(other);
+  rdma_ucm_destroy_id destroy = {};
+  destroy.id = first;
+  rdma_ucm_destroy_id_resp destroyed = {};
+  const int error = ask(channel, RDMA_USER_CM_CMD_DESTROY_ID, destroy, destroyed);
+  link_.swap(other);
+  assert_int_equal(error, 0);
+  resolve(channel, create(channel, 2));
+  assert_false(polls_readable(channel, 100));
+  other.reset();
+  assert_int_equal(event(channel, kAddrResolved).uid, 2);
+}
+
 int start(void**) {
   tests::need_new_namespace();
   Problem problem;
@@ -316,6 +349,7 @@ int main() {
       cmocka_unit_test(unread_events__more_than_a_socket_holds__all_come),
       cmocka_unit_test(open__of_other_descriptors__is_refused),
       cmocka_unit_test(command__wrong_key__is_refused),
+      cmocka_unit_test(held_channel__connection_that_holds_it_ends__goes_on),
   };
   return cmocka_run_group_tests(cases, start, stop);
 }
