@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "provider/soft/daemon_link.hpp"
 #include "provider/soft/unix_message.hpp"
 #include "tests/native/dappled/member.hpp"
 #include "tests/native/namespaces.hpp"
+#include "tests/native/remains.hpp"
 #include "tests/unit/provider/cmocka.hpp"
 
 using namespace dapple;
@@ -220,6 +222,84 @@ void dappled__no_descriptor_for_a_refusal__connection_waits(void**) {
   close(fd);
 }
 
+// The errno in dappled's answer; EPIPE if it ends the connection.
+int error_of_answer(int fd, std::span<const std::byte> request, std::span<const int> descriptors = {}) {
+  if (send_message(fd, request, descriptors) != 0) return EPIPE;
+  pollfd waiting = {fd, POLLIN, 0};
+  ErrorReply reply;
+  if (poll(&waiting, 1, 20000) <= 0) return ETIMEDOUT;
+  if (recv(fd, &reply, sizeof reply, 0) < static_cast<ssize_t>(sizeof reply.header)) return EPIPE;
+  return static_cast<int>(reply.header.error);
+}
+
+// The same for an announcement of a slot, on a connection of its own.
+int error_of_announcement(uint32_t slot, std::span<const int> descriptors) {
+  AnnounceRequest request;
+  request.slot = slot;
+  const OwnedFd fd(raw_connection());
+  return error_of_answer(fd.get(), seal(request, static_cast<uint16_t>(MessageKind::kAnnounce)), descriptors);
+}
+
+void dappled__announcements_of_other_slots__are_refused(void**) {
+  Member member;
+  Slot own;
+  assert_true(member.start());
+  const auto link = tests::link_with_slot(own);
+  assert_non_null(link.get());
+  const int descriptors[] = {own.bundle[0], own.bundle[1], own.counters_file};
+  assert_int_equal(error_of_announcement(member.slot, std::span(descriptors).first(1)), EINVAL);
+  assert_int_equal(error_of_announcement(kMaxSlots, descriptors), EINVAL);
+  assert_int_equal(error_of_announcement(member.slot, descriptors), EBUSY);
+  // Nobody holds the name of this one, and dappled has not given it away.
+  uint32_t unused = 1;
+  while (unused == member.slot || unused == own.number) unused++;
+  assert_int_equal(error_of_announcement(unused, descriptors), EBUSY);
+  assert_true(member.hears(11));
+}
+
+void dappled__second_slot_on_a_connection__is_refused(void**) {
+  Member member;
+  assert_true(member.start());
+  HeaderOnly request;
+  AnnounceRequest announcement;
+  const OwnedFd fd(raw_connection());
+  const auto slot = static_cast<uint16_t>(MessageKind::kSlot);
+  assert_int_equal(error_of_answer(fd.get(), seal(request, slot)), 0);
+  assert_int_equal(error_of_answer(fd.get(), seal(request, slot)), EEXIST);
+  announcement.slot = member.slot;
+  assert_int_equal(error_of_answer(fd.get(), seal(announcement, static_cast<uint16_t>(MessageKind::kAnnounce))), EPIPE);
+  assert_true(member.hears(12));
+}
+
+// The first announcement to a new dappled brings the port's sockets.
+void dappled__announced_sockets_of_another_port__are_refused(void**) {
+  assert_true(tests::ends_soon());
+  Problem problem;
+  const auto link = DaemonLink::open(problem);
+  assert_non_null(link.get());
+  for (const int family : {AF_INET, AF_UNIX}) {
+    for (uint32_t count = 0; count <= 2; count++) {
+      int ends[2];
+      assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+      for (uint32_t i = 0; i < count; i++) {
+        // bundle.cpp: an entry.
+        const uint32_t entry[] = {kMagic, i};
+        const OwnedFd other(socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        const int handed[] = {other.get()};
+        assert_int_equal(send_message(ends[0], std::as_bytes(std::span(entry)), handed), 0);
+      }
+      const int descriptors[] = {ends[0], ends[1], ends[1]};
+      assert_int_equal(error_of_announcement(1, descriptors), EINVAL);
+      close(ends[0]);
+      close(ends[1]);
+    }
+  }
+  assert_int_equal(status_of(*link).takeovers, 0);
+  Member member;
+  assert_true(member.start());
+  assert_true(member.hears(13));
+}
+
 }  // namespace
 
 int main() {
@@ -230,6 +310,9 @@ int main() {
       cmocka_unit_test(dappled__another_user__is_refused),
       cmocka_unit_test(dappled__no_descriptor_left__others_are_refused),
       cmocka_unit_test(dappled__no_descriptor_for_a_refusal__connection_waits),
+      cmocka_unit_test(dappled__announcements_of_other_slots__are_refused),
+      cmocka_unit_test(dappled__second_slot_on_a_connection__is_refused),
+      cmocka_unit_test(dappled__announced_sockets_of_another_port__are_refused),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
