@@ -324,6 +324,101 @@ void fork__child_is_refused_and_the_parent_goes_on(void**) {
   expect(pair->a.cq, 99, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 }
 
+constexpr int kToRtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+
+// The attributes of a connection to the queue pair itself.
+ibv_qp_attr attributes_for_rtr(const ibv_qp* qp) {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_RTR;
+  attr.path_mtu = IBV_MTU_1024;
+  attr.dest_qp_num = qp->qp_num;
+  attr.max_dest_rd_atomic = 1;
+  attr.ah_attr.is_global = 1;
+  attr.ah_attr.port_num = 1;
+  ibv_query_gid(qp->context, 1, 0, &attr.ah_attr.grh.dgid);
+  return attr;
+}
+
+ibv_qp_state state_of(ibv_qp* qp) {
+  ibv_qp_attr attr = {};
+  ibv_qp_init_attr init = {};
+  return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0 ? attr.qp_state : IBV_QPS_UNKNOWN;
+}
+
+ibv_mtu active_mtu() {
+  ibv_port_attr port = {};
+  return ibv_query_port(pair->context, 1, &port) == 0 ? port.active_mtu : ibv_mtu{};
+}
+
+// Moves end a's queue pair back to INIT.
+bool to_init() {
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  return to_reset(pair->a.qp) &&
+         ibv_modify_qp(pair->a.qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
+}
+
+int give_lo_its_mtu(void** state) {
+  run("ip link set lo mtu 65536");
+  return finish(state);
+}
+
+// Packets that the netdev cannot carry would be lost silently.
+void modify__path_mtu_beyond_the_netdevs__is_refused(void**) {
+  assert_true(begin({}));
+  ibv_qp* qp = pair->a.qp;
+  assert_int_equal(active_mtu(), IBV_MTU_4096);
+  if (!run("ip link set lo mtu 1500")) skip();
+  assert_int_equal(active_mtu(), IBV_MTU_1024);
+  assert_true(to_init());
+  ibv_qp_attr attr = attributes_for_rtr(qp);
+  attr.path_mtu = IBV_MTU_2048;
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRtr), EINVAL);
+  assert_int_equal(state_of(qp), IBV_QPS_INIT);
+  attr.path_mtu = IBV_MTU_1024;
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRtr), 0);
+  assert_int_equal(state_of(qp), IBV_QPS_RTR);
+}
+
+void modify__attributes_that_the_device_lacks__are_refused(void**) {
+  assert_true(begin({}));
+  ibv_qp* qp = pair->a.qp;
+  ibv_device_attr device = {};
+  assert_int_equal(ibv_query_device(pair->context, &device), 0);
+  assert_true(to_reset(qp));
+  ibv_qp_attr attr = {};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 2;
+  constexpr int kToInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToInit), EINVAL);
+  attr.port_num = 1;
+  attr.pkey_index = 1;
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToInit), EINVAL);
+  assert_int_equal(state_of(qp), IBV_QPS_RESET);
+
+  assert_true(to_init());
+  attr = attributes_for_rtr(qp);
+  attr.alt_port_num = 1;
+  attr.alt_ah_attr = attr.ah_attr;
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRtr | IBV_QP_ALT_PATH), EINVAL);
+  attr.max_dest_rd_atomic = static_cast<uint8_t>(device.max_qp_rd_atom + 1);
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRtr), EINVAL);
+  assert_int_equal(state_of(qp), IBV_QPS_INIT);
+  attr.max_dest_rd_atomic = static_cast<uint8_t>(device.max_qp_rd_atom);
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRtr), 0);
+
+  attr.qp_state = IBV_QPS_RTS;
+  constexpr int kToRts =
+      IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  attr.max_rd_atomic = static_cast<uint8_t>(device.max_qp_init_rd_atom + 1);
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRts), EINVAL);
+  assert_int_equal(state_of(qp), IBV_QPS_RTR);
+  attr.max_rd_atomic = static_cast<uint8_t>(device.max_qp_init_rd_atom);
+  assert_int_equal(ibv_modify_qp(qp, &attr, kToRts), 0);
+}
+
 }  // namespace
 
 // The program leaves all objects of the device, and may free its memory at once.
@@ -361,6 +456,8 @@ int main() {
       cmocka_unit_test_teardown(datagram__to_memory_that_is_unmapped_before_its_queue_pair_is_destroyed, finish),
       cmocka_unit_test_teardown(closed_device__is_not_reached_by_peers, finish),
       cmocka_unit_test_teardown(fork__child_is_refused_and_the_parent_goes_on, finish),
+      cmocka_unit_test_teardown(modify__path_mtu_beyond_the_netdevs__is_refused, give_lo_its_mtu),
+      cmocka_unit_test_teardown(modify__attributes_that_the_device_lacks__are_refused, finish),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
