@@ -7,11 +7,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,6 +219,50 @@ void dappled__port_held_by_a_ping__is_awaited(void**) {
   close(ready[0]);
 }
 
+// Opens a link where DAPPLE_DAPPLED names this program. Returns the errno, and 0 for a link.
+int error_with(const char* program, Problem& problem) {
+  const std::string before = getenv("DAPPLE_DAPPLED");
+  setenv("DAPPLE_DAPPLED", program, 1);
+  const bool opened = DaemonLink::open(problem) != nullptr;
+  setenv("DAPPLE_DAPPLED", before.c_str(), 1);
+  return opened ? 0 : problem.error;
+}
+
+void dappled__cannot_be_started__one_line_tells_why(void**) {
+  assert_true(tests::ends_soon());
+  constexpr char kMissing[] = "/no/such/dappled";
+  Problem problem;
+  assert_int_equal(error_with(kMissing, problem), ENOENT);
+  assert_non_null(strstr(problem.line, kMissing));
+  assert_null(strchr(problem.line, '\n'));
+  // A file that is no program.
+  problem.clear();
+  assert_int_equal(error_with("/etc/passwd", problem), ENOENT);
+  assert_non_null(strstr(problem.line, "/etc/passwd"));
+  // One that ends at once, and counts how often it is started.
+  char counted[] = "starts-XXXXXX", script[] = "script-XXXXXX";
+  const int starts = mkstemp(counted), program = mkstemp(script);
+  assert_true(starts >= 0 && program >= 0);
+  char cwd[512];
+  assert_non_null(getcwd(cwd, sizeof cwd));
+  assert_true(dprintf(program, "#!/bin/sh\nprintf x >>'%s/%s'\nexit 1\n", cwd, counted) > 0);
+  assert_int_equal(fchmod(program, 0700), 0);
+  close(program);
+  problem.clear();
+  const std::string path = std::string(cwd) + "/" + script;
+  const int error = error_with(path.c_str(), problem);
+  unlink(counted);
+  unlink(script);
+  assert_int_equal(error, ESRCH);
+  assert_non_null(strstr(problem.line, script));
+  assert_null(strchr(problem.line, '\n'));
+  assert_in_range(lseek(starts, 0, SEEK_END), 1, 64);
+  close(starts);
+  assert_true(tests::nothing_left());
+  // The next attempt is a fresh one.
+  assert_non_null(DaemonLink::open(problem).get());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -233,6 +279,7 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__no_dev_null__starts),
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__port_held_by_a_ping__is_awaited),
+      cmocka_unit_test(dappled__cannot_be_started__one_line_tells_why),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
