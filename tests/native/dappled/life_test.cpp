@@ -263,6 +263,78 @@ void dappled__cannot_be_started__one_line_tells_why(void**) {
   assert_non_null(DaemonLink::open(problem).get());
 }
 
+// Runs dappled with one argument. Returns its process.
+pid_t start_dappled(const char* argument) {
+  const pid_t process = fork();
+  if (process != 0) return process;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setenv("DAPPLED_LINGER", "10", 1);
+  const char* path = getenv("DAPPLE_DAPPLED");
+  execl(path, path, argument, nullptr);
+  _exit(127);
+}
+
+int exit_code_of(pid_t process) {
+  int status = 0;
+  if (waitpid(process, &status, 0) != process || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+void dappled__in_the_foreground__ends_by_sigint(void**) {
+  assert_true(tests::ends_soon());
+  const pid_t process = start_dappled("--foreground");
+  Problem problem;
+  std::unique_ptr<DaemonLink> link;
+  for (int i = 0; i < 2000 && link == nullptr; i++) {
+    usleep(10000);
+    link = DaemonLink::open(problem, DaemonLink::Start::kNever);
+  }
+  assert_non_null(link.get());
+  assert_int_equal(status_of(*link).process, process);
+  assert_int_equal(exit_code_of(start_dappled("--foreground")), 1);
+  // It ends, although it has a member.
+  assert_int_equal(kill(process, SIGINT), 0);
+  assert_int_equal(exit_code_of(process), 0);
+  link.reset();
+  assert_true(tests::nothing_left());
+}
+
+void dappled__ready_fd__tells_that_somebody_listens(void**) {
+  assert_true(tests::ends_soon());
+  uint32_t first = 0;
+  std::unique_ptr<DaemonLink> link;
+  Problem problem;
+  for (int i = 0; i < 2; i++) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const std::string argument = "--ready-fd=" + std::to_string(ends[1]);
+    // It continues in a process of its own.
+    assert_int_equal(exit_code_of(start_dappled(argument.c_str())), 0);
+    close(ends[1]);
+    char text[8] = "";
+    assert_int_equal(read(ends[0], text, sizeof text), 1);
+    assert_int_equal(text[0], 'R');
+    // The end of the file: dappled keeps no copy.
+    assert_int_equal(read(ends[0], text, sizeof text), 0);
+    close(ends[0]);
+    // The second one leaves the namespace to the first.
+    link = DaemonLink::open(problem, DaemonLink::Start::kNever);
+    assert_non_null(link.get());
+    if (i == 0) first = status_of(*link).process;
+    assert_int_equal(status_of(*link).process, first);
+  }
+  link.reset();
+  kill(static_cast<pid_t>(first), SIGTERM);
+  assert_true(tests::ends_soon());
+}
+
+void dappled__other_arguments__are_refused(void**) {
+  for (const char* argument : {"--ready-fd=2", "--ready-fd=", "--ready-fd=4x", "--ready-fd=-1", "--ready-fd=1048577",
+                               "--ready-fd=99999999999999999999", "--foreground=1", "--help", ""}) {
+    assert_int_equal(exit_code_of(start_dappled(argument)), 2);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -280,6 +352,9 @@ int main(int argc, char** argv) {
       cmocka_unit_test(dappled__port_taken__is_told),
       cmocka_unit_test(dappled__port_held_by_a_ping__is_awaited),
       cmocka_unit_test(dappled__cannot_be_started__one_line_tells_why),
+      cmocka_unit_test(dappled__in_the_foreground__ends_by_sigint),
+      cmocka_unit_test(dappled__ready_fd__tells_that_somebody_listens),
+      cmocka_unit_test(dappled__other_arguments__are_refused),
   };
   return cmocka_run_group_tests(all, nullptr, nullptr);
 }
