@@ -353,14 +353,10 @@ static void post__beyond_the_remote_region(void** state) {
   expect_broken_by(f, expect_refused(f, DAT_DTO_RDMA_READ));
 }
 
-static void post__unknown_lmr_context(void** state) {
-  struct fixture* f = *state;
-  DAT_LMR_TRIPLET source = local(f, 0, 1000);
+static void expect_unknown_source(struct fixture* f, DAT_LMR_TRIPLET source) {
   DAT_EVENT event;
   DAT_COUNT more;
-  DAT_RETURN status;
-  source.lmr_context ^= 0x5a5a5a00;
-  status = dat_ep_post_send(f->active.ep, 1, &source, cookie(1), DEFAULT);
+  const DAT_RETURN status = dat_ep_post_send(f->active.ep, 1, &source, cookie(1), DEFAULT);
   if (status != DAT_SUCCESS) return; /* a device may notice at once */
   assert_ok(dat_evd_wait(f->active.request, WAIT_US, 1, &event, &more));
   /*
@@ -376,6 +372,30 @@ static void post__unknown_lmr_context(void** state) {
       fail_msg("status %d", (int)event.event_data.dto_completion_event_data.status);
   }
   expect_broken(f);
+  reset_ends(f);
+  connect_ends(f);
+}
+
+static void post__unknown_lmr_context(void** state) {
+  static const size_t sizes[] = {8, 64, 1000};
+  struct fixture* f = *state;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    DAT_LMR_TRIPLET source = local(f, 0, sizes[i]);
+    source.lmr_context ^= 0x5a5a5a00;
+    expect_unknown_source(f, source);
+  }
+}
+
+/* No memory is mapped at the second address. */
+static void post__outside_the_local_region(void** state) {
+  static const size_t sizes[] = {8, 64, 1000};
+  struct fixture* f = *state;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    DAT_LMR_TRIPLET source = local(f, MEMORY_SIZE - 4, sizes[i]);
+    expect_unknown_source(f, source);
+    source.virtual_address = 16;
+    expect_unknown_source(f, source);
+  }
 }
 
 #if !FOR_DAT_12
@@ -540,6 +560,7 @@ int main(void) {
       CONNECTED_TEST(post__unknown_rmr_context),
       CONNECTED_TEST(post__beyond_the_remote_region),
       CONNECTED_TEST(post__unknown_lmr_context),
+      CONNECTED_TEST(post__outside_the_local_region),
       ONLY_20(CONNECTED_TEST(rdma_write_immed__both_sides_are_told), )
           ONLY_20(CONNECTED_TEST(rdma_write_immed__bad_arguments), ) ENDS_TEST(post__one_evd_for_everything),
       cmocka_unit_test(post__from_several_threads_on_a_thread_safe_ia),

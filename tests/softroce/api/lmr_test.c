@@ -258,21 +258,47 @@ static void privileges__another_protection_zone(void** state) {
   expect_another_zone_refused(*state, false);
 }
 
+/* The device checks the local memory, however short the request is. */
+static const DAT_VLEN kSizes[] = {8, 64, 1000};
+
+static void expect_local_memory_refused(struct fixture* f, DAT_LMR_CONTEXT context, DAT_VLEN size) {
+  DAT_LMR_TRIPLET source = local(f, 0, size);
+  const DAT_RMR_TRIPLET there = remote(f, HALF, size);
+  DAT_EVENT event;
+  source.lmr_context = context;
+  memset(f->memory + HALF, 0x22, size);
+  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+  event = expect_event(f->active.request, DAT_DTO_COMPLETION_EVENT);
+  assert_int_not_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+  assert_true(is_all(f->memory + HALF, size, 0x22));
+  expect_end(&f->active);
+  expect_end(&f->passive);
+  reset_ends(f);
+  connect_ends(f);
+}
+
 static void privileges__local_memory_of_another_protection_zone(void** state) {
   struct fixture* f = *state;
   struct region r;
   DAT_PZ_HANDLE pz;
-  DAT_LMR_TRIPLET source = local(f, 0, 1000);
-  const DAT_RMR_TRIPLET there = remote(f, HALF, 1000);
-  DAT_EVENT event;
   assert_ok(dat_pz_create(f->ia, &pz));
   assert_ok(create(f, f->memory, 1000, pz, DAT_MEM_PRIV_ALL_FLAG, &r));
-  source.lmr_context = r.lmr_context;
-  memset(f->memory + HALF, 0x22, 1000);
-  assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
-  event = expect_event(f->active.request, DAT_DTO_COMPLETION_EVENT);
-  assert_int_not_equal(event.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
-  assert_true(is_all(f->memory + HALF, 1000, 0x22));
+  for (size_t i = 0; i < sizeof kSizes / sizeof *kSizes; ++i) expect_local_memory_refused(f, r.lmr_context, kSizes[i]);
+}
+
+static void privileges__local_memory_of_a_freed_lmr(void** state) {
+  struct fixture* f = *state;
+  for (size_t i = 0; i < sizeof kSizes / sizeof *kSizes; ++i) {
+    struct region r;
+    DAT_LMR_TRIPLET source = local(f, 0, kSizes[i]);
+    const DAT_RMR_TRIPLET there = remote(f, HALF, kSizes[i]);
+    assert_ok(create(f, f->memory, 1000, f->pz, DAT_MEM_PRIV_ALL_FLAG, &r));
+    source.lmr_context = r.lmr_context;
+    assert_ok(dat_ep_post_rdma_write(f->active.ep, 1, &source, cookie(1), &there, DAT_COMPLETION_DEFAULT_FLAG));
+    expect_written(f, 1);
+    assert_ok(dat_lmr_free(r.lmr));
+    expect_local_memory_refused(f, r.lmr_context, kSizes[i]);
+  }
 }
 
 enum { kBig = 128 << 20, kBefore = 0, kRegistering = 1, kRegistered = 2, kFreeing = 3, kFreed = 4 };
@@ -381,6 +407,7 @@ int main(void) {
       CONNECTED_TEST(privileges__reading_another_protection_zone),
       CONNECTED_TEST(privileges__another_protection_zone),
       CONNECTED_TEST(privileges__local_memory_of_another_protection_zone),
+      CONNECTED_TEST(privileges__local_memory_of_a_freed_lmr),
   };
   return RUN_TESTS(tests);
 }

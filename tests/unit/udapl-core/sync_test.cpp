@@ -225,20 +225,6 @@ void sync__zero_based_segments_are_offsets() {
   expect_refused({triplet(kZeroBased, UINT64_MAX, 1)});
 }
 
-void lmr_table__counts_zero_based_regions() {
-  FakeIa ia(true);
-  CHECK(!ia.lmrs().any_zero_based());
-  add_regions(ia);
-  CHECK(ia.lmrs().any_zero_based());
-  (void)ia.lmrs().take(kFirst);
-  (void)ia.lmrs().take(kMarkedZeroBased);
-  CHECK(ia.lmrs().any_zero_based());
-  auto region = ia.lmrs().take(kZeroBased);
-  CHECK(!ia.lmrs().any_zero_based());
-  ia.lmrs().put_back(std::move(region));
-  CHECK(ia.lmrs().any_zero_based());
-}
-
 void sync__one_bad_segment_and_nothing_is_touched() {
   for (const size_t bad : {size_t{0}, size_t{63}, size_t{64}, size_t{500}, size_t{999}}) {
     std::vector<DAT_LMR_TRIPLET> segments(1000, triplet(kFirst, kBase, 64));
@@ -358,7 +344,6 @@ int main() {
       TEST(sync__several_regions_in_one_call),
       TEST(sync__long_lists_in_order_and_whole),
       TEST(sync__zero_based_segments_are_offsets),
-      TEST(lmr_table__counts_zero_based_regions),
       TEST(sync__one_bad_segment_and_nothing_is_touched),
       TEST(sync__a_region_that_has_gone),
       TEST(sync__coherent_orders_once),

@@ -135,6 +135,7 @@ int post_send(ibv_qp* where, ibv_send_wr* wr, ibv_send_wr** bad) {
     completion.opcode = wr->opcode == IBV_WR_RDMA_WRITE ? IBV_WC_RDMA_WRITE : IBV_WC_SEND;
     const bool signalled = wr->send_flags & IBV_SEND_SIGNALED;
     if (!signalled) ++state.unsignalled;
+    if (wr->send_flags & IBV_SEND_INLINE) ++state.inlined;
     qp.sends.push_back(completion);
     qp.signalled.push_back(signalled);
     if (qp.failed) {
@@ -251,7 +252,7 @@ void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
   state.keeps_queue_pairs = state.cleans_cqs = state.unanswered = state.cannot_resize = false;
   state.refuses = 0;
-  state.overflows = state.unsignalled = 0;
+  state.overflows = state.unsignalled = state.inlined = 0;
   state.most_entries = 0;
   state.in_post = state.in_disconnect = state.after_poll = state.before_arming = nullptr;
   state.vendor_id = 0;
@@ -287,6 +288,21 @@ void reach_limit(const dapple::udapl::Srq& srq) {
 
 void answer() {
   report(unanswered, RDMA_CM_EVENT_CONNECT_RESPONSE);
+}
+
+void connect(dapple::udapl::Ep& ep) {
+  using namespace dapple::udapl;
+  sockaddr_in peer{};
+  peer.sin_family = AF_INET;
+  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  {
+    std::lock_guard guard(control_mutex());
+    if (!ep.connect(reinterpret_cast<sockaddr*>(&peer), 1, Evd::kInfinite, {})) die("connect");
+  }
+  Event event;
+  uint32_t more;
+  if (!wait_for_event(*ep.evds().connect, 10'000'000, 1, event, more) || event.kind != EventKind::kEstablished)
+    die("not connected");
 }
 
 void remove() {
@@ -341,19 +357,12 @@ dapple::udapl::Ep& Ia::connected_ep(const dapple::udapl::EpEvds& wanted, const d
   if (!evds.recv) evds.recv = &evd(64);
   if (!evds.request) evds.request = &evd(64);
   if (!evds.connect) evds.connect = &evd(8, kEvdConnection);
-  sockaddr_in peer{};
-  peer.sin_family = AF_INET;
-  peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   Ep* ep = nullptr;
   {
     std::lock_guard guard(control_mutex());
     ep = Ep::create(*ia_, pz_, evds, attr, srq).value();
-    if (!ep->connect(reinterpret_cast<sockaddr*>(&peer), 1, Evd::kInfinite, {})) die("connect");
   }
-  Event event;
-  uint32_t more;
-  if (!wait_for_event(*evds.connect, 10'000'000, 1, event, more) || event.kind != EventKind::kEstablished)
-    die("not connected");
+  connect(*ep);
   return *ep;
 }
 

@@ -29,6 +29,7 @@ struct State {
   std::atomic<bool> cancels_taker = false;  // the next thread that takes a notification is cancelled
   std::atomic<uint32_t> overflows = 0;      // completions that a CQ had no room for
   std::atomic<uint32_t> unsignalled = 0;    // requests that asked for no completion
+  std::atomic<uint32_t> inlined = 0;        // requests with inline data
   std::atomic<int> channels = 0;            // completion channels that are open
   std::atomic<size_t> most_entries = 0;     // of any CQ, at any time
   std::atomic<bool> cannot_resize = false;  // a CQ or an SRQ keeps its size
@@ -62,6 +63,8 @@ void complete_nothing(uint32_t qp_num);
 void reach_limit(const dapple::udapl::Srq& srq);
 // The peer accepts the last attempt to connect that had no answer.
 void answer();
+// Connects an UNCONNECTED EP.
+void connect(dapple::udapl::Ep& ep);
 // The device is removed: arming a CQ has no effect, and every completion channel hangs up.
 void remove();
 

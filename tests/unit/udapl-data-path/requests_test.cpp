@@ -3,6 +3,7 @@
 //
 // The way of a work request: each one that was posted brings one event, or none if it is suppressed, and its place is
 // free again afterwards.
+#include <initializer_list>
 #include <vector>
 
 #include "tests/unit/udapl-core/take_event.hpp"
@@ -10,6 +11,7 @@
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
+#include "udapl/core/memory/lmr.hpp"
 #include "udapl/core/queue/srq.hpp"
 
 using namespace dapple::udapl;
@@ -141,6 +143,124 @@ void completion__an_error_breaks_the_connection() {
   uint32_t more;
   CHECK(wait_for_event(*rig.ep.evds().connect, kLong_us, 1, event, more).has_value() &&
         event.kind == EventKind::kBroken);
+}
+
+alignas(4096) char memory[4096];
+
+// The CPU copies inline data, and the device then checks no lmr_context.
+struct InlineRig : Rig {
+  // True if a request with these segments goes inline, as a Send and as an RDMA Write.
+  bool inlines(std::initializer_list<ibv_sge> segments) {
+    const uint32_t before = fake_device::state.inlined;
+    const auto count = static_cast<int>(segments.size());
+    if (!ep.post_request_fast<DtoOperation::kSend>(count, segments.begin(), 1, {}, 0))
+      CHECK(ep.post_send({segments.begin(), segments.size()}, 1, 0).has_value());
+    if (!ep.post_request_fast<DtoOperation::kRdmaWrite>(count, segments.begin(), 1, kRemote, 0))
+      CHECK(ep.post_rdma_write({segments.begin(), segments.size()}, 1, kRemote, 0).has_value());
+    CHECK_EQUAL(take(request).size(), 2);
+    const uint32_t inlined = fake_device::state.inlined - before;
+    CHECK(inlined == 0 || inlined == 2);
+    return inlined == 2;
+  }
+  bool fast(std::initializer_list<ibv_sge> segments) {
+    const auto posted =
+        ep.post_request_fast<DtoOperation::kSend>(static_cast<int>(segments.size()), segments.begin(), 1, {}, 0);
+    take(request);
+    return posted.has_value();
+  }
+  Lmr& region(bool zero_based = false) {
+    std::unique_lock control(control_mutex());
+    const LmrAttr attr{.address = memory, .length = 4096, .privileges = kAllPrivileges, .zero_based = zero_based};
+    return *Lmr::create(ia.get(), pz ? *pz : ia.pz(), attr, control).value();
+  }
+  void free(Lmr& lmr) {
+    std::lock_guard guard(control_mutex());
+    CHECK(Lmr::free(lmr).has_value());
+  }
+
+  Pz* pz = nullptr;  // of further regions; null: the EP's
+  const uint64_t base = reinterpret_cast<uint64_t>(memory);
+};
+
+void post__copies_only_from_regions_of_its_zone() {
+  fake_device::reset();
+  InlineRig rig;
+  const uint32_t good = rig.region().context();
+  const uint32_t other = rig.region().context();
+  const uint64_t base = rig.base;
+  for (int round = 0; round < 2; ++round) {
+    CHECK(rig.inlines({{base, 64, good}}));
+    CHECK(rig.inlines({{base + 4095, 1, good}}));
+    CHECK(rig.inlines({{base, 8, good}, {base + 100, 8, good}}));
+    CHECK(rig.inlines({{base, 8, good}, {base + 100, 8, other}}));
+    CHECK(rig.inlines({{base, 8, good}, {1, 0, 0}}));
+    CHECK(rig.inlines({{1, 0, 0}}));
+    CHECK(!rig.inlines({{base, 65, good}}));
+    CHECK(!rig.inlines({{base, 8, good + 1000}}));
+    CHECK(!rig.inlines({{base, 8, good}, {base, 8, good + 1000}}));
+    CHECK(!rig.inlines({{base + 4090, 8, good}}));
+    CHECK(!rig.inlines({{base - 1, 8, good}}));
+    CHECK(!rig.inlines({{UINT64_MAX - 3, 8, good}}));
+    CHECK(!rig.inlines({{base + 4096, 1, good}}));
+  }
+  {
+    std::lock_guard guard(control_mutex());
+    rig.pz = Pz::create(rig.ia.get()).value();
+  }
+  CHECK(!rig.inlines({{base, 8, rig.region().context()}}));
+  CHECK(rig.inlines({{base, 8, good}}));
+}
+
+// The usual request stays fast. The first one after a change is not, because the EP asks the table of regions.
+void post__copies_from_the_last_region_without_asking() {
+  fake_device::reset();
+  InlineRig rig;
+  const uint32_t good = rig.region().context();
+  CHECK(rig.inlines({{rig.base, 8, good}}));
+  CHECK(rig.fast({{rig.base + 8, 8, good}}));
+  CHECK(rig.fast({{rig.base + 8, 8, good}, {rig.base + 4088, 8, good}}));
+  rig.free(rig.region());
+  CHECK(!rig.fast({{rig.base, 8, good}}));
+  CHECK(rig.inlines({{rig.base, 8, good}}));
+  CHECK(rig.fast({{rig.base, 8, good}}));
+}
+
+// The addresses of a zero-based region are not the CPU's.
+void post__copies_nothing_from_a_zero_based_region() {
+  fake_device::reset();
+  InlineRig rig;
+  const uint32_t zero_based = rig.region(true).context();
+  CHECK(!rig.inlines({{0, 8, zero_based}}));
+  CHECK(rig.inlines({{rig.base, 8, rig.region().context()}}));
+}
+
+void post__copies_nothing_from_a_freed_region() {
+  fake_device::reset();
+  InlineRig rig;
+  Lmr& lmr = rig.region();
+  const uint32_t context = lmr.context();
+  CHECK(rig.inlines({{rig.base, 8, context}}));
+  rig.free(lmr);
+  CHECK(!rig.inlines({{rig.base, 8, context}}));
+}
+
+void post__copies_nothing_from_its_former_zone() {
+  fake_device::reset();
+  InlineRig rig;
+  const uint32_t context = rig.region().context();
+  CHECK(rig.inlines({{rig.base, 8, context}}));
+  rig.disconnect();
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(rig.ep.reset().has_value());
+    rig.pz = Pz::create(rig.ia.get()).value();
+    CHECK(rig.ep.configure(rig.pz, rig.ep.evds(), rig.ep.attr(), rig.ep.comm()).has_value());
+  }
+  Event disconnected;
+  CHECK(take_event(*rig.ep.evds().connect, disconnected).has_value());
+  fake_device::connect(rig.ep);
+  CHECK(!rig.inlines({{rig.base, 8, context}}));
+  CHECK(rig.inlines({{rig.base, 8, rig.region().context()}}));
 }
 
 // The device looks at its queue only when the queue pair enters the error state.
@@ -368,6 +488,11 @@ int main() {
       TEST_IN_CHILD(post_recv__suppressed_ones_without_end),
       TEST_IN_CHILD(post__suppressed_ones_that_nobody_completes),
       TEST_IN_CHILD(completion__an_error_breaks_the_connection),
+      TEST_IN_CHILD(post__copies_only_from_regions_of_its_zone),
+      TEST_IN_CHILD(post__copies_from_the_last_region_without_asking),
+      TEST_IN_CHILD(post__copies_nothing_from_a_zero_based_region),
+      TEST_IN_CHILD(post__copies_nothing_from_a_freed_region),
+      TEST_IN_CHILD(post__copies_nothing_from_its_former_zone),
       TEST_IN_CHILD(post_recv__on_a_disconnected_ep),
       TEST_IN_CHILD(flush__the_provider_was_faster_than_the_device),
       TEST_IN_CHILD(flush__a_request_on_a_disconnected_ep),

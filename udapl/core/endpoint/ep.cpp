@@ -75,11 +75,12 @@ Ep::Ep(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& attr, Srq* srq)
       attr_(attr),
       post_mutex_(ia.thread_safe()),
       needs_slow_path_(ia.thread_safe() || ia.maintains_caches() || !ia.rules().flushes_late_requests),
-      recv_needs_slow_path_(recv_needs_slow_path()),
       requests_(attr.max_request_dtos, kept_segments(ia, max_request_segments(attr))),
       receives_(srq ? 0 : attr.max_recv_dtos, kept_segments(ia, attr.max_recv_iov)),
       connection_(*this),
-      datagrams_(attr.datagrams ? std::make_unique<Datagrams>(*this) : nullptr) {}
+      datagrams_(attr.datagrams ? std::make_unique<Datagrams>(*this) : nullptr) {
+  choose_paths();
+}
 
 Result<Ep*> Ep::create(Ia& ia, Pz* pz, const EpEvds& evds, const EpAttr& wanted, Srq* srq) {
   if (wanted.datagrams && !ia.rules().has_datagrams) return fail(Type::kModelNotSupported);

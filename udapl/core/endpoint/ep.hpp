@@ -241,6 +241,12 @@ class Ep : public Object {
   Result<> check_can_request_slowly(DtoOperation operation) const;
   Result<> check_can_receive(size_t segment_count, uint32_t flags) const;
   bool may_be_fast(DtoOperation operation, uint32_t flags) const;
+  // True if the data of the segments may go inline. The CPU then copies it and the device checks no lmr_context, so
+  // each segment must lie in a region of the EP's zone, at the CPU's addresses.
+  bool may_copy(std::span<const ibv_sge> segments);
+  bool learn_source(const ibv_sge& segment);
+  bool is_in_source(const ibv_sge& segment, uint64_t length) const;
+  bool are_in_source(const ibv_sge* segments, int count, uint64_t length) const;
   Result<> check_request(std::span<const ibv_sge> segments, uint32_t max_segments, uint32_t flags) const;
   void maintain_before_post(const WorkRequest& request, WorkRequestRing& ring, std::span<const ibv_sge> segments,
                             bool for_cpu);
@@ -252,7 +258,10 @@ class Ep : public Object {
 
   void signal_last_request();
   uint64_t bytes_until_progress(uint32_t sequence);
-  bool recv_needs_slow_path() const { return needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv; }
+  void choose_paths() {
+    request_needs_slow_path_ = needs_slow_path_ || !evds_.request;
+    recv_needs_slow_path_ = needs_slow_path_ || srq_ || attr_.datagrams || !evds_.recv;
+  }
 
   Pz* pz_;
   Srq* const srq_;
@@ -263,10 +272,12 @@ class Ep : public Object {
   std::atomic<EpState> state_ = EpState::kUnconnected;
   OptionalMutex post_mutex_;
 
-  // The first test of post_request_fast() and post_recv_fast(). True if posting takes a lock or maintains caches, if
-  // the EP cannot post receives, or if it is for datagrams.
+  // True if posting takes a lock or maintains caches.
   const bool needs_slow_path_;
-  bool recv_needs_slow_path_;
+  // The first tests of post_request_fast() and post_recv_fast(): true also if the EP lacks the EVD, and if receives
+  // come from elsewhere or are datagrams.
+  bool request_needs_slow_path_ = true;
+  bool recv_needs_slow_path_ = true;
   // Requests prepared for post_request_fast() and post_recv_fast(), which change only the variable fields.
   ibv_send_wr fast_request_{};
   ibv_recv_wr fast_recv_{};
@@ -282,9 +293,16 @@ class Ep : public Object {
   std::atomic<bool> device_has_flushed_ = false;  // the device will flush no more
   verbs::Qp qp_;                                  // null without a PZ
   uint32_t max_inline_ = 0;                       // bytes
-  std::atomic<uint32_t> room_to_flush_ = 0;       // entries of the request CQ for suppressed requests
-  uint32_t unsignalled_run_ = 0;                  // suppressed requests since the last signalled one
-  std::atomic<bool> draining_ = false;            // a graceful disconnect waits for all requests before drain_target_
+  // The last region from which the CPU has copied. Valid while the table of regions has these departures.
+  struct Source {
+    uint32_t context = 0;
+    uint32_t departures = 0;
+    uint64_t begin = 0;
+    uint64_t length = 0;
+  } source_;
+  std::atomic<uint32_t> room_to_flush_ = 0;  // entries of the request CQ for suppressed requests
+  uint32_t unsignalled_run_ = 0;             // suppressed requests since the last signalled one
+  std::atomic<bool> draining_ = false;       // a graceful disconnect waits for all requests before drain_target_
   uint32_t drain_target_ = 0;
   uint32_t drain_progress_ = 0;    // the requests that had completed,
   int64_t drain_progress_ns_ = 0;  // and when that number was first seen

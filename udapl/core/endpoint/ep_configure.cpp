@@ -142,8 +142,9 @@ Result<> Ep::configure(Pz* pz, const EpEvds& evds, const EpAttr& wanted, const C
     if (evd) evd->release();
   }
   pz_ = pz;
+  source_ = {};
   evds_ = evds;
-  recv_needs_slow_path_ = recv_needs_slow_path();
+  choose_paths();
   attr_ = attr;
   comm_ = comm;
   configured_.store(pz_ && evds_.connect, std::memory_order_release);

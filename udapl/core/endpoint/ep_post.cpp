@@ -67,6 +67,21 @@ Result<> Ep::check_can_receive(size_t segment_count, uint32_t flags) const {
   return {};
 }
 
+bool Ep::may_copy(std::span<const ibv_sge> segments) {
+  return std::all_of(segments.begin(), segments.end(), [this](const ibv_sge& segment) {
+    return segment.length == 0 || is_in_source(segment, segment.length) || learn_source(segment);
+  });
+}
+
+bool Ep::learn_source(const ibv_sge& segment) {
+  const LmrTable& table = ia().lmrs();
+  const auto guard = table.guard();
+  const Lmr* lmr = table.find(segment.lkey);
+  if (!lmr || &lmr->pz() != pz_ || lmr->attr().zero_based || !lmr->contains(segment.addr, segment.length)) return false;
+  source_ = {segment.lkey, table.departures(), lmr->base(), lmr->attr().length};
+  return true;
+}
+
 Result<> Ep::post_recv(std::span<const ibv_sge> segments, uint64_t cookie, uint32_t flags) {
   // A thread that is cancelled inside the device's call would leave a request that no other code knows.
   const NoCancel whole;
@@ -269,9 +284,8 @@ Result<> Ep::post_request(ibv_send_wr& wr, std::span<const ibv_sge> segments, ui
   if (signal) wr.send_flags |= IBV_SEND_SIGNALED;
   if (flags & kSolicitedWait) wr.send_flags |= IBV_SEND_SOLICITED;
   if (flags & kBarrierFence) wr.send_flags |= IBV_SEND_FENCE;
-  // The device copies inline data from the segments' addresses, so these must be the CPU's.
   if (!reads && operation != DtoOperation::kBind && operation != DtoOperation::kInvalidate && length <= max_inline_ &&
-      !ia().lmrs().any_zero_based())
+      may_copy(segments))
     wr.send_flags |= IBV_SEND_INLINE;
   if (ia().maintains_caches()) [[unlikely]] {
     // The CPU copies inline data, so its source needs no maintenance.

@@ -28,6 +28,23 @@ inline uint64_t total_length(const ibv_sge* segments, uint32_t count) {
   return total_length({segments, count});
 }
 
+// No sum wraps: the addresses before 64 KiB are never mapped, and no device takes so much inline data.
+[[gnu::always_inline]] inline bool Ep::is_in_source(const ibv_sge& segment, uint64_t length) const {
+  uint64_t offset = 0;
+  return segment.lkey == source_.context && ia().lmrs().departures() == source_.departures &&
+         !__builtin_sub_overflow(segment.addr, source_.begin, &offset) && offset + length <= source_.length;
+}
+
+// length: of all segments together.
+[[gnu::always_inline]] inline bool Ep::are_in_source(const ibv_sge* segments, int count, uint64_t length) const {
+  if (count == 1) [[likely]]
+    return is_in_source(*segments, length);
+  for (int i = 0; i < count; ++i) {
+    if (!is_in_source(segments[i], segments[i].length)) return false;
+  }
+  return true;
+}
+
 template <DtoOperation kOperation>
 [[gnu::always_inline]] inline std::optional<int> Ep::post_request_fast(int count, const ibv_sge* segments,
                                                                        uint64_t cookie, const RemoteBuffer& remote,
@@ -37,18 +54,20 @@ template <DtoOperation kOperation>
   static_assert(kIsSend || kIsRead || kOperation == DtoOperation::kRdmaWrite);
   const uint32_t limit = kIsSend ? attr_.max_request_iov : kIsRead ? attr_.max_rdma_read_iov : attr_.max_rdma_write_iov;
   // The cast makes a negative count a large one.
-  if ((flags | uint32_t{needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > limit) [[unlikely]]
+  if ((flags | uint32_t{request_needs_slow_path_}) || !segments || static_cast<uint32_t>(count) > limit) [[unlikely]]
     return std::nullopt;
-  if (state() != EpState::kConnected || !evds_.request) [[unlikely]]
+  if (state() != EpState::kConnected) [[unlikely]]
     return std::nullopt;
   const uint64_t length = total_length(segments, static_cast<uint32_t>(count));
-  if (length > ia().port_attr().max_msg_sz || (!kIsSend && length > remote.length)) [[unlikely]]
+  if (!kIsSend && length > remote.length) [[unlikely]]
     return std::nullopt;
   unsigned int send_flags = IBV_SEND_SIGNALED;
   if (!kIsRead && length <= max_inline_) {
-    if (ia().lmrs().any_zero_based()) [[unlikely]]
+    if (!are_in_source(segments, count, length)) [[unlikely]]
       return std::nullopt;
     send_flags |= IBV_SEND_INLINE;
+  } else if (length > ia().port_attr().max_msg_sz) [[unlikely]] {
+    return std::nullopt;
   }
   // The request is counted before the device knows of it. After the call only the result is read, and a thread that is
   // cancelled inside the call has posted.

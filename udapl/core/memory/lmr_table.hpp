@@ -30,7 +30,6 @@ class LmrTable {
   void add(Lmr& lmr) {
     std::lock_guard guard(mutex_);
     by_context_.insert_or_assign(lmr.context(), Entry{&lmr});
-    zero_based_ += lmr.attr().zero_based;
   }
   // Hides a region from find() until put_back(), which cannot fail. Blocks until no thread pins the region.
   [[nodiscard]] Map::node_type take(uint32_t context) {
@@ -39,16 +38,13 @@ class LmrTable {
     if (found == by_context_.end()) return {};
     Entry& entry = found->second;
     entry.going = true;
+    departures_.fetch_add(1, std::memory_order_relaxed);
     unpinned_.wait(guard, [&entry] { return entry.pins == 0; });
-    zero_based_ -= entry.lmr->attr().zero_based;
     return by_context_.extract(context);
   }
   void put_back(Map::node_type region) {
     std::lock_guard guard(mutex_);
-    if (region) {
-      region.mapped().going = false;
-      zero_based_ += region.mapped().lmr->attr().zero_based;
-    }
+    if (region) region.mapped().going = false;
     by_context_.insert(std::move(region));
   }
   [[nodiscard]] std::unique_lock<SmallMutex> guard() const { return std::unique_lock(mutex_); }
@@ -72,14 +68,15 @@ class LmrTable {
     if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
   }
 
-  // True if some segment's address may differ from the CPU's. Readable without the guard.
-  bool any_zero_based() const { return zero_based_.load(std::memory_order_relaxed) != 0; }
+  // Changes whenever a region leaves the table. What a caller has learned of a region stays true until then. Readable
+  // without the guard.
+  uint32_t departures() const { return departures_.load(std::memory_order_relaxed); }
 
  private:
   mutable SmallMutex mutex_;
   std::condition_variable_any unpinned_;
   Map by_context_;
-  std::atomic<uint32_t> zero_based_ = 0;
+  std::atomic<uint32_t> departures_ = 0;
 };
 
 }  // namespace dapple::udapl
