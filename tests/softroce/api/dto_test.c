@@ -450,18 +450,42 @@ static void rdma_write_immed__bad_arguments(void** state) {
 
 #endif
 
+static void connect_with_one_evd(struct fixture* f, struct end* both) {
+  assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &both->recv));
+  assert_ok(dat_ep_create(f->ia, f->pz, both->recv, both->recv, both->recv, NULL, &both->ep));
+  begin_connect(f, both, NULL, 0);
+  assert_ok(dat_cr_accept(take_request(f), f->passive.ep, 0, NULL));
+  expect_event(both->recv, DAT_CONNECTION_EVENT_ESTABLISHED);
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+/* The consumer first looks when the connection has ended. */
+static void disconnect__comes_after_the_last_messages_on_one_evd(void** state) {
+  enum { kMessages = 5 };
+  struct fixture* f = *state;
+  struct end both;
+  DAT_LMR_TRIPLET source = local(f, 0, 100);
+  DAT_LMR_TRIPLET sink = local(f, HALF, 100);
+  connect_with_one_evd(f, &both);
+  for (int i = 0; i < kMessages; ++i) {
+    assert_ok(dat_ep_post_recv(both.ep, 1, &sink, cookie(1), DEFAULT));
+    assert_ok(dat_ep_post_send(f->passive.ep, 1, &source, cookie(2), DEFAULT));
+    expect_dto(f->passive.request, 2, DAT_DTO_SEND, DAT_DTO_SUCCESS);
+  }
+  assert_ok(dat_ep_disconnect(f->passive.ep, DAT_CLOSE_GRACEFUL_FLAG));
+  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_DISCONNECTED);
+  for (int i = 0; i < 10000 && state_of(both.ep) != DAT_EP_STATE_DISCONNECTED; ++i) usleep(1000);
+  for (int i = 0; i < kMessages; ++i) expect_dto(both.recv, 1, DAT_DTO_RECEIVE, DAT_DTO_SUCCESS);
+  expect_event(both.recv, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
 static void post__one_evd_for_everything(void** state) {
   struct fixture* f = *state;
   struct end both;
   DAT_LMR_TRIPLET source = local(f, 0, 100);
   DAT_LMR_TRIPLET sink = local(f, HALF, 100);
   int sends = 0, receives = 0;
-  assert_ok(dat_evd_create(f->ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &both.recv));
-  assert_ok(dat_ep_create(f->ia, f->pz, both.recv, both.recv, both.recv, NULL, &both.ep));
-  begin_connect(f, &both, NULL, 0);
-  assert_ok(dat_cr_accept(take_request(f), f->passive.ep, 0, NULL));
-  expect_event(both.recv, DAT_CONNECTION_EVENT_ESTABLISHED);
-  expect_event(f->passive.connect, DAT_CONNECTION_EVENT_ESTABLISHED);
+  connect_with_one_evd(f, &both);
   for (int i = 0; i < 10; ++i) {
     assert_ok(dat_ep_post_recv(both.ep, 1, &sink, cookie(1), DEFAULT));
     assert_ok(dat_ep_post_recv(f->passive.ep, 1, &sink, cookie(1), DEFAULT));
@@ -563,6 +587,7 @@ int main(void) {
       CONNECTED_TEST(post__outside_the_local_region),
       ONLY_20(CONNECTED_TEST(rdma_write_immed__both_sides_are_told), )
           ONLY_20(CONNECTED_TEST(rdma_write_immed__bad_arguments), ) ENDS_TEST(post__one_evd_for_everything),
+      ENDS_TEST(disconnect__comes_after_the_last_messages_on_one_evd),
       cmocka_unit_test(post__from_several_threads_on_a_thread_safe_ia),
   };
   return RUN_TESTS(tests);

@@ -75,6 +75,101 @@ void evd_wait__ends_when_the_device_has_gone() {
   CHECK(!result && result.error().type == Type::kInternalError);
 }
 
+// One EVD for connections, requests and receives. Several endpoints use it.
+struct OneEvd {
+  OneEvd() { fake_device::state.holds = true; }
+  Ep& connect() {
+    Ep* ep = nullptr;
+    {
+      std::lock_guard guard(control_mutex());
+      ep = Ep::create(ia.get(), &ia.pz(), {.recv = &evd, .request = &evd, .connect = &evd}, {}, nullptr).value();
+    }
+    fake_device::begin_connect(*ep);
+    while (ep->state() != EpState::kConnected) std::this_thread::yield();
+    return *ep;
+  }
+  void receive(Ep& ep, uint64_t cookie) {
+    CHECK(ep.post_recv({&kSegment, 1}, cookie, 0).has_value());
+    fake_device::complete(ep.qp_num());
+  }
+  void disconnect(Ep& ep) {
+    std::lock_guard guard(control_mutex());
+    CHECK(ep.disconnect(true).has_value());
+  }
+  void expect(EventKind kind, const Ep& ep) {
+    Event event{};
+    CHECK(take_event(evd, event).has_value());
+    CHECK(event.kind == kind && event.connection.ep == &ep);
+  }
+  void expect(uint64_t cookie, DtoStatus status = DtoStatus::kSuccess) {
+    Event event{};
+    CHECK(take_event(evd, event).has_value());
+    CHECK(event.kind == EventKind::kDtoCompletion);
+    CHECK_EQUAL(event.dto.user_cookie, cookie);
+    CHECK(event.dto.status == status);
+  }
+  void expect_nothing() {
+    Event event;
+    CHECK(!take_event(evd, event));
+  }
+
+  fake_device::Ia ia{(fake_device::reset(), false)};
+  Evd& evd = ia.evd(64, kEvdDto | kEvdConnection);
+};
+
+void disconnect__comes_after_the_completions_on_one_evd() {
+  OneEvd rig;
+  Ep& ep = rig.connect();
+  rig.expect(EventKind::kEstablished, ep);
+  for (uint64_t i = 0; i < 16; ++i) rig.receive(ep, i);
+  rig.expect(0);  // moves more of them from the CQ
+  rig.disconnect(ep);
+  for (uint64_t i = 1; i < 16; ++i) rig.expect(i);
+  rig.expect(EventKind::kDisconnected, ep);
+  rig.expect_nothing();
+}
+
+// Events that were made before the end, or come later, keep their places.
+void disconnect__moves_no_other_event_on_one_evd() {
+  OneEvd rig;
+  Ep& first = rig.connect();
+  rig.expect(EventKind::kEstablished, first);
+  rig.receive(first, 1);
+  Ep& second = rig.connect();
+  rig.receive(second, 2);
+  rig.disconnect(first);
+  Ep& third = rig.connect();
+  rig.receive(third, 3);
+  rig.expect(EventKind::kEstablished, second);
+  rig.expect(1);
+  rig.expect(2);
+  rig.expect(EventKind::kDisconnected, first);
+  rig.expect(EventKind::kEstablished, third);
+  rig.expect(3);
+  rig.disconnect(second);
+  rig.disconnect(third);
+  rig.expect(EventKind::kDisconnected, second);
+  rig.expect(EventKind::kDisconnected, third);
+  rig.expect_nothing();
+}
+
+// The event does not wait for the completions of an endpoint that is freed.
+void disconnect__comes_without_the_completions_of_a_freed_ep() {
+  OneEvd rig;
+  Ep& first = rig.connect();
+  Ep& second = rig.connect();
+  rig.expect(EventKind::kEstablished, first);
+  rig.expect(EventKind::kEstablished, second);
+  rig.receive(first, 1);
+  rig.disconnect(second);
+  {
+    std::lock_guard guard(control_mutex());
+    CHECK(Ep::free(first).has_value());
+  }
+  rig.expect(EventKind::kDisconnected, second);
+  rig.expect_nothing();
+}
+
 // siw makes such a completion when it ends a connection in error.
 void evd_dequeue__passes_over_completions_of_no_request() {
   fake_device::reset();
@@ -286,6 +381,9 @@ int main() {
       TEST_IN_CHILD(ep_post__completes_and_the_connection_ends_before_the_post_returns),
       TEST_IN_CHILD(ep_post__suppressed_ones_have_room_to_be_flushed),
       TEST_IN_CHILD(evd_wait__ends_when_the_device_has_gone),
+      TEST_IN_CHILD(disconnect__comes_after_the_completions_on_one_evd),
+      TEST_IN_CHILD(disconnect__moves_no_other_event_on_one_evd),
+      TEST_IN_CHILD(disconnect__comes_without_the_completions_of_a_freed_ep),
       TEST_IN_CHILD(evd_dequeue__passes_over_completions_of_no_request),
       TEST_IN_CHILD(cno_wait__reports_an_evd_whose_device_has_gone),
       TEST_IN_CHILD(ia_close__device_keeps_an_object__a_wait_on_the_cno_ends),

@@ -290,15 +290,17 @@ void answer() {
   report(unanswered, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
-void connect(dapple::udapl::Ep& ep) {
-  using namespace dapple::udapl;
+void begin_connect(dapple::udapl::Ep& ep) {
   sockaddr_in peer{};
   peer.sin_family = AF_INET;
   peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  {
-    std::lock_guard guard(control_mutex());
-    if (!ep.connect(reinterpret_cast<sockaddr*>(&peer), 1, Evd::kInfinite, {})) die("connect");
-  }
+  std::lock_guard guard(dapple::udapl::control_mutex());
+  if (!ep.connect(reinterpret_cast<sockaddr*>(&peer), 1, dapple::udapl::Evd::kInfinite, {})) die("connect");
+}
+
+void connect(dapple::udapl::Ep& ep) {
+  using namespace dapple::udapl;
+  begin_connect(ep);
   Event event;
   uint32_t more;
   if (!wait_for_event(*ep.evds().connect, 10'000'000, 1, event, more) || event.kind != EventKind::kEstablished)

@@ -63,7 +63,8 @@ void complete_nothing(uint32_t qp_num);
 void reach_limit(const dapple::udapl::Srq& srq);
 // The peer accepts the last attempt to connect that had no answer.
 void answer();
-// Connects an UNCONNECTED EP.
+// Connects an UNCONNECTED EP, and takes the event. begin_connect() does not wait.
+void begin_connect(dapple::udapl::Ep& ep);
 void connect(dapple::udapl::Ep& ep);
 // The device is removed: arming a CQ has no effect, and every completion channel hangs up.
 void remove();

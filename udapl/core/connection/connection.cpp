@@ -257,7 +257,15 @@ void Connection::report(EventKind kind) {
   event.kind = kind;
   event.connection = {&ep_, has_data && private_data_.size() ? private_data_.data() : nullptr,
                       has_data ? static_cast<uint32_t>(private_data_.size()) : 0};
-  ep_.evds().connect->post(event);
+  // uDAPL 2.0 dat_ep_disconnect: on a common EVD, successful completions precede the end of their connection. The queue
+  // pair makes no more of them.
+  const EpEvds& evds = ep_.evds();
+  const bool shared = evds.connect == evds.request || evds.connect == evds.recv;
+  if (shared && kind != EventKind::kEstablished) {
+    evds.connect->post_after_completions(event);
+  } else {
+    evds.connect->post(event);
+  }
 }
 
 void Connection::end(EventKind kind) {

@@ -199,13 +199,29 @@ Result<> Evd::free(Evd& evd) {
 
 bool Evd::post(Event event) {
   event.evd = this;
-  counters_.add(EvdCounter::kConnectionCallback);
-  if (!software_.push(event)) {
-    ia().report_evd_overflow(*this);
-    return false;
+  return stored(software_.push(event));
+}
+
+// The lock is held until the event is stored: from then on, each delivered completion counts.
+bool Evd::post_after_completions(Event event) {
+  event.evd = this;
+  std::unique_lock guard(data_mutex_);
+  while (complete_batch()) {
   }
-  notify();
-  return true;
+  event.after = delivered_ + completions_.count();
+  const bool fits = software_.push(event);
+  guard.unlock();
+  return stored(fits);
+}
+
+bool Evd::stored(bool fits) {
+  counters_.add(EvdCounter::kConnectionCallback);
+  if (fits) {
+    notify();
+  } else {
+    ia().report_evd_overflow(*this);
+  }
+  return fits;
 }
 
 Result<> Evd::post_software(void* pointer) {
@@ -233,10 +249,11 @@ Error Evd::finish_empty_dequeue() {
 
 bool Evd::deliver_next(Event& out) {
   if (software_.urgent()) flush_rings();
-  if (software_.count() && software_.pop(out)) return true;
+  if (software_.count() && software_.pop(out, completions_.empty() ? UINT64_MAX : delivered_)) return true;
   if (completions_.empty() && !complete_batch()) return false;
   report(completions_.front(), out);
   completions_.pop_front();
+  ++delivered_;
   return true;
 }
 

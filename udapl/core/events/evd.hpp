@@ -65,6 +65,8 @@ class Evd : public Object {
 
   // Stores an event made by software. On a full queue the event is dropped and the IA's asynchronous EVD gets an event.
   bool post(Event event);
+  // The same for an event that comes after all completions that the device has made.
+  bool post_after_completions(Event event);
   // Counts one more lost event. Returns the number of lost events since the EVD was made.
   uint32_t count_lost() { return lost_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // dat_evd_post_se.
@@ -157,6 +159,7 @@ class Evd : public Object {
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   ~Evd();
   Result<> open_queues(uint32_t min_qlen);
+  bool stored(bool fits);
   // True if events other than completions may come.
   bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }
 
@@ -269,6 +272,7 @@ class Evd : public Object {
   uint32_t unacknowledged_ = 0;                // notifications read from channel_
 
   CompletionRing completions_;  // with a CQ only
+  uint64_t delivered_ = 0;      // completions that were delivered while events made by software waited
   uint32_t signals_ = 0;        // the number of completions taken from the CQ that may wake a thread
   uint32_t cno_signals_ = 0;    // the part of them that the CNO knows of
 

@@ -97,6 +97,7 @@ struct AsyncError {
 struct Event {
   EventKind kind;
   Evd* evd;
+  uint64_t after;  // for SoftwareQueue
   union {
     DtoCompletion dto;
     BindCompletion bind;

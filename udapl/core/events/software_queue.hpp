@@ -28,10 +28,11 @@ class SoftwareQueue {
     return true;
   }
 
-  [[nodiscard]] bool pop(Event& out) {
+  // done: the number of other events that have been delivered. False also if the first event comes after more.
+  [[nodiscard]] bool pop(Event& out, uint64_t done = UINT64_MAX) {
     std::lock_guard guard(mutex_);
     const uint32_t stored = count();
-    if (stored == 0) return false;
+    if (stored == 0 || events_[head_].after > done) return false;
     out = events_[head_];
     head_ = static_cast<uint32_t>((head_ + 1) % events_.size());
     set_count(stored - 1);
