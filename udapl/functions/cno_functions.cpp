@@ -34,7 +34,11 @@ DAT_RETURN cno_wait(Cno& cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE* evd_handle) {
 DAT_RETURN cno_free(Cno& cno) {
   return guarded([&] {
     Notifier::Threads agents;
-    const DAT_RETURN status = controlled([&] { return Cno::free(cno, false, agents); });
+    const DAT_RETURN status = controlled([&] {
+      // uDAPL 2.0 dat_cno_free: not while a thread is blocked. The close of the IA releases such threads.
+      if (cno.notifier()->has_blocked_waiter()) return error(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+      return to_dat(Cno::free(cno, false, agents));
+    });
     Notifier::join(agents);
     return status;
   });

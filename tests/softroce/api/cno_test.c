@@ -225,6 +225,42 @@ static void* wait_for_null(void* cno) {
   return (void*)(uintptr_t)(status == DAT_SUCCESS && found == DAT_HANDLE_NULL);
 }
 
+static void* wait_a_second(void* cno) {
+  DAT_EVD_HANDLE found = cno;
+  return (void*)(uintptr_t)(DAT_GET_TYPE(dat_cno_wait(cno, 1000000, &found)) == DAT_QUEUE_EMPTY);
+}
+
+static void cno_free__while_a_thread_waits(void** state) {
+  struct fixture* f = *state;
+  DAT_CNO_HANDLE cno = make_cno(f);
+  pthread_t thread;
+  void* good = NULL;
+  assert_int_equal(pthread_create(&thread, NULL, wait_a_second, cno), 0);
+  usleep(200000);
+  assert_error(dat_cno_free(cno), DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+  pthread_join(thread, &good);
+  assert_non_null(good);
+  assert_ok(dat_cno_free(cno));
+}
+
+/* The thread is released before it has returned. */
+static void cno_free__right_after_its_last_evd(void** state) {
+  struct fixture* f = *state;
+  for (int i = 0; i < 20; ++i) {
+    DAT_CNO_HANDLE cno = make_cno(f);
+    DAT_EVD_HANDLE evd;
+    pthread_t thread;
+    void* good = NULL;
+    assert_ok(dat_evd_create(f->ia, 8, cno, DAT_EVD_SOFTWARE_FLAG, &evd));
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_null, cno), 0);
+    usleep(20000);
+    assert_ok(dat_evd_free(evd));
+    assert_ok(dat_cno_free(cno));
+    pthread_join(thread, &good);
+    assert_non_null(good);
+  }
+}
+
 static void ia_close_abrupt__releases_cno_waiters(void** state) {
   struct fixture* f = *state;
   DAT_CNO_HANDLE cno = make_cno(f);
@@ -250,6 +286,8 @@ int main(void) {
       CONNECTED_TEST(evd_disable__and_enable_with_completions),
       CONNECTED_TEST(evd_modify_cno__moves_the_completions),
       ONLY_20(CONNECTED_TEST(cno_fd__readable_for_completions), ) CONNECTED_TEST(cno_agent__is_called_for_completions),
+      IA_TEST(cno_free__while_a_thread_waits),
+      IA_TEST(cno_free__right_after_its_last_evd),
       CONNECTED_TEST(ia_close_abrupt__releases_cno_waiters),
   };
   return RUN_TESTS(tests);

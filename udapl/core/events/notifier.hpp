@@ -48,6 +48,11 @@ class Notifier : public std::enable_shared_from_this<Notifier> {
     std::lock_guard guard(mutex_);
     return waiters_;
   }
+  // False also if all of them are about to return because the last EVD was freed.
+  bool has_blocked_waiter() const {
+    std::lock_guard guard(mutex_);
+    return waiters_ != (deserted_epoch_ == epoch_ ? stale_ : 0);
+  }
   WaitAgent agent() const;
   // Starts the agent's thread for the first agent. Returns when no call of the former agent is running, unless that
   // call itself changes the agent. Throws std::bad_alloc.
