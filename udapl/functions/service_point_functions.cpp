@@ -49,12 +49,12 @@ DAT_RETURN psp_free(Psp& psp) {
 DAT_RETURN rsp_create(Ia& ia, DAT_CONN_QUAL conn_qual, DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
                       DAT_RSP_HANDLE* rsp_handle) {
   if (conn_qual == 0) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-  auto* ep = find_object<Ep>(ep_handle, ia);
-  if (!ep) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+  Ep* ep = nullptr;
+  if (!find_optional(ep_handle, ia, ep)) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
   Evd* evd = find_evd(evd_handle, ia, kEvdCr);
   if (!evd) return error(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
   if (!rsp_handle) return error(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-  return controlled([&] { return store(Rsp::create(ia, conn_qual, *ep, *evd), rsp_handle); });
+  return controlled([&] { return store(Rsp::create(ia, conn_qual, ep, *evd), rsp_handle); });
 }
 
 DAT_RETURN rsp_query(Rsp& rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM* param) {

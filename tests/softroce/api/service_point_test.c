@@ -369,6 +369,72 @@ static void handoff__nobody_there_changes_nothing(void** state) {
   expect_both_established(f, f->passive.connect, f->passive.ep);
 }
 
+/* A reserved service point for which the provider makes the endpoint. */
+static DAT_RSP_HANDLE reserve_without_ep(struct fixture* f) {
+  DAT_RSP_HANDLE rsp = DAT_HANDLE_NULL;
+  assert_ok(dat_rsp_create(f->ia, RESERVED_QUAL, DAT_HANDLE_NULL, f->requests, &rsp));
+  return rsp;
+}
+
+static DAT_EP_HANDLE ep_of(DAT_RSP_HANDLE rsp) {
+  DAT_RSP_PARAM param;
+  assert_ok(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &param));
+  return param.ep_handle;
+}
+
+static void rsp__without_an_ep_the_request_brings_one(void** state) {
+  struct fixture* f = *state;
+  const DAT_RSP_HANDLE rsp = reserve_without_ep(f);
+  struct end late;
+  DAT_CR_HANDLE cr;
+  DAT_EP_HANDLE ep;
+  assert_null(ep_of(rsp));
+  connect_to(f, &f->active, RESERVED_QUAL);
+  cr = take_request_of(f, rsp, RESERVED_QUAL);
+  ep = query(cr).local_ep_handle;
+  assert_non_null(ep);
+  assert_ptr_equal(ep_of(rsp), ep);
+  assert_int_equal(state_of(ep), DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
+
+  make_end(f, &late, NULL);
+  connect_to(f, &late, RESERVED_QUAL);
+  expect_event(late.connect, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+
+  configure(f, ep, &f->passive);
+  assert_ok(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+  expect_both_established(f, f->passive.connect, ep);
+  send_to(f, ep, f->passive.recv);
+  assert_ptr_equal(ep_of(rsp), ep);
+  assert_ok(dat_ep_free(ep));
+  assert_null(ep_of(rsp));
+  assert_ok(dat_rsp_free(rsp));
+}
+
+static void rsp__without_an_ep_rejected_or_freed(void** state) {
+  struct fixture* f = *state;
+  DAT_RSP_HANDLE rsp = reserve_without_ep(f);
+  DAT_EP_HANDLE ep;
+  DAT_CR_HANDLE cr;
+  connect_to(f, &f->active, RESERVED_QUAL);
+  cr = take_request_of(f, rsp, RESERVED_QUAL);
+  ep = query(cr).local_ep_handle;
+  assert_ok(dat_cr_reject(cr, 0, NULL));
+  expect_event(f->active.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);
+  assert_null(ep_of(rsp));
+  assert_error_type(dat_ep_get_status(ep, NULL, NULL, NULL), DAT_INVALID_HANDLE);
+  assert_ok(dat_rsp_free(rsp));
+
+  rsp = reserve_without_ep(f);
+  assert_ok(dat_ep_reset(f->active.ep));
+  connect_to(f, &f->active, RESERVED_QUAL);
+  cr = take_request_of(f, rsp, RESERVED_QUAL);
+  assert_ok(dat_rsp_free(rsp)); /* the request and its endpoint stay */
+  configure(f, query(cr).local_ep_handle, &f->passive);
+  ep = query(cr).local_ep_handle;
+  assert_ok(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+  expect_both_established(f, f->passive.connect, ep);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       ENDS_TEST(rsp__is_what_it_was_made_of),
@@ -379,6 +445,8 @@ int main(void) {
       ENDS_TEST(rsp__freed_before_a_request_nobody_listens),
       ENDS_TEST(rsp__freed_with_a_request_that_stays_valid),
       ENDS_TEST(rsp__ia_closed_with_a_request_waiting),
+      ENDS_TEST(rsp__without_an_ep_the_request_brings_one),
+      ENDS_TEST(rsp__without_an_ep_rejected_or_freed),
       ENDS_TEST(provider_ep__comes_unconfigured),
       ENDS_TEST(provider_ep__configured_and_accepted),
       ENDS_TEST(provider_ep__goes_with_its_rejected_request),

@@ -119,9 +119,13 @@ Result<> Connection::set_qp_attributes(ibv_qp_state target, const rdma_conn_para
 }
 
 void Connection::reserve(Rsp& rsp) {
+  note_reservation(rsp);
+  ep_.enter(EpState::kReserved);
+}
+
+void Connection::note_reservation(Rsp& rsp) {
   if (reservation_ && reservation_ != &rsp) reservation_->forget_ep();
   reservation_ = &rsp;
-  ep_.enter(EpState::kReserved);
 }
 
 void Connection::release([[maybe_unused]] const Rsp& rsp) {

@@ -43,6 +43,8 @@ class Connection {
   // A reserved service point reserves an UNCONNECTED Ep, and releases it.
   void reserve(Rsp& rsp);
   void release(const Rsp& rsp);
+  // The Ep was made for a request to this service point.
+  void note_reservation(Rsp& rsp);
   // await_acceptance(): a connection request takes the Ep, which was made for the request or reserved.
   // forget_request(): the request gives the Ep back; does nothing if no request has it.
   void await_acceptance(Cr& request, bool made_for_it);

@@ -86,17 +86,21 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   const bool datagrams = id->ps == RDMA_PS_UDP;
   Ep* ep = nullptr;
   if (kind() == Kind::kCsp && datagrams) return fail(Type::kConnQualUnavailable);
-  if (kind() == Kind::kRsp) {
-    ep = static_cast<Rsp*>(this)->reserved_ep();
+  auto* const rsp = kind() == Kind::kRsp ? static_cast<Rsp*>(this) : nullptr;
+  const bool provider_made =
+      rsp ? rsp->creates_ep() : kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps();
+  if (rsp && provider_made && (datagrams || !listening())) return fail(Type::kConnQualUnavailable);
+  if (rsp && !provider_made) {
+    ep = rsp->reserved_ep();
     if (!ep || ep->is_datagrams() != datagrams) return fail(Type::kConnQualUnavailable);
-  } else if (kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps()) {
+  }
+  if (provider_made) {
     EpAttr attr;
     attr.datagrams = datagrams;
     auto created = Ep::create(ia(), nullptr, {}, attr);
     if (!created) return tl::unexpected(created.error());
     ep = *created;
   }
-  const bool provider_made = ep && kind() == Kind::kPsp;
   Cr* cr = nullptr;
   try {
     cr = Cr::create(ia(), id, event);
@@ -111,11 +115,12 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   if (!evd_->post(arrival)) {
     id = cr->give_up_id();
     (void)Cr::free(*cr);
-    if (ep && !provider_made) ep->connection().reserve(static_cast<Rsp&>(*this));
+    if (ep && !provider_made) ep->connection().reserve(*rsp);
     return fail(Type::kInsufficientResources, Subtype::kMemory);
   }
   ia().counters().add(IaCounter::kRequest);
-  if (kind() == Kind::kRsp) stop_listening();
+  if (rsp && provider_made) rsp->note_made_ep(*ep);
+  if (rsp) stop_listening();
   return {};
 }
 

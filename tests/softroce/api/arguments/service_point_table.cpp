@@ -65,7 +65,7 @@ void add_service_points(Table& t) {
   t.add(FUNCTION(dat_psp_create_any, {t.self(kIa), needed(&conn_qual), evd(t), psp_flags(), needed(&made)}));
   t.add(FUNCTION(dat_psp_query, {t.self(kPsp), mask(DAT_PSP_FIELD_ALL), needed(&psp_param)}));
   t.add(FUNCTION(dat_rsp_create, {t.self(kIa), number(t, 7011),
-                                  t.further(kEp)
+                                  t.optional_further(kEp, w.good[kEp], DAT_INVALID_HANDLE_EP)
                                       .also("connected", w.f.active.ep, state(DAT_INVALID_STATE_EP_CONNECTED))
                                       .also("reserved", w.reserved_ep, state(DAT_INVALID_STATE_EP_RESERVED))
                                       .also("connecting", w.requesting_ep, state(DAT_INVALID_STATE_EP_ACTCONNPENDING)),
