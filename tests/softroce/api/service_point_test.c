@@ -98,6 +98,22 @@ static void rsp__reserved_ep_is_not_the_consumers(void** state) {
   assert_error_type(dat_rsp_free(rsp), DAT_INVALID_HANDLE);
 }
 
+static void expect_peer(DAT_EP_HANDLE ep, const DAT_CR_PARAM* request) {
+  DAT_EP_PARAM param;
+  assert_ok(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
+  if (!request) {
+    assert_null(param.remote_ia_address_ptr);
+    assert_int_equal(param.remote_port_qual, 0);
+    assert_int_equal(param.local_port_qual, 0);
+    return;
+  }
+  assert_non_null(param.remote_ia_address_ptr);
+  assert_int_equal(((struct sockaddr_in*)(void*)param.remote_ia_address_ptr)->sin_addr.s_addr,
+                   ((struct sockaddr_in*)(void*)request->remote_ia_address_ptr)->sin_addr.s_addr);
+  assert_int_equal(param.remote_port_qual, request->remote_port_qual);
+  assert_int_not_equal(param.local_port_qual, 0);
+}
+
 static void rsp__one_request_takes_the_ep(void** state) {
   struct fixture* f = *state;
   const DAT_RSP_HANDLE rsp = reserve(f, RESERVED_QUAL);
@@ -110,6 +126,7 @@ static void rsp__one_request_takes_the_ep(void** state) {
   param = query(cr);
   assert_ptr_equal(param.local_ep_handle, f->passive.ep);
   assert_memory_equal(param.private_data, kGreeting, sizeof kGreeting);
+  expect_peer(f->passive.ep, &param);
   assert_error(dat_ep_free(f->passive.ep), DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PASSCONNPENDING);
 
   make_end(f, &late, NULL);
@@ -144,6 +161,7 @@ static void rsp__rejected_the_ep_is_unconnected(void** state) {
   assert_ok(dat_cr_reject(take_request_of(f, rsp, RESERVED_QUAL), 0, NULL));
   expect_event(f->active.connect, DAT_CONNECTION_EVENT_PEER_REJECTED);
   assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_UNCONNECTED);
+  expect_peer(f->passive.ep, NULL);
   again = reserve(f, RESERVED_QUAL);
   assert_ok(dat_rsp_free(rsp));
   assert_int_equal(state_of(f->passive.ep), DAT_EP_STATE_RESERVED);
@@ -206,9 +224,12 @@ static void provider_ep__comes_unconfigured(void** state) {
   struct fixture* f = *state;
   DAT_EP_HANDLE ep;
   DAT_EP_PARAM param;
+  DAT_CR_PARAM request;
   DAT_LMR_TRIPLET to = local(f, HALF, 8);
   const DAT_CR_HANDLE cr = take_request_with_ep(f, &ep);
   assert_int_equal(state_of(ep), DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
+  request = query(cr);
+  expect_peer(ep, &request);
   assert_ok(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
   assert_int_equal(param.ep_state, DAT_EP_STATE_UNCONFIGURED_TENTATIVE);
   assert_null(param.pz_handle);

@@ -137,11 +137,15 @@ void Connection::release([[maybe_unused]] const Rsp& rsp) {
 void Connection::await_acceptance(Cr& request, bool made_for_it) {
   assert(!request_);
   request_ = &request;
+  remember_peer(request.remote_address(), request.remote_port());
+  local_port_ = request.local_port();
   ep_.enter(made_for_it ? EpState::kTentativeConnectionPending : EpState::kPassiveConnectionPending);
 }
 
 void Connection::forget_request() {
-  if (std::exchange(request_, nullptr)) ep_.enter(EpState::kUnconnected);
+  if (!std::exchange(request_, nullptr)) return;
+  forget_peer();
+  ep_.enter(EpState::kUnconnected);
 }
 
 Result<> Connection::check_can_accept(const Cr& request, size_t private_data_size) const {

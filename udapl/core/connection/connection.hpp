@@ -63,7 +63,8 @@ class Connection {
   // Prepares an Ep with a new queue pair for its next connection.
   void reset();
 
-  const sockaddr* remote_address() const;  // null before the first attempt to connect, and after reset()
+  // Null before the first attempt to connect or the first request, after a rejected request, and after reset().
+  const sockaddr* remote_address() const;
   uint64_t local_port() const { return local_port_; }
   uint64_t remote_port() const { return remote_port_; }
   void remember_peer(const sockaddr* address, uint64_t port);

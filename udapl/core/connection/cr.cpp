@@ -42,6 +42,10 @@ uint64_t Cr::remote_port() const {
   return ntohs(rdma_get_dst_port(id_.get()));
 }
 
+uint64_t Cr::local_port() const {
+  return ntohs(rdma_get_src_port(id_.get()));
+}
+
 void Cr::hold(Ep& ep, bool made_for_it) {
   assert(!ep_);
   ep_ = &ep;

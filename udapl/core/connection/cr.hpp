@@ -48,6 +48,7 @@ class Cr : public Object {
 
   const sockaddr* remote_address() const { return rdma_get_peer_addr(id_.get()); }
   uint64_t remote_port() const;
+  uint64_t local_port() const;
   // True if the request came for datagrams: only a datagram endpoint can accept it.
   bool is_datagrams() const { return datagrams_; }
   std::span<const uint8_t> private_data() const {
