@@ -3,6 +3,7 @@
 //
 // The way of a work request: each one that was posted brings one event, or none if it is suppressed, and its place is
 // free again afterwards.
+#include <cstdlib>
 #include <initializer_list>
 #include <vector>
 
@@ -263,6 +264,16 @@ void post__copies_nothing_from_its_former_zone() {
   CHECK(rig.inlines({{rig.base, 8, rig.region().context()}}));
 }
 
+// The fake device grants more than this.
+void post__copies_no_more_than_the_environment_allows() {
+  fake_device::reset();
+  setenv("DAPL_MAX_INLINE", "16", 1);
+  InlineRig rig;
+  const uint32_t context = rig.region().context();
+  CHECK(rig.inlines({{rig.base, 16, context}}));
+  CHECK(!rig.inlines({{rig.base, 17, context}}));
+}
+
 // The device looks at its queue only when the queue pair enters the error state.
 void post_recv__on_a_disconnected_ep() {
   fake_device::reset();
@@ -493,6 +504,7 @@ int main() {
       TEST_IN_CHILD(post__copies_nothing_from_a_zero_based_region),
       TEST_IN_CHILD(post__copies_nothing_from_a_freed_region),
       TEST_IN_CHILD(post__copies_nothing_from_its_former_zone),
+      TEST_IN_CHILD(post__copies_no_more_than_the_environment_allows),
       TEST_IN_CHILD(post_recv__on_a_disconnected_ep),
       TEST_IN_CHILD(flush__the_provider_was_faster_than_the_device),
       TEST_IN_CHILD(flush__a_request_on_a_disconnected_ep),

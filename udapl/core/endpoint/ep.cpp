@@ -149,7 +149,8 @@ Result<verbs::Qp> Ep::create_qp(Ep& ep, Pz& pz, const EpEvds& evds, const EpAttr
     qp.reset(ibv_create_qp(pz.pd(), &init));
   }
   if (!qp) return ia.refused_queue(errno);
-  max_inline = init.cap.max_inline_data;
+  // Devices may grant more than was asked for.
+  max_inline = std::min(init.cap.max_inline_data, ia.settings().max_inline_bytes);
 
   // Receives may be posted before there is a connection.
   if (!ia.rules().receives_need_init) return qp;
