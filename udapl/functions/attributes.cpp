@@ -79,7 +79,7 @@ void fill(const Ia& ia, DAT_IA_ATTR& attr) {
   attr.max_srqs = to_count(device.max_srq);
   attr.max_ep_per_srq = device.max_srq > 0 ? to_count(device.max_qp) : 0;
   attr.max_recv_per_srq = to_count(device.max_srq_wr);
-  attr.max_iov_segments_per_rdma_read = to_count(device.max_sge_rd > 0 ? device.max_sge_rd : device.max_sge);
+  attr.max_iov_segments_per_rdma_read = to_count(ia.max_read_segments());
   attr.max_iov_segments_per_rdma_write = to_count(device.max_sge);
   attr.max_rdma_read_in = to_count(device.max_res_rd_atom);
   attr.max_rdma_read_out = to_count(int64_t{device.max_qp_init_rd_atom} * device.max_qp);

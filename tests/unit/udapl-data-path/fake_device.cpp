@@ -251,7 +251,7 @@ constexpr dapple::udapl::Tables kTables = {&kLiveTable, &kDeadTable};
 void reset() {
   state.holds = state.removed = state.cancels_taker = state.deaf = state.never_flushes = state.misses_late = false;
   state.keeps_queue_pairs = state.cleans_cqs = state.unanswered = state.cannot_resize = false;
-  state.refuses = 0;
+  state.refuses = state.max_sge_rd = 0;
   state.overflows = state.unsignalled = state.inlined = 0;
   state.most_entries = 0;
   state.in_post = state.in_disconnect = state.after_poll = state.before_arming = nullptr;
@@ -402,6 +402,7 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attr) {
   attr->max_mr_size = ~uint64_t{0};
   attr->max_qp_wr = attr->max_cqe = attr->max_srq_wr = 1 << 16;
   attr->max_sge = attr->max_srq_sge = 16;
+  attr->max_sge_rd = state.max_sge_rd;
   attr->max_qp = attr->max_cq = attr->max_mr = attr->max_srq = attr->max_mw = 1 << 20;
   attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
   attr->device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;

@@ -35,6 +35,7 @@ struct State {
   std::atomic<bool> cannot_resize = false;  // a CQ or an SRQ keeps its size
   std::atomic<bool> cannot_limit = false;   // an SRQ keeps its limit
   std::atomic<bool> deaf = false;           // arming a CQ has no effect
+  std::atomic<int> max_sge_rd = 0;          // of its attributes; max_sge is 16
   std::atomic<int> refuses = 0;             // the errno value with which posts are refused
   std::atomic<bool> never_flushes = false;  // requests stay on a queue pair that enters the error state
   std::atomic<bool> misses_late = false;  // receives posted in that state stay until the queue pair is put there again

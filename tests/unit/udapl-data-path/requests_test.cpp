@@ -11,6 +11,7 @@
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
+#include "udapl/core/endpoint/ep_limits.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
 #include "udapl/core/memory/lmr.hpp"
 #include "udapl/core/queue/srq.hpp"
@@ -144,6 +145,40 @@ void completion__an_error_breaks_the_connection() {
   uint32_t more;
   CHECK(wait_for_event(*rig.ep.evds().connect, kLong_us, 1, event, more).has_value() &&
         event.kind == EventKind::kBroken);
+}
+
+// The number of segments of an RDMA Read on an EP with these attributes; 0 if they are refused.
+uint32_t read_iov(Ia& ia, const EpAttr& attr) {
+  const auto fits = check(ia, with_defaults(ia, attr));
+  return fits ? with_defaults(ia, attr).max_rdma_read_iov : 0;
+}
+
+void ep_attr__segments_of_reads() {
+  fake_device::reset();
+  {
+    fake_device::Ia ia(false);
+    CHECK_EQUAL(ia.get().max_read_segments(), 16);
+    CHECK_EQUAL(read_iov(ia.get(), {}), 4);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_request_iov = 16}), 16);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 16}), 16);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 17}), 0);
+  }
+  fake_device::state.max_sge_rd = 2;
+  {
+    fake_device::Ia ia(false);
+    CHECK_EQUAL(ia.get().max_read_segments(), 2);
+    CHECK_EQUAL(read_iov(ia.get(), {}), 2);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_request_iov = 16}), 2);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 2}), 2);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 3}), 0);
+    CHECK_EQUAL(read_iov(ia.get(), {.max_request_iov = 16, .datagrams = true}), 2);
+  }
+  fake_device::state.max_sge_rd = 30;
+  fake_device::state.transport = IBV_TRANSPORT_IWARP;
+  fake_device::Ia ia(false);
+  CHECK_EQUAL(ia.get().max_read_segments(), 1);
+  CHECK_EQUAL(read_iov(ia.get(), {}), 1);
+  CHECK_EQUAL(read_iov(ia.get(), {.max_rdma_read_iov = 4}), 1);
 }
 
 alignas(4096) char memory[4096];
@@ -493,6 +528,7 @@ void flush__while_the_evd_is_disabled__triggers_the_cno_afterwards() {
 
 int main() {
   const CMUnitTest tests[] = {
+      TEST_IN_CHILD(ep_attr__segments_of_reads),
       TEST_IN_CHILD(post_fast__a_refused_request_leaves_its_place),
       TEST_IN_CHILD(post__suppressed_ones_without_end),
       TEST_IN_CHILD(post__suppressed_ones_of_many_eps_fit_into_the_cq),

@@ -16,20 +16,23 @@ namespace dapple::udapl {
 
 EpAttr with_defaults(const Ia& ia, EpAttr attr) {
   const uint32_t largest = ia.port_attr().max_msg_sz;
+  const uint32_t read_iov = std::min(attr.max_request_iov, ia.max_read_segments());
   if (attr.datagrams) {
     // A datagram is one packet, and there is no RDMA.
     if (attr.max_message_size == 0 || attr.max_message_size > ia.mtu()) attr.max_message_size = ia.mtu();
     attr.max_rdma_size = attr.max_rdma_read_in = attr.max_rdma_read_out = 0;
-    attr.max_rdma_read_iov = attr.max_rdma_write_iov = attr.max_request_iov;
+    attr.max_rdma_read_iov = read_iov;
+    attr.max_rdma_write_iov = attr.max_request_iov;
     return attr;
   }
   if (attr.max_message_size == 0) attr.max_message_size = largest;
   if (attr.max_rdma_size == 0) attr.max_rdma_size = largest;
   // Older consumers know one limit for all requests and leave these at 0.
-  attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, attr.max_request_iov);
+  attr.max_rdma_read_iov = std::max(attr.max_rdma_read_iov, read_iov);
   attr.max_rdma_write_iov = std::max(attr.max_rdma_write_iov, attr.max_request_iov);
-  // RFC 5040: the answer to a read has one destination segment.
-  if (ia.rules().reads_into_one_segment) attr.max_rdma_read_iov = std::min(attr.max_rdma_read_iov, 1U);
+  // RFC 5040: the answer to a read has one destination segment. A program that was written for InfiniBand may ask for
+  // more.
+  if (ia.rules().reads_into_one_segment) attr.max_rdma_read_iov = read_iov;
   return attr;
 }
 
@@ -49,7 +52,7 @@ Result<> check(const Ia& ia, const EpAttr& attr) {
       {"an EP's max_request_dtos", attr.max_request_dtos, max_wr},
       {"an EP's max_recv_iov", attr.max_recv_iov, max_sge},
       {"an EP's max_request_iov", attr.max_request_iov, max_sge},
-      {"an EP's max_rdma_read_iov", attr.max_rdma_read_iov, max_sge},
+      {"an EP's max_rdma_read_iov", attr.max_rdma_read_iov, ia.max_read_segments()},
       {"an EP's max_rdma_write_iov", attr.max_rdma_write_iov, max_sge},
       {"an EP's max_rdma_read_in", attr.max_rdma_read_in, static_cast<uint64_t>(device.max_qp_rd_atom)},
       {"an EP's max_rdma_read_out", attr.max_rdma_read_out, static_cast<uint64_t>(device.max_qp_init_rd_atom)},

@@ -63,6 +63,13 @@ class Ia : public Object {
   // The number of requests that an EP can have posted in either direction.
   uint32_t max_dtos() const { return std::min(static_cast<uint32_t>(device().max_qp_wr), settings_.max_dtos); }
 
+  // The number of segments that an RDMA Read can have.
+  uint32_t max_read_segments() const {
+    if (rules_.reads_into_one_segment) return 1;
+    return static_cast<uint32_t>(device_.max_sge_rd > 0 ? std::min(device_.max_sge_rd, device_.max_sge)
+                                                        : device_.max_sge);
+  }
+
   ibv_context* context() const { return id_->verbs; }
   uint8_t port() const { return id_->port_num; }
   const sockaddr* address() const { return address_.get(); }
