@@ -256,6 +256,26 @@ static void configure(struct fixture* f, DAT_EP_HANDLE ep, const struct end* evd
                           &param));
 }
 
+/* The numbers of concurrent RDMA Reads, seen from the other side. */
+static void provider_ep__matches_the_request(void** state) {
+  SKIP_ON_IWARP();
+  struct fixture* f = *state;
+  DAT_EP_PARAM param;
+  DAT_CONN_QUAL qual = 0;
+  const DAT_PSP_HANDLE psp = listen_with_eps(f, &qual);
+  struct end active;
+  DAT_CR_HANDLE cr;
+  assert_ok(dat_ep_query(f->active.ep, DAT_EP_FIELD_ALL, &param));
+  param.ep_attr.max_rdma_read_in = 2;
+  param.ep_attr.max_rdma_read_out = 9;
+  make_end(f, &active, &param.ep_attr);
+  connect_to(f, &active, qual);
+  cr = take_request_of(f, psp, qual);
+  assert_ok(dat_ep_query(query(cr).local_ep_handle, DAT_EP_FIELD_ALL, &param));
+  assert_int_equal(param.ep_attr.max_rdma_read_in, 9);
+  assert_int_equal(param.ep_attr.max_rdma_read_out, 2);
+}
+
 static void provider_ep__configured_and_accepted(void** state) {
   struct fixture* f = *state;
   DAT_EP_HANDLE ep;
@@ -469,6 +489,7 @@ int main(void) {
       ENDS_TEST(rsp__without_an_ep_the_request_brings_one),
       ENDS_TEST(rsp__without_an_ep_rejected_or_freed),
       ENDS_TEST(provider_ep__comes_unconfigured),
+      ENDS_TEST(provider_ep__matches_the_request),
       ENDS_TEST(provider_ep__configured_and_accepted),
       ENDS_TEST(provider_ep__goes_with_its_rejected_request),
       ENDS_TEST(provider_ep__each_request_has_its_own),

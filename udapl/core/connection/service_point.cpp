@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "udapl/core/connection/connection_manager.hpp"
@@ -87,8 +88,7 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   Ep* ep = nullptr;
   if (kind() == Kind::kCsp && datagrams) return fail(Type::kConnQualUnavailable);
   auto* const rsp = kind() == Kind::kRsp ? static_cast<Rsp*>(this) : nullptr;
-  const bool provider_made =
-      rsp ? rsp->creates_ep() : kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps();
+  const bool provider_made = rsp ? rsp->creates_ep() : kind() == Kind::kPsp && static_cast<Psp*>(this)->creates_eps();
   if (rsp && provider_made && (datagrams || !listening())) return fail(Type::kConnQualUnavailable);
   if (rsp && !provider_made) {
     ep = rsp->reserved_ep();
@@ -97,6 +97,8 @@ Result<> ServicePoint::take(verbs::CmId& id, const verbs::CmEvent& event) {
   if (provider_made) {
     EpAttr attr;
     attr.datagrams = datagrams;
+    attr.max_rdma_read_in = std::min<uint32_t>(event.responder_resources, ia().device().max_qp_rd_atom);
+    attr.max_rdma_read_out = std::min<uint32_t>(event.initiator_depth, ia().device().max_qp_init_rd_atom);
     auto created = Ep::create(ia(), nullptr, {}, attr);
     if (!created) return tl::unexpected(created.error());
     ep = *created;
