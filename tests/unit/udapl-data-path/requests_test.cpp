@@ -10,6 +10,7 @@
 #include "tests/unit/udapl-core/take_event.hpp"
 #include "tests/unit/udapl-data-path/fake_device.hpp"
 #include "tests/unit/udapl-registry/checks.hpp"
+#include "udapl/core/clock.hpp"
 #include "udapl/core/connection/connection_manager.hpp"
 #include "udapl/core/endpoint/ep_limits.hpp"
 #include "udapl/core/endpoint/ep_post_fast.hpp"
@@ -182,6 +183,24 @@ void ep_attr__segments_of_reads() {
 }
 
 alignas(4096) char memory[4096];
+
+// The device flushes the receives after it has refused a request of the peer, and it has to tell the peer first.
+void completion__a_flushed_receive_breaks_the_connection_a_little_later() {
+  fake_device::reset();
+  Rig rig;
+  fake_device::state.holds = true;
+  for (uint64_t i = 0; i < kPlaces; ++i) CHECK(rig.ep.post_recv({&kSegment, 1}, i, 0).has_value());
+  const int64_t start = now_ns();
+  int64_t told_peer = 0;
+  fake_device::state.in_disconnect = [&] { told_peer = now_ns(); };
+  fake_device::fail(rig.ep.qp_num(), IBV_WC_WR_FLUSH_ERR);
+  CHECK(rig.take(rig.recv, DtoStatus::kFlushed) == (Cookies{0, 1, 2, 3}));
+  Event event;
+  uint32_t more;
+  CHECK(wait_for_event(*rig.ep.evds().connect, kLong_us, 1, event, more).has_value() &&
+        event.kind == EventKind::kBroken);
+  CHECK(told_peer - start >= 20'000'000);
+}
 
 // The CPU copies inline data, and the device then checks no lmr_context.
 struct InlineRig : Rig {
@@ -535,6 +554,7 @@ int main() {
       TEST_IN_CHILD(post_recv__suppressed_ones_without_end),
       TEST_IN_CHILD(post__suppressed_ones_that_nobody_completes),
       TEST_IN_CHILD(completion__an_error_breaks_the_connection),
+      TEST_IN_CHILD(completion__a_flushed_receive_breaks_the_connection_a_little_later),
       TEST_IN_CHILD(post__copies_only_from_regions_of_its_zone),
       TEST_IN_CHILD(post__copies_from_the_last_region_without_asking),
       TEST_IN_CHILD(post__copies_nothing_from_a_zero_based_region),

@@ -252,7 +252,7 @@ void Connection::abandon() {
 
 void Connection::reset() {
   assert(!id_ && !request_);
-  broken_ = false;
+  broken_ = flushed_ = false;
   private_data_.assign({});
   forget_peer();
   ep_.enter(EpState::kUnconnected);
@@ -292,7 +292,7 @@ void Connection::establish(std::span<const uint8_t> private_data) {
   ep_.enter(EpState::kConnected);
   report(EventKind::kEstablished);
   // A request may have failed before the connection manager's last message arrived.
-  if (broken_.load(std::memory_order_acquire)) notify();
+  if (broken_.load(std::memory_order_acquire) || flushed_.load(std::memory_order_acquire)) notify();
 }
 
 // The peer accepted: move the queue pair to RTS, then tell the peer that we are ready.
@@ -436,11 +436,8 @@ void Connection::on_device_event(ibv_event_type type) {
     return;
   }
   ep_.ia().report_async(EventKind::kAsyncEpBroken, ep_, type);
-  // The device tells the peer which of its requests was refused; our disconnect must not overtake that.
   const bool refused = type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR;
-  if (refused && ep_.state() == EpState::kConnected && ep_.ia().rules().tells_peer_of_refusals)
-    return client_.set_deadline(now_ns() + kRefusalNs);
-  if (ep_.is_up()) return break_off();
+  if (ep_.is_up()) return refused ? break_off_after_refusal() : break_off();
   // establish() breaks the connection off.
   if (ep_.state() == EpState::kCompletionPending) broken_.store(true, std::memory_order_release);
 }
@@ -457,6 +454,19 @@ void Connection::break_off() {
   end(EventKind::kBroken);
 }
 
+// The device tells the peer which of its requests was refused; our disconnect must not overtake that. An established
+// connection has no other deadline.
+void Connection::break_off_after_refusal() {
+  if (ep_.state() != EpState::kConnected || !ep_.ia().rules().tells_peer_of_refusals) return break_off();
+  if (!client_.has_deadline()) client_.set_deadline(now_ns() + kRefusalNs);
+}
+
+// The device may have flushed the request after a refusal, of which its event is still on the way.
+void Connection::report_flush() {
+  flushed_.store(true, std::memory_order_release);
+  notify();
+}
+
 void Connection::report_failure() {
   broken_.store(true, std::memory_order_release);
   notify();
@@ -464,6 +474,7 @@ void Connection::report_failure() {
 
 void Connection::on_attention() {
   if (ep_.is_up() && broken_.exchange(false)) return break_off();
+  if (ep_.is_up() && flushed_.exchange(false)) return break_off_after_refusal();
   if (ep_.draining() && ep_.drain()) start_disconnect();
 }
 

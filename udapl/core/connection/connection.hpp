@@ -7,7 +7,7 @@
 //
 // A datagram endpoint uses the parts that do not connect: reservations, the address of the last peer, and the end.
 //
-// Threads: the caller holds the control mutex, except for notify() and report_failure().
+// Threads: the caller holds the control mutex, except for notify(), report_failure() and report_flush().
 #pragma once
 
 #include <sys/socket.h>
@@ -70,9 +70,11 @@ class Connection {
   void remember_peer(const sockaddr* address, uint64_t port);
 
   // The data path calls these, on any thread. notify() has on_attention() called soon. report_failure(): the device has
-  // put the queue pair into the error state, so the connection is broken.
+  // put the queue pair into the error state, so the connection is broken. report_flush(): only a flushed request shows
+  // this.
   void notify() { client_.notify(); }
   void report_failure();
+  void report_flush();
 
   // The connection manager's thread calls these.
   void on_connection_event(const verbs::CmEvent& event);
@@ -98,6 +100,7 @@ class Connection {
   // Ends the connection. False if that took destroying the id: then this connection has no more events.
   bool tell_peer();
   void break_off();
+  void break_off_after_refusal();
   void end(EventKind kind);
   void report(EventKind kind);
 
@@ -112,6 +115,7 @@ class Connection {
   uint64_t local_port_ = 0;
   uint64_t remote_port_ = 0;
   std::atomic<bool> broken_ = false;
+  std::atomic<bool> flushed_ = false;
   verbs::PrivateData private_data_;  // ours until sent, the peer's once it arrives
 };
 

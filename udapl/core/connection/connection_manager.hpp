@@ -41,6 +41,7 @@ class ConnectionManager {
     void leave();
     // Has on_deadline() called at that time of the monotonic clock; kNever cancels the call. There is one deadline.
     void set_deadline(int64_t deadline_ns);
+    bool has_deadline() const { return deadline_ns_ != kNever; }
     // From the data path, any thread, no lock needed: the connection's on_attention() runs soon on the manager's
     // thread.
     void notify();

@@ -335,7 +335,9 @@ void Ep::completed(WorkRequest& request, ibv_wc_status status, bool delivers) {
     ia().windows().failed(request.window, *this);
   // The queue pair is in the error state now, so the connection is broken; the connection manager's thread reports
   // that.
-  if (status != IBV_WC_SUCCESS && (status != IBV_WC_WR_FLUSH_ERR || flush_is_the_devices())) [[unlikely]] {
+  if (status == IBV_WC_WR_FLUSH_ERR) [[unlikely]] {
+    if (flush_is_the_devices()) connection_.report_flush();
+  } else if (status != IBV_WC_SUCCESS) [[unlikely]] {
     connection_.report_failure();
   }
 }
