@@ -28,6 +28,7 @@ struct Entry {
   DAT_PROVIDER table;  // must be first: info_of() finds the entry by it
   DAT_PROVIDER_INFO info;
   std::string params;
+  uint64_t turn = 0;  // grows from one initialisation to the next; 0 while the provider is finished
 };
 
 bool equal(const DAT_PROVIDER_INFO& a, const DAT_PROVIDER_INFO& b) {
@@ -60,6 +61,7 @@ class Entries {
     Entry& entry = found == list_.end() ? list_.emplace_back() : *found;
     entry.info = info;
     entry.params = params ? params : "";
+    entry.turn = ++turns_;
     entry.table = make_table(entry.info.ia_name, info.is_thread_safe ? &Open<DAT_IA_OPEN_FUNC>::call<true>
                                                                      : &Open<DAT_IA_OPEN_FUNC>::call<false>);
     return entry;
@@ -73,17 +75,25 @@ class Entries {
     for (Entry& entry : list_) visit(entry.table);
   }
 
-  // Finds the latest entry of that name, or the entry of that exact info.
+  // The matching entry that was initialised last, unless it is finished.
   template <class Match>
   Entry* find(Match match) {
     std::lock_guard guard(mutex_);
-    const auto found = std::find_if(list_.rbegin(), list_.rend(), match);
-    return found == list_.rend() ? nullptr : &*found;
+    Entry* found = nullptr;
+    for (Entry& entry : list_) {
+      if (entry.turn > (found ? found->turn : 0) && match(entry)) found = &entry;
+    }
+    return found;
+  }
+  void finish(Entry& entry) {
+    std::lock_guard guard(mutex_);
+    entry.turn = 0;
   }
 
  private:
   std::mutex mutex_;
   std::list<Entry> list_;
+  uint64_t turns_ = 0;
 };
 
 Entries& entries() {
@@ -250,7 +260,7 @@ extern "C" [[gnu::visibility("default")]] void dat_provider_fini(const DAT_PROVI
   if (!info || the_fork.is_left_behind) return;
   (void)guarded([&] {
     auto* entry = entries().find([&](const auto& candidate) { return equal(candidate.info, *info); });
-    if (entry) (void)dat_registry_remove_provider(&entry->table, &entry->info);
+    if (entry && dat_registry_remove_provider(&entry->table, &entry->info) == DAT_SUCCESS) entries().finish(*entry);
     return kSuccess;
   });
 }
