@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "provider/soft/spin_pause.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -17,9 +18,7 @@ constexpr timespec kNap = {0, 20'000};
 // The `tries`-th pause of a thread that waits.
 void pause(int tries) {
   if (tries < kLooks) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    spin_pause();
   } else if (tries < kYields) {
     sched_yield();
   } else {

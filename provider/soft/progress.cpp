@@ -13,6 +13,7 @@
 #include "provider/soft/node.hpp"
 #include "provider/soft/placement/fetch.hpp"
 #include "provider/soft/placement/place.hpp"
+#include "provider/soft/spin_pause.hpp"
 #include "provider/soft/undisturbed.hpp"
 
 namespace dapple::soft {
@@ -231,6 +232,8 @@ void Node::progress() {
   // A program that polls in a loop would keep its peer from a CPU that they share.
   [[gnu::tls_model("initial-exec")]] static thread_local constinit uint32_t in_vain = 0;
   in_vain = any ? 0 : in_vain + 1;
+  // Two CPUs of a virtual machine may be two threads of one core, and then polls in vain would slow the peer down.
+  if (in_vain != 0 && peer_is_near) spin_pause();
   // Each yield looks at the clock, too.
   if (in_vain != 0 && in_vain % kPollsInVain == 0 && !peer_is_near) yield(now, sched_yield);
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// SPDX-FileCopyrightText: The dapple authors
+#ifndef DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP
+#define DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP
+
+namespace dapple::soft {
+
+// Between two looks of a loop that waits for another CPU: leaves this core's units to its other thread for a moment.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+}  // namespace dapple::soft
+
+#endif  // DAPPLE_PROVIDER_SOFT_SPIN_PAUSE_HPP
