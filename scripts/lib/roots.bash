@@ -103,10 +103,8 @@ in_root() {
       shift
       count=$((count - 1))
     done
-    # Some machines run from their initramfs, and only chroot works there. In such a root no user namespace can be made,
-    # and the root is not a mount point.
-    cd "$place" || exit 125
-    if pivot_root . . 2>/dev/null; then umount -l . || exit 125; fi
+    # As switch_root does it: chroot alone leaves a root that is no mount point, and in which no user namespace can be made.
+    cd "$place" && mount --move "$place" / || exit 125
     proxies=()
     for name in http_proxy https_proxy ftp_proxy no_proxy; do [ -z "${!name-}" ] || proxies+=("$name=${!name}"); done
     exec env --default-signal=INT,QUIT -i "${proxies[@]}" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
