@@ -22,7 +22,7 @@ change_conf() {
 conf_is_used() {
   local entries=(ofa-v2-ib0) entry
   [ "$1" = unmodified ] || entries+=(ofa-v2-mine)
-  info_tells inside dapple-info --dat || return 1
+  info_tells inside dapple-info --all || return 1
   for entry in "${entries[@]}"; do
     grep -qE "^$entry .* /etc/dat\.conf:[0-9]+ +/.*/libdaplofa\.so\.2" "$work/said" || { cat "$work/said" && return 1; }
   done
