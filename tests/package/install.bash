@@ -127,7 +127,7 @@ device_root() {
   install "${ours[@]}" dapl2-utils rdmacm-utils ibverbs-utils ibverbs-providers build-essential pkgconf &&
     inside sh -c 'cp -r /usr/share/doc/dapple-udapl-dev/examples/dapple-demo /usr/share/doc/dapple-rpma-dev/examples/rpma /opt &&
       make -C /opt/dapple-demo && make -C /opt/rpma' &&
-    cp "$root"/tests/package/{device-guest,hostile-conf} "$root/debian/tests/device" "$here/opt/" && mkdir -p "$here/sys"
+    cp "$root"/tests/package/{device-guest,hostile-conf} "$root/scripts/lib/rping.bash" "$root/debian/tests/device" "$here/opt/" && mkdir -p "$here/sys"
 }
 
 test_device() {

@@ -35,9 +35,18 @@ says_how_to_get_a_kernel() {
 
 pings() {
   # shellcheck disable=SC2016  # for the guest's shell
-  as_nobody dapple-softroce --timeout 300 sh -c 'rping -s -a "$SOFTROCE_ADDRESS" -C 3 & server=$!
-    until rping -c -v -a "$SOFTROCE_ADDRESS" -C 3; do kill -0 "$server" || exit 1; sleep 1; done
-    wait "$server"' | grep 'ping data: rdma-ping-2'
+  as_nobody dapple-softroce --timeout 300 sh -c "$(cat "$root/scripts/lib/rping.bash")"'
+    work=$(mktemp -d)
+    rping -s -a "$SOFTROCE_ADDRESS" -C 3 >"$work/server" 2>&1 & server=$!
+    while :; do
+      rping -c -v -a "$SOFTROCE_ADDRESS" -C 3 >"$work/client" 2>&1
+      if rping_ended $? "$work/client" && grep "ping data" "$work/client"; then break; fi
+      kill -0 "$server" || { cat "$work/server" "$work/client" && exit 1; }
+      sleep 1
+    done
+    wait "$server"
+    rping_ended $? "$work/server" || { cat "$work/server" && exit 1; }' >"$work/said" 2>&1 &&
+    grep 'ping data: rdma-ping-2' "$work/said" || { cat "$work/said" && return 1; }
 }
 
 # fetches_as_nobody: uses the user's own cache instead of the system's.
