@@ -5,7 +5,7 @@
 #
 # Tests the packages on a bare system.
 
-ours=(dapple dapple-doc dapple-softroce libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
+ours=(dapple dapple-doc dapple-softroce dapple-fio libdapple1 libdapple-dev dapple-provider dapple-utils dapple-udapl dapple-udapl-dev dapple-rpma dapple-rpma-dev)
 
 # Lists every file, except those of the package manager and the dynamic loader's cache.
 files_in_root() {
@@ -71,7 +71,7 @@ test_install() {
   fresh
   # Packages that ours depend on have files of their own in /etc.
   # shellcheck disable=SC2046  # words
-  install ibverbs-utils rdmacm-utils libibverbs-dev $(scripts/softroce --packages) >"$work/out" 2>&1 || verdict 1 "rdma-core can be installed"
+  install fio ibverbs-utils rdmacm-utils libibverbs-dev $(scripts/softroce --packages) >"$work/out" 2>&1 || verdict 1 "rdma-core can be installed"
   files_in_root >"$work/files"
   check "all can be installed together" install "${ours[@]}"
   check "each library of uDAPL is found under its name" names_are_found
