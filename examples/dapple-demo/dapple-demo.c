@@ -156,8 +156,7 @@ static _Noreturn void fail_to_open(const char* ia_name, DAT_RETURN result) {
     fail("this machine has no RDMA device; 'dapple-run COMMAND' runs a command with a software device");
   }
   if (DAT_GET_TYPE(result) == DAT_PROVIDER_NOT_FOUND) {
-    fail("no provider for %s (%s); add it to /etc/dat.conf or to the file in DAT_OVERRIDE, or run scripts/demo",
-         ia_name, name_of(result));
+    fail("no provider for %s (%s); 'dapple-info --dat' shows the names that open", ia_name, name_of(result));
   }
   fail("cannot open %s: %s; see that its dat.conf line names a network device with an RDMA device on it (rdma link)",
        ia_name, name_of(result));
