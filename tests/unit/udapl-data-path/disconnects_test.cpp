@@ -24,15 +24,24 @@ namespace {
 
 std::atomic<uint32_t> managers_sleeps = 0;
 
-}  // namespace
-
 // The system call, without the time-outs of the connection manager's thread.
-int ppoll(pollfd* fds, nfds_t count, const timespec* left, const sigset_t* signals) {
+int sleep_for(pollfd* fds, nfds_t count, const timespec* left, const sigset_t* signals) {
   timespec changing = left ? *left : timespec{};
   const bool is_manager = gettid() != getpid();
   if (is_manager) ++managers_sleeps;
   return static_cast<int>(
       syscall(SYS_ppoll, fds, count, left && !is_manager ? &changing : nullptr, signals, sizeof(uint64_t)));
+}
+
+}  // namespace
+
+int ppoll(pollfd* fds, nfds_t count, const timespec* left, const sigset_t* signals) {
+  return sleep_for(fds, count, left, signals);
+}
+
+// With _FORTIFY_SOURCE the compiler calls this function if it does not know the count.
+extern "C" int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* left, const sigset_t* signals, size_t) {
+  return sleep_for(fds, count, left, signals);
 }
 
 namespace {
