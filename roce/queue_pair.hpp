@@ -38,7 +38,7 @@ struct QpConfig {
 struct QpAttributes {
   QpState state = QpState::kReset;
   QpState current_state = QpState::kReset;
-  bool draining = false;  // only told: in SQD, requests are under way
+  bool draining = false;  // only in answers: the queue pair is in SQD, and requests are under way
   bool notify_drained = false;
   uint32_t access = 0;  // Access bits that peers have
   uint32_t qkey = 0;

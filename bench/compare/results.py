@@ -32,7 +32,7 @@ class Results:
 
     @classmethod
     def begin(cls, file: Path, identity: dict[str, Any], fresh: bool) -> "Results":
-        """Goes on with the file if it is of the same identity: machine, commit and kind of run. No commit identifies changed files."""
+        """Goes on with the file if it is of the same identity: machine, commit and kind of run. Uncommitted changes start a new one."""
         if not fresh and not identity["commit"].endswith("-dirty") and file.exists():
             found = cls.read(file)
             if found.content["identity"] == identity:

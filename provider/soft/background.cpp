@@ -30,9 +30,9 @@ namespace {
 using roce::Time;
 
 constexpr Time kMicrosecond = 1000;
-constexpr Time kShortestLook = 50 * kMicrosecond;
-constexpr Time kLongestLook = 1000 * kMicrosecond;
-constexpr Time kTurnsInALook = 16;
+constexpr Time kShortestInterval = 50 * kMicrosecond;
+constexpr Time kLongestInterval = 1000 * kMicrosecond;
+constexpr Time kTurnsInAnInterval = 16;
 constexpr Time kStuckLook = 2000 * kMicrosecond;
 constexpr Time kLongestAside = 2000 * kMicrosecond;
 constexpr Time kAsideGrowth = 8;  // each sleep is an eighth longer, so it lasts an eighth of the polling so far
@@ -101,7 +101,7 @@ void Node::expect_no_polls() {
 bool Node::polled_since(uint32_t polls, Time time) {
   const uint32_t now = polls_.load(std::memory_order_relaxed);
   if (now == polls_without_successor_.load(std::memory_order_relaxed)) return false;
-  return now - polls >= std::max(time / look_, Time{1});
+  return now - polls >= std::max(time / poll_interval_, Time{1});
 }
 
 // Tells whether a thread of the application polls now.
@@ -109,9 +109,9 @@ bool Node::polled_meanwhile() {
   if (poller_works_.load(std::memory_order_relaxed)) return true;
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
   if (polls == polls_without_successor_.load(std::memory_order_relaxed)) return false;
-  const timespec look = {0, static_cast<long>(look_)};
+  const timespec look = {0, static_cast<long>(poll_interval_)};
   nanosleep(&look, nullptr);
-  if (polled_since(polls, look_)) return true;
+  if (polled_since(polls, poll_interval_)) return true;
   polls_without_successor_.store(polls, std::memory_order_relaxed);
   return false;
 }
@@ -229,9 +229,9 @@ void Node::look_for_changes() {
 
 // A program on an emulated or crowded machine cannot poll as often as on a fast one. What a turn in vain takes here
 // tells how often it can. A turn may have been interrupted, so a shorter one counts at once, and a longer one in part.
-void Node::learn_to_look(Time took) {
+void Node::learn_poll_interval(Time took) {
   turn_in_vain_ = std::min(took, turn_in_vain_ + turn_in_vain_ / 2 + kMicrosecond);
-  look_ = std::clamp(kTurnsInALook * turn_in_vain_, kShortestLook, kLongestLook);
+  poll_interval_ = std::clamp(kTurnsInAnInterval * turn_in_vain_, kShortestInterval, kLongestInterval);
 }
 
 // Sleeps and ignores packets while a thread of the application polls often, longer each time. True if it has slept.
@@ -250,12 +250,13 @@ bool Node::step_aside(Time& aside) {
 
 void Node::background() {
   const InsidePlugin inside;
-  Time aside = look_;
+  learn_poll_interval(0);
+  Time aside = poll_interval_;
   bool rival = false, shut_out = false;
   for (;;) {
     Time when = timers_.earliest();
     // A polling thread may have held an acknowledgement back just after this thread took over again.
-    if (held_count_.load() != 0) when = std::min(when, now() + look_);
+    if (held_count_.load() != 0) when = std::min(when, now() + poll_interval_);
     // There is no memory for packets, or a peer's ring is full. The peer reports when the ring has room.
     if (any_ready_.load()) when = std::min(when, links_.wait_for_room() ? now() + kStuckLook : 0);
     const bool packets = sleep_until(when, true);
@@ -264,7 +265,7 @@ void Node::background() {
     // The lock's owner works for long without a poll, and may need this CPU.
     if (shut_out && !has_slept) {
       steps_aside_.store(true);
-      sleep_until(now() + look_, false);
+      sleep_until(now() + poll_interval_, false);
     }
     steps_aside_.store(false);
     bool found = false, gives_way = false;
@@ -275,13 +276,13 @@ void Node::background() {
       const uint64_t fetched = fetched_bytes_;
       const Time start = now();
       any = work(Worker::kOther);
-      if (!any) learn_to_look(now() - start);
+      if (!any) learn_poll_interval(now() - start);
       // Another thread has polled in vain meanwhile, perhaps on this CPU.
       gives_way = fetched_bytes_ != fetched && polls_.load(std::memory_order_relaxed) != polls;
       receive_mutex_.unlock();
       found |= any;
     }
-    if (found) aside = look_;
+    if (found) aside = poll_interval_;
     // Another thread has taken the packets.
     rival = (packets && !found) || gives_way;
   }

@@ -146,7 +146,7 @@ class Node final : public ArrivalSink {
   void count(Qp& qp);
   void count(const Turn::Placements& placed);
 
-  void learn_to_look(roce::Time took);
+  void learn_poll_interval(roce::Time took);
   bool polled_since(uint32_t polls, roce::Time time);
   bool polled_meanwhile();
   bool step_aside(roce::Time& aside);
@@ -203,7 +203,7 @@ class Node final : public ArrivalSink {
   // The background thread's: what a turn of work() in vain takes, and the time in which a program that polls often has
   // polled at least once.
   roce::Time turn_in_vain_ = 0;
-  roce::Time look_ = 50'000;
+  roce::Time poll_interval_ = 0;
 
   int wake_fd_ = -1;
   std::atomic<bool> wake_due_{false};

@@ -5,7 +5,8 @@
 
 namespace dapple::soft {
 
-// Between two looks of a loop that waits for another CPU: leaves this core's units to its other thread for a moment.
+// Call it between two looks of a loop that waits for another CPU. It leaves the units of this core to the core's other
+// thread for a moment.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

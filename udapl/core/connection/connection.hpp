@@ -34,8 +34,7 @@ class Connection {
 
   explicit Connection(Ep& ep);
 
-  // Ep::connect() has checked the Ep and the address. timeout is in microseconds. The result
-  // arrives as an event.
+  // Ep::connect() has checked the Ep and the address. timeout is in microseconds. The result arrives as an event.
   Result<> connect(const sockaddr* remote, uint64_t conn_qual, uint32_t timeout_us,
                    std::span<const uint8_t> private_data);
   Result<> disconnect(bool abrupt);

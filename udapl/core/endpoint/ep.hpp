@@ -48,7 +48,7 @@ struct EpAttr {
   uint32_t max_request_iov = 4;
   uint32_t max_rdma_read_in = 4;
   uint32_t max_rdma_read_out = 4;
-  uint32_t max_rdma_read_iov = 0;  // at least max_request_iov, as far as the device has as many
+  uint32_t max_rdma_read_iov = 0;  // raised to max_request_iov, within the device's limit
   uint32_t max_rdma_write_iov = 0;
   bool datagrams = false;  // the service type, which never changes
 };

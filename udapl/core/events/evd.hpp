@@ -159,6 +159,7 @@ class Evd : public Object {
   Evd(Ia& ia, uint32_t qlen, uint32_t streams);
   ~Evd();
   Result<> open_queues(uint32_t min_qlen);
+  // Counts an event made by software and wakes its reader, or reports that it did not fit. Returns `fits`.
   bool stored(bool fits);
   // True if events other than completions may come.
   bool has_software_events() const { return streams_ & ~uint32_t{kEvdDto | kEvdRmrBind}; }

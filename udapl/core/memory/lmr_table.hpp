@@ -68,7 +68,7 @@ class LmrTable {
     if (--entry.pins == 0 && entry.going) unpinned_.notify_all();
   }
 
-  // Changes whenever a region leaves the table. What a caller has learned of a region stays true until then. Readable
+  // Changes whenever a region leaves the table. Until then, a caller may rely on its knowledge of a region. Readable
   // without the guard.
   uint32_t departures() const { return departures_.load(std::memory_order_relaxed); }
 
