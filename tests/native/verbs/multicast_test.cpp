@@ -289,7 +289,7 @@ bool hears(ibv_context* context, ibv_event_type type) {
   return true;
 }
 
-// True if the program hears of its device's end, and once. `other` is a device that stays.
+// True if the program hears of its device's end exactly once. `other` is a device that stays.
 bool hears_the_end(ibv_context* context, ibv_context* other) {
   ibv_port_attr port;
   if (!hears(context, IBV_EVENT_DEVICE_FATAL) || ibv_query_port(context, 1, &port) != ENODEV) return false;
