@@ -3,63 +3,80 @@
 #include "roce/data_packet.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
+#include <iterator>
 
 #include "roce/psn.hpp"
 
 namespace dapple::roce {
 namespace {
 
-struct Operations {
-  Operation first, middle, last, only;
-};
+// A packet's place in its message: the first, the last, both, or neither.
+constexpr size_t kFirst = 1;
+constexpr size_t kLast = 2;
+constexpr size_t kPlaces = 4;
 
-Operations operations_of(SendOpcode opcode) {
-  switch (opcode) {
-    case SendOpcode::kSendImmediate:
-      return {Operation::kSendFirst, Operation::kSendMiddle, Operation::kSendLastImmediate,
-              Operation::kSendOnlyImmediate};
-    case SendOpcode::kSendInvalidate:
-      return {Operation::kSendFirst, Operation::kSendMiddle, Operation::kSendLastInvalidate,
-              Operation::kSendOnlyInvalidate};
-    case SendOpcode::kWrite:
-      return {Operation::kWriteFirst, Operation::kWriteMiddle, Operation::kWriteLast, Operation::kWriteOnly};
-    case SendOpcode::kWriteImmediate:
-      return {Operation::kWriteFirst, Operation::kWriteMiddle, Operation::kWriteLastImmediate,
-              Operation::kWriteOnlyImmediate};
-    default:
-      return {Operation::kSendFirst, Operation::kSendMiddle, Operation::kSendLast, Operation::kSendOnly};
-  }
+using O = Operation;
+// By SendOpcode and place.
+constexpr Operation kOperations[][kPlaces] = {
+    {O::kWriteMiddle, O::kWriteFirst, O::kWriteLast, O::kWriteOnly},
+    {O::kWriteMiddle, O::kWriteFirst, O::kWriteLastImmediate, O::kWriteOnlyImmediate},
+    {O::kSendMiddle, O::kSendFirst, O::kSendLast, O::kSendOnly},
+    {O::kSendMiddle, O::kSendFirst, O::kSendLastImmediate, O::kSendOnlyImmediate},
+};
+constexpr Operation kSendInvalidate[kPlaces] = {O::kSendMiddle, O::kSendFirst, O::kSendLastInvalidate,
+                                                O::kSendOnlyInvalidate};
+
+Operation operation_of(SendOpcode opcode, size_t place) {
+  if (opcode == SendOpcode::kSendInvalidate) return kSendInvalidate[place];
+  assert(static_cast<size_t>(opcode) < std::size(kOperations));
+  return kOperations[static_cast<size_t>(opcode)][place];
+}
+
+size_t place_of(const SendEntry& entry, const DataPacket& packet) {
+  return (packet.number == 0 ? kFirst : 0) | (packet.number + packet.count == entry.packets ? kLast : 0);
+}
+
+const OpcodeInfo& info_of(const SendEntry& entry, const DataPacket& packet, size_t place) {
+  return opcode_info(opcode_of(packet.transport, operation_of(entry.request.opcode, place)));
+}
+
+void write_extended(const OpcodeInfo& info, const SendRequest& request, uint64_t length, const Deth& deth,
+                    std::byte* to) {
+  Headers headers;
+  headers.deth = deth;
+  headers.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(length)};
+  headers.immediate = request.immediate_or_rkey;
+  headers.invalidated_rkey = request.immediate_or_rkey;
+  roce::write_extended(info, headers, to);
+}
+
+void write_headers(const SendEntry& entry, const DataPacket& packet, const OpcodeInfo& info, uint8_t pad,
+                   std::byte* to) {
+  Bth bth;
+  bth.opcode = opcode_of(info.transport, info.operation);
+  bth.solicited = info.has(kEnds) && (entry.request.flags & kSolicited) != 0;
+  bth.pad = pad;
+  bth.destination_qpn = packet.destination_qpn;
+  bth.ack_request = packet.ack_request;
+  bth.psn = psn_add(entry.first_psn, packet.number);
+  write_bth(bth, to);
+  if (info.extended_size != 0) write_extended(info, entry.request, entry.length, packet.deth, to + kBthSize);
 }
 
 }  // namespace
 
-Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu, uint32_t count) {
-  const Operations operations = operations_of(entry.request.opcode);
-  const bool is_first = packet == 0;
-  const bool is_last = packet + count == entry.packets;
-  Headers headers;
-  headers.opcode = opcode_of(transport, is_first ? (is_last ? operations.only : operations.first)
-                                                 : (is_last ? operations.last : operations.middle));
-  headers.psn = psn_add(entry.first_psn, packet);
-  headers.solicited = is_last && (entry.request.flags & kSolicited) != 0;
-  headers.pad = pad_of(std::min<uint64_t>(mtu, entry.length - uint64_t{packet} * mtu));
-  headers.reth = {entry.request.remote_address, entry.request.rkey, static_cast<uint32_t>(entry.length)};
-  headers.immediate = entry.request.immediate_or_rkey;
-  headers.invalidated_rkey = entry.request.immediate_or_rkey;
-  return headers;
-}
-
-Emitted emit_data(Core& core, const SendEntry& entry, const Headers& headers, uint32_t packet, PacketSink& sink,
-                  const AddressVector* to) {
-  const uint64_t offset = uint64_t{packet} * core.mtu();
+Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink) {
+  const uint64_t offset = uint64_t{packet.number} * core.mtu();
   const size_t size = std::min<uint64_t>(core.mtu(), entry.length - offset);
-  const OpcodeInfo& info = opcode_info(headers.opcode);
+  const OpcodeInfo& info = info_of(entry, packet, place_of(entry, packet));
   const size_t before = kBthSize + info.extended_size;
-  std::byte* room = sink.reserve(before + size + headers.pad);
+  const uint8_t pad = pad_of(size);
+  std::byte* room = sink.reserve(before + size + pad);
   if (room == nullptr) return Emitted::kFull;
-  write_headers(headers, {room, before});
-  write_pad(headers.pad, room + before + size);
+  write_headers(entry, packet, info, pad, room);
+  write_pad(pad, room + before + size);
   if (size > 0) {
     if (entry.inline_bytes != nullptr) {
       memcpy(room + before, entry.inline_bytes + offset, size);
@@ -67,8 +84,42 @@ Emitted emit_data(Core& core, const SendEntry& entry, const Headers& headers, ui
       return Emitted::kFault;
     }
   }
-  sink.commit(to);
+  sink.commit(packet.to);
   return Emitted::kSent;
+}
+
+bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, uint32_t psn, PacketSink& sink) {
+  Bth bth;
+  bth.opcode = opcode_of(Transport::kRc, Operation::kSendOnly);
+  bth.solicited = (request.flags & kSolicited) != 0;
+  bth.pad = pad_of(length);
+  bth.destination_qpn = core.values.destination_qpn;
+  bth.ack_request = true;
+  bth.psn = psn;
+  std::byte* room = sink.reserve(kBthSize + length + bth.pad);
+  if (room == nullptr) return false;
+  write_bth(bth, room);
+  write_pad(bth.pad, room + kBthSize + length);
+  if (goes_inline(request)) {
+    copy_bytes(request.segments, room + kBthSize);
+  } else if (core.memory.gather(core.self(), request.segments, 0, room + kBthSize, length) != Fault::kNone) {
+    return false;
+  }
+  sink.commit(nullptr);
+  return true;
+}
+
+bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink) {
+  const uint64_t offset = uint64_t{packet.number} * core.mtu();
+  const Reference reference = {core.self(), entry.request.segments, offset,
+                               std::min<uint64_t>(entry.length - offset, uint64_t{packet.count} * core.mtu()),
+                               packet.count};
+  const OpcodeInfo& info = info_of(entry, packet, place_of(entry, packet));
+  std::byte* room = sink.refer(reference, kBthSize + info.extended_size);
+  if (room == nullptr) return false;
+  write_headers(entry, packet, info, 0, room);
+  sink.commit(nullptr);
+  return true;
 }
 
 }  // namespace dapple::roce

@@ -9,17 +9,26 @@
 
 namespace dapple::roce {
 
-// The headers of the packet that stands for the `count` packets from number `packet` on of the entry's message, without
-// the fields that belong to the connection. The pad is that of one packet.
-Headers data_headers(const SendEntry& entry, Transport transport, uint32_t packet, uint32_t mtu, uint32_t count = 1);
+struct DataPacket {
+  Transport transport = Transport::kRc;
+  bool ack_request = false;
+  uint32_t number = 0;  // within its message
+  uint32_t count = 1;   // the packets that it stands for
+  uint32_t destination_qpn = 0;
+  Deth deth = {};                     // UD
+  const AddressVector* to = nullptr;  // UD
+};
 
 enum class Emitted : uint8_t {
   kSent,
   kFull,   // the sink takes no more now
   kFault,  // the segments' memory cannot be read
 };
-Emitted emit_data(Core& core, const SendEntry& entry, const Headers& headers, uint32_t packet, PacketSink& sink,
-                  const AddressVector* to);
+Emitted emit_data(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink);
+// A Send of one packet that asks for an acknowledgement, before it is in the send queue. False for kFull and kFault.
+bool emit_short_send(Core& core, const SendRequest& request, uint64_t length, uint32_t psn, PacketSink& sink);
+// The same for a packet that brings a reference to its bytes. Without memory to read, there is no fault.
+bool emit_reference(Core& core, const SendEntry& entry, const DataPacket& packet, PacketSink& sink);
 
 }  // namespace dapple::roce
 

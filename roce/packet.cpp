@@ -11,16 +11,6 @@ namespace dapple::roce {
 
 namespace {
 
-// IBTA 9.2. The bits of the second, the fifth and the ninth byte.
-constexpr unsigned kSolicitedBit = 0x80;
-constexpr unsigned kMigratedBit = 0x40;
-constexpr unsigned kPadShift = 4;
-constexpr unsigned kVersionMask = 0x0F;
-constexpr uint32_t kFecnBit = 0x80000000;
-constexpr uint32_t kBecnBit = 0x40000000;
-constexpr uint32_t kAckRequestBit = 0x80000000;
-constexpr uint32_t kMask24 = 0xFFFFFF;
-
 constexpr size_t kAtomicWriteSize = 8;
 
 void read_bth(const std::byte* from, Headers& headers) {
@@ -37,16 +27,6 @@ void read_bth(const std::byte* from, Headers& headers) {
   headers.destination_qpn = qpn & kMask24;
   headers.ack_request = psn & kAckRequestBit;
   headers.psn = psn & kMask24;
-}
-
-void write_bth(const Headers& headers, std::byte* to) {
-  to[0] = static_cast<std::byte>(headers.opcode);
-  to[1] = static_cast<std::byte>((headers.solicited ? kSolicitedBit : 0) | (headers.migrated ? kMigratedBit : 0) |
-                                 (headers.pad & 3U) << kPadShift);
-  store_be16(to + 2, headers.pkey);
-  store_be32(to + 4,
-             (headers.destination_qpn & kMask24) | (headers.fecn ? kFecnBit : 0) | (headers.becn ? kBecnBit : 0));
-  store_be32(to + 8, (headers.psn & kMask24) | (headers.ack_request ? kAckRequestBit : 0));
 }
 
 // The ifs, here and in write_extended(), are in the order of the headers on the wire. One order serves all opcodes.
@@ -86,6 +66,8 @@ const std::byte* read_extended(const OpcodeInfo& info, const std::byte* from, He
   }
   return from;
 }
+
+}  // namespace
 
 std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::byte* to) {
   if (info.has(kHasDeth)) {
@@ -128,8 +110,6 @@ std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::b
   }
   return to;
 }
-
-}  // namespace
 
 ParseError parse(std::span<const std::byte> first, std::span<const std::byte> bytes, Packet& packet) {
   if (bytes.size() < kBthSize) return ParseError::kTooShort;

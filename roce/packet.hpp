@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "roce/big_endian.hpp"
 #include "roce/opcode.hpp"
 
 namespace dapple::roce {
@@ -50,8 +51,8 @@ struct AtomicEth {
   uint64_t compare = 0;
 };
 
-// The headers of one packet. Only those that the opcode has are meaningful.
-struct Headers {
+// IBTA 9.2.
+struct Bth {
   uint8_t opcode = 0;
   bool solicited = false;
   bool migrated = true;
@@ -62,7 +63,10 @@ struct Headers {
   uint32_t destination_qpn = 0;
   bool ack_request = false;
   uint32_t psn = 0;
+};
 
+// The headers of one packet. Only those that the opcode has are meaningful.
+struct Headers : Bth {
   Reth reth;
   Deth deth;
   Aeth aeth;
@@ -106,6 +110,9 @@ inline ParseError parse(std::span<const std::byte> bytes, Packet& packet) {
 // Writes the headers that headers.opcode has, which must be known, and returns their size. `out` has kMaxHeaderSize
 // bytes of room. If there is a payload, the caller calls write_pad() next, and then writes the payload.
 size_t write_headers(const Headers& headers, std::span<std::byte> out);
+// The two parts of that function: the BTH, and the headers behind it.
+inline void write_bth(const Bth& bth, std::byte* to);
+std::byte* write_extended(const OpcodeInfo& info, const Headers& headers, std::byte* to);
 
 // The packets of a message or a response. A message without bytes has one, too.
 constexpr uint32_t packets_of(uint64_t length, uint32_t mtu) {
@@ -113,7 +120,25 @@ constexpr uint32_t packets_of(uint64_t length, uint32_t mtu) {
 }
 
 constexpr uint8_t pad_of(size_t payload_size) {
-  return static_cast<uint8_t>((4 - payload_size % 4) % 4);
+  return static_cast<uint8_t>(-payload_size % 4);
+}
+
+// The bits of the BTH's second, fifth and ninth byte.
+inline constexpr unsigned kSolicitedBit = 0x80;
+inline constexpr unsigned kMigratedBit = 0x40;
+inline constexpr unsigned kPadShift = 4;
+inline constexpr unsigned kVersionMask = 0x0F;
+inline constexpr uint32_t kFecnBit = 0x80000000;
+inline constexpr uint32_t kBecnBit = 0x40000000;
+inline constexpr uint32_t kAckRequestBit = 0x80000000;
+inline constexpr uint32_t kMask24 = 0xFFFFFF;
+
+inline void write_bth(const Bth& bth, std::byte* to) {
+  const unsigned flags =
+      (bth.solicited ? kSolicitedBit : 0) | (bth.migrated ? kMigratedBit : 0) | (bth.pad & 3U) << kPadShift;
+  store_be32(to, static_cast<uint32_t>(bth.opcode) << 24 | flags << 16 | bth.pkey);
+  store_be32(to + 4, (bth.destination_qpn & kMask24) | (bth.fecn ? kFecnBit : 0) | (bth.becn ? kBecnBit : 0));
+  store_be32(to + 8, (bth.psn & kMask24) | (bth.ack_request ? kAckRequestBit : 0));
 }
 
 // Writes the pad at `at`. It stores a whole word, so the last bytes of the payload before it are cleared, too.

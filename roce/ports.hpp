@@ -169,6 +169,8 @@ enum class Placed : uint8_t {
 // A queue pair writes its packets to it.
 class PacketSink {
  public:
+  // False if each packet that it takes arrives, or the peer has ended.
+  bool may_lose_packets() const { return may_lose_packets_; }
   // Room for a packet's headers, payload and pad, or nullptr if the sink takes no more now. One at a time.
   virtual std::byte* reserve(size_t size) = 0;
   // The packet in the room of the last reserve() is complete. `to` is null except for UD.
@@ -188,7 +190,11 @@ class PacketSink {
   virtual bool would_place(const Transfer&) { return false; }
 
  protected:
+  explicit PacketSink(bool may_lose_packets = true) : may_lose_packets_(may_lose_packets) {}
   ~PacketSink() = default;
+
+ private:
+  const bool may_lose_packets_;
 };
 
 }  // namespace dapple::roce

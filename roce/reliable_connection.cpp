@@ -65,6 +65,14 @@ bool ReliableConnection::transmit(Now now, PacketSink& sink) {
   return requests_filled_sink_ || responder_.transmit_acknowledgement(sink);
 }
 
+bool ReliableConnection::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
+  if (state() != QpState::kRts || requests_filled_sink_ || !requester_.may_send_at_once(request, sink)) return false;
+  const Owes owed = responder_.owes();
+  if (owed == Owes::kMore || (owed == Owes::kAcknowledgement && responder_.transmit_acknowledgement(sink)))
+    return false;
+  return requester_.send_at_once(now, request, sink);
+}
+
 Owes ReliableConnection::owes() const {
   return requester_.has_requests_to_send() ? Owes::kMore : responder_.owes();
 }

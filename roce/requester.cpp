@@ -21,6 +21,9 @@ constexpr uint32_t kReferredBytes = 1024 * 1024;
 // PSNs in flight, at most, for another reference. Half of all PSNs would be too many to tell old from new.
 constexpr int32_t kMostReferredPsns = 1 << 22;
 
+// Packets in flight if none can be lost. With the PSNs above they are less than half of all.
+constexpr uint32_t kMostWithoutLoss = 1 << 20;
+
 // The timer grows to at most four times its value.
 constexpr uint8_t kMostPatience = 2;
 // From this time on the rough clock is exact enough: the timer is late by a third at most.
@@ -80,6 +83,11 @@ uint32_t Requester::in_flight() const {
   return static_cast<uint32_t>(psn_distance(cursor_psn(), reference_end_));
 }
 
+// A sink that loses nothing has a limit of its own.
+void Requester::set_most_in_flight(const PacketSink& sink) {
+  most_in_flight_ = sink.may_lose_packets() ? window_.packets() : kMostWithoutLoss;
+}
+
 bool Requester::awaits(uint32_t psn) const {
   return !psn_before(psn, oldest_psn_) && psn_before(psn, highest_psn_);
 }
@@ -91,7 +99,6 @@ void Requester::assert_consistent() const {
   assert(!psn_before(highest_psn_, oldest_psn_) && psn_distance(highest_psn_, next_psn_) <= 0);
   assert(!psn_before(cursor_psn(), reference_end_) && !psn_before(reference_end_, oldest_psn_));
   assert(!outstanding() || !core_.sends.empty());
-  assert(ack_deadline_ == kNever || outstanding());
   assert(chunk_tail_ - chunk_head_ <= kChunks);
   assert(chunk_tail_ == chunk_head_ || !psn_before(chunk_ends_[chunk_head_ % kChunks], oldest_psn_));
 }
@@ -168,9 +175,9 @@ uint32_t Requester::chunk_end(const SendEntry& entry) const {
 
 bool Requester::window_allows(const SendEntry& entry) const {
   const uint32_t flying = in_flight();
-  if (!wants_response(entry.request.opcode)) return flying < window_.packets();
+  if (!wants_response(entry.request.opcode)) return flying < most_in_flight_;
   if (chunk_tail_ - chunk_head_ >= core_.values.max_rd_atomic) return false;
-  return flying == 0 || flying + (chunk_end(entry) - cursor_packet_) <= window_.packets();
+  return flying == 0 || flying + (chunk_end(entry) - cursor_packet_) <= most_in_flight_;
 }
 
 // Only the oldest entry may be placed: the peer has executed everything before it, so it overtakes nothing. Behind
@@ -203,8 +210,7 @@ Requester::Step Requester::step_placement(SendEntry& entry, PacketSink& sink) {
   return Step::kAgain;
 }
 
-Requester::Step Requester::step_cursor(PacketSink& sink) {
-  SendEntry& entry = core_.sends[cursor_];
+Requester::Step Requester::step_cursor(SendEntry& entry, PacketSink& sink) {
   if (draining_ && cursor_ >= drain_end_) return Step::kWait;
   if (!entry.started) {
     // IBTA 10.8.3.3: a fence waits for the RDMA Reads and atomics before it.
@@ -246,18 +252,9 @@ bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
   if (opcode != SendOpcode::kSend && opcode != SendOpcode::kSendImmediate && opcode != SendOpcode::kSendInvalidate)
     return false;
   if (psn_distance(psn_add(psn, count), oldest_psn_) > kMostReferredPsns) return false;
-  Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu(), count);
-  headers.destination_qpn = core_.values.destination_qpn;
-  headers.ack_request = true;
-  headers.pad = 0;
-  const uint64_t offset = uint64_t{cursor_packet_} * core_.mtu();
-  const Reference reference = {core_.self(), entry.request.segments, offset,
-                               std::min<uint64_t>(entry.length - offset, uint64_t{count} * core_.mtu()), count};
-  const size_t size = kBthSize + opcode_info(headers.opcode).extended_size;
-  std::byte* room = sink.refer(reference, size);
-  if (room == nullptr) return false;
-  write_headers(headers, {room, size});
-  sink.commit(nullptr);
+  const DataPacket packet = {
+      .ack_request = true, .number = cursor_packet_, .count = count, .destination_qpn = core_.values.destination_qpn};
+  if (!emit_reference(core_, entry, packet, sink)) return false;
   unasked_ = 0;
   message_ended_ = false;
   reference_end_ = psn_add(psn, count);
@@ -267,11 +264,11 @@ bool Requester::send_reference(SendEntry& entry, PacketSink& sink) {
 
 bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
   if (entry.packets - cursor_packet_ > 1 && send_reference(entry, sink)) return true;
-  Headers headers = data_headers(entry, Transport::kRc, cursor_packet_, core_.mtu());
-  headers.destination_qpn = core_.values.destination_qpn;
-  headers.ack_request =
-      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= window_.packets() || unasked_ + 1 >= window_.part();
-  switch (emit_data(core_, entry, headers, cursor_packet_, sink, nullptr)) {
+  const bool ack_request =
+      cursor_packet_ + 1 == entry.packets || in_flight() + 1 >= most_in_flight_ || unasked_ + 1 >= part();
+  const DataPacket packet = {
+      .ack_request = ack_request, .number = cursor_packet_, .destination_qpn = core_.values.destination_qpn};
+  switch (emit_data(core_, entry, packet, sink)) {
     case Emitted::kFull:
       return false;
     case Emitted::kFault:
@@ -280,7 +277,7 @@ bool Requester::send_data(SendEntry& entry, PacketSink& sink) {
     case Emitted::kSent:
       break;
   }
-  unasked_ = headers.ack_request ? 0 : unasked_ + 1;
+  unasked_ = ack_request ? 0 : unasked_ + 1;
   message_ended_ = false;
   sent(entry, cursor_packet_ + 1);
   return true;
@@ -343,8 +340,8 @@ bool Requester::waits_for_part() const {
   const SendEntry& entry = core_.sends[cursor_];
   if (!entry.started || entry.failed || wants_response(entry.request.opcode)) return false;
   const uint32_t flying = in_flight();
-  const uint32_t free = window_.packets() - std::min(flying, window_.packets());
-  return flying > 0 && free < window_.part() && free < entry.packets - cursor_packet_;
+  const uint32_t free = most_in_flight_ - std::min(flying, most_in_flight_);
+  return flying > 0 && free < part() && free < entry.packets - cursor_packet_;
 }
 
 bool Requester::transmit(Now now, PacketSink& sink) {
@@ -352,15 +349,16 @@ bool Requester::transmit(Now now, PacketSink& sink) {
     if (now.exact() < rnr_deadline_) return false;
     rnr_deadline_ = kNever;
   }
+  set_most_in_flight(sink);
   if (waits_for_part()) return false;
   bool is_full = false;
   while (!is_full && cursor_ < core_.sends.tail()) {
-    const Step step = step_cursor(sink);
+    SendEntry& entry = core_.sends[cursor_];
+    const Step step = step_cursor(entry, sink);
     if (core_.state() == QpState::kError) return false;
     if (step == Step::kAgain) continue;
     is_full = step == Step::kFull;
     if (step == Step::kWait || is_full) break;
-    SendEntry& entry = core_.sends[cursor_];
     is_full = !(wants_response(entry.request.opcode) ? send_request(entry, sink) : send_data(entry, sink));
     if (core_.state() == QpState::kError) return false;
   }
@@ -370,17 +368,48 @@ bool Requester::transmit(Now now, PacketSink& sink) {
   return is_full;
 }
 
+bool Requester::may_send_at_once(const SendRequest& request, const PacketSink& sink) {
+  set_most_in_flight(sink);
+  return request.opcode == SendOpcode::kSend && (request.flags & kFence) == 0 && cursor_ == core_.sends.tail() &&
+         !draining_ && rnr_deadline_ == kNever && in_flight() < most_in_flight_;
+}
+
+bool Requester::send_at_once(Now now, const SendRequest& request, PacketSink& sink) {
+  if (core_.sends.check(request, QpType::kRc, 0) != PostError::kNone) return false;
+  const uint64_t length = length_of(request.segments);
+  if (length > core_.mtu() || !emit_short_send(core_, request, length, next_psn_, sink)) return false;
+  SendEntry& entry = core_.sends.push(request, length);
+  entry.started = true;
+  entry.first_psn = next_psn_;
+  entry.packets = 1;
+  next_psn_ = highest_psn_ = psn_add(next_psn_, 1);
+  after_others_ = ++cursor_;
+  unasked_ = 0;
+  message_ended_ = false;
+  if (ack_deadline_ == kNever) set_timer(now);
+  assert_consistent();
+  return true;
+}
+
 void Requester::set_timer(Now now) {
-  if (!outstanding()) {
-    ack_deadline_ = kNever;
-  } else if (ack_deadline_ == kNever && rnr_deadline_ == kNever) {
-    // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
-    // packet; later ones give time to a peer whose system does not run it just now.
-    const Time value = ack_time(core_.values.timeout);
-    const Time wait = value << patience_;
-    if (value == kNever) return;
-    ack_deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
-  }
+  if (ack_deadline_ != kNever || rnr_deadline_ != kNever || !outstanding()) return;
+  // IBTA 9.7.6.1.3 leaves the timer between once and four times its value. The first retry comes early, for a lost
+  // packet; later ones give time to a peer whose system does not run it just now.
+  const Time value = ack_time(core_.values.timeout);
+  const Time wait = value << patience_;
+  if (value == kNever) return;
+  was_acknowledged_ = false;
+  ack_deadline_ = wait < kLongWait ? now.exact() + wait : now.rough() + kRoughError + wait;
+}
+
+// No clock is read for each acknowledgement: the deadline stays, and if it comes, the timer starts again. So it runs
+// for up to twice its value.
+void Requester::restart_timer(Now now) {
+  was_acknowledged_ = true;
+  rnr_deadline_ = kNever;
+  if (patience_ > 0) ack_deadline_ = kNever;
+  patience_ = 0;
+  set_timer(now);
 }
 
 // --- Acknowledgements and responses
@@ -435,9 +464,7 @@ bool Requester::acknowledge(Now now, uint32_t psn) {
     retries_left_ = core_.values.retry_count;
     rnr_retries_left_ = core_.values.rnr_retry;
     lost_seen_ = false;
-    patience_ = 0;
-    ack_deadline_ = rnr_deadline_ = kNever;
-    set_timer(now);
+    restart_timer(now);
   }
   settle();
   check_drained();
@@ -561,16 +588,17 @@ void Requester::on_response(Now now, const Packet& packet) {
 }
 
 Time Requester::deadline() const {
-  return std::min(ack_deadline_, rnr_deadline_);
+  return std::min(outstanding() ? ack_deadline_ : kNever, rnr_deadline_);
 }
 
 void Requester::expire(Now now) {
   // Clears the deadline, so that it does not come again at once if the wire is full.
   if (now.exact() >= rnr_deadline_) rnr_deadline_ = kNever;
   if (now.exact() < ack_deadline_ || core_.sends.empty()) return;
+  ack_deadline_ = kNever;
+  if (was_acknowledged_) return set_timer(now);
   core_.count.timeouts++;
   SendEntry& entry = core_.sends.front();
-  ack_deadline_ = kNever;
   if (retries_left_ == 0) return fail(entry, CompletionStatus::kRetryExceeded);
   retries_left_--;
   if (patience_ < kMostPatience) patience_++;

@@ -11,6 +11,7 @@
 #ifndef DAPPLE_ROCE_REQUESTER_HPP
 #define DAPPLE_ROCE_REQUESTER_HPP
 
+#include <algorithm>
 #include <cstdint>
 
 #include "roce/core.hpp"
@@ -30,6 +31,10 @@ class Requester {
   // An acknowledgement, an RDMA Read's or an atomic's response.
   void receive(Now now, const Packet& packet);
   bool transmit(Now now, PacketSink& sink);
+  // A Send of one packet that has nothing to wait for. False: it is not posted, because it is not valid, or the sink is
+  // full.
+  bool may_send_at_once(const SendRequest& request, const PacketSink& sink);
+  bool send_at_once(Now now, const SendRequest& request, PacketSink& sink);
   // True if requests can be sent now, or when the window or a timer allows it.
   bool has_requests_to_send() const { return cursor_ < core_.sends.tail(); }
   Time deadline() const;
@@ -47,7 +52,7 @@ class Requester {
   // The next step for the entry at the cursor: send a packet of it, nothing now, look at the cursor again, or end the
   // turn because the sink is full.
   enum class Step : uint8_t { kSend, kWait, kAgain, kFull };
-  Step step_cursor(PacketSink& sink);
+  Step step_cursor(SendEntry& entry, PacketSink& sink);
   Step step_local(SendEntry& entry);
   // kWait: not yet, kSend: as packets.
   Step step_placement(SendEntry& entry, PacketSink& sink);
@@ -65,8 +70,11 @@ class Requester {
 
   // The PSN of the next packet to send.
   uint32_t cursor_psn() const;
-  // Packets with bytes, as far as the window counts them.
+  // Packets with bytes, as far as the window counts them, and the most of them.
   uint32_t in_flight() const;
+  void set_most_in_flight(const PacketSink& sink);
+  // Packets of a part: long messages are sent and acknowledged in parts.
+  uint32_t part() const { return std::max<uint32_t>(most_in_flight_ / 3, 1); }
   void move_cursor(uint32_t psn);
 
   void fail(SendEntry& entry, CompletionStatus status);
@@ -83,6 +91,7 @@ class Requester {
   // Sends again from `psn` on, because of a hint that packets were lost. One retry for each place.
   void retry_lost(Now now, uint32_t psn);
   void set_timer(Now now);
+  void restart_timer(Now now);
   // True if packets were sent and are not acknowledged.
   bool outstanding() const { return oldest_psn_ != highest_psn_; }
   // Tells whether the packet with this PSN was sent and not acknowledged before.
@@ -93,16 +102,17 @@ class Requester {
 
   Core& core_;
   CongestionWindow window_;
-  uint64_t cursor_ = 0;         // number of the entry
-  uint32_t cursor_packet_ = 0;  // within it
-  uint32_t next_psn_ = 0;       // of the next entry that is started
-  uint32_t oldest_psn_ = 0;     // not acknowledged
-  uint32_t highest_psn_ = 0;    // one after the highest that was ever sent
-  uint32_t reference_end_ = 0;  // one after the last packet with a reference, or oldest_psn_
-  uint64_t after_others_ = 0;   // number of the entry behind the last started one that is neither Write nor Read
-  uint32_t unasked_ = 0;        // packets since the last one that asks for an acknowledgement
-  bool refers_ = true;          // the peer has fetched all bytes that it should
-  bool message_ended_ = false;  // by an acknowledgement, and no packet has been sent since
+  uint32_t most_in_flight_ = 0;  // in this turn
+  uint64_t cursor_ = 0;          // number of the entry
+  uint32_t cursor_packet_ = 0;   // within it
+  uint32_t next_psn_ = 0;        // of the next entry that is started
+  uint32_t oldest_psn_ = 0;      // not acknowledged
+  uint32_t highest_psn_ = 0;     // one after the highest that was ever sent
+  uint32_t reference_end_ = 0;   // one after the last packet with a reference, or oldest_psn_
+  uint64_t after_others_ = 0;    // number of the entry behind the last started one that is neither Write nor Read
+  uint32_t unasked_ = 0;         // packets since the last one that asks for an acknowledgement
+  bool refers_ = true;           // the peer has fetched all bytes that it should
+  bool message_ended_ = false;   // by an acknowledgement, and no packet has been sent since
 
   // The last PSNs of the requests that wait for a response, in order: no more than max_rd_atomic.
   static constexpr uint32_t kChunks = 256;
@@ -115,6 +125,7 @@ class Requester {
   bool lost_seen_ = false;  // a retry from oldest_psn_ has been made for a hint; only the timer makes another
   uint8_t patience_ = 0;    // time-outs since anything was acknowledged, to a limit: the timer doubles with each
   Time ack_deadline_ = kNever;
+  bool was_acknowledged_ = false;  // something, since ack_deadline_ was set: the timer starts again then
   Time rnr_deadline_ = kNever;
   bool draining_ = false;
   bool drained_ = false;    // the drain has ended, and its event was raised if wanted

@@ -7,11 +7,60 @@
 
 #include <cassert>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
 #include <memory>
+#include <new>
+#include <span>
 
 #include "roce/queue_pair.hpp"
 
 namespace dapple::roce {
+
+class OpcodeSet {
+ public:
+  constexpr OpcodeSet(std::initializer_list<SendOpcode> opcodes) {
+    for (const SendOpcode opcode : opcodes) bits_ |= 1u << static_cast<unsigned>(opcode);
+  }
+  constexpr bool has(SendOpcode opcode) const {
+    return static_cast<unsigned>(opcode) < 32 && (bits_ >> static_cast<unsigned>(opcode) & 1) != 0;
+  }
+  friend constexpr OpcodeSet operator|(OpcodeSet a, OpcodeSet b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+inline constexpr OpcodeSet kSends = {SendOpcode::kSend, SendOpcode::kSendImmediate, SendOpcode::kSendInvalidate};
+inline constexpr OpcodeSet kWrites = {SendOpcode::kWrite, SendOpcode::kWriteImmediate};
+// The responder answers with data: RDMA Reads, atomics, and requests that the kernel's rxe answers like a Read.
+inline constexpr OpcodeSet kWithResponse = {SendOpcode::kRead, SendOpcode::kCompareSwap, SendOpcode::kFetchAdd,
+                                            SendOpcode::kFlush, SendOpcode::kAtomicWrite};
+// Nothing is sent.
+inline constexpr OpcodeSet kLocal = {SendOpcode::kLocalInvalidate, SendOpcode::kBindWindow};
+
+constexpr bool wants_response(SendOpcode opcode) {
+  return kWithResponse.has(opcode);
+}
+constexpr bool is_local(SendOpcode opcode) {
+  return kLocal.has(opcode);
+}
+// Tells whether the request's bytes are copied when it is posted.
+inline bool goes_inline(const SendRequest& request) {
+  return (request.flags & kInline) != 0 && (kSends | kWrites).has(request.opcode);
+}
+
+// Copies the bytes of a request that goes inline.
+inline void copy_bytes(std::span<const Segment> segments, std::byte* to) {
+  for (const Segment& segment : segments) {
+    if (segment.length == 0) continue;
+    std::memcpy(to, reinterpret_cast<const void*>(segment.address), segment.length);
+    to += segment.length;
+  }
+}
 
 struct SendEntry {
   SendRequest request;  // its segments point into the queue
@@ -46,6 +95,23 @@ class SendQueue {
   // Tells whether push() would take the request after `ahead` others.
   PostError check(const SendRequest& request, QpType type, uint32_t ahead) const;
   PostError push(const SendRequest& request, QpType type);
+  // The same for a request that check() has accepted, and the bytes of its message.
+  SendEntry& push(const SendRequest& request, uint64_t length) {
+    const size_t slot = tail_++ & mask_;
+    // Made in its place: an assignment would copy it from the stack.
+    SendEntry& entry = *new (&entries_[slot]) SendEntry{.request = request, .length = length};
+    if (goes_inline(request)) {
+      std::byte* to = &inline_bytes_[slot * max_inline_];
+      entry.inline_bytes = to;
+      copy_bytes(request.segments, to);
+      entry.request.segments = {};
+    } else {
+      Segment* to = &segments_[slot * max_segments_];
+      copy_segments(request.segments, to);
+      entry.request.segments = {to, request.segments.size()};
+    }
+    return entry;
+  }
   void pop() {
     assert(!empty());
     head_++;
@@ -64,11 +130,6 @@ class SendQueue {
   uint64_t tail_ = 0;
 };
 
-// A request that the responder answers with data: RDMA Reads, atomics, and requests that the kernel's rxe answers like
-// a Read.
-bool wants_response(SendOpcode opcode);
-// A request that sends nothing.
-bool is_local(SendOpcode opcode);
 CompletionOpcode completion_opcode(SendOpcode opcode);
 
 }  // namespace dapple::roce

@@ -12,11 +12,14 @@
 
 namespace dapple::roce {
 
+struct DataPacket;
+
 class ReliableConnection final : public Core {
  public:
   using Core::Core;
   void receive(Now now, const Packet& packet) override;
   bool transmit(Now now, PacketSink& sink) override;
+  bool send_at_once(Now now, const SendRequest& request, PacketSink& sink) override;
   Owes owes() const override;
   Time deadline() const override { return requester_.deadline(); }
   void expire(Now now) override { requester_.expire(now); }
@@ -44,8 +47,8 @@ class Unreliable : public Core {
   bool prepare(QpState, const QpAttributes&) override { return true; }
   void entered(QpState from) override;
   void tell_progress(QpAttributes& now) const override;
-  // The transport's part of a packet's headers.
-  virtual void address(const SendEntry& entry, Headers& headers) const = 0;
+  // Sets the transport's part of a packet.
+  virtual void address(const SendEntry& entry, DataPacket& packet) const = 0;
 
   uint32_t next_psn_ = 0;
 
@@ -65,7 +68,7 @@ class UnreliableConnection final : public Unreliable {
  private:
   void entered(QpState from) override;
   void tell_progress(QpAttributes& now) const override;
-  void address(const SendEntry& entry, Headers& headers) const override;
+  void address(const SendEntry& entry, DataPacket& packet) const override;
   void drop_message();
 
   Inbound inbound_{*this};
@@ -79,7 +82,7 @@ class UnreliableDatagram final : public Unreliable {
   void receive(Now now, const Packet& packet) override;
 
  private:
-  void address(const SendEntry& entry, Headers& headers) const override;
+  void address(const SendEntry& entry, DataPacket& packet) const override;
 };
 
 }  // namespace dapple::roce

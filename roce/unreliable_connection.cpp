@@ -44,11 +44,10 @@ Unreliable::Step Unreliable::send_packet(SendEntry& entry, PacketSink& sink) {
     entry.packets = packets_of(entry.length, mtu());
     next_psn_ = psn_add(next_psn_, entry.packets);
   }
-  const Transport transport = config.type == QpType::kUd ? Transport::kUd : Transport::kUc;
-  Headers headers = data_headers(entry, transport, packet_, mtu());
-  address(entry, headers);
-  const AddressVector* to = config.type == QpType::kUd ? &entry.request.address : nullptr;
-  switch (emit_data(*this, entry, headers, packet_, sink, to)) {
+  DataPacket packet;
+  packet.number = packet_;
+  address(entry, packet);
+  switch (emit_data(*this, entry, packet, sink)) {
     case Emitted::kFull:
       return Step::kFull;
     case Emitted::kFault:
@@ -82,8 +81,9 @@ bool Unreliable::transmit(Now, PacketSink& sink) {
   return false;
 }
 
-void UnreliableConnection::address(const SendEntry&, Headers& headers) const {
-  headers.destination_qpn = values.destination_qpn;
+void UnreliableConnection::address(const SendEntry&, DataPacket& packet) const {
+  packet.transport = Transport::kUc;
+  packet.destination_qpn = values.destination_qpn;
 }
 
 void UnreliableConnection::entered(QpState from) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The dapple authors
 #include <span>
 
+#include "roce/data_packet.hpp"
 #include "roce/psn.hpp"
 #include "roce/transports.hpp"
 
@@ -13,10 +14,12 @@ constexpr uint32_t kControlledQkey = 0x80000000;
 
 }  // namespace
 
-void UnreliableDatagram::address(const SendEntry& entry, Headers& headers) const {
+void UnreliableDatagram::address(const SendEntry& entry, DataPacket& packet) const {
   const SendRequest& request = entry.request;
-  headers.destination_qpn = request.remote_qpn;
-  headers.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
+  packet.transport = Transport::kUd;
+  packet.to = &request.address;
+  packet.destination_qpn = request.remote_qpn;
+  packet.deth = {(request.remote_qkey & kControlledQkey) ? values.qkey : request.remote_qkey, config.qpn};
 }
 
 void UnreliableDatagram::receive(Now, const Packet& packet) {

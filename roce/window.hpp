@@ -25,8 +25,6 @@ class CongestionWindow {
   }
 
   uint32_t packets() const { return packets_; }
-  // Packets of a part. Long messages are sent and acknowledged in parts.
-  uint32_t part() const { return std::max<uint32_t>(packets_ / 3, 1); }
 
   void acknowledged(uint32_t count) {
     assert(kLeast <= packets_ && packets_ <= most_);
